@@ -1,0 +1,72 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * `fast` is what `npm test` runs: pure tests beside the code and the real-process,
+ * real-git, real-store suites. The heavier suites are started by name from `.ci/run`.
+ */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'fast',
+          setupFiles: ['test/support/seed.ts'],
+          include: ['src/**/*.test.ts', 'dashboard/**/*.test.ts', 'sim/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: ['test/{browser,chaos,real,remote,hostile,hosts,postgres,simulation}/**'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'heavy',
+          include: ['test/{chaos,real,hostile,remote}/**/*.test.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'simulation',
+          include: ['test/simulation/**/*.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          testTimeout: 120_000,
+          expect: { poll: { timeout: 30_000 } },
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'hosts',
+          include: ['test/hosts/**/*.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'postgres',
+          setupFiles: ['test/support/seed.ts'],
+          include: ['test/postgres/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})
