@@ -1,0 +1,300 @@
+/**
+ * The keys of `.unstuck/config.json`: their types, defaults, what is allowed and what they mean. docs/config.md is made
+ * from this table. All objects are closed. It reads no file and no environment; `config.ts` does.
+ */
+import { z } from 'zod'
+import { parsePathRule } from './recovery/policy/rule.ts'
+
+const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as const
+
+export type DriverName = (typeof drivers)[number]
+
+/** Harnesses that exist without an entry of their own: their program has a name to look for. */
+export const knownHarnesses: readonly DriverName[] = drivers.filter((name) => name !== 'acp' && name !== 'command')
+
+export type PromptMode = 'argument' | 'stdin' | 'file'
+
+export interface HarnessConfig {
+  /** Always set after loading: as written, else by the name, else `command` where an argv is given. */
+  driver: DriverName
+  command?: string[]
+  args: string[]
+  model?: string
+  env: string[]
+  promptMode?: PromptMode
+}
+
+const choice = <const T extends readonly [string, ...string[]]>(values: T) =>
+  z.enum(values, { error: `allowed: ${values.map((value) => `"${value}"`).join(', ')}` })
+
+const whole = (min: number, max: number) => {
+  const error = `allowed: a whole number from ${min} to ${max}`
+  return z.int({ error }).min(min, { error }).max(max, { error })
+}
+
+const year = 366 * 24 * 3600
+
+const seconds = (min: number) => {
+  const error = `allowed: a number of seconds from ${min} to ${year}`
+  return z.number({ error }).min(min, { error }).max(year, { error })
+}
+
+const limit = (unit: string) => {
+  const error = `allowed: a number of ${unit} above 0, or -1 for no limit`
+  return z.number({ error }).refine((value) => value === -1 || value > 0, { error })
+}
+
+const isText = (value: string): boolean => value.trim() !== '' && !/\p{Cc}/u.test(value)
+
+const text = (error: string) => z.string({ error }).refine(isText, { error })
+
+const list = <T extends z.ZodType>(item: T, error: string) =>
+  z.array(item, { error }).max(1000, { error: 'allowed: at most 1000 entries' })
+
+const variable = z
+  .string({ error: 'allowed: the name of an environment variable' })
+  .regex(/^[A-Za-z_]\w*$/, { error: 'allowed: the name of an environment variable' })
+
+const pathRule = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
+  const parsed = parsePathRule(value)
+  if (!parsed.ok)
+    context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
+})
+
+const directory = z
+  .string({ error: 'allowed: an absolute folder' })
+  .refine((value) => value.startsWith('/') && !value.includes('\0'), { error: 'allowed: an absolute folder' })
+
+const argument = z
+  .string({ error: 'allowed: a text without NUL' })
+  .refine((value) => !value.includes('\0'), { error: 'allowed: a text without NUL' })
+
+const argvError = 'allowed: a list of texts, the program first'
+
+/** A name that is also safe as an option value, a file name and a key with dots around it. */
+export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
+
+const harnessShape = {
+  driver: choice(drivers)
+    .exactOptional()
+    .meta({ meaning: 'How the program is spoken to. Absent: as the name says, else `command`.' }),
+  command: list(argument, argvError)
+    .refine((argv) => (argv[0] ?? '') !== '', { error: argvError })
+    .exactOptional()
+    .meta({ meaning: 'Program and first arguments (argv). Replaces the program of the driver.' }),
+  args: list(argument, 'allowed: a list of texts')
+    .default([])
+    .meta({ meaning: 'Further arguments, before the prompt.' }),
+  model: text('allowed: the name of a model').exactOptional().meta({ meaning: 'Model that the program is asked for.' }),
+  env: list(variable, 'allowed: a list of names')
+    .default([])
+    .meta({ meaning: 'Environment variables handed to this program.' }),
+  promptMode: choice(['argument', 'stdin', 'file'])
+    .exactOptional()
+    .meta({ meaning: 'How the `command` driver hands over the prompt.' }),
+}
+
+const writtenHarness = z.strictObject(harnessShape)
+
+const resolveHarness = (name: string, written: z.output<typeof writtenHarness>): HarnessConfig | string => {
+  const byName = drivers.find((driver) => driver === name)
+  const driver = written.driver ?? byName ?? (written.command === undefined ? undefined : 'command')
+  if (driver === undefined)
+    return `it names no driver; allowed: driver ${drivers.map((known) => `"${known}"`).join(', ')}, or a command`
+  if ((driver === 'command' || driver === 'acp') && written.command === undefined)
+    return `the driver "${driver}" needs a command (argv)`
+  return { ...written, driver }
+}
+
+const harness = z
+  .object({
+    default: text('allowed: the name of a harness').exactOptional().meta({
+      meaning: 'Harness used where a task names none. Absent: the first one found.',
+      environment: 'UNSTUCK_HARNESS',
+    }),
+  })
+  .catchall(writtenHarness)
+  .transform(({ default: standard, ...rest }, context) => {
+    const named: Record<string, HarnessConfig> = {}
+    for (const [name, written] of Object.entries(rest)) {
+      const resolved = harnessNamePattern.test(name)
+        ? resolveHarness(name, written)
+        : 'the name may hold letters, digits, "-" and "_" only'
+      if (typeof resolved === 'string') context.addIssue({ code: 'custom', path: [name], message: resolved })
+      else named[name] = resolved
+    }
+    return { ...(standard === undefined ? {} : { default: standard }), named }
+  })
+
+const limitsShape = {
+  runSeconds: limit('seconds').default(3600).meta({ meaning: 'Time one run may take.' }),
+  runTokens: limit('tokens').exactOptional().meta({ meaning: 'Tokens one run may use.' }),
+  runCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Money one run may cost.' }),
+  goalSeconds: limit('seconds').exactOptional().meta({ meaning: 'Agent time all runs of a goal may take together.' }),
+  goalTokens: limit('tokens').exactOptional().meta({ meaning: 'Tokens all runs of a goal may use together.' }),
+  goalCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Money all runs of a goal may cost together.' }),
+}
+
+/** After loading an absent limit is no limit. */
+export type Limits = { [K in keyof typeof limitsShape]?: number }
+
+const withoutLifted = (limits: Limits): Limits =>
+  Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== -1))
+
+const folders = {
+  lease: z.strictObject({
+    ttlSeconds: whole(5, 86_400).default(300).meta({ meaning: 'Life of a lease without a sign of its holder.' }),
+  }),
+  lanes: z.strictObject({
+    featureMinSlots: whole(0, 256).default(1).meta({
+      meaning: 'Agents that tasks of other lanes leave to features while features wait.',
+      environment: 'DISPATCH_FEATURE_LANE_MIN_SLOTS',
+    }),
+    conflictRecoveryMaxSlots: whole(-1, 256).default(2).meta({
+      meaning: 'Most tasks of the lane `conflict_recovery` at work at once; -1 = no limit.',
+      environment: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
+    }),
+    docserMaxSlots: whole(-1, 256).default(1).meta({
+      meaning: 'Most tasks of the lane `docser` at work at once; -1 = no limit.',
+      environment: 'DISPATCH_DOCSER_LANE_MAX_SLOTS',
+    }),
+  }),
+  admission: z.strictObject({
+    minFreeDiskMb: whole(0, 100_000_000)
+      .default(1024)
+      .meta({ meaning: 'Free disk space (MB, where the state folder is) below which no new run begins.' }),
+    minFreeMemoryMb: whole(0, 100_000_000)
+      .default(256)
+      .meta({ meaning: 'Available memory (MB) below which no new run begins.' }),
+    maxLoadPerCore: z
+      .number({ error: 'allowed: a number above 0, or -1 for no limit' })
+      .refine((value) => value === -1 || value > 0, { error: 'allowed: a number above 0, or -1 for no limit' })
+      .default(-1)
+      .meta({ meaning: 'Load of the last minute per core above which no new run begins; -1 = no limit.' }),
+  }),
+  limits: z.strictObject(limitsShape),
+  verify: z.strictObject({
+    commands: list(argument, 'allowed: a list of commands')
+      .exactOptional()
+      .meta({ meaning: 'Checks of every task that names none. Absent: inferred from the repository.' }),
+    timeoutSeconds: seconds(1).default(600).meta({ meaning: 'Time one check may take.' }),
+    totalSeconds: seconds(1).default(1800).meta({ meaning: 'Time all checks of a run may take together.' }),
+  }),
+  retry: z.strictObject({
+    transientBaseSeconds: seconds(0).default(30).meta({
+      meaning: 'Wait before the first retry after a transient failure; it doubles each time.',
+      environment: 'FAILED_TASK_RETRY_COOLDOWN_MS',
+    }),
+    transientMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest wait between two retries.' }),
+    transientLimit: whole(-1, 1000).default(6).meta({
+      meaning: 'Retries after transient failures; -1 lifts the limit.',
+      environment: 'FAILED_TASK_MAX_RETRY_COUNT',
+    }),
+  }),
+  remote: z.strictObject({
+    timeoutSeconds: seconds(1).default(300).meta({
+      meaning:
+        'Time one fetch from or push to a repository by URL (`--repo`) may take; the first fetch may take six times that.',
+    }),
+  }),
+  playbooks: z.strictObject({
+    disabled: list(text('allowed: the name of a playbook'), 'allowed: a list of names')
+      .default([])
+      .meta({ meaning: 'Playbooks that are never used.' }),
+  }),
+}
+
+const limitsSchema = folders.limits.transform(withoutLifted)
+
+export const configSchema = z.strictObject({
+  harness: harness.prefault({}),
+  allowedDirs: list(directory, 'allowed: a list of absolute folders')
+    .default([])
+    .meta({ meaning: 'Folders outside the workspace that an agent may be given.' }),
+  autoMerge: z
+    .boolean({ error: 'allowed: true, false' })
+    .default(false)
+    .meta({ meaning: 'Fast-forward the checked-out branch when a goal is finished.' }),
+  repoMode: choice(['local', 'direct'])
+    .default('local')
+    .meta({ meaning: '`local`: agents work in clones. `direct`: in place, no commit is made.' }),
+  maxParallel: whole(1, 256)
+    .default(2)
+    .meta({ meaning: 'Agents at work at the same time.', environment: 'UNSTUCK_MAX_PARALLEL' }),
+  lease: folders.lease.prefault({}),
+  lanes: folders.lanes.prefault({}),
+  admission: folders.admission.prefault({}),
+  limits: limitsSchema.prefault({}),
+  verify: folders.verify.prefault({}),
+  retry: folders.retry.prefault({}),
+  remote: folders.remote.prefault({}),
+  playbooks: folders.playbooks.prefault({}),
+  deniedPaths: list(pathRule, 'allowed: a list of paths or globs')
+    .default([])
+    .meta({ meaning: 'Paths that no run may change, whatever its task allows.' }),
+  env: list(variable, 'allowed: a list of names')
+    .default([])
+    .meta({ meaning: 'Environment variables handed to agents and checks.' }),
+})
+
+export type Config = z.output<typeof configSchema>
+
+export interface ConfigRow {
+  key: string
+  /** JSON of the default; empty where there is none. */
+  default: string
+  environment: string
+  meaning: string
+}
+
+const standards: Record<string, unknown> = configSchema.parse({})
+
+const rowOf = (key: string, schema: z.ZodType, standard: unknown): ConfigRow => {
+  const { meaning = '', environment = '' } = (schema.meta() ?? {}) as { meaning?: string; environment?: string }
+  return { key, default: standard === undefined ? '' : JSON.stringify(standard), environment, meaning }
+}
+
+const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =>
+  Object.entries(shape).map(([key, schema]) =>
+    rowOf(`${folder}.${key}`, schema, (standards[folder] as Record<string, unknown> | undefined)?.[key]),
+  )
+
+const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {
+  if (key === 'harness') return { default: harness.def.in.shape.default }
+  return Object.hasOwn(folders, key) ? folders[key as keyof typeof folders].shape : undefined
+}
+
+const harnessRows = (): ConfigRow[] =>
+  Object.entries(harnessShape).map(([key, schema]) =>
+    rowOf(`harness.<name>.${key}`, schema, schema.safeParse(undefined).data),
+  )
+
+/** All keys in the order of the schema, for docs/config.md. */
+export const describeConfig = (): ConfigRow[] => [
+  ...Object.entries(configSchema.shape).flatMap(([key, schema]) => {
+    const shape = shapeOf(key)
+    const rows = shape === undefined ? [rowOf(key, schema, standards[key])] : rowsOf(key, shape)
+    return key === 'harness' ? [...rows, ...harnessRows()] : rows
+  }),
+  {
+    key: '',
+    default: '${XDG_STATE_HOME:-~/.local/state}/unstuck',
+    environment: 'UNSTUCK_HOME',
+    meaning: 'Folder of all stores, logs, workspaces and snapshots. Has no key: it is needed before the file is found.',
+  },
+  {
+    key: '',
+    default: '',
+    environment: 'UNSTUCK_DATABASE_URL',
+    meaning:
+      'PostgreSQL for the store, as `--database-url`: postgresql://user:password@host:5432/database. Absent: embedded. Has no key: it holds a password.',
+  },
+]
+
+/** Known keys below a path, for suggestions. */
+export const configKeysAt = (path: readonly PropertyKey[]): string[] => {
+  const [first, second] = path
+  if (first === undefined) return Object.keys(configSchema.shape)
+  if (first === 'harness' && second !== undefined) return Object.keys(harnessShape)
+  return Object.keys(shapeOf(String(first)) ?? {})
+}

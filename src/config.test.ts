@@ -1,0 +1,257 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describeConfig, loadConfig } from './config.ts'
+import type { ConfigSources } from './config.ts'
+import { AppError } from './errors.ts'
+import { nearest } from './validation.ts'
+
+const load = (file?: unknown, more: Partial<ConfigSources> = {}) =>
+  loadConfig({
+    root: '/repo',
+    readFile: (path) => {
+      expect(path).toBe('/repo/.unstuck/config.json')
+      return typeof file === 'string' || file === undefined ? file : JSON.stringify(file)
+    },
+    ...more,
+  })
+
+const problem = (file?: unknown, more: Partial<ConfigSources> = {}): string => {
+  try {
+    load(file, more)
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'CONFIG_INVALID') return error.message
+    throw error
+  }
+  return 'accepted'
+}
+
+it('without a file, every key has its built-in value', () => {
+  expect(load()).toEqual({
+    harness: { named: {} },
+    allowedDirs: [],
+    autoMerge: false,
+    repoMode: 'local',
+    remote: { timeoutSeconds: 300 },
+    maxParallel: 2,
+    lease: { ttlSeconds: 300 },
+    lanes: { featureMinSlots: 1, conflictRecoveryMaxSlots: 2, docserMaxSlots: 1 },
+    admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
+    limits: { runSeconds: 3600 },
+    verify: { timeoutSeconds: 600, totalSeconds: 1800 },
+    retry: { transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
+    playbooks: { disabled: [] },
+    deniedPaths: [],
+    env: [],
+  })
+})
+
+describe('precedence', () => {
+  it('file beats built-in, environment beats file, command line beats environment', () => {
+    const file = { maxParallel: 3, limits: { runTokens: 10 } }
+    const environment = { UNSTUCK_MAX_PARALLEL: '4' }
+    expect(load(file).maxParallel).toBe(3)
+    expect(load(file, { environment }).maxParallel).toBe(4)
+    expect(load(file, { environment, flags: { maxParallel: 5 } }).maxParallel).toBe(5)
+    expect(load(file, { environment, flags: { maxParallel: undefined } }).maxParallel).toBe(4)
+    expect(load(file, { flags: { 'limits.runSeconds': 60 } }).limits).toEqual({ runSeconds: 60, runTokens: 10 })
+  })
+
+  it('the variables of the seeds reach their keys, in the units of the keys', () => {
+    const environment = {
+      FAILED_TASK_RETRY_COOLDOWN_MS: '1500',
+      FAILED_TASK_MAX_RETRY_COUNT: '-1',
+      UNSTUCK_HARNESS: 'codex',
+    }
+    const config = load({ retry: { transientMaxSeconds: 60 } }, { environment })
+    expect(config.retry).toEqual({ transientBaseSeconds: 1.5, transientMaxSeconds: 60, transientLimit: -1 })
+    expect(config.harness.default).toBe('codex')
+  })
+
+  it('an empty variable is no variable', () => {
+    expect(load(undefined, { environment: { UNSTUCK_MAX_PARALLEL: '' } }).maxParallel).toBe(2)
+  })
+
+  it('-1 lifts a limit that a lower layer set', () => {
+    expect(
+      load({ limits: { runSeconds: -1, goalCostUsd: 5 } }, { flags: { 'limits.goalCostUsd': -1 } }).limits,
+    ).toEqual({})
+  })
+
+  it('a list is replaced, not joined', () => {
+    expect(load({ allowedDirs: ['/a', '/b'] }, { flags: { allowedDirs: ['/c'] } }).allowedDirs).toEqual(['/c'])
+  })
+})
+
+describe('harnesses', () => {
+  it('the driver follows from the name or from the command', () => {
+    const { harness } = load({
+      harness: {
+        default: 'mine',
+        claude: { command: ['/opt/claude'] },
+        mine: { command: ['my-agent', ''], promptMode: 'stdin' },
+        fast: { driver: 'codex', model: 'small' },
+        gemini: {},
+        zed: { driver: 'acp', command: ['my-agent', '--acp'] },
+      },
+    })
+    expect(harness).toEqual({
+      default: 'mine',
+      named: {
+        claude: { driver: 'claude', command: ['/opt/claude'], args: [], env: [] },
+        mine: { driver: 'command', command: ['my-agent', ''], args: [], env: [], promptMode: 'stdin' },
+        fast: { driver: 'codex', model: 'small', args: [], env: [] },
+        gemini: { driver: 'gemini', args: [], env: [] },
+        zed: { driver: 'acp', command: ['my-agent', '--acp'], args: [], env: [] },
+      },
+    })
+  })
+
+  it.each([
+    [
+      { harness: { mine: {} } },
+      '/repo/.unstuck/config.json: harness.mine is {}; it names no driver; allowed: driver "claude", "codex", "gemini", "opencode", "acp", "command", or a command',
+    ],
+    [{ harness: { mine: { driver: 'command' } } }, 'the driver "command" needs a command (argv)'],
+    [{ harness: { acp: {} } }, 'the driver "acp" needs a command (argv)'],
+    [{ harness: { 'my agent': { driver: 'codex' } } }, 'the name may hold letters, digits, "-" and "_" only'],
+    [{ harness: { mine: { comand: ['x'] } } }, 'unknown key harness.mine.comand. Did you mean "command"?'],
+    [
+      { harness: { mine: { command: 'x' } } },
+      'harness.mine.command is "x"; allowed: a list of texts, the program first',
+    ],
+    [{ harness: { mine: { command: [] } } }, 'harness.mine.command is []; allowed: a list of texts, the program first'],
+    [
+      { harness: { default: 'codx' } },
+      'harness.default is "codx"; allowed: claude, codex, gemini, opencode, or add harness.codx. Did you mean "codex"?',
+    ],
+    [
+      { harness: { x: { driver: 'bard' } } },
+      'harness.x.driver is "bard"; allowed: "claude", "codex", "gemini", "opencode", "acp", "command"',
+    ],
+  ])('%j', (file, message) => {
+    expect(problem(file)).toContain(message)
+  })
+})
+
+describe('errors name file, key, value found and what is allowed', () => {
+  it.each<[unknown, string]>([
+    ['', '/repo/.unstuck/config.json: it is not JSON'],
+    ['{\n  "maxParallel": 2,\n}', 'it is not JSON (line 3, column 1: '],
+    [[], '/repo/.unstuck/config.json: it is []; allowed: a JSON object'],
+    ['null', 'it is null; allowed: a JSON object'],
+    [{ maxParalell: 3 }, '/repo/.unstuck/config.json: unknown key maxParalell. Did you mean "maxParallel"?'],
+    [{ zebra: 3 }, 'unknown key zebra. Known keys here: harness, allowedDirs'],
+    [{ limits: { runSecs: 3 } }, 'unknown key limits.runSecs. Did you mean "runSeconds"?'],
+    [
+      { maxParallel: 'three' },
+      '/repo/.unstuck/config.json: maxParallel is "three"; allowed: a whole number from 1 to 256',
+    ],
+    [{ maxParallel: 0 }, 'maxParallel is 0; allowed: a whole number from 1 to 256'],
+    [{ maxParallel: null }, 'maxParallel is null; allowed'],
+    [{ repoMode: 'remote' }, 'repoMode is "remote"; allowed: "local", "direct"'],
+    [{ autoMerge: 'yes' }, 'autoMerge is "yes"; allowed: true, false'],
+    [{ allowedDirs: ['rel'] }, 'allowedDirs[0] is "rel"; allowed: an absolute folder'],
+    [{ limits: { runTokens: 0 } }, 'limits.runTokens is 0; allowed: a number of tokens above 0, or -1 for no limit'],
+    [{ limits: [] }, 'limits is []'],
+    [
+      { deniedPaths: ['a', '../b'] },
+      'deniedPaths[1] is "../b"; it leaves the repository with ".."; allowed: a path or glob inside the repository',
+    ],
+    [{ env: ['A=1'] }, 'env[0] is "A=1"; allowed: the name of an environment variable'],
+    [{ verify: { commands: 'npm test' } }, 'verify.commands is "npm test"; allowed: a list of commands'],
+  ])('%j', (file, message) => {
+    expect(problem(file)).toContain(message)
+  })
+
+  it('environment and command line are named as such', () => {
+    expect(problem(undefined, { environment: { UNSTUCK_MAX_PARALLEL: 'lots' } })).toBe(
+      'environment variable UNSTUCK_MAX_PARALLEL: maxParallel is "lots"; allowed: a whole number from 1 to 256',
+    )
+    expect(problem(undefined, { environment: { UNSTUCK_HARNESS: 'codx' } })).toContain(
+      'environment variable UNSTUCK_HARNESS: harness.default is "codx"',
+    )
+    expect(problem(undefined, { flags: { 'limits.runTokens': 'x' } })).toContain(
+      'command line: limits.runTokens is "x"',
+    )
+    expect(problem(undefined, { flags: { nope: 1 } })).toContain('command line: unknown key nope')
+  })
+
+  it('any JSON is either accepted or refused with a message', () => {
+    const keys = fc.constantFrom(
+      'maxParallel',
+      'harness',
+      'limits',
+      'runSeconds',
+      'default',
+      '__proto__',
+      'constructor',
+      'x',
+    )
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { depthSize: 'small' },
+        fc.jsonValue(),
+        fc.dictionary(keys, tie('any')),
+        fc.array(tie('any'), { maxLength: 3 }),
+      ),
+    })).any
+    fc.assert(
+      fc.property(value, (file) => {
+        expect(problem(JSON.stringify(file))).not.toBe('')
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+it('reads the real file, and an unreadable one is an error that names it', () => {
+  const root = mkdtempSync(join(tmpdir(), 'unstuck-config-'))
+  try {
+    expect(loadConfig({ root }).maxParallel).toBe(2)
+    mkdirSync(join(root, '.unstuck'))
+    writeFileSync(join(root, '.unstuck', 'config.json'), '\uFEFF{"maxParallel": 7}')
+    expect(loadConfig({ root }).maxParallel).toBe(7)
+    rmSync(join(root, '.unstuck', 'config.json'))
+    mkdirSync(join(root, '.unstuck', 'config.json'))
+    expect(() => loadConfig({ root })).toThrow(/config\.json cannot be read \(EISDIR.*Make it a readable file/)
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
+it('the table for the docs has every key once, with default, variable and meaning', () => {
+  const rows = describeConfig()
+  expect(rows).toContainEqual({
+    key: 'maxParallel',
+    default: '2',
+    environment: 'UNSTUCK_MAX_PARALLEL',
+    meaning: 'Agents at work at the same time.',
+  })
+  expect(rows.find((row) => row.key === 'limits.runSeconds')?.default).toBe('3600')
+  expect(rows.find((row) => row.key === 'harness.default')?.environment).toBe('UNSTUCK_HARNESS')
+  expect(rows.find((row) => row.key === 'harness.<name>.args')?.default).toBe('[]')
+  expect(rows.filter((row) => row.meaning === '')).toEqual([])
+  const keys = rows.map((row) => row.key).filter((key) => key !== '')
+  expect(new Set(keys).size).toBe(keys.length)
+  const variables = rows.map((row) => row.environment).filter((name) => name !== '')
+  expect(variables.toSorted()).toEqual([
+    'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
+    'DISPATCH_DOCSER_LANE_MAX_SLOTS',
+    'DISPATCH_FEATURE_LANE_MIN_SLOTS',
+    'FAILED_TASK_MAX_RETRY_COUNT',
+    'FAILED_TASK_RETRY_COOLDOWN_MS',
+    'UNSTUCK_DATABASE_URL',
+    'UNSTUCK_HARNESS',
+    'UNSTUCK_HOME',
+    'UNSTUCK_MAX_PARALLEL',
+  ])
+})
+
+it('a suggestion is made for a slip and not for a different word', () => {
+  expect(nearest('autoMereg', ['autoMerge', 'env'])).toBe('autoMerge')
+  expect(nearest('zebra', ['autoMerge', 'env'])).toBeUndefined()
+  expect(nearest('', [])).toBeUndefined()
+})

@@ -1,0 +1,135 @@
+/**
+ * Loads the configuration of one repository: built-in < `.unstuck/config.json` < environment < command line. Each layer
+ * is checked by itself, so that an error names the place where the wrong value stands. Nothing of a bad layer is used.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { configKeysAt, configSchema, knownHarnesses } from './config-schema.ts'
+import type { Config } from './config-schema.ts'
+import { AppError, messageOf } from './errors.ts'
+import { explainIssue, nearest, parseJson, shown } from './validation.ts'
+
+export { describeConfig } from './config-schema.ts'
+export type { Config, HarnessConfig } from './config-schema.ts'
+
+type Layer = Record<string, unknown>
+
+export interface ConfigSources {
+  /** Top of the repository (or the plain folder). */
+  root: string
+  environment?: Readonly<Record<string, string | undefined>>
+  /** Values of command-line options by config key (`maxParallel`, `limits.runSeconds`); `undefined` = not given. */
+  flags?: Readonly<Record<string, unknown>>
+  /** Text of a file, or `undefined` where there is none. */
+  readFile?: (path: string) => string | undefined
+}
+
+const maxBytes = 1024 * 1024
+
+const readText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new AppError(
+      'CONFIG_INVALID',
+      `${path} cannot be read (${messageOf(error)}). Make it a readable file or remove it.`,
+      { cause: error },
+    )
+  }
+}
+
+const invalid = (source: string, problem: string): AppError => new AppError('CONFIG_INVALID', `${source}: ${problem}`)
+
+const isLayer = (value: unknown): value is Layer => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const checked = (source: string, layer: unknown): Layer => {
+  if (!isLayer(layer)) throw invalid(source, `it is ${shown(layer)}; allowed: a JSON object`)
+  const result = configSchema.safeParse(layer)
+  if (!result.success) throw invalid(source, explainIssue(result.error, layer, configKeysAt))
+  return layer
+}
+
+const fileLayer = (path: string, read: (path: string) => string | undefined): Layer => {
+  const text = read(path)
+  if (text === undefined) return {}
+  if (text.length > maxBytes) throw invalid(path, 'it is larger than 1 MiB')
+  const json = parseJson(text)
+  if (!json.ok) throw invalid(path, `it is not JSON (${json.problem})`)
+  return checked(path, json.value)
+}
+
+const number = (text: string): unknown => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text)
+
+const fromMilliseconds = (text: string): unknown => {
+  const value = number(text)
+  return typeof value === 'number' ? value / 1000 : value
+}
+
+const variables: readonly { name: string; key: string; read: (text: string) => unknown }[] = [
+  { name: 'UNSTUCK_HARNESS', key: 'harness.default', read: (text) => text },
+  { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: number },
+  { name: 'FAILED_TASK_RETRY_COOLDOWN_MS', key: 'retry.transientBaseSeconds', read: fromMilliseconds },
+  { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'retry.transientLimit', read: number },
+  { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: number },
+  { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: number },
+  { name: 'DISPATCH_DOCSER_LANE_MAX_SLOTS', key: 'lanes.docserMaxSlots', read: number },
+]
+
+/** `limits.runSeconds` -> {limits: {runSeconds: value}} */
+const nested = (key: string, value: unknown): Layer =>
+  key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as Layer
+
+const merged = (base: Layer, over: Layer): Layer => {
+  const entries = Object.entries(over).map(([key, value]): [string, unknown] => {
+    const below = Object.hasOwn(base, key) ? base[key] : undefined
+    return [key, isLayer(below) && isLayer(value) ? merged(below, value) : value]
+  })
+  return { ...base, ...Object.fromEntries(entries) }
+}
+
+interface Named {
+  source: string
+  layer: Layer
+}
+
+const layersOf = ({ root, environment = {}, flags = {}, readFile = readText }: ConfigSources): Named[] => {
+  const path = join(root, '.unstuck', 'config.json')
+  const set = variables.filter(({ name }) => (environment[name] ?? '') !== '')
+  return [
+    { source: path, layer: fileLayer(path, readFile) },
+    ...set.map(({ name, key, read }) => {
+      const source = `environment variable ${name}`
+      return { source, layer: checked(source, nested(key, read(environment[name] ?? ''))) }
+    }),
+    ...Object.entries(flags)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => ({ source: 'command line', layer: checked('command line', nested(key, value)) })),
+  ]
+}
+
+/** Needs all layers together: the default may be set in one and the harness of that name in another. */
+const checkDefault = (config: Config, layers: readonly Named[]): void => {
+  const name = config.harness.default
+  const known = [...new Set([...knownHarnesses, ...Object.keys(config.harness.named)])]
+  if (name === undefined || known.includes(name)) return
+  const source =
+    layers.findLast(({ layer }) => isLayer(layer.harness) && layer.harness.default !== undefined)?.source ??
+    'configuration'
+  const guess = nearest(name, known)
+  const advice = guess === undefined ? '' : ` Did you mean "${guess}"?`
+  throw invalid(
+    source,
+    `harness.default is ${shown(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
+  )
+}
+
+/** Throws `CONFIG_INVALID` with place, key, value found and what is allowed. */
+export const loadConfig = (sources: ConfigSources): Config => {
+  const layers = layersOf(sources)
+  const whole = layers.reduce<Layer>((base, { layer }) => merged(base, layer), {})
+  const config = configSchema.parse(whole)
+  checkDefault(config, layers)
+  return config
+}

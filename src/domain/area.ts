@@ -1,0 +1,66 @@
+/**
+ * Areas: the parts of a repository that a task means to change, as path-like names. Two tasks whose areas overlap (equal,
+ * or one inside the other) do not run at the same time. Lockfiles collide never: every task may have to touch them, and
+ * the merge queue verifies what comes of it. Pure; the store compares the same names as ranges.
+ */
+
+const lockfiles: ReadonlySet<string> = new Set([
+  'bun.lock',
+  'bun.lockb',
+  'cargo.lock',
+  'composer.lock',
+  'deno.lock',
+  'flake.lock',
+  'gemfile.lock',
+  'go.sum',
+  'go.work.sum',
+  'gradle.lockfile',
+  'mix.lock',
+  'npm-shrinkwrap.json',
+  'package-lock.json',
+  'package.resolved',
+  'pdm.lock',
+  'pipfile.lock',
+  'pnpm-lock.yaml',
+  'podfile.lock',
+  'poetry.lock',
+  'pubspec.lock',
+  'uv.lock',
+  'yarn.lock',
+])
+
+const segmentsOf = (text: string): string[] =>
+  text
+    .trim()
+    .split('/')
+    .filter((segment) => segment !== '' && segment !== '.')
+
+const isLockfile = (area: string): boolean => lockfiles.has((segmentsOf(area).at(-1) ?? '').toLowerCase())
+
+/** What a path or glob covers at most: its folders before the first wildcard. Empty = it may be anywhere. */
+const coveredBy = (path: string): string => {
+  const segments = segmentsOf(path)
+  const wild = segments.findIndex((segment) => /[*?[\]{}!]/.test(segment))
+  return (wild === -1 ? segments : segments.slice(0, wild)).join('/')
+}
+
+const sorted = (areas: string[]): string[] => [...new Set(areas)].sort()
+
+/**
+ * The areas of a task: those that it names (with commas between them), else what its allowed paths cover. A task that may
+ * write anywhere has none: it could not run beside anything, and the merge queue catches what really collides.
+ */
+export const areasOf = (task: { targetArea: string | null; allowedPaths: readonly string[] }): string[] => {
+  if (task.targetArea !== null) {
+    const named = task.targetArea.split(',').map(coveredBy)
+    return sorted(named.filter((area) => area !== '' && !isLockfile(area)))
+  }
+  const covered = task.allowedPaths.filter((path) => !isLockfile(path)).map(coveredBy)
+  return covered.includes('') ? [] : sorted(covered)
+}
+
+const contains = (outer: string, inner: string): boolean => outer === inner || inner.startsWith(`${outer}/`)
+
+/** The first area of `some` that overlaps one of `others`; undefined when they may run beside each other. */
+export const overlapOf = (some: readonly string[], others: readonly string[]): string | undefined =>
+  some.find((area) => others.some((other) => contains(area, other) || contains(other, area)))

@@ -1,0 +1,53 @@
+/** Ceilings and what was spent. Money in US dollars, time in seconds of wall clock while a run is alive, tokens without cached input. */
+
+export interface Limits {
+  /** Each: absent = no ceiling. */
+  runSeconds?: number
+  runTokens?: number
+  runCostUsd?: number
+  goalSeconds?: number
+  goalTokens?: number
+  goalCostUsd?: number
+}
+
+export interface Spend {
+  tokens: number
+  costUsd: number
+  seconds: number
+}
+
+export const noSpend: Spend = { tokens: 0, costUsd: 0, seconds: 0 }
+
+export const addSpend = (a: Spend, b: Spend): Spend => ({
+  tokens: a.tokens + b.tokens,
+  costUsd: a.costUsd + b.costUsd,
+  seconds: a.seconds + b.seconds,
+})
+
+export interface Overrun {
+  scope: 'run' | 'goal'
+  what: keyof Spend
+  limit: number
+  spent: number
+}
+
+const over = (limit: number | undefined, spent: number): boolean => limit !== undefined && limit > 0 && spent >= limit
+
+/** The first ceiling that is reached, run before goal; undefined while all hold. */
+export const overrunOf = (limits: Limits, run: Spend, goal: Spend): Overrun | undefined => {
+  const rows: [Overrun['scope'], keyof Spend, number | undefined, number][] = [
+    ['run', 'tokens', limits.runTokens, run.tokens],
+    ['run', 'costUsd', limits.runCostUsd, run.costUsd],
+    ['run', 'seconds', limits.runSeconds, run.seconds],
+    ['goal', 'tokens', limits.goalTokens, goal.tokens + run.tokens],
+    ['goal', 'costUsd', limits.goalCostUsd, goal.costUsd + run.costUsd],
+    ['goal', 'seconds', limits.goalSeconds, goal.seconds + run.seconds],
+  ]
+  const hit = rows.find(([, , limit, spent]) => over(limit, spent))
+  return hit === undefined ? undefined : { scope: hit[0], what: hit[1], limit: hit[2] ?? 0, spent: hit[3] }
+}
+
+export const overrunText = (overrun: Overrun): string => {
+  const unit = { tokens: 'tokens', costUsd: 'US dollars', seconds: 'seconds' }[overrun.what]
+  return `the ${overrun.scope}'s ceiling of ${overrun.limit} ${unit} is reached (${Math.round(overrun.spent * 100) / 100} spent)`
+}

@@ -1,0 +1,63 @@
+/**
+ * Flow tables: every legal move of every entity is one row. The tables generate docs/states.md, are compared with the
+ * SQL CHECKs, and are the only source of "may this happen now?". Nothing else decides legality.
+ */
+
+/** Who carries a move out. */
+export type Owner =
+  | 'planner'
+  | 'dispatcher'
+  | 'executor'
+  | 'judge'
+  | 'merge queue'
+  | 'cycle manager'
+  | 'person'
+  | 'engine'
+
+export interface FlowRow {
+  /** `''` = the entity does not exist yet. */
+  from: string
+  to: string
+  trigger: string
+  owner: Owner
+  /** Type of the event written in the same transaction. */
+  event: string
+}
+
+export interface Flow<State extends string = string> {
+  entity: string
+  /** Every state, also those that no row reaches yet. */
+  states: readonly State[]
+  terminal: readonly State[]
+  rows: readonly FlowRow[]
+}
+
+export type Illegal = { ok: false; code: 'illegal'; message: string }
+export type Legal<Row extends FlowRow = FlowRow> = { ok: true; row: Row }
+
+/** The row for a trigger in a state, or a value that says which moves would be legal. */
+export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
+  const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
+  if (row !== undefined) return { ok: true, row }
+  const rows = flow.rows.filter((candidate) => candidate.from === from)
+  // Whoever reads this is a person; the moves of the machine would only mislead.
+  const open = [...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => candidate.trigger))]
+  const choice = open.length === 0 ? 'nothing that a person could do' : `it can be ${open.join(' or ')}`
+  const rest = rows.length === 0 ? 'it has ended' : choice
+  return {
+    ok: false,
+    code: 'illegal',
+    message: `a ${flow.entity} that is ${from} cannot be ${trigger.replaceAll('_', ' ')}; ${rest}`,
+  }
+}
+
+/** As `stepOf`, for callers that know the move is legal; an illegal one is a bug. */
+export const mustStep = (flow: Flow, from: string, trigger: string): FlowRow => {
+  const step = stepOf(flow, from, trigger)
+  if (!step.ok) throw new Error(step.message)
+  return step.row
+}
+
+/** Rows with the same trigger, event and owner from several states. */
+export const fromEach = (states: readonly string[], row: Omit<FlowRow, 'from'>): FlowRow[] =>
+  states.map((from) => ({ from, ...row }))

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { stepOf, type Flow, type FlowRow } from './flow.ts'
+import { flows } from './flows.ts'
+import { blockReasonOf, blockReasons, placeOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
+
+/** The states that the specification lists, word for word. */
+const listed: Record<string, string> = {
+  goal: 'planning active paused awaiting_human ready done failed cancelled',
+  run: 'running success failed cancelled',
+  agent: 'idle busy offline',
+  engine: 'online draining offline',
+  'merge entry': 'pending processing merged failed cancelled',
+  escalation: 'pending approved rejected resolved expired',
+}
+
+const reachable = (flow: Flow, from: string): Set<string> => {
+  const seen = new Set([from])
+  for (const state of seen) for (const row of flow.rows) if (row.from === state) seen.add(row.to)
+  return seen
+}
+
+/** Block reasons whose recoveries are not there yet: declared, entered by no row. */
+const notEntered = ['blocked(quota_wait)', 'blocked(needs_rework)', 'blocked(issue_linking)']
+
+describe('states', () => {
+  it.each(Object.entries(listed))('of a %s are exactly the listed ones', (entity, states) => {
+    expect(flows.find((flow) => flow.entity === entity)?.states).toEqual(states.split(' '))
+  })
+
+  it('of a task are exactly the listed ones, each blocked one with its reason', () => {
+    expect(taskStates).toEqual('queued running done failed blocked cancelled'.split(' '))
+    expect(blockReasons).toEqual('awaiting_judge quota_wait needs_rework issue_linking awaiting_human'.split(' '))
+    expect([...taskFlow.states].sort()).toEqual(
+      [
+        ...taskStates.filter((state) => state !== 'blocked'),
+        ...blockReasons.map((reason) => `blocked(${reason})`),
+      ].sort(),
+    )
+  })
+
+  it('of a task survive being split into state and block reason', () => {
+    for (const place of taskFlow.states) expect(placeOf(stateOf(place), blockReasonOf(place))).toBe(place)
+  })
+
+  it('needs_human of older data is awaiting_judge', () => {
+    expect(readBlockReason('needs_human')).toBe('awaiting_judge')
+    for (const reason of blockReasons) expect(readBlockReason(reason)).toBe(reason)
+  })
+
+  it('belong to one table per entity', () => {
+    expect(flows.map((flow) => flow.entity).sort()).toEqual([...Object.keys(listed), 'task'].sort())
+  })
+})
+
+describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a %s', (_entity, flow) => {
+  it('names only its own states', () => {
+    for (const row of flow.rows) {
+      expect(flow.states).toContain(row.to)
+      expect(['', ...flow.states]).toContain(row.from)
+    }
+    for (const state of flow.terminal) expect(flow.states).toContain(state)
+  })
+
+  it('has one row per state and trigger', () => {
+    const keys = flow.rows.map((row) => `${row.from} ${row.trigger}`)
+    expect(keys).toEqual([...new Set(keys)])
+  })
+
+  it('begins in one state and reaches every state from there, but for the reasons that nothing enters yet', () => {
+    expect(flow.rows.filter((row) => row.from === '').map((row) => row.to)).toHaveLength(1)
+    const reached = reachable(flow, '')
+    expect(flow.states.filter((state) => !reached.has(state))).toEqual(flow.entity === 'task' ? notEntered : [])
+  })
+
+  it('lets every state that is not an end reach one', () => {
+    if (flow.terminal.length === 0) return expect(['agent', 'engine']).toContain(flow.entity)
+    for (const state of flow.states) {
+      const ends = [...reachable(flow, state)].filter((next) => flow.terminal.includes(next))
+      expect(ends, state).not.toEqual([])
+    }
+  })
+
+  it('leaves an end only when a person retries', () => {
+    const ways = flow.rows.filter((row) => flow.terminal.includes(row.from))
+    for (const row of ways) expect(row).toMatchObject({ trigger: 'retried', owner: 'person' })
+    expect(ways.map((row) => row.from)).toEqual({ goal: ['failed'], task: ['cancelled'] }[flow.entity] ?? [])
+  })
+
+  it('says of an illegal move what a person could do instead', () => {
+    for (const state of flow.states) {
+      const answer = stepOf(flow, state, 'nonsense')
+      expect(answer.ok).toBe(false)
+      const rows: readonly FlowRow[] = flow.rows.filter((row) => row.from === state)
+      const legal = rows.filter((row) => row.owner === 'person').map((row) => row.trigger)
+      const message = answer.ok ? '' : answer.message
+      expect(message).toContain(state)
+      if (rows.length === 0) expect(message).toContain('it has ended')
+      for (const trigger of legal) expect(message).toContain(trigger)
+    }
+  })
+
+  it('finds each of its rows by state and trigger', () => {
+    for (const row of flow.rows) expect(stepOf(flow, row.from, row.trigger)).toEqual({ ok: true, row })
+  })
+})

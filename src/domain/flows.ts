@@ -1,0 +1,11 @@
+/** All flow tables, for the generated docs and the tests that hold the store against them. */
+import { agentFlow } from './agent.ts'
+import { engineFlow } from './engine.ts'
+import { escalationFlow } from './escalation.ts'
+import type { Flow } from './flow.ts'
+import { goalFlow } from './goal.ts'
+import { mergeFlow } from './merge.ts'
+import { runFlow } from './run.ts'
+import { taskFlow } from './task.ts'
+
+export const flows: readonly Flow[] = [goalFlow, taskFlow, runFlow, agentFlow, engineFlow, mergeFlow, escalationFlow]

@@ -1,0 +1,85 @@
+/** A goal: what the user asked for. It lands on its own branch and ends done, ready, failed, cancelled or with one question. */
+import { fromEach, type Flow } from './flow.ts'
+import type { Limits, Spend } from './budget.ts'
+
+export const goalStates = [
+  'planning',
+  'active',
+  'paused',
+  'awaiting_human',
+  'ready',
+  'done',
+  'failed',
+  'cancelled',
+] as const
+export type GoalState = (typeof goalStates)[number]
+
+/**
+ * `local`: own clones, a goal branch. `direct`: edits in place, also in a plain folder; done = the verdict. `remote`: as
+ * local, with a repository by URL: goal branch and target are branches over there.
+ */
+export const repoModes = ['local', 'direct', 'remote'] as const
+export type RepoMode = (typeof repoModes)[number]
+
+export interface Goal {
+  id: string
+  title: string
+  requirement: string
+  state: GoalState
+  repoMode: RepoMode
+  /** The user's branch at the start; null in a plain folder or on a detached HEAD. */
+  targetBranch: string | null
+  /** Commit the goal branch starts from; null in direct mode. */
+  baseCommit: string | null
+  /** What the goal branch should point at: only Unstuck writes it, anything else found there was moved by somebody. */
+  headCommit: string | null
+  autoMerge: boolean
+  allowedDirs: string[]
+  limits: Limits
+  spend: Spend
+  /** Why it is paused, failed or waiting; empty while it works. */
+  reason: string
+  version: number
+  createdAt: Date
+  changedAt: Date
+  endedAt: Date | null
+}
+
+export const goalFlow = {
+  entity: 'goal',
+  states: goalStates,
+  terminal: ['done', 'failed', 'cancelled'],
+  rows: [
+    { from: '', to: 'planning', trigger: 'created', owner: 'person', event: 'goal.created' },
+    { from: 'planning', to: 'active', trigger: 'planned', owner: 'planner', event: 'goal.planned' },
+    { from: 'active', to: 'paused', trigger: 'paused', owner: 'person', event: 'goal.paused' },
+    { from: 'active', to: 'paused', trigger: 'blocked', owner: 'executor', event: 'goal.paused' },
+    { from: 'awaiting_human', to: 'paused', trigger: 'paused', owner: 'person', event: 'goal.paused' },
+    { from: 'awaiting_human', to: 'paused', trigger: 'blocked', owner: 'executor', event: 'goal.paused' },
+    { from: 'paused', to: 'active', trigger: 'resumed', owner: 'person', event: 'goal.resumed' },
+    {
+      from: 'active',
+      to: 'awaiting_human',
+      trigger: 'only_questions_left',
+      owner: 'cycle manager',
+      event: 'goal.awaiting_human',
+    },
+    { from: 'awaiting_human', to: 'active', trigger: 'answered', owner: 'person', event: 'goal.resumed' },
+    { from: 'active', to: 'ready', trigger: 'all_done', owner: 'cycle manager', event: 'goal.ready' },
+    { from: 'ready', to: 'done', trigger: 'landed', owner: 'merge queue', event: 'goal.done' },
+    { from: 'active', to: 'failed', trigger: 'work_cancelled', owner: 'cycle manager', event: 'goal.failed' },
+    { from: 'failed', to: 'active', trigger: 'retried', owner: 'person', event: 'goal.resumed' },
+    ...fromEach(['planning', 'active', 'paused', 'awaiting_human', 'ready'], {
+      to: 'cancelled',
+      trigger: 'cancelled',
+      owner: 'person',
+      event: 'goal.cancelled',
+    }),
+  ],
+} as const satisfies Flow<GoalState>
+
+/** New work of a goal may start only while it is active. */
+export const mayStartWork = (goal: { state: GoalState }): boolean => goal.state === 'active'
+
+export const goalEnded = (state: GoalState): boolean =>
+  state === 'ready' || (goalFlow.terminal as readonly string[]).includes(state)

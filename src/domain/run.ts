@@ -1,0 +1,167 @@
+/**
+ * A run: one attempt at a task. Its `phase` is written before each step's effect, so that a restarted engine goes on
+ * where the files and refs say it really is. `launches` holds the accumulated corrections.
+ */
+import type { Flow } from './flow.ts'
+import { addSpend, noSpend, type Spend } from './budget.ts'
+import type { CommandSource } from './task.ts'
+
+export const runStates = ['running', 'success', 'failed', 'cancelled'] as const
+export type RunState = (typeof runStates)[number]
+
+export const runPhases = ['prepare', 'launch', 'supervise', 'collect', 'verify', 'policy', 'commit', 'finish'] as const
+export type RunPhase = (typeof runPhases)[number]
+
+/** What differs from a plain launch. Every launch correction adds to it; grants end with the run. */
+export interface LaunchCorrections {
+  addDirs: string[]
+  skipGitCheck: boolean
+}
+
+/** One start of the agent within a run. */
+export interface Launch {
+  number: number
+  corrections: LaunchCorrections
+  resumeSession: string | null
+  hint: string | null
+  /** Set before the gate opens. Null = the gate was never opened, so the agent did not run. */
+  shim: { host: string; bootId: string; pid: number; startTime: string } | null
+  gateOpened: boolean
+  startedAt: string | null
+  /** What this launch used, written when it ended; the run's spend is the sum. */
+  spend: Spend | null
+}
+
+/** Who asked for a check: `contract` is the repository's `.unstuck/verify.contract.json`. */
+export type CheckSource = CommandSource | 'contract'
+
+/** How one verification command ended. */
+export interface CheckResult {
+  command: string
+  source: CheckSource
+  exitCode: number | null
+  signal: string | null
+  timedOut: boolean
+  durationMs: number
+  /** It ended with 0 and its own words say that no test ran: not a pass. */
+  ranNothing?: string
+  /** It failed and does not block. */
+  excused?: Excuse
+  /** What the same command does on the base commit, where that was asked. */
+  baseline?: string
+}
+
+/** Why a check that failed does not block. It is listed wherever the verdict is shown. */
+export interface Excuse {
+  because: 'flaky' | 'fails on the base commit'
+  /** What fails, by name where the runner names it. */
+  failing: string[]
+  /** Other tests of the same command ran and passed, or the command passed when it was run again. */
+  proves: boolean
+}
+
+/** Whether a check shows something about the work: it passed, or tests of it did. */
+export const proves = (check: CheckResult): boolean =>
+  check.excused === undefined
+    ? check.exitCode === 0 && !check.timedOut && check.ranNothing === undefined
+    : check.excused.proves
+
+/** Why a run failed; stored as `runs.errorMeta`. */
+export interface ErrorMeta {
+  source: 'execution' | 'verification' | 'policy' | 'merge' | 'engine' | 'person'
+  failureCode: string
+  message: string
+  evidence: string
+  signature: string
+  failedCommand?: string
+  failedCommandSource?: string
+  failedCommandStderr?: string
+  policyViolations?: { path: string; kind: string; rule: string }[]
+}
+
+/** What the gates found: the judge `auto` decides from this alone. */
+export interface Verdict {
+  outcome: 'verified' | 'nothing to verify' | 'not verified'
+  checks: CheckResult[]
+  /** Checks that were asked for and are not part of the verdict, with the reason. */
+  dropped: { command: string; reason: string }[]
+  changedPaths: string[]
+  /** Denials that the agent met on the way but that did not matter in the end. */
+  notes: string[]
+  /** What the work took from its own tests; absent in older verdicts. Listed, it blocks nothing. */
+  weakened?: Weakening[]
+}
+
+export const emptyVerdict: Verdict = {
+  outcome: 'not verified',
+  checks: [],
+  dropped: [],
+  changedPaths: [],
+  notes: [],
+}
+
+export interface Weakening {
+  kind:
+    | 'file deleted'
+    | 'test removed'
+    | 'test skipped'
+    | 'test focused'
+    | 'assertion removed'
+    | 'assertion loosened'
+    | 'snapshot changed'
+    | 'check redefined'
+  path: string
+  count: number
+  detail: string
+}
+
+export interface Run {
+  id: string
+  taskId: string
+  goalId: string
+  /** 1, 2, … within its task. */
+  number: number
+  epoch: number
+  agentId: string
+  harness: string
+  state: RunState
+  phase: RunPhase
+  baseCommit: string | null
+  launches: Launch[]
+  sessionId: string | null
+  spend: Spend
+  /** Tree of the collected work and the commit made from its permitted part. */
+  tree: string | null
+  commit: string | null
+  verdict: Verdict | null
+  errorMeta: ErrorMeta | null
+  /** A person asked for its end; whoever executes it sees this at its next look. */
+  stopAsked: 'cancelled' | null
+  judgedAt: Date | null
+  judgementVersion: number
+  startedAt: Date
+  endedAt: Date | null
+  version: number
+}
+
+export const runFlow = {
+  entity: 'run',
+  states: runStates,
+  terminal: ['success', 'failed', 'cancelled'],
+  rows: [
+    { from: '', to: 'running', trigger: 'claimed', owner: 'dispatcher', event: 'run.started' },
+    { from: 'running', to: 'success', trigger: 'succeeded', owner: 'executor', event: 'run.succeeded' },
+    { from: 'running', to: 'failed', trigger: 'failed', owner: 'executor', event: 'run.failed' },
+    { from: 'running', to: 'cancelled', trigger: 'interrupted', owner: 'engine', event: 'run.cancelled' },
+    { from: 'running', to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'run.cancelled' },
+  ],
+} as const satisfies Flow<RunState>
+
+export const noCorrections: LaunchCorrections = { addDirs: [], skipGitCheck: false }
+
+export const spendOfLaunches = (launches: readonly Launch[]): Spend =>
+  launches.reduce((sum, launch) => addSpend(sum, launch.spend ?? noSpend), noSpend)
+
+export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
+
+export const freshRun = { phase: 'prepare', launches: [], spend: noSpend } as const

@@ -1,0 +1,136 @@
+/**
+ * A task: one unit of work of a goal. A blocked task carries its reason in its place, so that the flow table tells
+ * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A queued task with `retryAt` waits for that time.
+ */
+import type { Lane } from './dispatch.ts'
+import { fromEach, type Flow } from './flow.ts'
+
+export const taskStates = ['queued', 'running', 'done', 'failed', 'blocked', 'cancelled'] as const
+export type TaskState = (typeof taskStates)[number]
+
+export const blockReasons = ['awaiting_judge', 'quota_wait', 'needs_rework', 'issue_linking', 'awaiting_human'] as const
+export type BlockReason = (typeof blockReasons)[number]
+
+export type TaskPlace = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason})`
+
+export const roles = ['planner', 'worker', 'tester', 'docser', 'judge'] as const
+export type Role = (typeof roles)[number]
+
+/** Block reasons of older data read as their present meaning. */
+export const readBlockReason = (text: string | null): BlockReason | null =>
+  text === 'needs_human' ? 'awaiting_judge' : (text as BlockReason | null)
+
+/** The countdown shown beside a failed or blocked task. */
+export interface Retry {
+  reason: string
+  at: Date
+  count: number
+  limit: number
+}
+
+/** Where the verification commands come from. */
+export type CommandSource = 'task' | 'config' | 'inferred'
+
+export interface Task {
+  id: string
+  goalId: string
+  /** 1, 2, … within its goal, in the order given. */
+  number: number
+  title: string
+  instructions: string
+  role: Role
+  allowedPaths: string[]
+  deniedPaths: string[]
+  /** Verification commands; corrections drop from it, `originalCommands` keeps what was asked. */
+  commands: string[]
+  originalCommands: string[]
+  commandSource: CommandSource
+  dependsOn: string[]
+  targetArea: string | null
+  harness: string
+  model: string | null
+  priority: number
+  lane: Lane
+  /** What it means to change, as the store compares it; empty = it runs beside anything. */
+  areas: string[]
+  /** The one engine that can do it, where it works in that engine's own folder. */
+  engineId: string | null
+  place: TaskPlace
+  retry: Retry | null
+  /** All dependencies are done and the goal is active; kept by every write that could change it. */
+  ready: boolean
+  /** Rises with every claim; a run with a smaller one writes nothing. */
+  epoch: number
+  /** Start of the present count of recoveries: `retry` by a person begins a new one. */
+  countFrom: Date
+  version: number
+  createdAt: Date
+  changedAt: Date
+}
+
+const living = ['queued', 'running', 'failed', ...blockReasons.map((reason) => `blocked(${reason})`)]
+
+export const taskFlow = {
+  entity: 'task',
+  states: [
+    'queued',
+    'running',
+    'done',
+    'failed',
+    'cancelled',
+    ...blockReasons.map((reason) => `blocked(${reason})` as const),
+  ],
+  terminal: ['done', 'cancelled'],
+  rows: [
+    { from: '', to: 'queued', trigger: 'created', owner: 'planner', event: 'task.created' },
+    { from: 'queued', to: 'running', trigger: 'claimed', owner: 'dispatcher', event: 'task.claimed' },
+    { from: 'running', to: 'queued', trigger: 'interrupted', owner: 'engine', event: 'task.requeued' },
+    {
+      from: 'running',
+      to: 'blocked(awaiting_judge)',
+      trigger: 'run_succeeded',
+      owner: 'executor',
+      event: 'task.awaiting_judge',
+    },
+    { from: 'running', to: 'done', trigger: 'verdict_recorded', owner: 'judge', event: 'task.done' },
+    { from: 'running', to: 'failed', trigger: 'run_failed', owner: 'executor', event: 'task.failed' },
+    {
+      from: 'running',
+      to: 'blocked(awaiting_human)',
+      trigger: 'escalated',
+      owner: 'executor',
+      event: 'task.escalated',
+    },
+    { from: 'failed', to: 'queued', trigger: 'retry_due', owner: 'cycle manager', event: 'task.requeued' },
+    { from: 'failed', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    { from: 'blocked(awaiting_judge)', to: 'done', trigger: 'merged', owner: 'merge queue', event: 'task.done' },
+    {
+      from: 'blocked(awaiting_judge)',
+      to: 'blocked(awaiting_human)',
+      trigger: 'escalated',
+      owner: 'merge queue',
+      event: 'task.escalated',
+    },
+    { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    { from: 'cancelled', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    {
+      from: 'queued',
+      to: 'cancelled',
+      trigger: 'dependency_cancelled',
+      owner: 'cycle manager',
+      event: 'task.cancelled',
+    },
+    ...fromEach(living, { to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'task.cancelled' }),
+  ],
+} as const satisfies Flow<TaskPlace>
+
+export const stateOf = (place: TaskPlace): TaskState =>
+  place.startsWith('blocked(') ? 'blocked' : (place as TaskState)
+
+export const blockReasonOf = (place: TaskPlace): BlockReason | null =>
+  place.startsWith('blocked(') ? (place.slice('blocked('.length, -1) as BlockReason) : null
+
+export const placeOf = (state: TaskState, reason: BlockReason | null): TaskPlace =>
+  state === 'blocked' ? `blocked(${reason ?? 'awaiting_human'})` : state
+
+export const taskEnded = (place: TaskPlace): boolean => place === 'done' || place === 'cancelled'

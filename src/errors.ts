@@ -1,0 +1,84 @@
+/**
+ * The one table of operational errors: code, HTTP status and CLI exit code. API, CLI and docs/errors.md
+ * render from it. Expected outcomes are values, not errors; bugs throw plain errors.
+ */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  needsPerson: 3,
+  notFound: 4,
+  conflict: 5,
+  unavailable: 69,
+  waiting: 75,
+  config: 78,
+} as const
+
+interface ErrorRow {
+  status: number
+  exit: number
+  title: string
+}
+
+export const errorTable = {
+  USAGE: { status: 400, exit: exitCodes.usage, title: 'The command line or request does not fit' },
+  INPUT_INVALID: { status: 400, exit: exitCodes.usage, title: 'A file or field has a value that is not allowed' },
+  CONFIG_INVALID: { status: 422, exit: exitCodes.config, title: 'A configuration file is not valid' },
+  NOT_A_REPOSITORY: { status: 400, exit: exitCodes.usage, title: 'The folder is not a git repository' },
+  REPOSITORY_STATE: {
+    status: 409,
+    exit: exitCodes.conflict,
+    title: 'The repository is in a state that work cannot start from',
+  },
+  NOT_FOUND: { status: 404, exit: exitCodes.notFound, title: 'There is no such goal, task, run or snapshot' },
+  ILLEGAL: { status: 409, exit: exitCodes.conflict, title: 'The change is not allowed in the present state' },
+  STALE: { status: 409, exit: exitCodes.conflict, title: 'Somebody else changed it first' },
+  ENGINE_UNAVAILABLE: {
+    status: 503,
+    exit: exitCodes.unavailable,
+    title: 'The engine of this repository does not answer',
+  },
+  ENGINE_RUNNING: { status: 409, exit: exitCodes.conflict, title: 'An engine already runs for this repository' },
+  STORE_LOCKED: { status: 409, exit: exitCodes.conflict, title: 'Another process holds the store' },
+  STORE_VERSION: { status: 500, exit: exitCodes.config, title: 'The store was written by a newer version' },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    exit: exitCodes.unavailable,
+    title: 'The database of the store does not answer',
+  },
+  UNAUTHORISED: {
+    status: 401,
+    exit: exitCodes.unavailable,
+    title: 'The token, session or login code is missing or wrong',
+  },
+  FORBIDDEN_ORIGIN: { status: 403, exit: exitCodes.unavailable, title: 'The Host or Origin header is not ours' },
+  METHOD_NOT_ALLOWED: { status: 405, exit: exitCodes.usage, title: 'The path exists, but not with this method' },
+  MEDIA_TYPE: { status: 415, exit: exitCodes.usage, title: 'The request body is not JSON by its Content-Type' },
+  BODY_TOO_LARGE: { status: 413, exit: exitCodes.usage, title: 'The request body is too large' },
+  DIRECTORY_MISSING: { status: 422, exit: exitCodes.failed, title: 'A needed directory is missing' },
+  PERMISSION: { status: 422, exit: exitCodes.failed, title: 'A needed directory cannot be read or written' },
+  REMOTE_UNAVAILABLE: { status: 503, exit: exitCodes.unavailable, title: 'The git remote does not answer' },
+  REMOTE_REFUSED: {
+    status: 422,
+    exit: exitCodes.config,
+    title: 'The git remote lets nobody in, is no repository, or refuses a push',
+  },
+  GIT_FAILED: { status: 500, exit: exitCodes.failed, title: 'A git command failed' },
+  HARNESS_MISSING: { status: 422, exit: exitCodes.config, title: 'The agent program cannot be found' },
+  SPAWN_FAILED: { status: 500, exit: exitCodes.failed, title: 'A process could not be started' },
+} as const satisfies Record<string, ErrorRow>
+
+export type ErrorCode = keyof typeof errorTable
+
+/** An operational error. The message names the thing that is wrong and the next step. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options)
+    this.name = 'AppError'
+    this.code = code
+  }
+}
+
+/** The text of anything thrown, for messages that wrap it. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

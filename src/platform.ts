@@ -1,0 +1,182 @@
+/**
+ * Facts about the operating system, all in this file. Linux reads /proc; macOS asks ps (written after its manual,
+ * not run on a Mac yet). A process is identified by host, boot, pid and start time, so that a reused pid is never ours.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, readdirSync, statfsSync } from 'node:fs'
+import { availableParallelism, freemem, homedir, hostname, loadavg } from 'node:os'
+import { join } from 'node:path'
+
+const linux = process.platform === 'linux'
+
+/** What proves that a process is the one we started. `startTime` is opaque: compare it, do not read it. */
+export interface ProcessIdentity {
+  host: string
+  bootId: string
+  pid: number
+  startTime: string
+}
+
+const readOrUndefined = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined // the process ended between listing and reading, or is not ours to read
+  }
+}
+
+const ps = (args: string[]): string => {
+  try {
+    return execFileSync('ps', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  } catch {
+    return '' // ps exits 1 when no process matches
+  }
+}
+
+/** Identifies this boot of this machine; after a reboot every recorded pid is void. */
+export const bootId = (): string =>
+  linux
+    ? (readOrUndefined('/proc/sys/kernel/random/boot_id') ?? 'unknown').trim()
+    : execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim()
+
+interface Stat {
+  state: string
+  parent: number
+  group: number
+  session: number
+  startTime: string
+}
+
+const readStat = (pid: number): Stat | undefined => {
+  const text = readOrUndefined(`/proc/${pid}/stat`)
+  if (text === undefined) return undefined
+  // The command name stands in parentheses and may itself contain spaces and parentheses.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return {
+    state: fields[0] ?? '',
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    startTime: fields[19] ?? '',
+  }
+}
+
+/** Start time of a live process, or undefined when there is none (a zombie counts as gone). */
+export const startTimeOf = (pid: number): string | undefined => {
+  if (!linux) return ps(['-o', 'lstart=', '-p', String(pid)]) || undefined
+  const stat = readStat(pid)
+  return stat === undefined || stat.state === 'Z' || stat.state === 'X' ? undefined : stat.startTime
+}
+
+export const identityOf = (pid: number): ProcessIdentity | undefined => {
+  const startTime = startTimeOf(pid)
+  return startTime === undefined ? undefined : { host: hostname(), bootId: bootId(), pid, startTime }
+}
+
+/** `elsewhere` = recorded on another host, about which nothing can be said from here. */
+export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere' => {
+  if (identity.host !== hostname()) return 'elsewhere'
+  if (identity.bootId !== bootId()) return 'dead'
+  return startTimeOf(identity.pid) === identity.startTime ? 'alive' : 'dead'
+}
+
+/** One live process. `session` is 0 where the system does not tell it (macOS). */
+export interface ProcessRow {
+  pid: number
+  parent: number
+  group: number
+  session: number
+  startTime: string
+}
+
+const linuxRow = (pid: number): ProcessRow[] => {
+  const stat = readStat(pid)
+  if (stat === undefined || stat.state === 'Z' || stat.state === 'X') return []
+  return [{ pid, parent: stat.parent, group: stat.group, session: stat.session, startTime: stat.startTime }]
+}
+
+const psRow = (line: string): ProcessRow[] => {
+  const fields = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*\S)\s*$/.exec(line)
+  if (fields === null || fields[4]?.startsWith('Z') === true) return []
+  return [
+    {
+      pid: Number(fields[1]),
+      parent: Number(fields[2]),
+      group: Number(fields[3]),
+      session: 0,
+      startTime: fields[5] ?? '',
+    },
+  ]
+}
+
+/** Every live process, zombies left out, in one pass. */
+export const processTable = (): ProcessRow[] =>
+  linux
+    ? readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? linuxRow(Number(name)) : []))
+    : ps(['-axo', 'pid=,ppid=,pgid=,stat=,lstart=']).split('\n').flatMap(psRow)
+
+const macPidsWith = (wanted: string): number[] =>
+  ps(['axeww', '-o', 'pid=,command='])
+    .split('\n')
+    .filter((line) => line.split(' ').includes(wanted))
+    .map((line) => Number.parseInt(line, 10))
+
+/** Every live process whose environment holds exactly `NAME=value` (tool children lead groups of their own, this finds them). */
+export const processesWithEnvironment = (name: string, value: string, table = processTable()): number[] => {
+  const wanted = `${name}=${value}`
+  const others = table.map(({ pid }) => pid).filter((pid) => pid !== process.pid)
+  if (!linux) {
+    const carriers = new Set(macPidsWith(wanted))
+    return others.filter((pid) => carriers.has(pid))
+  }
+  return others.filter((pid) => {
+    const text = readOrUndefined(`/proc/${pid}/environ`)
+    return text !== undefined && text.includes(wanted) && text.split('\0').includes(wanted)
+  })
+}
+
+/** Live descendants of a process, children before grandchildren, without the process itself. */
+export const descendantsOf = (root: number, table = processTable()): number[] => {
+  const found: number[] = []
+  let layer = [root]
+  while (layer.length > 0) {
+    const wanted = new Set(layer)
+    layer = table.filter(({ parent }) => wanted.has(parent)).map(({ pid }) => pid)
+    found.push(...layer)
+  }
+  return found
+}
+
+/** What a machine has left; undefined where the system does not tell. */
+export interface Machine {
+  freeDiskMb: number | undefined
+  freeMemoryMb: number | undefined
+  loadPerCore: number | undefined
+}
+
+const megabyte = 1024 * 1024
+
+const freeDisk = (folder: string): number | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return (bavail * bsize) / megabyte
+  } catch {
+    return undefined // a file system that does not tell is none that is short
+  }
+}
+
+/** Linux counts caches that it would give back at once as available. */
+const freeMemory = (): number => {
+  const available = linux ? /^MemAvailable:\s+(\d+) kB/m.exec(readOrUndefined('/proc/meminfo') ?? '')?.[1] : undefined
+  return available === undefined ? freemem() / megabyte : Number(available) / 1024
+}
+
+export const machineNow = (folder: string): Machine => ({
+  freeDiskMb: freeDisk(folder),
+  freeMemoryMb: freeMemory(),
+  loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
+})
+
+/** `$UNSTUCK_HOME`, else the XDG state folder. All stores, logs, workspaces and snapshots live below it. */
+export const unstuckHome = (environment: NodeJS.ProcessEnv): string =>
+  environment.UNSTUCK_HOME ?? join(environment.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'unstuck')

@@ -1,0 +1,83 @@
+/**
+ * Says why a value does not fit a zod schema, in words for the person who wrote the file: the key, the value found and
+ * what is allowed there; for an unknown key the nearest known one. Used by everything that reads a file people write.
+ */
+import { distance } from 'fastest-levenshtein'
+import type { z } from 'zod'
+
+/** The known word that was probably meant, if one is near enough to suggest. */
+export const nearest = (word: string, known: readonly string[]): string | undefined => {
+  const lower = word.slice(0, 64).toLowerCase()
+  const ranked = known
+    .map((entry) => ({ entry, far: distance(lower, entry.toLowerCase()) }))
+    .toSorted((a, b) => a.far - b.far)
+  const best = ranked[0]
+  if (best === undefined) return undefined
+  const within = best.entry.toLowerCase().startsWith(lower) && lower.length >= 3
+  return (best.far <= Math.ceil(best.entry.length / 3) && best.far < best.entry.length) || within
+    ? best.entry
+    : undefined
+}
+
+export const pathText = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? String(key) : `${text}.${String(key)}`),
+    '',
+  )
+
+/** A found value, short enough for one line. */
+export const shown = (value: unknown): string => {
+  // What JSON has no text for (undefined, a function) is nothing that a file could hold.
+  const text = (JSON.stringify(value) as string | undefined) ?? 'nothing'
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+export const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined,
+    root,
+  )
+
+/** Known keys of the object at a path, for the suggestion. */
+export type KnownKeys = (path: readonly PropertyKey[]) => readonly string[]
+
+const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKeys): string => {
+  if (issue.code === 'unrecognized_keys') {
+    const key = issue.keys[0] ?? ''
+    const known = knownKeys(issue.path)
+    const guess = nearest(key, known)
+    const advice = guess === undefined ? `Known keys here: ${known.join(', ')}` : `Did you mean "${guess}"?`
+    return `unknown key ${pathText([...issue.path, key])}. ${advice}`
+  }
+  const where = issue.path.length === 0 ? 'the whole file' : pathText(issue.path)
+  const value = valueAt(found, issue.path)
+  return `${where} is ${value === undefined ? 'missing' : shown(value)}; ${issue.message}`
+}
+
+const maxSentences = 5
+
+/** What does not fit, a sentence each: whoever mends a file wants to know all of it at once. */
+export const explainIssue = (error: z.ZodError, found: unknown, knownKeys: KnownKeys): string => {
+  const sentences = error.issues.slice(0, maxSentences).map((issue) => sentenceOf(issue, found, knownKeys))
+  const more = error.issues.length - sentences.length
+  return [...sentences, ...(more > 0 ? [`${more} more`] : [])].join('\n  ') || 'it is not valid'
+}
+
+/** Line and column of an offset, both from 1. */
+export const placeOf = (text: string, offset: number): string => {
+  const before = text.slice(0, offset).split('\n')
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+}
+
+/** The parser names an offset only sometimes; the place is added when it does. */
+export const parseJson = (text: string): { ok: true; value: unknown } | { ok: false; problem: string } => {
+  try {
+    return { ok: true, value: JSON.parse(text.replace(/^\uFEFF/, '')) }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const offset = /at position (\d+)/.exec(message)?.[1]
+    const plain = message.replace(/ in JSON at position.*$/s, '')
+    return { ok: false, problem: offset === undefined ? plain : `${placeOf(text, Number(offset))}: ${plain}` }
+  }
+}
