@@ -1,0 +1,64 @@
+/** All statements on escalations. */
+import { escalationFlow, type Choice, type Escalation } from '../domain/escalation.ts'
+import { stepOf } from '../domain/flow.ts'
+import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+const read = (row: object): Escalation => fromRow<Escalation>(row)
+
+export type NewEscalation = Pick<
+  Escalation,
+  'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'question' | 'details' | 'choices'
+>
+
+export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
+  const { id, goalId, taskId, runId, kind, question, details } = escalation
+  await tx.query(sql`
+    insert into escalation (id, goal_id, task_id, run_id, kind, question, details, choices, state)
+    values (${id}, ${goalId}, ${taskId}, ${runId}, ${kind}, ${question}, ${details}, ${json(escalation.choices)}::jsonb, 'pending')`)
+  await appendEvent(tx, {
+    type: 'escalation.opened',
+    goalId,
+    taskId,
+    runId,
+    payload: { escalation: id, kind, question, details, choices: escalation.choices },
+  })
+}
+
+export const listEscalations = async (
+  db: Queryable,
+  filter: { goalId?: string | null; pendingOnly?: boolean },
+): Promise<Escalation[]> =>
+  (
+    await db.query<object>(sql`select * from escalation where (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
+      and (not ${filter.pendingOnly ?? false} or state = 'pending') order by created_at`)
+  ).map(read)
+
+export const pendingEscalationOf = async (db: Queryable, taskId: string): Promise<Escalation | undefined> => {
+  const row = await one<object>(db, sql`select * from escalation where task_id = ${taskId} and state = 'pending'`)
+  return row === undefined ? undefined : read(row)
+}
+
+/** Compare-and-swap: the second of two answers gets `stale`. */
+export const answerEscalation = async (
+  tx: Queryable,
+  escalation: Escalation,
+  trigger: Choice | 'overtaken',
+): Promise<Moved<Escalation>> => {
+  const step = stepOf(escalationFlow, escalation.state, trigger)
+  if (!step.ok) return step
+  const row = await one<object>(
+    tx,
+    sql`update escalation set state = ${step.row.to}, answer = ${trigger === 'overtaken' ? null : trigger}, decided_at = unstuck_now(), version = version + 1
+    where id = ${escalation.id} and version = ${escalation.version} and state = 'pending' returning *`,
+  )
+  if (row === undefined) return stale(`escalation ${escalation.id}`)
+  await appendEvent(tx, {
+    type: step.row.event,
+    goalId: escalation.goalId,
+    taskId: escalation.taskId,
+    runId: escalation.runId,
+    payload: { escalation: escalation.id, answer: trigger },
+  })
+  return { ok: true, value: read(row) }
+}

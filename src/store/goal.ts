@@ -1,0 +1,117 @@
+/** All statements on goals. A state is written in `moveGoal` alone; `progressGoal` writes everything else, fenced alike. */
+import { stepOf } from '../domain/flow.ts'
+import { goalFlow, type Goal, type GoalState } from '../domain/goal.ts'
+import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+export type NewGoal = Pick<
+  Goal,
+  | 'id'
+  | 'title'
+  | 'requirement'
+  | 'repoMode'
+  | 'targetBranch'
+  | 'baseCommit'
+  | 'headCommit'
+  | 'autoMerge'
+  | 'allowedDirs'
+  | 'limits'
+  | 'spend'
+>
+
+export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
+  const row = await one<object>(
+    db,
+    sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend)
+    values (${goal.id}, ${goal.title}, ${goal.requirement}, 'planning', ${goal.repoMode}, ${goal.targetBranch}, ${goal.baseCommit},
+      ${goal.headCommit}, ${goal.autoMerge}, ${json(goal.allowedDirs)}::jsonb, ${json(goal.limits)}::jsonb, ${json(goal.spend)}::jsonb)
+    returning *`,
+  )
+  await appendEvent(db, {
+    type: 'goal.created',
+    goalId: goal.id,
+    payload: { title: goal.title, repoMode: goal.repoMode },
+  })
+  return fromRow<Goal>(row ?? {})
+}
+
+export const getGoal = async (db: Queryable, id: string): Promise<Goal | undefined> => {
+  const row = await one<object>(db, sql`select * from goal where id = ${id}`)
+  return row === undefined ? undefined : fromRow<Goal>(row)
+}
+
+export const listGoals = async (db: Queryable): Promise<Goal[]> =>
+  (await db.query<object>(sql`select * from goal order by created_at desc, id`)).map((row) => fromRow<Goal>(row))
+
+/** Moves a goal along its flow table and recomputes which of its tasks may start. */
+export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<Moved<Goal>> => {
+  const step = stepOf(goalFlow, goal.state, trigger)
+  if (!step.ok) return step
+  const to = step.row.to as GoalState
+  const row = await one<object>(
+    db,
+    sql`update goal set state = ${to}, reason = ${reason}, version = version + 1, changed_at = unstuck_now(),
+      ended_at = case when ${(goalFlow.terminal as readonly string[]).includes(to)} then unstuck_now() else null end
+    where id = ${goal.id} and version = ${goal.version} returning *`,
+  )
+  if (row === undefined) return stale(`goal ${goal.id}`)
+  await appendEvent(db, { type: step.row.event, goalId: goal.id, payload: { from: goal.state, to, trigger, reason } })
+  await refreshReady(db, goal.id)
+  return { ok: true, value: fromRow<Goal>(row) }
+}
+
+/**
+ * What a goal accumulates besides its state. Adds to the spend in the statement, so that parallel runs do not lose each
+ * other's, and leaves `version` alone: it changes nothing that a decision about the state was based on.
+ */
+export const progressGoal = async (
+  db: Queryable,
+  id: string,
+  change: { headCommit?: string; spend?: Goal['spend']; reason?: string },
+): Promise<void> => {
+  const add = change.spend ?? { tokens: 0, costUsd: 0, seconds: 0 }
+  await db.query(sql`
+    update goal set head_commit = coalesce(${change.headCommit ?? null}, head_commit),
+      reason = coalesce(${change.reason ?? null}, reason), changed_at = unstuck_now(),
+      spend = jsonb_build_object(
+        'tokens', (spend->>'tokens')::float8 + ${add.tokens}::float8,
+        'costUsd', (spend->>'costUsd')::float8 + ${add.costUsd}::float8,
+        'seconds', (spend->>'seconds')::float8 + ${add.seconds}::float8)
+    where id = ${id}`)
+}
+
+/**
+ * Changes to the tasks of one goal take turns, goal before task, so that none waits for another in a circle. Two last needed
+ * tasks that ended at the same moment would otherwise each see the other unfinished, and what needs both never gets ready.
+ */
+export const lockGoal = async (db: Queryable, goalId: string): Promise<void> => {
+  await db.query(sql`select 1 from goal where id = ${goalId} for no key update`)
+}
+
+/** Readiness is stored on change, so that a claim reads one partial index. The caller's transaction holds the goal. */
+export const refreshReady = async (db: Queryable, goalId: string): Promise<void> => {
+  await db.query(sql`
+    update task set ready = fresh.ready
+    from (
+      select t.id, g.state = 'active' and not exists (
+        select 1 from jsonb_array_elements_text(t.depends_on) as needed (id)
+        left join task d on d.id = needed.id where d.state is distinct from 'done') as ready
+      from task t join goal g on g.id = t.goal_id where t.goal_id = ${goalId}
+    ) as fresh
+    where fresh.id = task.id and task.ready is distinct from fresh.ready`)
+}
+
+/** A person's retry of a whole goal begins a new count of its budget. */
+export const resetGoalSpend = async (db: Queryable, id: string): Promise<void> => {
+  await db.query(sql`update goal set spend = '{"tokens": 0, "costUsd": 0, "seconds": 0}'::jsonb where id = ${id}`)
+}
+
+/** Cancelled goals with work or a question left: a cancel was cut short between its two transactions, so long ago at least. */
+export const halfCancelled = async (db: Queryable, afterSeconds: number): Promise<string[]> =>
+  (
+    await db.query<{ id: string }>(sql`
+      select id from goal where state = 'cancelled' and changed_at <= unstuck_now() - make_interval(secs => ${afterSeconds}::float8)
+        and (exists (select 1 from task where task.goal_id = goal.id and task.state in ('queued', 'failed', 'blocked'))
+          or exists (select 1 from escalation where escalation.goal_id = goal.id and escalation.state = 'pending'))
+      order by id`)
+  ).map(({ id }) => id)

@@ -1,0 +1,79 @@
+/**
+ * Who leads: judges, merges, heals and runs the periodic jobs. The right to seek it is a session's lock (postgres-session.ts);
+ * what counts is the term written here. Each write of a leader looks at it in its own transaction, so one that was overtaken
+ * while it slept writes nothing more, whatever it still believes.
+ */
+import { one, sql, StaleError, type Db, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+export interface Leader {
+  engineId: string | null
+  term: number
+}
+
+export const leaderNow = async (db: Queryable): Promise<Leader> => {
+  const row = await one<{ engine_id: string | null; term: number }>(db, sql`select engine_id, term from leader`)
+  return { engineId: row?.engine_id ?? null, term: row?.term ?? 0 }
+}
+
+/** Begins a term. Waits for the writes of the one before that are under way. */
+export const takeLead = async (db: Db, engineId: string): Promise<number> =>
+  db.transaction(async (tx) => {
+    const before = await leaderNow(tx)
+    const row = await one<{ term: number }>(
+      tx,
+      sql`update leader set engine_id = ${engineId}, term = term + 1, since = unstuck_now() returning term`,
+    )
+    if (row === undefined) throw new Error('the store has no row for its leader')
+    if (before.engineId !== engineId)
+      await appendEvent(tx, {
+        type: 'leader.changed',
+        payload: { engine: engineId, before: before.engineId, term: row.term },
+      })
+    return row.term
+  })
+
+/**
+ * Ends the session of a leader that is silent on two counts: its heartbeat is overdue, and the session that holds the lead,
+ * which is tried every second, was not. A process that is stopped keeps its connection, and with it the lead, for ever.
+ */
+export const unseatSilent = async (db: Queryable): Promise<{ engineId: string; silent: number } | undefined> => {
+  const row = await one<{ engine_id: string; silent: number }>(db, {
+    text: `select engine.id as engine_id, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, pg_terminate_backend(a.pid)
+      from leader join engine on engine.id = leader.engine_id, pg_locks l join pg_stat_activity a on a.pid = l.pid
+      where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended('unstuck leader ' || current_schema(), 0)
+        and l.database = (select oid from pg_database where datname = current_database())
+        and a.state_change < clock_timestamp() - make_interval(secs => engine.ttl_seconds)
+        and engine.heartbeat_at < unstuck_now() - make_interval(secs => engine.ttl_seconds)`,
+    values: [],
+  })
+  return row === undefined ? undefined : { engineId: row.engine_id, silent: row.silent }
+}
+
+/** Another engine leads: what this one knows as leader is void, and not just one view of one row. */
+export class LeadLostError extends StaleError {}
+
+const checkTerm = async (tx: Queryable, term: number): Promise<void> => {
+  const row = await one(tx, sql`select 1 from leader where term = ${term} for share`)
+  if (row === undefined) throw new LeadLostError('another engine leads now; this one lets go of the leading jobs')
+}
+
+/** Before an effect outside the store: fails when another engine leads. */
+export const confirmLead = (db: Db): Promise<void> => db.transaction(async () => undefined)
+
+/** The same store for the jobs of one term: whatever it writes, it writes while the term lasts. */
+export const fencedBy = (db: Db, term: number): Db => ({
+  ...db,
+  query: (statement) =>
+    /\b(?:insert\s+into|update|delete\s+from)\b/i.test(statement.text)
+      ? db.transaction(async (tx) => {
+          await checkTerm(tx, term)
+          return tx.query(statement)
+        })
+      : db.query(statement),
+  transaction: (work) =>
+    db.transaction(async (tx) => {
+      await checkTerm(tx, term)
+      return work(tx)
+    }),
+})

@@ -1,0 +1,133 @@
+/**
+ * The owner lock beside a PGlite folder. Its holder is known by host, boot, pid and start time; it is taken over only from
+ * a holder that is proven dead, never because it looks old: a stolen lock means two writers, and those lose rows silently.
+ */
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { AppError } from '../errors.ts'
+import { identityOf, livenessOf, type ProcessIdentity } from '../platform.ts'
+
+export interface OwnerLock {
+  release(): void
+}
+
+const readHolder = (path: string): ProcessIdentity | undefined => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity
+  } catch {
+    return undefined // gone in between: the next attempt to create it decides. It is never half-written (linked when complete).
+  }
+}
+
+const same = (a: ProcessIdentity | undefined, b: ProcessIdentity): boolean =>
+  a !== undefined && a.host === b.host && a.bootId === b.bootId && a.pid === b.pid && a.startTime === b.startTime
+
+const markOf = (who: ProcessIdentity): string => `${who.pid}.${who.startTime.replace(/\W/g, '')}`
+
+const draftOf = (path: string, me: ProcessIdentity): string => {
+  const draft = `${path}.${markOf(me)}`
+  const file = openSync(draft, 'w', 0o600)
+  writeSync(file, JSON.stringify(me))
+  closeSync(file)
+  return draft
+}
+
+/** Creates a lock complete or not at all: a crash between create and write would leave an owner nobody can judge. */
+const create = (path: string, me: ProcessIdentity): boolean => {
+  const draft = draftOf(path, me)
+  try {
+    linkSync(draft, path)
+    return true
+  } catch (error) {
+    // Gone: the winner of a race that is over cleared away all guards, our draft of one among them.
+    if (['EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
+    throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+const guardPrefix = (path: string): string => `${basename(path)}.heir-`
+
+/**
+ * The right to replace one dead holder: a lock of its own, named after the dead one, so that of all racing successors one
+ * has it. Its winner may die as well; then the right to replace that one is raced for, and so on. Undefined = a living
+ * rival has it, or the race is over.
+ */
+const winGuard = (path: string, holder: ProcessIdentity, me: ProcessIdentity): string | undefined => {
+  for (let dead: ProcessIdentity = holder; ;) {
+    const guard = join(dirname(path), guardPrefix(path) + markOf(dead))
+    if (create(guard, me)) return guard
+    const rival = readHolder(guard)
+    if (rival === undefined || livenessOf(rival) !== 'dead') return undefined
+    dead = rival
+  }
+}
+
+/** Guards are worth something only while their dead one holds the lock, and it never does again. */
+const clearGuards = (path: string): void => {
+  for (const name of readdirSync(dirname(path))) {
+    if (name.startsWith(guardPrefix(path))) rmSync(join(dirname(path), name), { force: true })
+  }
+}
+
+/**
+ * Puts our lock in the place of a dead holder's in one rename, so that the lock is never absent and never two processes'.
+ * What stands there is read again under the guard: a rival may have finished before we won it.
+ */
+const replaceDead = (path: string, dead: ProcessIdentity, me: ProcessIdentity): boolean => {
+  const guard = winGuard(path, dead, me)
+  if (guard === undefined) return false
+  if (!same(readHolder(path), dead)) {
+    rmSync(guard, { force: true })
+    return false
+  }
+  renameSync(draftOf(path, me), path)
+  clearGuards(path)
+  return true
+}
+
+export const ownerOf = (
+  path: string,
+): { holder: ProcessIdentity; liveness: 'alive' | 'dead' | 'elsewhere' } | undefined => {
+  const holder = readHolder(path)
+  return holder === undefined ? undefined : { holder, liveness: livenessOf(holder) }
+}
+
+/** A rival that is about to take over has this long, in small steps: on a busy machine it may lose its core in the middle. */
+const raceMs = 10_000
+const stepMs = 5
+
+const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stepMs)
+
+export const takeOwnerLock = (path: string): OwnerLock => {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const me = identityOf(process.pid)
+  if (me === undefined) throw new Error('this process cannot read its own start time')
+  const held: OwnerLock = { release: () => void (same(readHolder(path), me) && rmSync(path, { force: true })) }
+  for (let attempt = 0; attempt < raceMs / stepMs; attempt += 1) {
+    if (create(path, me)) return held
+    const owner = ownerOf(path)
+    if (owner === undefined) continue
+    if (owner.liveness !== 'dead') {
+      const where = owner.liveness === 'elsewhere' ? ` on host ${owner.holder.host}` : ''
+      throw new AppError(
+        'STORE_LOCKED',
+        `process ${owner.holder.pid}${where} holds ${path}; use that engine (unstuck status), or stop it first`,
+      )
+    }
+    if (replaceDead(path, owner.holder, me)) return held
+    pause()
+  }
+  throw new AppError('STORE_LOCKED', `several processes fight over ${path}; try again`)
+}

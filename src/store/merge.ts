@@ -1,0 +1,59 @@
+/** All statements on the merge queue. A unique index lets one entry per goal be in processing. */
+import { stepOf } from '../domain/flow.ts'
+import { mergeFlow, type MergeEntry, type MergeState } from '../domain/merge.ts'
+import type { Run } from '../domain/run.ts'
+import { fromRow, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+const read = (row: object): MergeEntry => fromRow<MergeEntry>(row)
+
+/** Puts a judged run's commit into the queue; a second call for the same run changes nothing. */
+export const enqueueMerge = async (tx: Queryable, id: string, run: Run): Promise<void> => {
+  const row = await one<{ number: number }>(
+    tx,
+    sql`insert into merge_entry (id, goal_id, task_id, run_id, commit, state)
+    values (${id}, ${run.goalId}, ${run.taskId}, ${run.id}, ${run.commit}, 'pending') on conflict (run_id) do nothing returning number`,
+  )
+  if (row === undefined) return
+  await appendEvent(tx, {
+    type: 'merge.enqueued',
+    goalId: run.goalId,
+    taskId: run.taskId,
+    runId: run.id,
+    payload: { entry: id, number: row.number, commit: run.commit },
+  })
+}
+
+export const listMerges = async (
+  db: Queryable,
+  filter: { goalId?: string | null; state?: MergeState | null },
+): Promise<MergeEntry[]> =>
+  (
+    await db.query<object>(sql`select * from merge_entry where (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
+      and (${filter.state ?? null}::text is null or state = ${filter.state ?? null}) order by number`)
+  ).map(read)
+
+export const moveMerge = async (
+  tx: Queryable,
+  entry: MergeEntry,
+  trigger: string,
+  change: { landedCommit?: string; detail?: string } = {},
+): Promise<Moved<MergeEntry>> => {
+  const step = stepOf(mergeFlow, entry.state, trigger)
+  if (!step.ok) return step
+  const row = await one<object>(
+    tx,
+    sql`update merge_entry set state = ${step.row.to}, attempts = attempts + ${trigger === 'claimed' ? 1 : 0}::integer,
+      landed_commit = coalesce(${change.landedCommit ?? null}, landed_commit), detail = ${change.detail ?? ''}, version = version + 1, changed_at = unstuck_now()
+    where id = ${entry.id} and version = ${entry.version} returning *`,
+  )
+  if (row === undefined) return stale(`merge entry ${entry.number}`)
+  await appendEvent(tx, {
+    type: step.row.event,
+    goalId: entry.goalId,
+    taskId: entry.taskId,
+    runId: entry.runId,
+    payload: { entry: entry.id, number: entry.number, trigger, ...change },
+  })
+  return { ok: true, value: read(row) }
+}

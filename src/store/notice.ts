@@ -1,0 +1,17 @@
+/** Tells a listener after every write that may have added events, so that whoever follows them need not poll. */
+import type { Db } from './db.ts'
+
+/** The same store. `written` is called after the commit and must not throw; it may be called without a new event. */
+export const withNotice = (db: Db, written: () => void): Db => ({
+  ...db,
+  query: async (statement) => {
+    const rows = await db.query<never>(statement)
+    if (statement.text.includes('insert into event')) written()
+    return rows
+  },
+  transaction: async (work) => {
+    const value = await db.transaction(work)
+    written()
+    return value
+  },
+})

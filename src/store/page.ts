@@ -1,0 +1,106 @@
+/**
+ * Lists in pages, oldest first. The cursor is the id of the last row that the reader has: rows are compared by what they
+ * are sorted by, so a page neither repeats nor skips a row, whatever is added meanwhile. Reads only.
+ */
+import type { Escalation } from '../domain/escalation.ts'
+import type { Goal } from '../domain/goal.ts'
+import type { Run } from '../domain/run.ts'
+import type { Task } from '../domain/task.ts'
+import { fromRow, one, sql, type Queryable } from './db.ts'
+import type { Recovery } from './recovery.ts'
+import { readRun } from './run.ts'
+import { readTask } from './task.ts'
+
+export interface Page {
+  /** Null = from the start. An id that does not exist gives an empty page. */
+  after: string | null
+  limit: number
+}
+
+export const pageOfGoals = async (db: Queryable, { after, limit }: Page): Promise<Goal[]> =>
+  (
+    await db.query<object>(sql`select * from goal
+      where ${after}::text is null or (created_at, id) > (select created_at, id from goal where id = ${after})
+      order by created_at, id limit ${limit}`)
+  ).map((row) => fromRow<Goal>(row))
+
+export const pageOfTasks = async (
+  db: Queryable,
+  { after, limit, goalId }: Page & { goalId: string | null },
+): Promise<Task[]> =>
+  (
+    await db.query<object>(sql`select * from task
+      where (${goalId}::text is null or goal_id = ${goalId})
+        and (${after}::text is null or (created_at, goal_id, number) > (select created_at, goal_id, number from task where id = ${after}))
+      order by created_at, goal_id, number limit ${limit}`)
+  ).map(readTask)
+
+export const pageOfRuns = async (
+  db: Queryable,
+  { after, limit, goalId, taskId }: Page & { goalId: string | null; taskId: string | null },
+): Promise<Run[]> =>
+  (
+    await db.query<object>(sql`select * from run
+      where (${goalId}::text is null or goal_id = ${goalId}) and (${taskId}::text is null or task_id = ${taskId})
+        and (${after}::text is null or (started_at, id) > (select started_at, id from run where id = ${after}))
+      order by started_at, id limit ${limit}`)
+  ).map(readRun)
+
+export const pageOfRecoveries = async (
+  db: Queryable,
+  { after, limit, goalId, taskId }: Page & { goalId: string | null; taskId: string | null },
+): Promise<Recovery[]> =>
+  (
+    await db.query<object>(sql`select * from recovery
+      where (${goalId}::text is null or goal_id = ${goalId}) and (${taskId}::text is null or task_id = ${taskId})
+        and (${after}::text is null or (started_at, id) > (select started_at, id from recovery where id = ${after}))
+      order by started_at, id limit ${limit}`)
+  ).map((row) => fromRow<Recovery>(row))
+
+export const pageOfEscalations = async (
+  db: Queryable,
+  { after, limit, goalId, pendingOnly }: Page & { goalId: string | null; pendingOnly: boolean },
+): Promise<Escalation[]> =>
+  (
+    await db.query<object>(sql`select * from escalation
+      where (${goalId}::text is null or goal_id = ${goalId}) and (not ${pendingOnly}::boolean or state = 'pending')
+        and (${after}::text is null or (created_at, id) > (select created_at, id from escalation where id = ${after}))
+      order by created_at, id limit ${limit}`)
+  ).map((row) => fromRow<Escalation>(row))
+
+export interface Counts {
+  goals: Record<string, number>
+  tasks: Record<string, number>
+  runs: Record<string, number>
+  agents: Record<string, number>
+  escalations: Record<string, number>
+  recoveries: Record<string, number>
+  events: { count: number; last: number }
+}
+
+/** How many of each there are, by state. One statement, so that the numbers belong together. */
+export const countAll = async (db: Queryable): Promise<Counts> => {
+  const rows = await db.query<{ kind: string; state: string; n: number }>(sql`
+    select 'goals' as kind, state, count(*)::int as n from goal group by state
+    union all select 'tasks', case when block_reason is null then state else state || '(' || block_reason || ')' end, count(*)::int from task group by 2
+    union all select 'runs', state, count(*)::int from run group by state
+    union all select 'agents', state, count(*)::int from agent group by state
+    union all select 'escalations', state, count(*)::int from escalation group by state
+    union all select 'recoveries', status, count(*)::int from recovery group by status
+    order by 1, 2`)
+  const of = (kind: string): Record<string, number> =>
+    Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ state, n }) => [state, n]))
+  const event = await one<{ count: number; last: number }>(
+    db,
+    sql`select count(*)::int as count, coalesce(max(id), 0)::float8 as last from event`,
+  )
+  return {
+    goals: of('goals'),
+    tasks: of('tasks'),
+    runs: of('runs'),
+    agents: of('agents'),
+    escalations: of('escalations'),
+    recoveries: of('recoveries'),
+    events: event ?? { count: 0, last: 0 },
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * All statements on recoveries: the persisted intent of an action, then the outcome of its post-condition. Budgets are
+ * counts over these rows, so they survive every restart. The `recovery` event is written once, with the outcome.
+ */
+import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+export interface Recovery {
+  id: string
+  goalId: string
+  taskId: string
+  runId: string
+  /** Who failed: the harness. The seed's `worker`. */
+  worker: string
+  playbook: string
+  rung: number
+  scope: 'launch' | 'run' | 'task' | 'goal'
+  label: string
+  signature: string
+  issueDetected: string
+  action: Record<string, unknown> & { type: string; name: string }
+  actionKey: string
+  postCondition: Record<string, unknown> & { type: string }
+  status: 'acting' | 'success' | 'failed'
+  counted: boolean
+  attempt: number
+  detail: string
+  startedAt: Date
+  decidedAt: Date | null
+}
+
+export type NewRecovery = Omit<
+  Recovery,
+  'status' | 'detail' | 'startedAt' | 'decidedAt' | 'action' | 'postCondition'
+> & {
+  action: object
+  postCondition: object
+}
+
+export const insertRecovery = async (tx: Queryable, entry: NewRecovery): Promise<void> => {
+  await tx.query(sql`
+    insert into recovery (id, goal_id, task_id, run_id, worker, playbook, rung, scope, label, signature, issue_detected, action, action_key,
+      post_condition, status, counted, attempt)
+    values (${entry.id}, ${entry.goalId}, ${entry.taskId}, ${entry.runId}, ${entry.worker}, ${entry.playbook}, ${entry.rung}, ${entry.scope},
+      ${entry.label}, ${entry.signature}, ${entry.issueDetected}, ${json(entry.action)}::jsonb, ${entry.actionKey},
+      ${json(entry.postCondition)}::jsonb, 'acting', ${entry.counted}, ${entry.attempt})`)
+  await appendEvent(tx, {
+    type: 'recovery.started',
+    goalId: entry.goalId,
+    taskId: entry.taskId,
+    runId: entry.runId,
+    payload: {
+      recovery: entry.id,
+      playbook: entry.playbook,
+      rung: entry.rung,
+      label: entry.label,
+      evidence: entry.issueDetected,
+      action: entry.action,
+      attempt: entry.attempt,
+    },
+  })
+}
+
+/** Decides a recovery by what was observed. A second decision changes nothing. */
+export const settleRecovery = async (
+  tx: Queryable,
+  id: string,
+  status: 'success' | 'failed',
+  detail: string,
+): Promise<void> => {
+  const row = await one<object>(
+    tx,
+    sql`update recovery set status = ${status}, detail = ${detail}, decided_at = unstuck_now() where id = ${id} and status = 'acting' returning *`,
+  )
+  if (row === undefined) return
+  const settled = fromRow<Recovery>(row)
+  await appendEvent(tx, {
+    type: 'recovery',
+    goalId: settled.goalId,
+    taskId: settled.taskId,
+    runId: settled.runId,
+    payload: {
+      id: settled.id,
+      worker: settled.worker,
+      issue_detected: settled.issueDetected,
+      action_taken: settled.action.name,
+      status,
+      retry_count: settled.attempt,
+      playbook: settled.playbook,
+      rung: settled.rung,
+      label: settled.label,
+      detail,
+      ms: Number(settled.decidedAt) - Number(settled.startedAt),
+    },
+  })
+}
+
+/** Recoveries of a task since its present count began, oldest first. */
+export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recovery[]> =>
+  (
+    await db.query<object>(sql`select recovery.* from recovery join task on task.id = recovery.task_id
+      where recovery.task_id = ${taskId} and recovery.started_at >= task.count_from order by recovery.started_at, recovery.id`)
+  ).map((row) => fromRow<Recovery>(row))
+
+export const listRecoveries = async (db: Queryable, goalId: string | null): Promise<Recovery[]> =>
+  (
+    await db.query<object>(
+      sql`select * from recovery where ${goalId}::text is null or goal_id = ${goalId} order by started_at, id`,
+    )
+  ).map((row) => fromRow<Recovery>(row))
+
+/** How often each task was recovered so far; a task without one is not in it. */
+export const countRecoveries = async (db: Queryable): Promise<Map<string, number>> => {
+  const rows = await db.query<{ task: string; n: number }>(
+    sql`select task_id as task, count(*)::int as n from recovery group by task_id`,
+  )
+  return new Map(rows.map(({ task, n }) => [task, n]))
+}

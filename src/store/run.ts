@@ -1,0 +1,182 @@
+/**
+ * All statements on runs and their leases. Every write is fenced by version, epoch and the living lease: an executor that
+ * lost its lease writes nothing.
+ */
+import { mustStep } from '../domain/flow.ts'
+import { runFlow, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
+import { fromRow, json, one, sql, stale, StaleError, type Moved, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+
+export const readRun = (row: object): Run => fromRow<Run>(row)
+
+export const getRun = async (db: Queryable, id: string): Promise<Run | undefined> => {
+  const row = await one<object>(db, sql`select * from run where id = ${id}`)
+  return row === undefined ? undefined : readRun(row)
+}
+
+export const listRuns = async (
+  db: Queryable,
+  filter: { goalId?: string | null; taskId?: string | null; state?: RunState | null },
+): Promise<Run[]> =>
+  (
+    await db.query<object>(sql`select * from run where (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
+      and (${filter.taskId ?? null}::text is null or task_id = ${filter.taskId ?? null})
+      and (${filter.state ?? null}::text is null or state = ${filter.state ?? null}) order by started_at, id`)
+  ).map(readRun)
+
+export type RunProgress = Partial<
+  Pick<Run, 'phase' | 'baseCommit' | 'launches' | 'sessionId' | 'spend' | 'tree' | 'commit' | 'verdict'>
+>
+
+/** Writes a run's progress. Stale when the run ended, another epoch took over, or somebody wrote in between. */
+export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): Promise<Moved<Run>> => {
+  const next = { ...run, ...progress }
+  const row = await one<object>(
+    db,
+    sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
+      session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
+      verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, version = version + 1
+    where id = ${run.id} and version = ${run.version} and state = 'running'
+      and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`,
+  )
+  if (row === undefined) return stale(`run ${run.id}`)
+  const saved = readRun(row)
+  if (saved.phase !== run.phase) {
+    await appendEvent(db, {
+      type: 'run.phase',
+      goalId: run.goalId,
+      taskId: run.taskId,
+      runId: run.id,
+      payload: { from: run.phase, to: saved.phase },
+    })
+  }
+  return { ok: true, value: saved }
+}
+
+/**
+ * Ends a run: state, lease and agent in the caller's transaction, which also moves the task. `errorMeta` says why it did
+ * not succeed.
+ */
+export const finishRun = async (
+  tx: Queryable,
+  run: Run,
+  trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled',
+  errorMeta: ErrorMeta | null,
+): Promise<Moved<Run>> => {
+  const step = mustStep(runFlow, 'running', trigger)
+  const row = await one<object>(
+    tx,
+    sql`update run set state = ${step.to}, error_meta = ${errorMeta === null ? null : json(errorMeta)}::jsonb, ended_at = unstuck_now(), version = version + 1
+    where id = ${run.id} and epoch = ${run.epoch} and state = 'running' returning *`,
+  )
+  if (row === undefined) return stale(`run ${run.id}`)
+  await tx.query(sql`delete from lease where run_id = ${run.id} and epoch = ${run.epoch}`)
+  await tx.query(
+    sql`update agent set state = 'idle', heartbeat_at = unstuck_now() where id = ${run.agentId} and state = 'busy'`,
+  )
+  await appendEvent(tx, {
+    type: step.event,
+    goalId: run.goalId,
+    taskId: run.taskId,
+    runId: run.id,
+    payload:
+      errorMeta === null
+        ? {}
+        : { failureCode: errorMeta.failureCode, message: errorMeta.message, evidence: errorMeta.evidence },
+  })
+  return { ok: true, value: readRun(row) }
+}
+
+/** Claims a successful run for judgement; undefined when it was judged before. The verdict is final for this commit. */
+export const judgeRun = async (tx: Queryable, runId: string): Promise<Run | undefined> => {
+  const row = await one<object>(
+    tx,
+    sql`update run set judged_at = unstuck_now(), judgement_version = judgement_version + 1, version = version + 1
+    where id = ${runId} and state = 'success' and judged_at is null returning *`,
+  )
+  return row === undefined ? undefined : readRun(row)
+}
+
+/** Successful runs that no judge has looked at, oldest first. */
+export const unjudgedRuns = async (db: Queryable): Promise<Run[]> =>
+  (
+    await db.query<object>(sql`select run.* from run join task on task.id = run.task_id
+      where run.state = 'success' and run.judged_at is null and task.block_reason = 'awaiting_judge' and task.epoch = run.epoch
+      order by run.ended_at`)
+  ).map(readRun)
+
+/** Extends a lease by its full TTL. False = the lease is gone or another's: the holder must stop writing. */
+export const renewLease = async (db: Queryable, run: Run, ttlSeconds: number): Promise<boolean> => {
+  const row = await one<object>(
+    db,
+    sql`update lease set expires_at = unstuck_now() + make_interval(secs => ${ttlSeconds}::float8)
+    where run_id = ${run.id} and epoch = ${run.epoch} returning run_id`,
+  )
+  return row !== undefined
+}
+
+/** Extends all leases of an engine's executors at once; gives the runs whose lease is still theirs. */
+export const renewLeases = async (
+  db: Queryable,
+  held: readonly { runId: string; epoch: number }[],
+  ttlSeconds: number,
+): Promise<string[]> => {
+  if (held.length === 0) return []
+  const rows = await db.query<{ run_id: string }>(
+    sql`update lease set expires_at = unstuck_now() + make_interval(secs => ${ttlSeconds}::float8)
+    from jsonb_to_recordset(${json(held)}::jsonb) as held ("runId" text, epoch integer)
+    where lease.run_id = held."runId" and lease.epoch = held.epoch returning lease.run_id`,
+  )
+  return rows.map((row) => row.run_id)
+}
+
+/** For a write that its own statement does not fence: fails inside `tx` when the lease of this run is gone. */
+export const holdLease = async (tx: Queryable, run: Run): Promise<void> => {
+  const row = await one(tx, sql`select 1 from lease where run_id = ${run.id} and epoch = ${run.epoch} for key share`)
+  if (row === undefined) throw new StaleError(`the lease of run ${run.id} is gone; another engine may act now`)
+}
+
+/** Whether the lease of a run has ended by the store's clock; its row is locked, so that no renewal comes in between. */
+export const lockExpired = async (tx: Queryable, runId: string, epoch: number): Promise<boolean> => {
+  const row = await one<{ expired: boolean }>(
+    tx,
+    sql`select expires_at < unstuck_now() as expired from lease where run_id = ${runId} and epoch = ${epoch} for update`,
+  )
+  return row?.expired ?? false
+}
+
+/** Removes a lease whose run or task is not running; undefined = it is in use after all, or gone. */
+export const dropDangling = async (tx: Queryable, runId: string): Promise<string | undefined> =>
+  (
+    await one<{ agent_id: string }>(
+      tx,
+      sql`delete from lease using run, task where lease.run_id = ${runId} and run.id = lease.run_id and task.id = lease.task_id
+        and (run.state <> 'running' or task.state <> 'running') returning lease.agent_id`,
+    )
+  )?.agent_id
+
+/** Asks whoever executes a run to end it. False = it has ended. */
+export const askStop = async (tx: Queryable, run: Run): Promise<boolean> => {
+  const row = await one(
+    tx,
+    sql`update run set stop_asked = 'cancelled' where id = ${run.id} and state = 'running' returning id`,
+  )
+  if (row === undefined) return false
+  await appendEvent(tx, {
+    type: 'run.stop_asked',
+    goalId: run.goalId,
+    taskId: run.taskId,
+    runId: run.id,
+    payload: { agent: run.agentId },
+  })
+  return true
+}
+
+/** Running runs of one engine's agents. `expired` = nobody renewed the lease for its whole life. */
+export const runsOfEngine = async (db: Queryable, engineId: string): Promise<{ run: Run; expired: boolean }[]> =>
+  (
+    await db.query<object & { expired: boolean }>(
+      sql`select run.*, coalesce(lease.expires_at < unstuck_now(), false) as expired from run join agent on agent.id = run.agent_id
+      left join lease on lease.run_id = run.id where run.state = 'running' and agent.engine_id = ${engineId} order by run.started_at, run.id`,
+    )
+  ).map(({ expired, ...row }) => ({ run: readRun(row), expired }))

@@ -1,0 +1,104 @@
+/**
+ * What the healing layer looks at: everything in the store that does not fit together or has passed its time, by the
+ * store's clock. Reads only; what is judged from it, and on which signals, is runtime/heal.ts's business.
+ */
+import type { EngineState } from '../domain/engine.ts'
+import type { ProcessIdentity } from '../platform.ts'
+import { fromRow, sql, type Queryable } from './db.ts'
+
+/** The engine behind an agent; null fields where there is none (any more). */
+export interface EngineSigns {
+  engineId: string | null
+  engineState: EngineState | null
+  /** Seconds since its last heartbeat, and for how many one counts. */
+  silent: number | null
+  ttlSeconds: number | null
+  engine: ProcessIdentity | null
+}
+
+export interface LeaseSigns extends EngineSigns {
+  taskId: string
+  runId: string
+  agentId: string
+  epoch: number
+  /** Seconds since it ended; below 0 it holds. */
+  expired: number
+  /** Its run is running, and its task is. */
+  used: boolean
+  /** The shim of the run's newest launch. */
+  shim: ProcessIdentity | null
+}
+
+export interface Vitals {
+  /** Leases that have ended, or whose run or task is not running. */
+  leases: LeaseSigns[]
+  /** Running runs without a lease, for longer than a renewal takes. */
+  unleased: (EngineSigns & { runId: string; taskId: string; seconds: number })[]
+  /** Running tasks without a running run, likewise. */
+  orphans: { taskId: string; seconds: number }[]
+  /** Busy agents without a lease. */
+  idlers: string[]
+  /** Engines in service that were silent for longer than a lease lives. */
+  engines: (EngineSigns & {
+    engineId: string
+    leases: number
+    expiredLeases: number
+    /** The server saw nothing on its connections for as long, or has none of it. */
+    mute: boolean
+  })[]
+  /** Engines out of service with idle agents. */
+  retired: string[]
+}
+
+const signs = `agent.engine_id, engine.state as engine_state, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, engine.ttl_seconds,
+  case when engine.id is null then null else jsonb_build_object('host', engine.host, 'bootId', engine.boot_id, 'pid', engine.pid, 'startTime', engine.start_time) end as engine`
+
+const rows = async <T>(db: Queryable, text: string, values: unknown[] = []): Promise<T[]> =>
+  (await db.query<object>({ text, values })).map((row) => fromRow<T>(row))
+
+/** `renewSeconds`: what does not fit together for longer than this is no transaction under way. */
+export const readVitals = async (db: Queryable, renewSeconds: number): Promise<Vitals> => ({
+  leases: await rows(
+    db,
+    `select lease.task_id, lease.run_id, lease.agent_id, lease.epoch,
+      extract(epoch from unstuck_now() - lease.expires_at)::float8 as expired,
+      run.state = 'running' and task.state = 'running' as used, run.launches -> -1 -> 'shim' as shim, ${signs}
+    from lease join run on run.id = lease.run_id join task on task.id = lease.task_id
+    join agent on agent.id = lease.agent_id left join engine on engine.id = agent.engine_id
+    where lease.expires_at < unstuck_now() or run.state <> 'running' or task.state <> 'running' order by lease.task_id`,
+  ),
+  unleased: await rows(
+    db,
+    `select run.id as run_id, run.task_id, extract(epoch from unstuck_now() - run.started_at)::float8 as seconds, ${signs}
+    from run left join agent on agent.id = run.agent_id left join engine on engine.id = agent.engine_id
+    where run.state = 'running' and not exists (select 1 from lease where lease.run_id = run.id)
+      and run.started_at < unstuck_now() - make_interval(secs => $1::float8) order by run.id`,
+    [renewSeconds],
+  ),
+  orphans: await rows(
+    db,
+    `select task.id as task_id, extract(epoch from unstuck_now() - task.changed_at)::float8 as seconds from task
+    where state = 'running' and not exists (select 1 from run where run.task_id = task.id and run.state = 'running')
+      and changed_at < unstuck_now() - make_interval(secs => $1::float8) order by task.id`,
+    [renewSeconds],
+  ),
+  idlers: (
+    await db.query<{ id: string }>(
+      sql`select id from agent where state = 'busy' and not exists (select 1 from lease where agent_id = agent.id) order by id`,
+    )
+  ).map(({ id }) => id),
+  engines: await rows(
+    db,
+    `select ${signs.replaceAll('agent.engine_id', 'engine.id as engine_id')},
+      (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id) as leases,
+      (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id and lease.expires_at < unstuck_now()) as expired_leases,
+      not exists (select 1 from pg_stat_activity a where a.application_name = engine.session
+        and a.state_change > clock_timestamp() - make_interval(secs => engine.ttl_seconds)) as mute
+    from engine where state <> 'offline' and heartbeat_at < unstuck_now() - make_interval(secs => ttl_seconds) order by id`,
+  ),
+  retired: (
+    await db.query<{ id: string }>(
+      sql`select distinct engine.id from engine join agent on agent.engine_id = engine.id where engine.state = 'offline' and agent.state = 'idle'`,
+    )
+  ).map(({ id }) => id),
+})

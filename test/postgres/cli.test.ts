@@ -1,0 +1,84 @@
+/** The command line with a database: one path from `unstuck run` to a landed goal, and a password that nobody gets to see. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openScene, type Scene } from '../recovery/scene.ts'
+import { startServer, type Server } from './server.ts'
+
+const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
+
+/** It looks for the password in what every program of the machine shows, as any user could. */
+const curious = `
+  const seen = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name)).filter((name) => {
+    try { return readFileSync('/proc/' + name + '/cmdline', 'utf8').includes('geheim') } catch { return false }
+  })
+  put('made.txt', JSON.stringify({ seen, environment: Object.values(process.env).some((value) => value.includes('geheim')) }))`
+
+let server: Server
+let scene: Scene
+beforeAll(async () => {
+  server = await startServer()
+  const none = { url: '', stop: async () => undefined, stopped: Promise.resolve() }
+  const program = `import { readdirSync } from 'node:fs'\n${curious}`
+  scene = await openScene({ command: { driver: 'command', program } }, {}, { start: async () => none })
+})
+afterAll(async () => {
+  await cli(['stop'])
+  await scene?.clear()
+  await server?.clear()
+})
+
+interface Ending {
+  code: number
+  output: string
+}
+
+const cli = async (args: string[], more: Record<string, string> = {}): Promise<Ending> => {
+  const { PATH, HOME, XDG_CACHE_HOME } = process.env
+  const env = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: join(scene.top, 'home'), ...more }
+  const child = spawn(process.execPath, [entry, ...args], { cwd: scene.root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, output }
+}
+
+const secretFiles = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((found) => found.isFile())
+    .map((found) => join(found.parentPath, found.name))
+    .filter((path) => readFileSync(path).includes('geheim'))
+    .filter((path) => !path.endsWith('command.mjs'))
+
+it('run --database-url lands a goal, and the password is in no arguments, agent, file or output', async () => {
+  const { code, output } = await cli(['run', '--database-url', server.url, 'Make made.txt'])
+  expect(output).not.toContain('geheim')
+  expect(code).toBe(0)
+  const branch = execFileSync('git', ['branch', '--list', '--format=%(refname:short)', 'unstuck/goal/*'], {
+    cwd: scene.root,
+    encoding: 'utf8',
+  }).trim()
+  const made = execFileSync('git', ['show', `${branch}:made.txt`], { cwd: scene.root, encoding: 'utf8' })
+  expect(JSON.parse(made)).toEqual({ seen: [], environment: false })
+  expect(secretFiles(join(scene.top, 'home'))).toEqual([])
+})
+
+it('a running engine on another store than the one asked for is not used', async () => {
+  const other = server.url.replace(/\/postgres$/, '/template1')
+  const asked = await cli(['status'], { UNSTUCK_DATABASE_URL: other })
+  expect(asked).toMatchObject({ code: 5, output: expect.stringContaining('runs on another store') })
+  expect((await cli(['status'], { UNSTUCK_DATABASE_URL: server.url })).code).toBe(0)
+})
+
+it('after a stop, a start without the URL says what is missing instead of showing an empty store', async () => {
+  expect((await cli(['stop'])).code).toBe(0)
+  const without = await cli(['doctor'])
+  expect(without).toMatchObject({ code: 78, output: expect.stringContaining('UNSTUCK_DATABASE_URL') })
+  expect((await cli(['doctor'], { UNSTUCK_DATABASE_URL: server.url })).code).toBe(0)
+  const wrong = await cli(['doctor'], { UNSTUCK_DATABASE_URL: server.url.replace('geheim', 'anders') })
+  expect(wrong.code).toBe(78)
+  expect(wrong.output).not.toContain('anders')
+})

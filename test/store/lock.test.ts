@@ -1,0 +1,221 @@
+/** The owner lock and the first creation of a store, with real processes that are really killed. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { one, sql } from '../../src/store/db.ts'
+import { ownerOf, takeOwnerLock } from '../../src/store/lock.ts'
+import { migrations } from '../../src/store/migrate.ts'
+import { lockPathOf, openStore } from '../../src/store/open.ts'
+
+const modules = new URL('../../src/store', import.meta.url).href
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixture/store/${name}`, import.meta.url))
+
+interface Child {
+  process: ChildProcess
+  lines: string[]
+  /** The first line that begins so; rejects when the child ends without it. */
+  line(start: string): Promise<string>
+  kill(): Promise<void>
+}
+
+const children: Child[] = []
+
+const start = (script: string, ...args: string[]): Child => {
+  const child = spawn(process.execPath, [fixture(script), modules, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines: string[] = []
+  const waiters = new Set<() => void>()
+  let rest = ''
+  let ended = false
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (rest + text).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+    for (const look of waiters) look()
+  })
+  const closed = once(child, 'close').then(() => {
+    ended = true
+    for (const look of waiters) look()
+  })
+  const started: Child = {
+    process: child,
+    lines,
+    line: (wanted) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const found = lines.find((line) => line.startsWith(wanted))
+          if (found === undefined && !ended) return
+          waiters.delete(look)
+          if (found === undefined) reject(new Error(`it ended after: ${lines.slice(-3).join(' | ')}`))
+          else resolve(found)
+        }
+        waiters.add(look)
+        look()
+      }),
+    kill: async () => {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+  children.push(started)
+  return started
+}
+
+let root = ''
+let made = ''
+beforeAll(async () => {
+  made = mkdtempSync(join(tmpdir(), 'unstuck-lock-made-'))
+  await (await openStore({ stateDir: made, cacheDir: inject('storeCache') })).close()
+})
+afterAll(() => rmSync(made, { recursive: true, force: true }))
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'unstuck-lock-'))
+})
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((child) => child.kill()))
+  rmSync(root, { recursive: true, force: true })
+})
+
+const owner = (cache: string = inject('storeCache')): Child => start('owner.mjs', join(root, 'state'), cache)
+/** A store that was opened before; copying it is cheaper than making it. */
+const existing = (): void => cpSync(made, join(root, 'state'), { recursive: true })
+const open = () => openStore({ stateDir: join(root, 'state'), cacheDir: inject('storeCache') })
+
+describe('the owner of a store', () => {
+  it('is named by pid to a second opener, which opens nothing', async () => {
+    existing()
+    const first = owner()
+    await first.line('row 1')
+    await expect(open()).rejects.toMatchObject({
+      code: 'STORE_LOCKED',
+      message: expect.stringContaining(`process ${first.process.pid} holds`) as string,
+    })
+    // The refused one took nothing away: the first goes on writing.
+    const before = first.lines.length
+    await first.line(`row ${before + 5}`)
+  })
+
+  it('is succeeded after a SIGKILL, and every row that it reported is there', async () => {
+    existing()
+    const first = owner()
+    await first.line('row 40')
+    await first.kill()
+    const reported = first.lines.filter((line) => line.startsWith('row ')).length
+    const db = await open()
+    const row = await one<{ rows: number; top: number }>(
+      db,
+      sql`select count(*)::int as rows, max((payload->>'number')::int) as top from event`,
+    )
+    await db.close()
+    expect(row?.rows).toBeGreaterThanOrEqual(reported)
+    expect(row?.top).toBe(row?.rows)
+    expect(existsSync(lockPathOf(join(root, 'state')))).toBe(false)
+  })
+
+  it('gives the lock back when it closes, and when a newer version wrote the store', async () => {
+    existing()
+    const db = await open()
+    await db.query(sql`insert into migration (number) values (${migrations.length + 1})`)
+    await db.close()
+    expect(ownerOf(lockPathOf(join(root, 'state')))).toBeUndefined()
+    await expect(open()).rejects.toMatchObject({ code: 'STORE_VERSION' })
+    expect(ownerOf(lockPathOf(join(root, 'state')))).toBeUndefined()
+  })
+})
+
+describe('racing successors of a killed owner', () => {
+  it.each([2, 8])('of %i exactly one wins, and every other is told its pid', async (count) => {
+    const path = join(root, 'store.lock')
+    const first = start('taker.mjs', path, '0')
+    await first.line('won')
+    await first.kill()
+    expect(ownerOf(path)?.liveness).toBe('dead')
+    const at = String(Date.now() + 1500)
+    const rivals = Array.from({ length: count }, () => start('taker.mjs', path, at))
+    const said = await Promise.all(rivals.map((rival) => Promise.race([rival.line('won'), rival.line('lost')])))
+    const winners = rivals.filter((rival) => rival.lines[0]?.startsWith('won') === true)
+    expect(winners).toHaveLength(1)
+    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} holds`
+    expect(said.filter((line) => !line.startsWith('won') && !line.startsWith(told))).toEqual([])
+    expect(ownerOf(path)).toMatchObject({ holder: { pid: winners[0]?.process.pid }, liveness: 'alive' })
+    expect(readdirSync(root)).toEqual(['store.lock'])
+  })
+
+  it('an heir that died before it took over is succeeded as well', async () => {
+    const path = join(root, 'store.lock')
+    const first = start('taker.mjs', path, '0')
+    await first.line('won')
+    await first.kill()
+    // The right to succeed the dead one is held by another dead one: it ended between the two steps.
+    const heir = start('taker.mjs', join(root, 'other.lock'), '0')
+    await heir.line('won')
+    await heir.kill()
+    const dead = ownerOf(path)!.holder
+    const heirLock = readFileSync(join(root, 'other.lock'), 'utf8')
+    rmSync(join(root, 'other.lock'))
+    writeFileSync(join(root, `store.lock.heir-${dead.pid}.${dead.startTime}`), heirLock)
+    const lock = takeOwnerLock(path)
+    expect(ownerOf(path)?.holder.pid).toBe(process.pid)
+    expect(readdirSync(root)).toEqual(['store.lock'])
+    lock.release()
+    expect(readdirSync(root)).toEqual([])
+  })
+
+  it('an heir that loses its core in the middle is waited for, and not taken for a fight', async () => {
+    const path = join(root, 'store.lock')
+    const first = start('taker.mjs', path, '0')
+    await first.line('won')
+    await first.kill()
+    const heir = start('taker.mjs', join(root, 'other.lock'), '0')
+    await heir.line('won')
+    const dead = ownerOf(path)!.holder
+    renameSync(join(root, 'other.lock'), join(root, `store.lock.heir-${dead.pid}.${dead.startTime}`))
+    const rival = start('taker.mjs', path, '0')
+    const drafted = `store.lock.${rival.process.pid}.`
+    const deadline = Date.now() + 30_000
+    while (!readdirSync(root).some((name) => name.startsWith(drafted))) {
+      if (Date.now() > deadline) throw new Error('the rival never tried')
+    }
+    // As long as the fault lasts: much longer than a rival needs for its attempts when it does not pause between them.
+    await delay(500)
+    expect(rival.lines).toEqual([])
+    await heir.kill()
+    await rival.line('won')
+  })
+
+  it('an owner on another host is never taken for dead', () => {
+    const path = join(root, 'store.lock')
+    writeFileSync(path, JSON.stringify({ host: 'elsewhere.example', bootId: 'x', pid: 1, startTime: '1' }))
+    expect(() => takeOwnerLock(path)).toThrow('process 1 on host elsewhere.example holds')
+  })
+
+  it('a release after somebody else took over removes nothing', () => {
+    const path = join(root, 'store.lock')
+    const lock = takeOwnerLock(path)
+    writeFileSync(path, JSON.stringify({ host: 'elsewhere.example', bootId: 'x', pid: 1, startTime: '1' }))
+    lock.release()
+    expect(existsSync(path)).toBe(true)
+  })
+})
+
+describe('a kill during the first creation', () => {
+  it('leaves a store that opens whole', async () => {
+    const first = owner()
+    const draft = join(root, 'state', 'store')
+    const deadline = Date.now() + 30_000
+    while (!existsSync(draft)) {
+      if (Date.now() > deadline) throw new Error('the draft never appeared')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await first.kill()
+    expect(existsSync(join(root, 'state', 'store.complete'))).toBe(false)
+    const db = await open()
+    expect(await db.query(sql`select number from migration`)).toHaveLength(migrations.length)
+    await db.close()
+    expect(readdirSync(join(root, 'state')).sort()).toEqual(['store', 'store.complete'])
+  })
+})

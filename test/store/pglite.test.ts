@@ -1,0 +1,30 @@
+/** The conformance suite on the embedded store, and what only the embedded one has: racing first migrations, its end. */
+import { afterAll, describe, expect, inject, it } from 'vitest'
+import { sql } from '../../src/store/db.ts'
+import { migrate, migrations } from '../../src/store/migrate.ts'
+import { openPglite } from '../../src/store/pglite.ts'
+import { loadTemplate } from '../../src/store/template.ts'
+import { exerciseStore } from './exercise.ts'
+
+const open = async () => openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+
+describe('PGlite', () => exerciseStore(open))
+
+describe('the embedded store', () => {
+  const opened = open()
+  afterAll(async () => (await opened).close())
+
+  it('twenty racing first migrations of one empty schema make it once', async () => {
+    const db = await opened
+    await db.script('drop schema public cascade; create schema public')
+    await Promise.all(Array.from({ length: 20 }, () => migrate(db)))
+    expect(await db.query(sql`select number from migration`)).toHaveLength(migrations.length)
+    expect(await db.query(sql`select * from goal`)).toEqual([])
+  })
+
+  it('a request after the end fails instead of waiting for ever', async () => {
+    const db = await open()
+    await db.close()
+    await expect(db.query(sql`select 1`)).rejects.toThrow('closed')
+  })
+})
