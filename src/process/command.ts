@@ -1,0 +1,141 @@
+/**
+ * One verification command under a shim, so that its whole tree ends with it, and by itself when the engine dies. All of
+ * its output (bounded, redacted) stays in the folder's files; head and tail come back in memory.
+ */
+import type { ProcessIdentity } from '../platform.ts'
+import type { LaunchState, Shim, Stream } from './contract.ts'
+import { openGate, requestStop, startShim, sweep, touchKeepAlive, waitForExit } from './launch.ts'
+import { readSegments } from './tail.ts'
+
+export interface CommandRequest {
+  argv: string[]
+  cwd: string
+  environment: Record<string, string>
+  timeoutMs: number
+  /** One of its own per command: everything that carries it is ended. */
+  marker: string
+  graceMs: number
+  keepAliveMs: number
+  headBytes?: number
+  tailBytes?: number
+  signal?: AbortSignal
+  /** Called before the program starts; what it does is awaited, so the identity can be committed. */
+  onIdentity?: (identity: ProcessIdentity) => void | Promise<void>
+}
+
+export interface CommandResult {
+  exitCode: number | null
+  signal: string | null
+  timedOut: boolean
+  /** The program could not be started, or its shim was lost. */
+  spawnError?: string
+  stdout: string
+  stderr: string
+  stdoutTruncated: boolean
+  stderrTruncated: boolean
+  durationMs: number
+}
+
+const defaultEndBytes = 32 * 1024
+const lineMaxBytes = 1024 * 1024
+const logMaxBytes = 64 * 1024 * 1024
+
+interface Text {
+  text: string
+  truncated: boolean
+}
+
+const cutHead = (text: Buffer, bytes: number): string => text.subarray(0, bytes).toString('utf8')
+const cutTail = (text: Buffer, bytes: number): string =>
+  text.subarray(Math.max(0, text.length - bytes)).toString('utf8')
+
+/** The beginning and the end of a stream; the middle is named by its size. Holds no more than both ends and one read. */
+const readEnds = (dir: string, stream: Stream, headBytes: number, tailBytes: number): Text => {
+  let head = Buffer.alloc(0)
+  let tail = Buffer.alloc(0)
+  let offset = 0
+  for (;;) {
+    const part = readSegments(dir, stream, offset)
+    if (part.lines.length === 0) break
+    offset = part.nextOffset
+    let rest = Buffer.from(part.lines.map((line) => `${line}\n`).join(''))
+    if (head.length < headBytes) {
+      const take = headBytes - head.length
+      head = Buffer.concat([head, rest.subarray(0, take)])
+      rest = rest.subarray(take)
+    }
+    tail = Buffer.concat([tail, rest])
+    if (tail.length > tailBytes) tail = Buffer.from(tail.subarray(tail.length - tailBytes))
+  }
+  const dropped = Math.max(0, offset - head.length - tail.length)
+  if (dropped === 0) return { text: Buffer.concat([head, tail]).toString('utf8'), truncated: false }
+  return {
+    text: `${cutHead(head, headBytes)}\n[${dropped} bytes left out by unstuck]\n${cutTail(tail, tailBytes)}`,
+    truncated: true,
+  }
+}
+
+/** Keeps the shim alive while the command runs; on abort asks for a stop and still waits for the end of the tree. */
+const attend = async (shim: Shim, request: CommandRequest): Promise<LaunchState> => {
+  const stop = (): void => requestStop(shim, 'cancelled')
+  const timer = setInterval(() => touchKeepAlive(shim.dir), Math.max(10, Math.floor(request.keepAliveMs / 4)))
+  try {
+    await request.onIdentity?.(shim.identity)
+    request.signal?.addEventListener('abort', stop)
+    if (request.signal?.aborted === true) stop()
+    openGate(shim.dir)
+    return await waitForExit(shim.dir)
+  } catch (error) {
+    stop()
+    throw error
+  } finally {
+    clearInterval(timer)
+    request.signal?.removeEventListener('abort', stop)
+  }
+}
+
+const outcomeOf = (state: LaunchState, durationMs: number) => {
+  if (state.state !== 'ended') {
+    const spawnError = 'the shim of the command was lost before it could report'
+    return { exitCode: null, signal: null, timedOut: false, spawnError, durationMs }
+  }
+  const { code, signal, cause, spawnError, durationMs: measured } = state.exit
+  return {
+    exitCode: code,
+    signal,
+    timedOut: cause === 'limit',
+    ...(spawnError === undefined ? {} : { spawnError }),
+    durationMs: measured,
+  }
+}
+
+/** Runs one command to its end in a new launch folder. A failing command is a value; a shim that cannot start throws. */
+export const runCommand = async (dir: string, request: CommandRequest): Promise<CommandResult> => {
+  const { argv, cwd, marker, graceMs, keepAliveMs, timeoutMs, environment } = request
+  const begun = performance.now()
+  const spec = {
+    marker,
+    argv,
+    cwd,
+    stdinFile: null,
+    limitMs: timeoutMs,
+    keepAliveMs,
+    graceMs,
+    lineMaxBytes,
+    logMaxBytes,
+  }
+  const shim = await startShim(dir, spec, environment)
+  const state = await attend(shim, request)
+  if (state.state !== 'ended') await sweep(marker, { graceMs })
+  const ends = (stream: Stream): Text =>
+    readEnds(dir, stream, request.headBytes ?? defaultEndBytes, request.tailBytes ?? defaultEndBytes)
+  const stdout = ends('stdout')
+  const stderr = ends('stderr')
+  return {
+    ...outcomeOf(state, Math.round(performance.now() - begun)),
+    stdout: stdout.text,
+    stderr: stderr.text,
+    stdoutTruncated: stdout.truncated,
+    stderrTruncated: stderr.truncated,
+  }
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { allowedEnvironment, commandEnvironment } from './environment.ts'
+
+const source = {
+  PATH: '/a/node_modules/.bin:/usr/bin:/b/node_modules/.bin/:/bin',
+  HOME: '/home/x',
+  LC_ALL: 'C',
+  XDG_CONFIG_HOME: '/c',
+  SSL_CERT_FILE: '/cert',
+  https_proxy: 'http://proxy',
+  NODE_OPTIONS: '--inspect',
+  DATABASE_URL: 'postgres://…',
+  SERVICE_KEY: 'key',
+  UNSTUCK_TOKEN: 'mine',
+  UNSTUCK_HOME: '/state',
+  NOTHING: undefined,
+}
+
+test('only what stands on the list passes', () => {
+  expect(allowedEnvironment(source)).toEqual({
+    TERM: 'dumb',
+    PATH: source.PATH,
+    HOME: '/home/x',
+    LC_ALL: 'C',
+    XDG_CONFIG_HOME: '/c',
+    SSL_CERT_FILE: '/cert',
+    https_proxy: 'http://proxy',
+  })
+})
+
+test('extra names pass when they are set, but never the settings of the engine', () => {
+  const given = allowedEnvironment(source, ['SERVICE_KEY', 'NOTHING', 'ABSENT', 'UNSTUCK_TOKEN'])
+  expect(given.SERVICE_KEY).toBe('key')
+  expect(Object.keys(given).filter((name) => /NOTHING|ABSENT|UNSTUCK/.test(name))).toEqual([])
+})
+
+test('what is added wins, and a terminal that is named stays', () => {
+  const given = allowedEnvironment({ ...source, TERM: 'xterm' }, [], { HOME: '/other', UNSTUCK_RUN_DIR: '/run' })
+  expect(given).toMatchObject({ HOME: '/other', UNSTUCK_RUN_DIR: '/run', TERM: 'xterm' })
+})
+
+test('a command finds the tools of its own workspace first and no other project’s', () => {
+  expect(commandEnvironment('/srv', source).PATH).toBe('/srv/node_modules/.bin:/usr/bin:/bin')
+  expect(commandEnvironment('/srv', {}).PATH).toBe('/srv/node_modules/.bin')
+})

@@ -1,0 +1,44 @@
+/** The environment that agents and commands get: what stands on the list and nothing else. */
+import { delimiter, join, normalize } from 'node:path'
+
+type Environment = Record<string, string | undefined>
+
+const allowedNames = new Set(
+  'PATH HOME USER LOGNAME SHELL LANG TERM TMPDIR TZ NODE_EXTRA_CA_CERTS HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy'.split(
+    ' ',
+  ),
+)
+const allowedPrefixes = ['LC_', 'XDG_', 'SSL_CERT_']
+
+const isAllowed = (name: string, extra: Set<string>): boolean =>
+  // The engine's own settings and token stay with the engine, even when somebody lists them.
+  !name.startsWith('UNSTUCK_') &&
+  (allowedNames.has(name) || extra.has(name) || allowedPrefixes.some((prefix) => name.startsWith(prefix)))
+
+/** For agents. `added` is taken as it is and wins. */
+export const allowedEnvironment = (
+  source: Environment,
+  extraNames: readonly string[] = [],
+  added: Record<string, string> = {},
+): Record<string, string> => {
+  const extra = new Set(extraNames)
+  const kept: Record<string, string> = { TERM: 'dumb' }
+  for (const [name, value] of Object.entries(source)) {
+    if (value !== undefined && isAllowed(name, extra)) kept[name] = value
+  }
+  return { ...kept, ...added }
+}
+
+const isPackageFolder = (folder: string): boolean => /(^|\/)node_modules\/\.bin\/?$/.test(normalize(folder))
+
+/** For commands: the workspace's own tools come first, and no other project's are found. */
+export const commandEnvironment = (
+  workspace: string,
+  source: Environment,
+  extraNames: readonly string[] = [],
+  added: Record<string, string> = {},
+): Record<string, string> => {
+  const kept = allowedEnvironment(source, extraNames, added)
+  const folders = (kept.PATH ?? '').split(delimiter).filter((folder) => folder !== '' && !isPackageFolder(folder))
+  return { ...kept, PATH: [join(workspace, 'node_modules', '.bin'), ...folders].join(delimiter) }
+}

@@ -1,0 +1,218 @@
+/**
+ * The engine's side of a launch: start the shim, open its gate, keep it alive, ask it to stop, and learn from the files
+ * what became of it. Holds nothing in memory: after a restart every function works from the folder alone. Signals only a
+ * process whose recorded identity is proven alive.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { extname, isAbsolute } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { AppError, messageOf } from '../errors.ts'
+import { livenessOf, type ProcessIdentity } from '../platform.ts'
+import { wrapEnvironment } from './carry.ts'
+import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
+import { createTree, markerName } from './find.ts'
+import { fileOf, readRecord, writeFirstRecord } from './folder.ts'
+import { endTree } from './stop.ts'
+import { createWake } from './wake.ts'
+
+const identityDeadlineMs = 15_000
+const identityPollMs = 5
+const livenessEveryMs = 500
+const sweepGraceMs = 5000
+/** Node's timers take no longer delay than this; beyond it they fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+const invalid = (field: string, wants: string): AppError =>
+  new AppError('INPUT_INVALID', `launch: ${field} must be ${wants}`)
+
+const checkedMs = (field: string, value: number, least: number): number => {
+  if (typeof value !== 'number' || Number.isNaN(value) || value < least)
+    throw invalid(field, `a number of at least ${least}`)
+  return Math.min(Math.ceil(value), longestTimerMs)
+}
+
+const checkedBytes = (field: string, value: number): number => {
+  if (!Number.isSafeInteger(value) || value < 1) throw invalid(field, 'a whole number of at least 1')
+  return value
+}
+
+const isPlain = (text: unknown): text is string => typeof text === 'string' && !text.includes('\0')
+
+const checkedSpec = (spec: LaunchSpec): LaunchSpec => {
+  if (!/^[\w.:@-]{1,200}$/.test(spec.marker)) throw invalid('marker', '1 to 200 letters, digits or any of _ . : @ -')
+  if (spec.argv.length === 0 || spec.argv[0] === '') throw invalid('argv', 'a program and its arguments')
+  if (!spec.argv.every(isPlain)) throw invalid('argv', 'text without NUL characters')
+  if (!isPlain(spec.cwd) || !isAbsolute(spec.cwd)) throw invalid('cwd', 'an absolute path')
+  if (spec.stdinFile !== null && !isAbsolute(spec.stdinFile)) throw invalid('stdinFile', 'an absolute path or null')
+  return {
+    ...spec,
+    limitMs: checkedMs('limitMs', spec.limitMs, 1),
+    keepAliveMs: checkedMs('keepAliveMs', spec.keepAliveMs, 1),
+    graceMs: checkedMs('graceMs', spec.graceMs, 0),
+    lineMaxBytes: checkedBytes('lineMaxBytes', spec.lineMaxBytes),
+    logMaxBytes: checkedBytes('logMaxBytes', spec.logMaxBytes),
+  }
+}
+
+const makeFolder = (dir: string, spec: LaunchSpec): void => {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    if (!writeFirstRecord(dir, 'spec.json', spec)) {
+      throw new AppError(
+        'SPAWN_FAILED',
+        `the launch folder ${dir} was used before; every launch needs a folder of its own`,
+      )
+    }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw new AppError('SPAWN_FAILED', `the launch folder ${dir} cannot be prepared: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+const besideThis = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+/** The shim's entry: TypeScript in a checkout, JavaScript when built. */
+const shimExtension = extname(import.meta.url)
+
+/** In a checkout most of the shim's start is stripping types; the cache saves it. It holds code, so never in a shared folder. */
+const shimCache = (): Record<string, string> =>
+  shimExtension === '.ts' ? { NODE_COMPILE_CACHE: besideThis('../../node_modules/.cache/unstuck-shim') } : {}
+
+const spawnShim = (dir: string, environment: Record<string, string>): ChildProcess => {
+  const log = openSync(fileOf(dir, 'shim.log'), 'a', 0o600)
+  try {
+    // An outer Unstuck's marker would make the shim a member of that tree; the program gets its own from the shim.
+    const { [markerName]: _outer, ...inherited } = environment
+    const env = { ...wrapEnvironment(inherited), ...shimCache() }
+    const argv = [besideThis(`./shim${shimExtension}`), dir]
+    return spawn(process.execPath, argv, { cwd: dir, detached: true, env, stdio: ['ignore', log, log] })
+  } finally {
+    closeSync(log)
+  }
+}
+
+const lastWords = (dir: string): string => {
+  try {
+    return readFileSync(fileOf(dir, 'shim.log'), 'utf8').trim().slice(-500)
+  } catch {
+    return '' // no log, so there is nothing to add to the message
+  }
+}
+
+const awaitIdentity = async (dir: string, child: ChildProcess): Promise<ProcessIdentity> => {
+  let fault = ''
+  child.once('error', (error) => (fault = error.message))
+  child.once('exit', (code, signal) => (fault = `it ended with ${signal ?? `exit code ${code}`}`))
+  const deadline = performance.now() + identityDeadlineMs
+  while (fault === '' && performance.now() < deadline) {
+    const identity = readRecord<ProcessIdentity>(dir, 'identity.json')
+    if (identity !== undefined) return identity
+    await new Promise((resolve) => setTimeout(resolve, identityPollMs))
+  }
+  // A shim of an earlier engine may have been first in this folder; then it is the one that waits at the gate.
+  const first = readRecord<ProcessIdentity>(dir, 'identity.json')
+  if (first !== undefined && livenessOf(first) === 'alive') return first
+  child.kill('SIGKILL')
+  const why = fault === '' ? `it did not report within ${identityDeadlineMs} ms` : fault
+  throw new AppError('SPAWN_FAILED', `the shim in ${dir} could not be started: ${why}. ${lastWords(dir)}`.trim())
+}
+
+/** Starts a shim that waits at its gate. `environment` becomes the program's, so give an allow-listed one. */
+export const startShim = async (dir: string, spec: LaunchSpec, environment: Record<string, string>): Promise<Shim> => {
+  makeFolder(dir, checkedSpec(spec))
+  const child = spawnShim(dir, environment)
+  const identity = await awaitIdentity(dir, child)
+  child.unref()
+  return { dir, identity }
+}
+
+/** Lets the program start; to be called once the shim's identity is committed. */
+export const openGate = (dir: string): void => writeFileSync(fileOf(dir, 'gate'), '', { mode: 0o600 })
+
+/**
+ * Tells the shim that an engine still wants the program; false = the launch folder cannot be written, and the shim will
+ * end the program. Needs no free disk space after the first time. Never throws: it is called from timers.
+ */
+export const touchKeepAlive = (dir: string): boolean => {
+  const path = fileOf(dir, 'keepalive')
+  try {
+    const at = new Date()
+    if (existsSync(path)) utimesSync(path, at, at)
+    else writeFileSync(path, '', { mode: 0o600 })
+    return true
+  } catch {
+    return false // said by the value: the folder is gone or not ours
+  }
+}
+
+/** Asks for a stop and does not wait for it. The first request's cause stays. */
+export const requestStop = (shim: Shim, cause: StopCause): void => {
+  writeFirstRecord(shim.dir, 'stop.json', { cause, at: new Date().toISOString() })
+  if (livenessOf(shim.identity) !== 'alive') return
+  try {
+    process.kill(shim.identity.pid, 'SIGTERM')
+  } catch {
+    // It ended in between; the signal only saves it a look at the file.
+  }
+}
+
+const endedState = (dir: string): LaunchState | undefined => {
+  const exit = readRecord<LaunchExit>(dir, 'exit.json')
+  return exit === undefined ? undefined : { state: 'ended', exit }
+}
+
+/** What the files and the shim's liveness say. About a shim on another host it can only repeat what the files say. */
+export const launchState = (dir: string): LaunchState => {
+  const ended = endedState(dir)
+  if (ended !== undefined) return ended
+  const identity = readRecord<ProcessIdentity>(dir, 'identity.json')
+  if (identity === undefined) return existsSync(fileOf(dir, 'spec.json')) ? { state: 'lost' } : { state: 'absent' }
+  const shim: Shim = { dir, identity }
+  // The shim may have written its exit record and left after the first look.
+  if (livenessOf(identity) === 'dead') return endedState(dir) ?? { state: 'lost', shim }
+  return existsSync(fileOf(dir, 'gate')) ? { state: 'running', shim } : { state: 'at-gate', shim }
+}
+
+export const isOver = ({ state }: LaunchState): boolean => state === 'ended' || state === 'lost' || state === 'absent'
+
+/** Like `launchState`, for frequent calls: whether the shim lives is asked only now and then. */
+export const createOverCheck = (dir: string): (() => boolean) => {
+  let askedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (existsSync(fileOf(dir, 'exit.json'))) return true
+    if (performance.now() - askedAt < livenessEveryMs) return false
+    askedAt = performance.now()
+    return isOver(launchState(dir))
+  }
+}
+
+/** Waits until the launch is over (ended, lost or absent), the deadline passes or the signal aborts; gives the state then. */
+export const waitForExit = async (
+  dir: string,
+  options: { signal?: AbortSignal; deadlineMs?: number } = {},
+): Promise<LaunchState> => {
+  const deadline = performance.now() + (options.deadlineMs ?? Number.POSITIVE_INFINITY)
+  const over = createOverCheck(dir)
+  const wake = createWake(dir, options.signal)
+  try {
+    while (!over() && performance.now() < deadline && options.signal?.aborted !== true) await wake.next()
+    return launchState(dir)
+  } finally {
+    wake.close()
+  }
+}
+
+/** Ends every process of a launch whose shim is lost, by the marker alone; gives how many there were. */
+export const sweep = async (marker: string, options: { graceMs?: number } = {}): Promise<number> => {
+  const look = createTree(marker)
+  const met = new Set<string>()
+  await endTree(() => {
+    const members = look()
+    for (const { pid, startTime } of members) met.add(`${pid} ${startTime}`)
+    return members
+  }, options.graceMs ?? sweepGraceMs)
+  return met.size
+}

@@ -1,0 +1,100 @@
+/**
+ * From the chunks of a pipe to the lines of a log: joins, cuts, redacts, appends. Everything is synchronous, which is
+ * the back-pressure: nothing is read from the pipe while the last chunk is not on disk. Never holds more than one
+ * line's limit, however long the line is.
+ */
+import type { Redact } from './redact.ts'
+import type { SegmentLog } from './segment-log.ts'
+
+const newline = 10
+const newlineBytes = Buffer.from('\n')
+const smallHold = 64 * 1024
+
+export interface Output {
+  push(chunk: Buffer): void
+  /** Keeps a last line that has no newline. */
+  end(): void
+}
+
+export interface OutputOptions {
+  log: SegmentLog
+  redact: Redact
+  lineMaxBytes: number
+  /** Longest secret that must be seen whole: so much is held beyond the limit, or the cut would leave half a secret. */
+  secretMaxBytes: number
+}
+
+/** The largest length up to `limit` that does not split a UTF-8 character. */
+const characterEnd = (bytes: Buffer, limit: number): number => {
+  let end = limit
+  while (end > limit - 4 && end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return ((bytes[end] ?? 0) & 0xc0) === 0x80 ? limit : end
+}
+
+/** The first part of the line being received, in one buffer, and how long the line really is. */
+const createHold = (limit: number) => {
+  let bytes = Buffer.allocUnsafe(Math.min(smallHold, limit))
+  let held = 0
+  let total = 0
+  return {
+    add(piece: Buffer): void {
+      const take = Math.min(piece.length, limit - held)
+      if (held + take > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(bytes.length * 2, held + take)))
+        bytes.copy(larger, 0, 0, held)
+        bytes = larger
+      }
+      piece.copy(bytes, held, 0, take)
+      held += take
+      total += piece.length
+    },
+    /** Valid until the next `add`. */
+    take(): { line: Buffer; total: number } {
+      const taken = { line: bytes.subarray(0, held), total }
+      if (bytes.length > smallHold) bytes = Buffer.allocUnsafe(Math.min(smallHold, limit))
+      held = 0
+      total = 0
+      return taken
+    },
+    isEmpty: (): boolean => total === 0,
+  }
+}
+
+export const createOutput = ({ log, redact, lineMaxBytes, secretMaxBytes }: OutputOptions): Output => {
+  const hold = createHold(lineMaxBytes + secretMaxBytes)
+
+  const emitHeld = (): void => {
+    const { line, total } = hold.take()
+    const clean = redact(line)
+    // Beyond the held bytes a secret may go on unseen: its beginning lies in the last bytes, and they go too.
+    const known = total > line.length ? Math.max(0, clean.length - secretMaxBytes) : clean.length
+    const keep =
+      known <= lineMaxBytes && known === clean.length ? known : characterEnd(clean, Math.min(known, lineMaxBytes))
+    const note = keep < clean.length || total > line.length ? ` [line cut by unstuck: ${total - keep} more bytes]` : ''
+    log.append(Buffer.concat([clean.subarray(0, keep), Buffer.from(note), newlineBytes]))
+  }
+
+  const pushLines = (chunk: Buffer): Buffer => {
+    let rest = chunk
+    while (rest.length > 0 && (!hold.isEmpty() || rest.length > lineMaxBytes)) {
+      const end = rest.indexOf(newline)
+      if (end < 0) return rest
+      hold.add(rest.subarray(0, end))
+      emitHeld()
+      rest = rest.subarray(end + 1)
+    }
+    const end = rest.lastIndexOf(newline) + 1
+    if (end > 0) log.append(redact(rest.subarray(0, end)))
+    return rest.subarray(end)
+  }
+
+  return {
+    push(chunk) {
+      const rest = pushLines(chunk)
+      if (rest.length > 0) hold.add(rest)
+    },
+    end() {
+      if (!hold.isEmpty()) emitHeld()
+    },
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The bounded log of one stream: a row of files `<stream>-<offset of its first byte>`. Offsets count the whole redacted
+ * stream, so they stay true when the middle is dropped. A segment begins and ends at a line's boundary; the first half
+ * of the budget is never dropped, of the rest the newest half stays. A write that fails shows as a gap, it never throws:
+ * a full disk must not end the agent or block its output.
+ */
+import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Stream } from './contract.ts'
+
+export const segmentName = (stream: Stream, offset: number): string => `${stream}-${String(offset).padStart(12, '0')}`
+
+export interface SegmentLog {
+  /** Whole lines only, each with its newline. */
+  append(lines: Buffer): void
+  close(): void
+}
+
+interface Segment {
+  path: string
+  start: number
+  size: number
+  file: number
+}
+
+const newline = 10
+const largestSegment = 4 * 1024 * 1024
+
+const writeAll = (file: number, bytes: Buffer): void => {
+  for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done)
+}
+
+/** Drops the oldest of what lies behind the kept head, until there is room for one more segment. */
+const createTail = (budget: number, segmentBytes: number): { add(segment: Segment): void } => {
+  const kept: Segment[] = []
+  let bytes = 0
+  return {
+    add(segment) {
+      if (segment.start + segmentBytes <= budget) return
+      kept.push(segment)
+      bytes += segment.size
+      while (bytes + segmentBytes > budget && kept.length > 0) {
+        const oldest = kept.shift() as Segment
+        bytes -= oldest.size
+        rmSync(oldest.path, { force: true })
+      }
+    },
+  }
+}
+
+export const createSegmentLog = (dir: string, stream: Stream, maxBytes: number): SegmentLog => {
+  const segmentBytes = Math.max(1, Math.min(largestSegment, Math.floor(maxBytes / 16)))
+  const tail = createTail(Math.floor(maxBytes / 2), segmentBytes)
+  let offset = 0
+  let current: Segment | undefined
+
+  const close = (): void => {
+    if (current === undefined) return
+    closeSync(current.file)
+    tail.add(current)
+    current = undefined
+  }
+  const open = (): Segment => {
+    const path = join(dir, segmentName(stream, offset))
+    return { path, start: offset, size: 0, file: openSync(path, 'w', 0o600) }
+  }
+  const write = (bytes: Buffer): void => {
+    try {
+      current ??= open()
+      writeAll(current.file, bytes)
+      current.size += bytes.length
+    } catch {
+      // Most likely the disk is full. What was to be written becomes a gap: half a line must not stay behind.
+      if (current !== undefined) ftruncateSync(current.file, current.size)
+      offset += bytes.length
+      return close()
+    }
+    offset += bytes.length
+    if (current.size >= segmentBytes) close()
+  }
+  return {
+    append(lines) {
+      for (let rest = lines; rest.length > 0;) {
+        const room = segmentBytes - (current?.size ?? 0)
+        const fits = rest.length <= room ? rest.length : rest.lastIndexOf(newline, room - 1) + 1
+        if (fits === 0 && current !== undefined) {
+          close()
+          continue
+        }
+        // A line longer than a segment gets one of its own.
+        const take = fits > 0 ? fits : rest.indexOf(newline) + 1
+        write(rest.subarray(0, take))
+        rest = rest.subarray(take)
+      }
+    },
+    close,
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * The shim: the program between the engine and one agent or command. It outlives the engine, owns the program's tree,
+ * its output files and its exit record, and ends the tree at the run limit, when asked, or when the engine falls silent.
+ * It must start fast, so it imports node built-ins and our own small modules only. It carries no marker itself, never
+ * decides what a failure means, and writes exit.json last: whoever sees it may read complete logs.
+ *
+ *   node shim.ts <launch folder>
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { identityOf, type ProcessIdentity } from '../platform.ts'
+import { unwrapEnvironment } from './carry.ts'
+import type { LaunchExit, LaunchSpec, StopCause, Stream } from './contract.ts'
+import { createTree, markerName, signalMember } from './find.ts'
+import { fileOf, readRecord, writeFirstRecord, writeRecord } from './folder.ts'
+import { createOutput } from './output.ts'
+import { createPulse, type Pulse } from './pulse.ts'
+import { createRedactor, secretValues } from './redact.ts'
+import { createSegmentLog } from './segment-log.ts'
+import { endTree } from './stop.ts'
+
+const gatePollMs = 10
+const secretAtLeastBytes = 4096
+const drainIdleMs = 200
+const drainLimitMs = 5000
+const exitRetries = 60
+const exitRetryMs = 500
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const now = (): number => performance.now()
+
+/** The first cause to stop, and a promise that somebody gave one. */
+interface Stop {
+  cause(): StopCause | undefined
+  ask(cause: StopCause): void
+  asked: Promise<void>
+}
+
+const createStop = (): Stop => {
+  let cause: StopCause | undefined
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return {
+    cause: () => cause,
+    ask: (given) => {
+      cause ??= given
+      resolve()
+    },
+    asked: promise,
+  }
+}
+
+/** The cause in stop.json; a stop file that cannot be read still asks for a stop. */
+const stopFileCause = (dir: string): StopCause | undefined => {
+  if (!existsSync(fileOf(dir, 'stop.json'))) return undefined
+  return readRecord<{ cause?: StopCause }>(dir, 'stop.json')?.cause ?? 'shutdown'
+}
+
+/**
+ * A restarted engine may clear a launch folder and begin again in its place, while a shim of before is still starting or
+ * waiting there. The folder belongs to the shim whose identity stands in it; any other must neither start the program a
+ * second time nor write there.
+ */
+const owns = (dir: string, me: ProcessIdentity): boolean => {
+  const owner = readRecord<ProcessIdentity>(dir, 'identity.json')
+  return owner?.pid === me.pid && owner.startTime === me.startTime
+}
+
+/** Undefined: the folder went to another shim or away. */
+const waitForGate = async (
+  dir: string,
+  spec: LaunchSpec,
+  { pulse, stop, me }: { pulse: Pulse; stop: Stop; me: ProcessIdentity },
+): Promise<boolean | undefined> => {
+  while (stop.cause() === undefined && !existsSync(fileOf(dir, 'stop.json'))) {
+    // The gate first: a folder that is cleared after this look has no gate any more for the one who looks next.
+    const open = existsSync(fileOf(dir, 'gate'))
+    if (!owns(dir, me)) return undefined
+    if (open) return true
+    if (pulse.silentMs() >= spec.keepAliveMs) return false
+    await sleep(gatePollMs)
+  }
+  return false
+}
+
+const canReach = (path: string, mode: number): boolean => {
+  try {
+    accessSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** Why the program could not be started, naming the program or the folder; the system's own error names neither. */
+const spawnFault = (spec: LaunchSpec, error: unknown): string => {
+  const program = spec.argv[0] ?? ''
+  const { code = String(error) } = error as NodeJS.ErrnoException
+  if (!existsSync(spec.cwd)) return `the working folder ${spec.cwd} does not exist`
+  if (!isFolder(spec.cwd)) return `the working folder ${spec.cwd} is not a folder`
+  if (!canReach(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
+  const found = program.includes('/')
+    ? [isAbsolute(program) ? program : join(spec.cwd, program)]
+    : (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program))
+  const file = found.find((path) => existsSync(path))
+  if (file === undefined)
+    return `the program ${program} was not found${program.includes('/') ? '' : ' on PATH'} (${code})`
+  if (isFolder(file)) return `the program ${file} is a folder (${code})`
+  if (!canReach(file, constants.X_OK)) return `the program ${file} is not executable (${code})`
+  if (code === 'ENOENT') return `the program ${file} names an interpreter that does not exist (${code})`
+  return `the program ${file} could not be started (${code})`
+}
+
+type Started = { child: ChildProcess; pid: number } | { fault: string }
+
+const openInput = (path: string | null): number | 'ignore' => (path === null ? 'ignore' : openSync(path, 'r'))
+
+const startProgram = async (spec: LaunchSpec): Promise<Started> => {
+  let input: number | 'ignore'
+  try {
+    input = openInput(spec.stdinFile)
+  } catch (error) {
+    return { fault: `the input file ${spec.stdinFile} cannot be read (${(error as NodeJS.ErrnoException).code})` }
+  }
+  try {
+    const [program = '', ...args] = spec.argv
+    const env = { ...unwrapEnvironment(process.env), [markerName]: spec.marker }
+    const child = spawn(program, args, { cwd: spec.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
+    if (child.pid !== undefined) return { child, pid: child.pid }
+    const error = await new Promise((resolve) => child.once('error', resolve))
+    return { fault: spawnFault(spec, error) }
+  } catch (error) {
+    return { fault: spawnFault(spec, error) } // some refusals are thrown at once, such as an argument list too long
+  } finally {
+    if (input !== 'ignore') closeSync(input)
+  }
+}
+
+/** Feeds one pipe of the program into its log. `settle` waits for the pipe's end, but not for a survivor that holds it. */
+interface Pipe {
+  stream: Stream
+  readable: Readable
+}
+
+const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe, secrets: string[]) => {
+  const log = createSegmentLog(dir, stream, spec.logMaxBytes)
+  const output = createOutput({
+    log,
+    redact: createRedactor(secrets),
+    // A line longer than this would break the log's own bound.
+    lineMaxBytes: Math.max(1, Math.min(spec.lineMaxBytes, Math.floor(spec.logMaxBytes / 4))),
+    secretMaxBytes: Math.max(secretAtLeastBytes, ...secrets.map((secret) => secret.length)),
+  })
+  let open = true
+  let lastDataAt = now()
+  pipe.on('data', (chunk: Buffer) => {
+    lastDataAt = now()
+    output.push(chunk)
+  })
+  pipe.on('error', () => {
+    open = false // a pipe that cannot be read any more has ended for us
+  })
+  pipe.on('close', () => {
+    open = false
+  })
+  return {
+    async settle(): Promise<void> {
+      const begun = now()
+      while (open && now() - Math.max(begun, lastDataAt) < drainIdleMs && now() - begun < drainLimitMs) await sleep(1)
+      pipe.destroy()
+      output.end()
+      log.close()
+    },
+  }
+}
+
+/** Watches what can end a running program: the engine's request, its silence, the run limit. */
+const watch = (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): (() => void) => {
+  const startedAt = now()
+  const check = (): void => {
+    const asked = stopFileCause(dir)
+    if (asked !== undefined) stop.ask(asked)
+    else if (now() - startedAt >= spec.limitMs) stop.ask('limit')
+    else if (pulse.silentMs() >= spec.keepAliveMs) stop.ask('abandoned')
+  }
+  const everyMs = Math.max(10, Math.min(200, Math.floor(Math.min(spec.limitMs, spec.keepAliveMs) / 10)))
+  const timer = setInterval(check, everyMs)
+  return () => clearInterval(timer)
+}
+
+/** A full disk may clear up: the exit record is worth waiting for, since without it the run counts as lost. */
+const writeExit = async (dir: string, exit: LaunchExit): Promise<void> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return writeRecord(dir, 'exit.json', exit)
+    } catch (error) {
+      if (attempt === exitRetries || !existsSync(dir)) throw error
+      await sleep(exitRetryMs)
+    }
+  }
+}
+
+const notStarted = (fields: Partial<LaunchExit>): LaunchExit => ({
+  code: null,
+  signal: null,
+  forced: false,
+  startedAt: null,
+  endedAt: new Date().toISOString(),
+  durationMs: 0,
+  ...fields,
+})
+
+const superviseProgram = async (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): Promise<LaunchExit> => {
+  const startedAt = new Date().toISOString()
+  const begun = now()
+  const started = await startProgram(spec)
+  if ('fault' in started) return notStarted({ spawnError: started.fault })
+  const { child, pid } = started
+  const look = createTree(spec.marker, pid)
+  crashGuard(look)
+  let end: Pick<LaunchExit, 'code' | 'signal' | 'endedAt' | 'durationMs'> | undefined
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      end = { code, signal, endedAt: new Date().toISOString(), durationMs: Math.round(now() - begun) }
+      resolve()
+    })
+  })
+  const identity = identityOf(pid)
+  if (identity !== undefined) writeRecord(dir, 'agent.json', identity)
+  const secrets = secretValues(unwrapEnvironment(process.env))
+  const outputs = [
+    capture(dir, spec, { stream: 'stdout', readable: child.stdout as Readable }, secrets),
+    capture(dir, spec, { stream: 'stderr', readable: child.stderr as Readable }, secrets),
+  ]
+  const unwatch = watch(dir, spec, pulse, stop)
+  await Promise.race([exited, stop.asked])
+  unwatch()
+  const cause = end === undefined ? stop.cause() : undefined
+  const { forced, survivors } = await endTree(look, spec.graceMs)
+  if (survivors === 0) await exited
+  await Promise.all(outputs.map((output) => output.settle()))
+  end ??= { code: null, signal: null, endedAt: new Date().toISOString(), durationMs: Math.round(now() - begun) }
+  return {
+    ...end,
+    ...(cause === undefined ? {} : { cause }),
+    forced,
+    ...(survivors === 0 ? {} : { survivors }),
+    startedAt,
+  }
+}
+
+/** A bug of ours must not leave an agent without an owner: the tree goes first, then the shim. */
+const crashGuard = (look: () => ReturnType<ReturnType<typeof createTree>>): void => {
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`${error.stack ?? error.message}\n`)
+    for (const member of look()) signalMember(member, 'SIGKILL')
+    process.exit(70)
+  })
+}
+
+const main = async (dir: string): Promise<void> => {
+  const spec = readRecord<LaunchSpec>(dir, 'spec.json')
+  if (spec === undefined) throw new Error(`${fileOf(dir, 'spec.json')} is missing or damaged`)
+  const stop = createStop()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => stop.ask(stopFileCause(dir) ?? 'shutdown'))
+  process.on('SIGHUP', () => {}) // its own session has no terminal to lose; a stray one must not end it
+  const pulse = createPulse(fileOf(dir, 'keepalive'), now)
+  const me = identityOf(process.pid)
+  if (me === undefined) throw new Error('this process cannot read its own start time')
+  if (!writeFirstRecord(dir, 'identity.json', me)) return
+  const opened = await waitForGate(dir, spec, { pulse, stop, me })
+  if (opened === undefined) return
+  const exit = opened ? await superviseProgram(dir, spec, pulse, stop) : notStarted({ cause: 'gate' })
+  if (owns(dir, me)) await writeExit(dir, exit)
+}
+
+if (Number(process.versions.node.split('.')[0]) < 24)
+  throw new Error(`the shim needs Node 24.12 or newer, this is ${process.version} (${process.execPath})`)
+crashGuard(() => [])
+await main(process.argv[2] ?? '').catch((error: unknown) => process.emit('uncaughtException', error as Error))
+process.exit(0)

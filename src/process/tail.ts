@@ -1,0 +1,143 @@
+/**
+ * Reads the segmented logs of a launch. Offsets count the bytes of the whole redacted stream, so a reader may stop and
+ * go on from a stored offset in another process. Gives complete lines only; what the bounded log dropped is a gap.
+ */
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Stream } from './contract.ts'
+import { createOverCheck } from './launch.ts'
+import { segmentName } from './segment-log.ts'
+import { createWake } from './wake.ts'
+
+export interface Lines {
+  /** Without their newlines. */
+  lines: string[]
+  /** Where each line ends in the stream, its newline included: the offset to go on from after it. */
+  ends: number[]
+  nextOffset: number
+  /** Bytes that were dropped before the first of these lines. */
+  gapBytes: number
+}
+
+const newline = 10
+const readBytes = 1024 * 1024
+
+const segmentStarts = (dir: string, stream: Stream): number[] => {
+  let names: string[]
+  try {
+    names = readdirSync(dir)
+  } catch {
+    return [] // no folder (yet): nothing to read
+  }
+  const prefix = `${stream}-`
+  return names
+    .filter((name) => name.startsWith(prefix) && /^\d{12,}$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)))
+    .toSorted((a, b) => a - b)
+}
+
+/** Bytes from a place in a file up to the end of the last complete line there; more than asked when one line needs it. */
+const readLines = (file: number, from: number, size: number): Buffer => {
+  for (let want = Math.min(readBytes, size - from); ; want = Math.min(want * 2, size - from)) {
+    const bytes = Buffer.allocUnsafe(want)
+    const got = bytes.subarray(0, readSync(file, bytes, 0, want, from))
+    const end = got.lastIndexOf(newline) + 1
+    if (end > 0 || want >= size - from || got.length < want) return got.subarray(0, end)
+  }
+}
+
+/** `exhausted` = the segment is read to its end; undefined = it was dropped in the meantime. */
+const readSegment = (path: string, from: number): { bytes: Buffer; exhausted: boolean } | undefined => {
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch {
+    return undefined // dropped between the listing and now
+  }
+  try {
+    const { size } = fstatSync(file)
+    if (from >= size) return { bytes: Buffer.alloc(0), exhausted: true }
+    const bytes = readLines(file, from, size)
+    return { bytes, exhausted: bytes.length === 0 }
+  } finally {
+    closeSync(file)
+  }
+}
+
+const split = (bytes: Buffer, from: number, gapBytes: number): Lines => {
+  const lines: string[] = []
+  const ends: number[] = []
+  for (let start = 0; start < bytes.length;) {
+    const end = bytes.indexOf(newline, start)
+    lines.push(bytes.toString('utf8', start, end))
+    ends.push(from + end + 1)
+    start = end + 1
+  }
+  return { lines, ends, nextOffset: from + bytes.length, gapBytes }
+}
+
+/** At most about 1 MiB of lines from an offset on; no line and no gap = nothing more is there now. */
+export const readSegments = (dir: string, stream: Stream, offset: number): Lines => {
+  const starts = segmentStarts(dir, stream)
+  let at = offset
+  let index = Math.max(
+    0,
+    starts.findLastIndex((start) => start <= offset),
+  )
+  for (; index < starts.length; index++) {
+    const start = starts[index] as number
+    const from = Math.max(at, start)
+    const part = readSegment(join(dir, segmentName(stream, start)), from - start)
+    if (part !== undefined && part.bytes.length > 0) return split(part.bytes, from, from - offset)
+    // Only a segment with a successor is complete; behind the last one more may come at any time.
+    at = Math.max(at, starts[index + 1] ?? at)
+  }
+  return { lines: [], ends: [], nextOffset: offset, gapBytes: 0 }
+}
+
+/** `nextOffset` is what to store in order to go on after this item. */
+export type Tailed = { stream: Stream; nextOffset: number } & ({ line: string } | { gap: number })
+
+export interface FollowOptions {
+  signal?: AbortSignal
+  /** Offsets to begin at; 0 where absent. */
+  from?: Partial<Record<Stream, number>>
+}
+
+const streams: Stream[] = ['stdout', 'stderr']
+
+/** What both streams have beyond the offsets, which are moved on; returns whether there was anything. */
+function* newItems(dir: string, offsets: Record<Stream, number>): Generator<Tailed, boolean> {
+  let found = false
+  for (const stream of streams) {
+    const begin = offsets[stream]
+    const part = readSegments(dir, stream, begin)
+    if (part.lines.length === 0) continue
+    found = true
+    offsets[stream] = part.nextOffset
+    yield* itemsOf(stream, begin, part)
+  }
+  return found
+}
+
+/** Both streams of a launch, as they grow, until the launch is over and everything is read, or the signal aborts. */
+export async function* follow(dir: string, options: FollowOptions = {}): AsyncGenerator<Tailed> {
+  const offsets: Record<Stream, number> = { stdout: options.from?.stdout ?? 0, stderr: options.from?.stderr ?? 0 }
+  const over = createOverCheck(dir)
+  const wake = createWake(dir, options.signal)
+  try {
+    while (options.signal?.aborted !== true) {
+      const last = over() // asked before reading: what was written until the end is then sure to be seen
+      const found: boolean = yield* newItems(dir, offsets)
+      if (!found && last) return
+      if (!found) await wake.next()
+    }
+  } finally {
+    wake.close()
+  }
+}
+
+function* itemsOf(stream: Stream, begin: number, { lines, ends, gapBytes, nextOffset }: Lines): Generator<Tailed> {
+  if (gapBytes > 0) yield { stream, gap: gapBytes, nextOffset: begin + gapBytes }
+  for (const [index, line] of lines.entries()) yield { stream, line, nextOffset: ends[index] ?? nextOffset }
+}

@@ -1,0 +1,189 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import { processesWithEnvironment, type ProcessIdentity } from '../../src/platform.ts'
+import { launchState, openGate, requestStop, sweep, waitForExit } from '../../src/process/launch.ts'
+import { allLines, createBench, exitOf, fixture, isGone, nodeProgram, shell, until } from './bench.ts'
+
+const bench = createBench()
+afterAll(() => bench.clear())
+
+const firstLine = (dir: string): Promise<string> => until('a first line', () => allLines(dir).lines[0])
+const agentOf = (dir: string): Promise<number> =>
+  until('agent.json', () => {
+    const path = join(dir, 'agent.json')
+    return existsSync(path) && (JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity).pid
+  })
+const carriers = (marker: string): number[] => processesWithEnvironment('UNSTUCK_RUN', marker)
+
+describe('a stop', () => {
+  test('is SIGTERM when that is enough, and records its cause', async () => {
+    const shim = await bench.start(shell('exec sleep 300'))
+    openGate(shim.dir)
+    const pid = await agentOf(shim.dir)
+    requestStop(shim, 'correction')
+    expect(await exitOf(shim.dir)).toMatchObject({ signal: 'SIGTERM', cause: 'correction', forced: false })
+    expect(isGone(pid)).toBe(true)
+  })
+
+  test('forces a program that ignores SIGTERM, and the first cause stays', async () => {
+    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { graceMs: 300 })
+    openGate(shim.dir)
+    await firstLine(shim.dir)
+    requestStop(shim, 'budget')
+    requestStop(shim, 'cancelled')
+    expect(await exitOf(shim.dir)).toMatchObject({ signal: 'SIGKILL', cause: 'budget', forced: true })
+  })
+
+  test('asked for during the grace of another does not change the cause', async () => {
+    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { limitMs: 1500, graceMs: 500 })
+    openGate(shim.dir)
+    await firstLine(shim.dir)
+    const begun = performance.now()
+    await until('the limit passed', () => performance.now() - begun > 1600)
+    requestStop(shim, 'cancelled')
+    expect(await exitOf(shim.dir)).toMatchObject({ cause: 'limit', forced: true })
+  })
+
+  test('ends a program at its limit', async () => {
+    const { dir } = await bench.start(shell('sleep 300 & sleep 300'), { limitMs: 200 })
+    openGate(dir)
+    expect(await exitOf(dir)).toMatchObject({ cause: 'limit', forced: false })
+  })
+
+  test('reaches a stopped program', async () => {
+    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { graceMs: 200 })
+    openGate(shim.dir)
+    await firstLine(shim.dir)
+    const pid = await agentOf(shim.dir)
+    process.kill(pid, 'SIGSTOP')
+    requestStop(shim, 'cancelled')
+    expect(await exitOf(shim.dir)).toMatchObject({ cause: 'cancelled', forced: true })
+    expect(isGone(pid)).toBe(true)
+  })
+
+  test('reaches a grandchild in a session of its own', async () => {
+    const shim = await bench.start(nodeProgram('detach.mjs', 'own', 'stay'))
+    openGate(shim.dir)
+    const grandchild = Number(await firstLine(shim.dir))
+    expect(isGone(grandchild)).toBe(false)
+    requestStop(shim, 'cancelled')
+    await exitOf(shim.dir)
+    expect(isGone(grandchild)).toBe(true)
+  })
+
+  test('is seen in the file by a shim that missed the signal', async () => {
+    const shim = await bench.start(shell('exec sleep 300'))
+    openGate(shim.dir)
+    await agentOf(shim.dir)
+    requestStop({ ...shim, identity: { ...shim.identity, startTime: 'another process' } }, 'lingering')
+    expect(await exitOf(shim.dir)).toMatchObject({ cause: 'lingering' })
+  })
+
+  test('by a bare SIGTERM to the shim counts as a shutdown', async () => {
+    const shim = await bench.start(shell('exec sleep 300'))
+    openGate(shim.dir)
+    await agentOf(shim.dir)
+    process.kill(shim.identity.pid, 'SIGTERM')
+    expect(await exitOf(shim.dir)).toMatchObject({ cause: 'shutdown' })
+  })
+})
+
+describe('after the program ended by itself', () => {
+  test.each(['own', 'hold-pipe'])('a detached grandchild (%s) is ended before the exit record', async (mode) => {
+    const { dir } = await bench.start(nodeProgram('detach.mjs', mode))
+    openGate(dir)
+    const exit = await exitOf(dir, 5000)
+    expect(exit).toMatchObject({ code: 0, forced: false })
+    expect(exit.cause).toBeUndefined()
+    expect(isGone(Number(allLines(dir).lines[0]))).toBe(true)
+  })
+
+  test('a process without marker that holds the pipe does not delay the end', async () => {
+    // A stranger by every sign: own session, no marker, its parent gone before anybody looked.
+    const script = `env -i ${process.execPath} ${fixture('detach.mjs')} hold-pipe`
+    const { dir } = await bench.start(shell(script))
+    openGate(dir)
+    expect((await exitOf(dir, 5000)).code).toBe(0)
+    const stranger = Number(allLines(dir).lines[0])
+    expect(isGone(stranger)).toBe(false)
+    process.kill(stranger, 'SIGKILL')
+  })
+
+  // With job control the child leads a group of its own, and only the session is left to find it by.
+  test.each(['', 'set -m; '])('a background child without marker (%s) is found by group or session', async (mode) => {
+    const { dir } = await bench.start(['bash', '-c', `${mode}env -i sleep 300 & echo $!`])
+    openGate(dir)
+    expect(await exitOf(dir)).toMatchObject({ code: 0, forced: false })
+    expect(isGone(Number(allLines(dir).lines[0]))).toBe(true)
+  })
+
+  test('a background child that ignores SIGTERM is forced', async () => {
+    const { dir } = await bench.start(shell(`trap '' TERM; sleep 300 & echo $!`), { graceMs: 200 })
+    openGate(dir)
+    expect(await exitOf(dir)).toMatchObject({ code: 0, forced: true })
+    expect(isGone(Number(allLines(dir).lines[0]))).toBe(true)
+  })
+})
+
+describe('when the engine is killed', () => {
+  const orphan = async (
+    argv: string[],
+    keepAliveMs: number,
+  ): Promise<{ dir: string; marker: string; agent: number }> => {
+    const spec = bench.spec(argv, { keepAliveMs, graceMs: 200 })
+    const launch = fileURLToPath(new URL('../../src/process/launch.ts', import.meta.url))
+    const dir = bench.folder()
+    const engine = spawn(process.execPath, [fixture('engine.mjs'), launch, dir, JSON.stringify(spec)], {
+      stdio: 'ignore',
+    })
+    const ended = new Promise((resolve) => engine.once('exit', resolve))
+    const agent = await agentOf(dir)
+    engine.kill('SIGKILL')
+    await ended
+    return { dir, marker: spec.marker, agent }
+  }
+
+  test('the program goes on, its output goes on, and it ends by itself when nobody returns', async () => {
+    const { dir, marker, agent } = await orphan(shell('while :; do echo tick; sleep 0.05; done'), 1500)
+    const before = allLines(dir).lines.length
+    await until('more output after the kill', () => allLines(dir).lines.length > before + 3)
+    expect(launchState(dir).state).toBe('running')
+    expect(await exitOf(dir)).toMatchObject({ cause: 'abandoned' })
+    expect(isGone(agent)).toBe(true)
+    expect(carriers(marker)).toEqual([])
+  })
+
+  test('a new one that knows the folder alone can stop the program', async () => {
+    const { dir } = await orphan(shell('exec sleep 300'), 30_000)
+    const state = launchState(dir)
+    if (state.state !== 'running') throw new Error(state.state)
+    requestStop(state.shim, 'shutdown')
+    expect(await exitOf(dir)).toMatchObject({ cause: 'shutdown', signal: 'SIGTERM' })
+  })
+})
+
+describe('when the shim is killed', () => {
+  test('the launch is lost and a sweep ends the tree', async () => {
+    const spec = nodeProgram('detach.mjs', 'own', 'stay')
+    const shim = await bench.start(spec)
+    openGate(shim.dir)
+    const grandchild = Number(await firstLine(shim.dir))
+    const agent = await agentOf(shim.dir)
+    process.kill(shim.identity.pid, 'SIGKILL')
+    expect((await waitForExit(shim.dir, { deadlineMs: 5000 })).state).toBe('lost')
+    expect(isGone(agent)).toBe(false)
+    const { marker } = JSON.parse(readFileSync(join(shim.dir, 'spec.json'), 'utf8')) as { marker: string }
+    expect(await sweep(marker)).toBe(2)
+    expect([isGone(agent), isGone(grandchild)]).toEqual([true, true])
+    expect(await sweep(marker)).toBe(0)
+  })
+
+  test('before it wrote who it is, the launch is lost as well', async () => {
+    const shim = await bench.start(shell('true'))
+    process.kill(shim.identity.pid, 'SIGKILL')
+    await until('lost', () => launchState(shim.dir).state === 'lost')
+  })
+})
