@@ -1,0 +1,162 @@
+/**
+ * Reads what the bridge prints (`acp-bridge.ts`): the agent's updates as it sent them, the bridge's own decisions, and one
+ * `result` or `error` at the end. Denials are the bridge's refusals and nothing else.
+ */
+import type { Denial, FaultType, OpenCall, Reading, ReportedError } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
+import type { Step } from './reading.ts'
+import {
+  cut,
+  sessionIdOf,
+  withDenial,
+  withError,
+  withForeignLine,
+  withOpenCall,
+  withPiece,
+  withStderr,
+  withTextClosed,
+  withoutOpenCall,
+} from './reading.ts'
+
+const readInit = (reading: Reading, event: JsonObject): Step => {
+  const agent = objectAt(event, 'agent')
+  const cliVersion = textAt(agent, 'version')
+  return { reading: cliVersion === undefined ? reading : { ...reading, cliVersion } }
+}
+
+const readSession = (reading: Reading, event: JsonObject): Step => {
+  const [sessionId, cwd] = [sessionIdOf(textAt(event, 'sessionId')), textAt(event, 'cwd')]
+  const placed = cwd === undefined ? reading : { ...reading, cwd }
+  if (sessionId === undefined) return { reading: placed }
+  // An agent that cannot load a session has none that could be resumed.
+  return { reading: { ...placed, [event['canLoad'] === true ? 'sessionId' : 'announcedSession']: sessionId } }
+}
+
+const callOf = (update: JsonObject): OpenCall => {
+  const path = textAt(objectsAt(update, 'locations')[0], 'path')
+  const command = textAt(objectAt(update, 'rawInput'), 'command')
+  return {
+    id: textAt(update, 'toolCallId') ?? '',
+    tool: textAt(update, 'name') ?? textAt(update, 'kind') ?? 'other',
+    ...(path === undefined ? {} : { path: cut(path) }),
+    ...(command === undefined ? {} : { command: cut(command) }),
+  }
+}
+
+const aboutOf = (call: OpenCall, update: JsonObject): string =>
+  cut(`${call.tool} ${call.command ?? call.path ?? textAt(update, 'title') ?? ''}`.trim())
+
+const readCall = (reading: Reading, update: JsonObject): Step => {
+  const call = callOf(update)
+  const isNew = textAt(update, 'sessionUpdate') === 'tool_call'
+  const opened = isNew ? withOpenCall(withTextClosed(reading), call) : reading
+  const status = textAt(update, 'status')
+  const closed = status === 'completed' || status === 'failed' ? withoutOpenCall(opened, call.id) : opened
+  if (status === 'failed') return { reading: closed, note: { kind: 'tool_error', text: aboutOf(call, update) } }
+  return isNew ? { reading: closed, note: { kind: 'tool', text: aboutOf(call, update) } } : { reading: closed }
+}
+
+const withCost = (reading: Reading, cost: JsonObject | undefined): Reading => {
+  const amount = textAt(cost, 'currency') === 'USD' ? numberAt(cost, 'amount') : undefined
+  return amount === undefined ? reading : { ...reading, costUsd: amount }
+}
+
+const readUpdate = (reading: Reading, update: JsonObject | undefined): Step => {
+  const kind = textAt(update, 'sessionUpdate')
+  if (update === undefined) return { reading }
+  if (kind === 'tool_call' || kind === 'tool_call_update') return readCall(reading, update)
+  if (kind === 'usage_update') return { reading: withCost(reading, objectAt(update, 'cost')) }
+  const text = kind === 'agent_message_chunk' ? textAt(objectAt(update, 'content'), 'text') : undefined
+  if (text === undefined) return { reading }
+  return { reading: withPiece(reading, text), note: { kind: 'text', text: cut(text) } }
+}
+
+const readPermission = (reading: Reading, event: JsonObject): Step => {
+  const asked = objectAt(event, 'toolCall') ?? {}
+  const call = callOf(asked)
+  if (event['allowed'] !== false) {
+    // Some agents tell of a call only by asking leave for it.
+    const isOpen = reading.openCalls.some((open) => open.id === call.id)
+    return { reading: isOpen ? reading : withOpenCall(withTextClosed(reading), call) }
+  }
+  const target = textAt(event, 'target')
+  const kind: Denial['kind'] = textAt(event, 'kind') === 'scope' ? 'scope' : 'tool'
+  const denial: Denial = {
+    kind,
+    tool: call.tool,
+    ...(target === undefined ? {} : { target: cut(target) }),
+    text: cut(`leave for ${textAt(asked, 'title') ?? call.tool} was not given`),
+    callId: call.id,
+  }
+  return { reading: withDenial(reading, denial), note: { kind: 'denial', text: denial.text } }
+}
+
+const stopTypes: Record<string, { type: FaultType; text: string }> = {
+  max_tokens: { type: 'max_output_tokens', text: 'the answer reached the longest allowed length' },
+  max_turn_requests: { type: 'max_turns', text: 'the agent reached the number of requests it may make in a turn' },
+  refusal: { type: 'refusal', text: 'the agent refused to go on' },
+  cancelled: { type: 'aborted', text: 'the turn was cancelled' },
+}
+
+const withUsage = (reading: Reading, usage: JsonObject | undefined): Reading => {
+  const [input, output] = [numberAt(usage, 'inputTokens'), numberAt(usage, 'outputTokens')]
+  if (input === undefined && output === undefined) return reading
+  const cachedInput = numberAt(usage, 'cachedReadTokens') ?? 0
+  const written = numberAt(usage, 'cachedWriteTokens') ?? 0
+  return { ...reading, tokens: { input: (input ?? 0) + cachedInput + written, output: output ?? 0, cachedInput } }
+}
+
+const readResult = (reading: Reading, event: JsonObject): Step => {
+  const reason = textAt(event, 'stopReason') ?? 'unknown'
+  const ended = withTextClosed(withUsage(reading, objectAt(event, 'usage')))
+  if (reason === 'end_turn') {
+    const final = { isError: false, reason, text: ended.lastText }
+    return { reading: { ...ended, final }, note: { kind: 'result', text: final.text } }
+  }
+  const known = Object.hasOwn(stopTypes, reason) ? stopTypes[reason] : undefined
+  const error: ReportedError = { source: 'event', code: reason, text: `the turn ended with ${cut(reason)}`, ...known }
+  const final = { isError: true, reason, text: error.text }
+  return { reading: { ...withError(ended, error), final }, note: { kind: 'error', text: error.text } }
+}
+
+const codeTypes: Record<number, FaultType> = {
+  [-32_000]: 'authentication_failed',
+  [-32_002]: 'session_not_found',
+  [-32_601]: 'bad_config',
+}
+
+const readError = (reading: Reading, event: JsonObject): Step => {
+  const stage = textAt(event, 'stage') ?? 'prompt'
+  const code = numberAt(event, 'code')
+  const message = textAt(event, 'message') ?? 'error'
+  // A code that means something about a session or a method means that only where one was asked for.
+  const type = code === -32_000 || stage !== 'prompt' ? codeTypes[code ?? 0] : undefined
+  const ended = numberAt(event, 'agentCode') ?? textAt(event, 'agentSignal')
+  const error: ReportedError = {
+    source: 'event',
+    ...(stage === 'spawn' ? { type: 'bad_config' } : {}),
+    ...(type === undefined ? {} : { type }),
+    ...(code === undefined ? {} : { code: String(code) }),
+    text: cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
+  }
+  return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
+}
+
+const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+  const type = textAt(event, 'type')
+  if (type === 'init') return readInit(reading, event)
+  if (type === 'session') return readSession(reading, event)
+  if (type === 'update') return readUpdate(reading, objectAt(event, 'update'))
+  if (type === 'permission') return readPermission(reading, event)
+  if (type === 'result') return readResult(reading, event)
+  return type === 'error' ? readError(reading, event) : undefined
+}
+
+export const readAcp = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (stream === 'stderr') return { reading: withStderr(reading, line) }
+  if (line.trim() === '') return { reading }
+  const event = parseLine(line)
+  const step = event === undefined ? undefined : readEvent(reading, event)
+  return step ?? { reading: withForeignLine(reading) }
+}

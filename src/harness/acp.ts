@@ -1,0 +1,53 @@
+/**
+ * Any agent that speaks the Agent Client Protocol, behind the bridge of ours that holds its pipe (`acp-bridge.ts`). The
+ * configured command is the agent; recovery is loading its session again.
+ */
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { AppError } from '../errors.ts'
+import { readAcp } from './acp-events.ts'
+import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import { openedDirs } from './prompt-argument.ts'
+import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+
+/** TypeScript in a checkout, JavaScript when built. */
+const bridge = fileURLToPath(new URL(`./acp-bridge${extname(import.meta.url)}`, import.meta.url))
+
+const launch = (request: LaunchRequest): LaunchLine => {
+  if (request.program === undefined || request.program.length === 0)
+    throw new AppError(
+      'HARNESS_MISSING',
+      'a harness with the driver "acp" has no command: set it to the agent, e.g. ["gemini", "--acp"]',
+    )
+  return {
+    argv: [
+      ...[process.execPath, bridge, `--prompt-file=${request.promptFile}`, `--cwd=${request.workspace}`],
+      ...(request.resumeSession === undefined ? [] : [`--session=${request.resumeSession}`]),
+      ...openedDirs(request).map((dir) => `--allow-dir=${dir}`),
+      ...request.commands.map((line) => `--allow-command=${line}`),
+      ...['--', ...request.program, ...request.extraArgs],
+    ],
+    cwd: request.workspace,
+    env: {},
+    stdinFile: null,
+  }
+}
+
+export const acp: Driver = {
+  name: 'acp',
+  defaultProgram: null,
+  canResume: true,
+  tokenScope: 'launch',
+  // Which keys the agent needs is the owner's knowledge: harness.<name>.env.
+  environment: [],
+  launch,
+  begin: emptyReading,
+  read: readAcp,
+  settle: (reading, exit) => {
+    const said = failing(exit) && reading.stderrTail.length > 0 ? reading.stderrTail.join('\n') : undefined
+    return (
+      settleFinal(reading, exit) ??
+      settleFailed('the bridge', reading, exit, said === undefined ? undefined : { source: 'stderr', text: said })
+    )
+  },
+}

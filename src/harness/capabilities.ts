@@ -1,0 +1,117 @@
+/**
+ * What each CLI can do, by the version on which it was measured. A version that was never measured is taken for the
+ * nearest one before it (or the oldest), and whoever shows the answer says so: `exact` is false then.
+ */
+import type { Driver } from './driver.ts'
+
+export interface Capabilities {
+  /** Goes on with a session of an earlier launch. */
+  resume: boolean
+  /** Directories outside the workspace are opened one by one. */
+  directories: boolean
+  /** Which commands an agent may run unattended: the task's alone, any inside a sandbox, any at all, or as the program likes. */
+  commands: 'task' | 'sandbox' | 'any' | 'own'
+  /** Tells of a tool call when it begins; without it a long call looks like silence. */
+  callStarts: boolean
+  tokens: boolean
+  cost: boolean
+  /** Where its own retries show before they end. */
+  retries: 'events' | 'stderr' | 'none'
+}
+
+export interface Measured {
+  version: string
+  capabilities: Capabilities
+}
+
+const measured: Record<Driver['name'], readonly Measured[]> = {
+  claude: [
+    {
+      version: '2.1.197',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ tokens: true, cost: true, retries: 'events' },
+      },
+    },
+  ],
+  codex: [
+    {
+      version: '0.169.0',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'sandbox', callStarts: true },
+        ...{ tokens: true, cost: false, retries: 'events' },
+      },
+    },
+  ],
+  gemini: [
+    {
+      version: '0.61.0',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ tokens: true, cost: false, retries: 'stderr' },
+      },
+    },
+  ],
+  opencode: [
+    {
+      version: '1.18.33',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'any', callStarts: false },
+        ...{ tokens: true, cost: true, retries: 'none' },
+      },
+    },
+  ],
+  // The protocol's version and not the agent's; what an agent leaves out of it shows when it runs.
+  acp: [
+    {
+      version: '1',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
+  command: [
+    {
+      version: '',
+      capabilities: {
+        ...{ resume: false, directories: false, commands: 'own', callStarts: false },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
+}
+
+/** The first version number in what a CLI prints for `--version`. */
+export const versionIn = (text: string): string | undefined => /(?<![\w.])\d+\.\d+(?:\.\d+)?(?![\w.])/.exec(text)?.[0]
+
+const compare = (a: string, b: string): number => {
+  const [left, right] = [a, b].map((text) => text.split('.').map(Number))
+  for (let at = 0; at < 3; at += 1) {
+    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+export interface Known {
+  /** The version that was measured. */
+  measured: string
+  exact: boolean
+  capabilities: Capabilities
+}
+
+/** The row for a version; `undefined` = it could not be learnt, and the newest row is taken. */
+export const nearest = (rows: readonly Measured[], version: string | undefined): Known => {
+  const sorted = rows.toSorted((a, b) => compare(a.version, b.version))
+  const before = version === undefined ? sorted : sorted.filter((row) => compare(row.version, version) <= 0)
+  const row = before.at(-1) ?? sorted[0]
+  if (row === undefined) throw new Error('a driver without a measured version')
+  return { measured: row.version, exact: version === row.version, capabilities: row.capabilities }
+}
+
+/** ACP agents and plain commands have no versions of their own here. */
+export const capabilitiesOf = (driver: Driver['name'], version: string | undefined): Known => {
+  const known = nearest(measured[driver], version)
+  return driver === 'acp' || driver === 'command' ? { ...known, exact: true } : known
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { denialOf, listedDenial } from './claude-denials.ts'
+
+const sentence = "Claude requested permissions to write to /outside/a b.txt, but you haven't granted it yet."
+const write = { id: 'c1', tool: 'Write', path: '/outside/a b.txt' }
+
+describe("Claude's refusals", () => {
+  it('the path of the structured input wins over the one in the sentence', () => {
+    const denial = denialOf({ ...write, path: '/outside/other.txt' }, sentence, '/repo')
+    expect(denial).toMatchObject({ kind: 'scope', target: '/outside/other.txt', callId: 'c1' })
+    expect(denialOf({ id: 'c1', tool: 'Write' }, sentence, '/repo')).toMatchObject({ target: '/outside/a b.txt' })
+  })
+
+  it.each([
+    ['/repo', '/repo/a', 'tool'],
+    ['/repo', '/repo', 'tool'],
+    ['/repo', 'sub/a', 'tool'],
+    ['/repo', '/repo/..a', 'tool'],
+    ['/repo', '/repository/a', 'scope'],
+    ['/repo', '/repo/../etc/a', 'scope'],
+    ['/repo', '../a', 'scope'],
+  ])('in %s, %s is a matter of %s', (cwd, path, kind) => {
+    expect(denialOf({ ...write, path }, sentence, cwd)?.kind).toBe(kind)
+  })
+
+  it('a tool whose text is not the CLI’s cannot refuse in its name', () => {
+    for (const tool of ['mcp__files__write', 'WebFetch', 'Task'])
+      expect(denialOf({ id: 'c1', tool }, sentence, '/repo')).toBeUndefined()
+    expect(denialOf(undefined, sentence, '/repo')).toBeUndefined()
+  })
+
+  it('a sentence that is not at the start is a quotation', () => {
+    expect(denialOf({ id: 'c1', tool: 'Bash' }, `Exit code 1\n${sentence}`, '/repo')).toBeUndefined()
+  })
+
+  it('a shell command’s own permission error is its output', () => {
+    expect(denialOf({ id: 'c1', tool: 'Bash' }, "EACCES: permission denied, open '/x'", '/repo')).toBeUndefined()
+  })
+
+  it('what the CLI stopped as dangerous is marked as never to be corrected', () => {
+    const text = "Dangerous rm operation detected: '/repo'"
+    expect(denialOf({ id: 'c1', tool: 'Bash', command: 'rm -rf /repo' }, text, '/repo')?.kind).toBe('safety')
+  })
+
+  it('the final list catches a refusal in words of a newer version', () => {
+    const entry = { tool_name: 'Edit', tool_use_id: 'c9', tool_input: { file_path: '/outside/x' } }
+    expect(listedDenial(entry, '/repo')).toMatchObject({
+      kind: 'scope',
+      tool: 'Edit',
+      target: '/outside/x',
+      callId: 'c9',
+    })
+    const shell = { tool_name: 'Bash', tool_use_id: 'c8', tool_input: { command: 'make' } }
+    expect(listedDenial(shell, '/repo')).toMatchObject({ kind: 'tool', target: 'make' })
+    expect(listedDenial({ tool_name: 'Bash' }, '/repo')).toBeUndefined()
+  })
+})

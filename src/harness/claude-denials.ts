@@ -1,0 +1,87 @@
+/**
+ * Claude Code's refusals. A refusal is a sentence of the CLI at the very start of a failed result of one of its own tools
+ * (a command's output never stands there: a failed command starts with its exit code), or an entry of the final event's
+ * `permission_denials`, which also catches sentences that a newer version words differently.
+ */
+import { posix } from 'node:path'
+import type { Denial, OpenCall } from './driver.ts'
+import { objectAt, textAt } from './json-line.ts'
+import type { JsonObject } from './json-line.ts'
+import { cut } from './reading.ts'
+
+interface Rule {
+  starts: RegExp
+  kind: Denial['kind'] | 'path'
+}
+
+/** `path`: outside the working directory it is a matter of scope, inside it the permission mode is in the way. */
+const rules: Rule[] = [
+  {
+    starts: /^Claude requested permissions to (?:write to|read from|edit) (.+?), but you haven't granted it yet\./,
+    kind: 'path',
+  },
+  { starts: /^Claude requested permissions to use (.+?), but you haven't granted it yet\./, kind: 'tool' },
+  { starts: /^[\w ]{1,60}? (?:to|in) '(.+?)' was blocked\. For security, Claude Code may only /, kind: 'path' },
+  {
+    starts: /^This Bash command contains multiple operations\. The following parts? requires? approval: (.+)/,
+    kind: 'tool',
+  },
+  { starts: /^This command requires approval/, kind: 'tool' },
+  { starts: /^Permission to use \w+ (?:with .+ )?has been denied/, kind: 'tool' },
+  { starts: /^Cannot write to (.+?) while in plan mode\./, kind: 'tool' },
+  { starts: /^Dangerous rm operation detected: /, kind: 'safety' },
+]
+
+const system =
+  /^(?:<tool_use_error>)?(?:Error calling tool \(\w+\): )?(?:EACCES: permission denied|EPERM: operation not permitted|EROFS: read-only file system), \w+ '(.+?)'/
+
+const shellTools = new Set(['Bash'])
+/** Other tools (MCP servers, the web, subagents) return text that is not the CLI's. */
+const fileTools = new Set(['Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit', 'Glob', 'Grep', 'LS'])
+
+export const pathOf = (input: JsonObject | undefined): string | undefined =>
+  textAt(input, 'file_path') ?? textAt(input, 'path') ?? textAt(input, 'notebook_path')
+
+const isOutside = (path: string, cwd: string | undefined): boolean => {
+  if (cwd === undefined) return true
+  const relative = posix.relative(cwd, posix.resolve(cwd, path))
+  return relative === '..' || relative.startsWith('../')
+}
+
+const kindOf = (kind: Rule['kind'], path: string | undefined, cwd: string | undefined): Denial['kind'] => {
+  if (kind !== 'path') return kind
+  return path !== undefined && isOutside(path, cwd) ? 'scope' : 'tool'
+}
+
+const make = (kind: Denial['kind'], call: OpenCall, target: string | undefined, text: string): Denial => ({
+  kind,
+  tool: call.tool,
+  ...(target === undefined ? {} : { target: cut(target) }),
+  text: cut(text),
+  callId: call.id,
+})
+
+/** The refusal in a failed tool result, if it is one. */
+export const denialOf = (call: OpenCall | undefined, content: string, cwd: string | undefined): Denial | undefined => {
+  if (call === undefined || !(shellTools.has(call.tool) || fileTools.has(call.tool))) return undefined
+  const text = cut(content)
+  for (const rule of rules) {
+    const match = rule.starts.exec(text)
+    if (match === null) continue
+    const target = call.path ?? match[1] ?? call.command
+    return make(kindOf(rule.kind, target, cwd), call, target, text)
+  }
+  // A shell command's own "Permission denied" is its output; only the file tools report the system's error themselves.
+  const refused = fileTools.has(call.tool) ? system.exec(text) : null
+  return refused === null ? undefined : make('filesystem', call, call.path ?? refused[1], text)
+}
+
+/** An entry of the final event's `permission_denials`. */
+export const listedDenial = (entry: JsonObject, cwd: string | undefined): Denial | undefined => {
+  const [id, tool] = [textAt(entry, 'tool_use_id'), textAt(entry, 'tool_name')]
+  if (id === undefined || tool === undefined) return undefined
+  const input = objectAt(entry, 'tool_input')
+  const path = pathOf(input)
+  const kind = fileTools.has(tool) ? kindOf('path', path, cwd) : 'tool'
+  return make(kind, { id, tool }, path ?? textAt(input, 'command'), `${tool} was not permitted`)
+}

@@ -1,0 +1,220 @@
+/**
+ * Reads the stream-json output of Claude Code. Every event is known by its `type`; anything else is a foreign line. The
+ * model's words go into `lastText` and notes and nowhere else.
+ */
+import { assistantError, resultError, retryError } from './claude-errors.ts'
+import { denialOf, listedDenial, pathOf } from './claude-denials.ts'
+import type { AgentNote, OpenCall, Reading, Tokens } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
+import type { Step } from './reading.ts'
+import {
+  cut,
+  cutText,
+  sessionIdOf,
+  withDenial,
+  withError,
+  withForeignLine,
+  withOpenCall,
+  withStderr,
+  withoutOpenCall,
+  withoutRetry,
+} from './reading.ts'
+
+const withSession = (reading: Reading, event: JsonObject): Reading => {
+  const sessionId = sessionIdOf(textAt(event, 'session_id'))
+  return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
+}
+
+const readInit = (reading: Reading, event: JsonObject): Step => {
+  const [model, cliVersion, cwd] = [textAt(event, 'model'), textAt(event, 'claude_code_version'), textAt(event, 'cwd')]
+  return {
+    reading: {
+      ...reading,
+      ...(model === undefined ? {} : { model }),
+      ...(cliVersion === undefined ? {} : { cliVersion }),
+      ...(cwd === undefined ? {} : { cwd }),
+    },
+  }
+}
+
+const readRetry = (reading: Reading, event: JsonObject): Step => {
+  const error = retryError(event)
+  const [attempt, max, delayMs] = [
+    numberAt(event, 'attempt') ?? 1,
+    numberAt(event, 'max_retries'),
+    numberAt(event, 'retry_delay_ms'),
+  ]
+  const retry = {
+    attempt,
+    ...(max === undefined ? {} : { max }),
+    ...(delayMs === undefined ? {} : { delayMs }),
+    error,
+  }
+  return { reading: { ...reading, retry }, note: { kind: 'error', text: `${error.text} (attempt ${attempt})` } }
+}
+
+const readSystem = (reading: Reading, event: JsonObject): Step => {
+  const subtype = textAt(event, 'subtype')
+  if (subtype === 'init') return readInit(reading, event)
+  if (subtype === 'api_retry') return readRetry(reading, event)
+  return { reading }
+}
+
+const readLimit = (reading: Reading, event: JsonObject): Step => {
+  const info = objectAt(event, 'rate_limit_info')
+  if (textAt(info, 'status') !== 'rejected') {
+    const { limit: _over, ...rest } = reading
+    return { reading: rest }
+  }
+  const resetAt = new Date((numberAt(info, 'resetsAt') ?? Number.NaN) * 1000)
+  const code = textAt(info, 'rateLimitType')
+  const limit = {
+    ...(Number.isNaN(resetAt.getTime()) ? {} : { resetAt }),
+    ...(code === undefined ? {} : { code }),
+  }
+  return { reading: { ...reading, limit } }
+}
+
+/** Running count from the messages, so that a launch without a final event still has one; the final event replaces it. */
+const addUsage = (tokens: Tokens, usage: JsonObject | undefined): Tokens => {
+  const cached = numberAt(usage, 'cache_read_input_tokens') ?? 0
+  const created = numberAt(usage, 'cache_creation_input_tokens') ?? 0
+  return {
+    input: tokens.input + (numberAt(usage, 'input_tokens') ?? 0) + cached + created,
+    output: tokens.output + (numberAt(usage, 'output_tokens') ?? 0),
+    cachedInput: tokens.cachedInput + cached,
+  }
+}
+
+const callOf = (block: JsonObject): OpenCall => {
+  const input = objectAt(block, 'input')
+  const [path, command] = [pathOf(input), textAt(input, 'command')]
+  return {
+    id: textAt(block, 'id') ?? '',
+    tool: textAt(block, 'name') ?? 'unknown',
+    ...(path === undefined ? {} : { path: cut(path) }),
+    ...(command === undefined ? {} : { command: cut(command) }),
+  }
+}
+
+const readToolUse = (reading: Reading, block: JsonObject): Step => {
+  const call = callOf(block)
+  const about = call.path ?? call.command
+  const text = about === undefined ? call.tool : `${call.tool} ${about}`
+  return { reading: withOpenCall(reading, call), note: { kind: 'tool', text } }
+}
+
+const withUsage = (reading: Reading, message: JsonObject | undefined): Reading => {
+  const id = textAt(message, 'id')
+  if (id === undefined || id === reading.countedMessage) return reading
+  return { ...reading, countedMessage: id, tokens: addUsage(reading.tokens, objectAt(message, 'usage')) }
+}
+
+const readAnswer = (reading: Reading, message: JsonObject | undefined, isMain: boolean): Step => {
+  let step: Step = { reading: withUsage(withoutRetry(reading), message) }
+  for (const block of objectsAt(message, 'content')) {
+    if (textAt(block, 'type') === 'tool_use') step = readToolUse(step.reading, block)
+    const text = textAt(block, 'type') === 'text' ? textAt(block, 'text') : undefined
+    if (text === undefined || text === '') continue
+    const reading = isMain ? { ...step.reading, lastText: cutText(text) } : step.reading
+    step = { reading, note: { kind: 'text', text: cutText(text) } }
+  }
+  return step
+}
+
+const readAssistant = (reading: Reading, event: JsonObject): Step => {
+  const message = objectAt(event, 'message')
+  // A subagent's lines name the call that started it; its failure is that call's failure, not the launch's.
+  const isMain = textAt(event, 'parent_tool_use_id') === undefined
+  const code = textAt(event, 'error')
+  if (code === undefined) return readAnswer(reading, message, isMain)
+  const text = textAt(objectsAt(message, 'content')[0], 'text') ?? code
+  const note: AgentNote = { kind: 'error', text: cut(text) }
+  return { reading: isMain ? withError(reading, assistantError(reading, code, text)) : reading, note }
+}
+
+const contentOf = (block: JsonObject): string =>
+  textAt(block, 'content') ?? textAt(objectsAt(block, 'content')[0], 'text') ?? ''
+
+const readToolResult = (reading: Reading, block: JsonObject): Step => {
+  const id = textAt(block, 'tool_use_id') ?? ''
+  const call = reading.openCalls.find((open) => open.id === id)
+  const answered = call === undefined ? reading : withoutOpenCall(reading, id)
+  if (block['is_error'] !== true) return { reading: answered }
+  const content = contentOf(block)
+  const denial = denialOf(call, content, reading.cwd)
+  if (denial === undefined) return { reading: answered, note: { kind: 'tool_error', text: cut(content) } }
+  return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
+}
+
+const readUser = (reading: Reading, event: JsonObject): Step => {
+  let step: Step = { reading }
+  for (const block of objectsAt(objectAt(event, 'message'), 'content')) {
+    if (textAt(block, 'type') !== 'tool_result') continue
+    const next = readToolResult(step.reading, block)
+    step = next.note === undefined ? { ...step, reading: next.reading } : next
+  }
+  return step
+}
+
+/**
+ * `modelUsage` and not `usage`: the latter leaves out side requests and whatever a retried stream had cost, while the
+ * former fits `total_cost_usd`. Both count this launch only, also when it resumed a session.
+ */
+const tokensOf = (result: JsonObject, counted: Tokens): Tokens => {
+  const models = objectAt(result, 'modelUsage')
+  if (models === undefined) {
+    const usage = objectAt(result, 'usage')
+    return usage === undefined ? counted : addUsage({ input: 0, output: 0, cachedInput: 0 }, usage)
+  }
+  const total = { input: 0, output: 0, cachedInput: 0 }
+  for (const name of Object.keys(models)) {
+    const usage = objectAt(models, name)
+    const cached = numberAt(usage, 'cacheReadInputTokens') ?? 0
+    total.input += (numberAt(usage, 'inputTokens') ?? 0) + (numberAt(usage, 'cacheCreationInputTokens') ?? 0) + cached
+    total.output += numberAt(usage, 'outputTokens') ?? 0
+    total.cachedInput += cached
+  }
+  return total
+}
+
+const readResult = (reading: Reading, event: JsonObject): Step => {
+  const costUsd = numberAt(event, 'total_cost_usd')
+  // `is_error` decides, not the subtype; a result without it says nothing good.
+  const isError = event['is_error'] !== false
+  let next: Reading = {
+    ...reading,
+    tokens: tokensOf(event, reading.tokens),
+    ...(costUsd === undefined ? {} : { costUsd }),
+  }
+  for (const entry of objectsAt(event, 'permission_denials')) {
+    const denial = listedDenial(entry, reading.cwd)
+    if (denial !== undefined) next = withDenial(next, denial)
+  }
+  const error = isError ? resultError(reading, event) : undefined
+  if (error !== undefined) next = withError(next, error)
+  const text = error?.text ?? cutText(textAt(event, 'result') ?? '')
+  const reason = textAt(event, 'terminal_reason') ?? textAt(event, 'subtype') ?? 'unknown'
+  return { reading: { ...next, final: { isError, reason, text } }, note: { kind: isError ? 'error' : 'result', text } }
+}
+
+const known = new Set(['stream_event', 'control_request', 'control_response', 'keep_alive', 'tool_progress'])
+
+const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+  const type = textAt(event, 'type')
+  if (type === 'system') return readSystem(reading, event)
+  if (type === 'assistant') return readAssistant(reading, event)
+  if (type === 'user') return readUser(reading, event)
+  if (type === 'rate_limit_event') return readLimit(reading, event)
+  if (type === 'result') return readResult(reading, event)
+  return type !== undefined && known.has(type) ? { reading } : undefined
+}
+
+export const readClaude = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (stream === 'stderr') return { reading: withStderr(reading, line) }
+  if (line.trim() === '') return { reading }
+  const event = parseLine(line)
+  const step = event === undefined ? undefined : readEvent(withSession(reading, event), event)
+  return step ?? { reading: withForeignLine(reading) }
+}

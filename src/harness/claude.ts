@@ -1,0 +1,58 @@
+/**
+ * Claude Code: launch line in the least mode that works unattended (edits accepted, the task's commands allowed, never a
+ * bypass), event parser, session resume. Facts were measured on 2.1.197.
+ */
+import { claudeStderrError } from './claude-errors.ts'
+import { readClaude } from './claude-events.ts'
+import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+
+/** A rule ends at its closing parenthesis, so a command that holds one cannot be written as a rule. */
+const ruleOf = (command: string): string[] => (/[()\r\n]/.test(command) ? [] : [`Bash(${command.trim()}:*)`])
+
+const launch = (request: LaunchRequest): LaunchLine => {
+  const rules = request.commands.filter((command) => command.trim() !== '').flatMap(ruleOf)
+  return {
+    // The prompt stands right behind -p: --add-dir and --allowedTools take every argument that follows them.
+    argv: [
+      ...(request.program ?? ['claude']),
+      ...request.extraArgs,
+      '-p',
+      promptArgument(request.prompt),
+      ...['--output-format', 'stream-json', '--verbose', '--permission-mode', 'acceptEdits'],
+      ...(request.resumeSession === undefined ? [] : ['--resume', request.resumeSession]),
+      ...(request.model === undefined ? [] : ['--model', request.model]),
+      ...openedDirs(request).flatMap((dir) => ['--add-dir', dir]),
+      ...(rules.length === 0 ? [] : ['--allowedTools', ...new Set(rules)]),
+    ],
+    // A session can only be resumed from the folder it was started in.
+    cwd: request.workspace,
+    env: { DISABLE_AUTOUPDATER: '1' },
+    stdinFile: null,
+  }
+}
+
+export const claude: Driver = {
+  name: 'claude',
+  defaultProgram: 'claude',
+  canResume: true,
+  tokenScope: 'launch',
+  environment: [
+    'ANTHROPIC_API_KEY',
+    'ANTHROPIC_AUTH_TOKEN',
+    'ANTHROPIC_BASE_URL',
+    'ANTHROPIC_MODEL',
+    'API_TIMEOUT_MS',
+    'CLAUDE_CODE_MAX_RETRIES',
+    'CLAUDE_CODE_OAUTH_TOKEN',
+    'CLAUDE_CONFIG_DIR',
+    'IS_SANDBOX',
+  ],
+  launch,
+  begin: emptyReading,
+  read: readClaude,
+  settle: (reading, exit) =>
+    settleFinal(reading, exit) ??
+    settleFailed('claude', reading, exit, failing(exit) ? claudeStderrError(reading) : undefined),
+}

@@ -1,0 +1,32 @@
+/**
+ * Codex tells most refusals only on its standard error, as log lines of its own (`<time> <LEVEL> <module>: …`); the launch
+ * turns the sandbox's log on for that. A line without that head is somebody else's words.
+ */
+import type { Denial } from './driver.ts'
+import { cut } from './reading.ts'
+
+const logLine = /^\d{4}-\d\d-\d\dT[\d:.]+Z {1,2}(?:ERROR|WARN) ([\w:]+): (.*)$/
+
+/** Codex names no path in these. */
+const rejections: { starts: RegExp; kind: Denial['kind']; tool: string }[] = [
+  { starts: /^error=patch rejected: writing outside of the project;/, kind: 'scope', tool: 'apply_patch' },
+  { starts: /^error=patch rejected: writing is blocked by read-only sandbox;/, kind: 'tool', tool: 'apply_patch' },
+  { starts: /^error=approval policy is Never; reject command/, kind: 'tool', tool: 'exec_command' },
+]
+
+const violation = /^recorded sandbox violation: resource=filesystem .*\breason=(\w+) path=(.+)$/
+
+/** The refusal in one line of standard error, if it is one. */
+export const stderrDenial = (line: string): Denial | undefined => {
+  const [, module, message = ''] = logLine.exec(cut(line)) ?? []
+  if (module === 'codex_core::tools::router') {
+    const rule = rejections.find((candidate) => candidate.starts.test(message))
+    return rule === undefined ? undefined : { kind: rule.kind, tool: rule.tool, text: message }
+  }
+  if (module !== 'codex_sandboxing::violation') return undefined
+  const [, reason, target] = violation.exec(message) ?? []
+  if (reason === undefined || target === undefined) return undefined
+  // Read-only is what the sandbox makes of everything outside its writable roots (and of `.git` inside them).
+  const kind = reason === 'read_only_file_system' ? 'scope' : 'filesystem'
+  return { kind, tool: 'exec_command', target, text: message }
+}

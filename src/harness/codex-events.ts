@@ -1,0 +1,138 @@
+/**
+ * Reads the `--json` output of `codex exec`. Every event is known by its `type`; anything else is a foreign line. A
+ * command's output and the model's words go into notes and `lastText` and nowhere else.
+ */
+import { stderrDenial } from './codex-denials.ts'
+import { codexError, codexRetry } from './codex-errors.ts'
+import type { AgentNote, Denial, OpenCall, Reading } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
+import type { Step } from './reading.ts'
+import {
+  cut,
+  cutText,
+  sessionIdOf,
+  withDenial,
+  withError,
+  withForeignLine,
+  withOpenCall,
+  withStderr,
+  withoutOpenCall,
+  withoutRetry,
+} from './reading.ts'
+
+const tools = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search'])
+
+const callOf = (item: JsonObject): OpenCall => {
+  const path = textAt(objectsAt(item, 'changes')[0], 'path')
+  const command = textAt(item, 'command')
+  return {
+    id: textAt(item, 'id') ?? '',
+    tool: textAt(item, 'type') ?? 'unknown',
+    ...(path === undefined ? {} : { path: cut(path) }),
+    ...(command === undefined ? {} : { command: cut(command) }),
+  }
+}
+
+/** A failed patch has paths but no reason; a declined command was refused by the reviewer. A failed command is its own affair. */
+const denialsOf = (item: JsonObject, call: OpenCall): Denial[] => {
+  const status = textAt(item, 'status')
+  if (call.tool === 'file_change' && status === 'failed') {
+    const paths = objectsAt(item, 'changes').flatMap((change) => textAt(change, 'path') ?? [])
+    return paths.map((path) => ({ kind: 'filesystem', tool: call.tool, target: cut(path), text: 'file change failed' }))
+  }
+  if (status !== 'declined') return []
+  const target = call.command ?? call.path
+  return [{ kind: 'tool', tool: call.tool, ...(target === undefined ? {} : { target }), text: `${call.tool} declined` }]
+}
+
+const started = (reading: Reading, call: OpenCall): Step => ({
+  reading: withOpenCall(reading, call),
+  note: { kind: 'tool', text: call.command ?? call.path ?? call.tool },
+})
+
+const completed = (reading: Reading, item: JsonObject, call: OpenCall): Step => {
+  const isOpen = reading.openCalls.some((open) => open.id === call.id)
+  // Not every call announces its start.
+  const counted = isOpen ? reading : withOpenCall(reading, call)
+  const denials = denialsOf(item, call)
+  const next = denials.reduce(withDenial, withoutOpenCall(counted, call.id))
+  const about = call.command ?? call.path ?? call.tool
+  const [denial] = denials
+  if (denial !== undefined) return { reading: next, note: { kind: 'denial', text: `${denial.text}: ${about}` } }
+  return textAt(item, 'status') === 'failed'
+    ? { reading: next, note: { kind: 'tool_error', text: about } }
+    : { reading: next }
+}
+
+const readItem = (reading: Reading, event: JsonObject, phase: string): Step => {
+  const item = objectAt(event, 'item')
+  const type = textAt(item, 'type')
+  if (item === undefined || type === undefined) return { reading: withForeignLine(reading) }
+  const text = textAt(item, 'text')
+  // An `error` item is a warning (fallback metadata, fallback transport), neither a failure nor an answer.
+  if (type === 'error') return { reading, note: { kind: 'text', text: cut(textAt(item, 'message') ?? 'warning') } }
+  const answered = withoutRetry(reading)
+  if (type === 'agent_message' && text !== undefined)
+    return { reading: { ...answered, lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
+  if (!tools.has(type)) return { reading: answered }
+  const call = callOf(item)
+  if (phase === 'item.completed') return completed(answered, item, call)
+  return phase === 'item.started' ? started(answered, call) : { reading: answered }
+}
+
+const readCompleted = (reading: Reading, event: JsonObject): Step => {
+  const usage = objectAt(event, 'usage')
+  const final = { isError: false, reason: 'completed', text: reading.lastText }
+  const tokens = {
+    // Cached input is a part of the input here, and all three count the whole thread, resumed turns included.
+    input: numberAt(usage, 'input_tokens') ?? 0,
+    output: numberAt(usage, 'output_tokens') ?? 0,
+    cachedInput: numberAt(usage, 'cached_input_tokens') ?? 0,
+  }
+  return { reading: { ...withoutRetry(reading), tokens, final }, note: { kind: 'result', text: reading.lastText } }
+}
+
+const readError = (reading: Reading, message: string, isFinal: boolean): Step => {
+  const note: AgentNote = { kind: 'error', text: cut(message) }
+  const retry = isFinal ? undefined : codexRetry(message)
+  if (retry !== undefined) return { reading: { ...reading, retry }, note }
+  const error = codexError(message)
+  const next = withError(reading, error)
+  return { reading: isFinal ? { ...next, final: { isError: true, reason: 'failed', text: error.text } } : next, note }
+}
+
+const readThread = (reading: Reading, event: JsonObject): Step => {
+  const sessionId = sessionIdOf(textAt(event, 'thread_id'))
+  return { reading: sessionId === undefined ? reading : { ...reading, sessionId } }
+}
+
+const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+  const type = textAt(event, 'type')
+  if (type === 'thread.started') return readThread(reading, event)
+  // A new turn is open until it says how it ended.
+  if (type === 'turn.started') {
+    const { final: _before, ...rest } = reading
+    return { reading: rest }
+  }
+  if (type === 'turn.completed') return readCompleted(reading, event)
+  if (type === 'turn.failed')
+    return readError(reading, textAt(objectAt(event, 'error'), 'message') ?? 'turn failed', true)
+  if (type === 'error') return readError(reading, textAt(event, 'message') ?? 'error', false)
+  return type?.startsWith('item.') ? readItem(reading, event, type) : undefined
+}
+
+const readStderr = (reading: Reading, line: string): Step => {
+  const kept = withStderr(reading, line)
+  const denial = stderrDenial(line)
+  if (denial === undefined) return { reading: kept }
+  return { reading: withDenial(kept, denial), note: { kind: 'denial', text: denial.text } }
+}
+
+export const readCodex = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (stream === 'stderr') return readStderr(reading, line)
+  if (line.trim() === '') return { reading }
+  const event = parseLine(line)
+  const step = event === undefined ? undefined : readEvent(reading, event)
+  return step ?? { reading: withForeignLine(reading) }
+}

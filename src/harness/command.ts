@@ -1,0 +1,73 @@
+/**
+ * Any program as an agent: it gets the prompt, and its exit code is its verdict. There is no protocol, hence no session, no
+ * tokens and no denials, and what it prints is never taken for a sign of anything.
+ */
+import { AppError } from '../errors.ts'
+import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
+import type { Step } from './reading.ts'
+import { cut, cutText, emptyReading, exitError, failing, withStderr } from './reading.ts'
+
+const placeholder = /\{(prompt|promptFile|workspace|runDir)\}/g
+
+const valuesOf = (request: LaunchRequest): Record<string, string> => ({
+  prompt: request.prompt.replaceAll('\0', '\u{fffd}'),
+  promptFile: request.promptFile,
+  workspace: request.workspace,
+  runDir: request.runDir,
+})
+
+const programOf = (request: LaunchRequest): string[] => {
+  if (request.program === undefined || request.program.length === 0)
+    throw new AppError('HARNESS_MISSING', 'harness.command.command is empty: set it to the program and its arguments')
+  return request.program
+}
+
+const launch = (request: LaunchRequest): LaunchLine => {
+  const template = [...programOf(request), ...request.extraArgs]
+  const values = valuesOf(request)
+  // One pass per argument: a placeholder inside the prompt is the prompt's text.
+  const argv = template.map((argument) => argument.replace(placeholder, (whole, name: string) => values[name] ?? whole))
+  const mode = request.promptMode ?? 'argument'
+  const handedOver = template.some((argument) => /\{prompt(?:File)?\}/.test(argument))
+  const rest = { cwd: request.workspace, env: {}, stdinFile: mode === 'stdin' ? request.promptFile : null }
+  if (mode === 'stdin' || handedOver) return { argv, ...rest }
+  return { argv: [...argv, mode === 'file' ? request.promptFile : (values['prompt'] ?? '')], ...rest }
+}
+
+const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (line.trim() === '') return { reading }
+  const note = { kind: 'text', text: cut(line) } as const
+  if (stream === 'stderr') return { reading: withStderr(reading, line), note }
+  return { reading: { ...reading, lastText: cutText(line) }, note }
+}
+
+const settle = (reading: Reading, exit: AgentExit): Settled => {
+  if (exit.code === 0 && exit.stopCause === undefined) return { ok: true, text: reading.lastText }
+  // EX_TEMPFAIL of sysexits.h: "not now, try again", said by a program without any text being read.
+  if (exit.code === 75 && exit.stopCause === undefined) {
+    const text = cutText(reading.stderrTail.at(-1) ?? 'the command asks to be tried again later (exit status 75)')
+    return { ok: false, fatal: true, error: { source: 'exit', type: 'temporary_failure', text } }
+  }
+  const said = failing(exit) ? cutText(reading.stderrTail.join('\n')) : ''
+  if (said !== '') return { ok: false, fatal: true, error: { source: 'stderr', text: said } }
+  const error = exitError('the command', reading, exit)
+  // A command has no final event, so its exit code is all that can be wrong.
+  const isBadExit = error.type === 'no_result'
+  return {
+    ok: false,
+    fatal: true,
+    error: isBadExit ? { source: 'exit', type: 'bad_exit', text: `the command exited with ${exit.code}` } : error,
+  }
+}
+
+export const command: Driver = {
+  name: 'command',
+  defaultProgram: null,
+  canResume: false,
+  tokenScope: 'none',
+  environment: [],
+  launch,
+  begin: emptyReading,
+  read,
+  settle,
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest'
+import { claude } from './claude.ts'
+import { codex } from './codex.ts'
+import type { Driver, Reading } from './driver.ts'
+import { gemini } from './gemini.ts'
+import { opencode } from './opencode.ts'
+
+const readAll = (driver: Driver, events: object[]): Reading =>
+  events.reduce<Reading>(
+    (reading, event) => driver.read(reading, 'stdout', JSON.stringify(event)).reading,
+    driver.begin(),
+  )
+
+const good = { type: 'result', subtype: 'success', is_error: false, result: 'done' }
+const usage = { input_tokens: 10, cache_read_input_tokens: 5, cache_creation_input_tokens: 2, output_tokens: 1 }
+
+describe('claude events', () => {
+  it("a subagent's failure and words are not the launch's", () => {
+    const failed = { type: 'assistant', parent_tool_use_id: 't1', error: 'rate_limit', message: { content: [] } }
+    const said = { type: 'assistant', parent_tool_use_id: 't1', message: { content: [{ type: 'text', text: 'sub' }] } }
+    const reading = readAll(claude, [failed, said])
+    expect(reading.errors).toEqual([])
+    expect(reading.lastText).toBe('')
+  })
+
+  it('a message printed as several lines is counted once', () => {
+    const part = { type: 'assistant', message: { id: 'm1', usage, content: [] } }
+    expect(readAll(claude, [part, part]).tokens).toEqual({ input: 17, output: 1, cachedInput: 5 })
+  })
+
+  it('a retry is over with the next answer of the model', () => {
+    const retry = { type: 'system', subtype: 'api_retry', attempt: 2, error: 'overloaded', error_status: 529 }
+    expect(readAll(claude, [retry]).retry).toMatchObject({ attempt: 2, error: { type: 'overloaded', httpStatus: 529 } })
+    const reading = readAll(claude, [retry, { type: 'assistant', message: { content: [] } }, good])
+    expect(reading.retry).toBeUndefined()
+    expect(claude.settle(reading, { code: 0, signal: null })).toEqual({ ok: true, text: 'done' })
+  })
+
+  it('a result that does not say it is no error is one', () => {
+    const reading = readAll(claude, [{ type: 'result', subtype: 'success', result: 'done' }])
+    expect(claude.settle(reading, { code: 0, signal: null }).ok).toBe(false)
+  })
+
+  it('a session id that could be an option is not taken', () => {
+    expect(
+      readAll(claude, [{ type: 'system', session_id: '--dangerously-skip-permissions' }]).sessionId,
+    ).toBeUndefined()
+    expect(readAll(codex, [{ type: 'thread.started', thread_id: '../x' }]).sessionId).toBeUndefined()
+  })
+})
+
+describe('gemini events', () => {
+  const use = { type: 'tool_use', tool_id: 'c1', tool_name: 'run_shell_command', parameters: { command: 'ls' } }
+  const result = (type: string, message: string): object => ({
+    ...{ type: 'tool_result', tool_id: 'c1', status: 'error' },
+    error: { type, message },
+  })
+  const outside = 'Path not in workspace: Attempted path "/x" resolves outside the allowed workspace directories: /repo'
+
+  it('a shell call is refused for its folder or by a rule, and its own words are none of it', () => {
+    expect(readAll(gemini, [use, result('invalid_tool_params', outside)]).denials).toMatchObject([
+      { kind: 'scope', target: '/x', callId: 'c1' },
+    ])
+    expect(readAll(gemini, [use, result('policy_violation', 'no')]).denials).toMatchObject([
+      { kind: 'tool', target: 'ls' },
+    ])
+    expect(readAll(gemini, [use, result('shell_execute_error', outside)]).denials).toEqual([])
+  })
+
+  it('a retry is told with its delay, and is over with the next answer', () => {
+    const lines = [
+      "Attempt 2 failed: Quota exceeded for quota metric 'x'. Please retry in 2s.",
+      'Suggested retry after 2s.. Retrying after 5394ms...',
+    ]
+    const waiting = lines.reduce((reading, line) => gemini.read(reading, 'stderr', line).reading, gemini.begin())
+    expect(waiting.retry).toMatchObject({ attempt: 2, delayMs: 5394, error: { type: 'rate_limit', httpStatus: 429 } })
+    expect(gemini.settle(waiting, { code: null, signal: 'SIGKILL', stopCause: 'limit' })).toMatchObject({
+      error: { type: 'rate_limit' },
+    })
+    const answer = JSON.stringify({ type: 'message', role: 'assistant', content: 'a', delta: true })
+    expect(gemini.read(waiting, 'stdout', answer).reading.retry).toBeUndefined()
+  })
+})
+
+describe('opencode events', () => {
+  const at = 1_795_000_000_000
+  const tooLong = { type: 'error', timestamp: at, error: { name: 'ContextOverflowError', data: { message: 'long' } } }
+  const begin = { type: 'step_start', part: { messageID: 'm2' } }
+  const end = { type: 'step_finish', part: { reason: 'stop' } }
+
+  it('an end after a conversation that was compacted counts, whatever the exit code', () => {
+    const reading = readAll(opencode, [tooLong, begin, end])
+    expect(opencode.settle(reading, { code: 1, signal: null }).ok).toBe(true)
+    expect(opencode.settle(readAll(opencode, [begin, end]), { code: 1, signal: null }).ok).toBe(false)
+    expect(opencode.settle(reading, { code: 1, signal: null, stopCause: 'cancelled' }).ok).toBe(false)
+  })
+
+  it('an end is none when it goes on, or when an error follows', () => {
+    expect(readAll(opencode, [end, begin]).final).toBeUndefined()
+    expect(readAll(opencode, [end, tooLong]).final).toBeUndefined()
+  })
+
+  it.each([
+    [{ responseBody: '{"error":{"resets_at":1795303197}}' }, 1_795_303_197_000],
+    [{ responseBody: '{"error":{"resets_in_seconds":60}}' }, at + 60_000],
+    [{ responseHeaders: { 'retry-after': '3600' } }, at + 3_600_000],
+    [{ responseHeaders: { 'retry-after': 'Sat, 21 Nov 2026 23:00:00 GMT' } }, Date.UTC(2026, 10, 21, 23)],
+    [{ responseHeaders: { 'retry-after': 'soon' } }, undefined],
+  ])('%j says when to come back', (data, time) => {
+    const error = { name: 'APIError', data: { message: 'no', statusCode: 429, ...data } }
+    const reading = readAll(opencode, [{ type: 'error', timestamp: at, error }])
+    expect(reading.errors[0]?.resetAt?.getTime()).toBe(time)
+  })
+})
+
+describe('codex events', () => {
+  const head = '2026-11-21T20:45:37.270737Z ERROR codex_core::tools::router: '
+  const rejected = 'error=patch rejected: writing outside of the project; rejected by user approval settings'
+
+  it('only a log line of its own is a refusal', () => {
+    const denials = (line: string): number => codex.read(codex.begin(), 'stderr', line).reading.denials.length
+    expect(denials(head + rejected)).toBe(1)
+    for (const line of [rejected, `> ${head}${rejected}`, `${head}error=Exit code: 1 ${rejected}`])
+      expect(denials(line)).toBe(0)
+  })
+
+  it('the same refusal again is the same fact', () => {
+    const first = codex.read(codex.begin(), 'stderr', head + rejected).reading
+    expect(codex.read(first, 'stderr', head + rejected).reading.denials).toEqual(first.denials)
+  })
+
+  it('the body of a refused request gives its code', () => {
+    const message = JSON.stringify({ error: { message: 'bad value', code: 'unsupported_value' } })
+    const reading = readAll(codex, [{ type: 'turn.failed', error: { message } }])
+    expect(codex.settle(reading, { code: 1, signal: null })).toMatchObject({
+      error: { type: 'invalid_request', code: 'unsupported_value', text: 'bad value' },
+    })
+  })
+
+  it('after a stop of ours the retry in progress is the evidence, standard error is not', () => {
+    const stopped = { code: null, signal: 'SIGKILL', stopCause: 'limit' }
+    const bare = codex.read(codex.begin(), 'stderr', 'Not inside a trusted directory and so on').reading
+    expect(codex.settle(bare, stopped)).toMatchObject({ error: { source: 'exit', type: 'stopped' } })
+    const waiting = readAll(codex, [
+      { type: 'error', message: 'Reconnecting... waiting for network (Connection failed: x)' },
+    ])
+    expect(codex.settle(waiting, stopped)).toMatchObject({ error: { source: 'event', type: 'network' } })
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * Gemini's refusals: a failed result of one of its own tools, known by the result's `error.type` and, where that says too
+ * little, by the CLI's sentence at its very start. What a shell command prints comes as a success and is never looked at.
+ */
+import type { Denial, OpenCall } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { objectAt, textAt } from './json-line.ts'
+import { cut } from './reading.ts'
+
+const fileTools = new Set([
+  'glob',
+  'grep_search',
+  'list_directory',
+  'read_file',
+  'read_many_files',
+  'replace',
+  'search_file_content',
+  'write_file',
+])
+/** Approved by mode or rule; a mode that does not allow one leaves it undeclared. */
+const guardedTools = new Set(['replace', 'run_shell_command', 'save_memory', 'web_fetch', 'write_file'])
+
+export const pathOf = (input: JsonObject | undefined): string | undefined =>
+  textAt(input, 'file_path') ?? textAt(input, 'dir_path') ?? textAt(input, 'absolute_path') ?? textAt(input, 'path')
+
+const outside = /^Path not in workspace: Attempted path "(.+?)" resolves outside the allowed workspace directories: /
+/** The sentence of versions before 0.37. */
+const outsideBefore = /^File path must be within one of the workspace directories/
+const planMode = /^Access denied: plan path \((.+?)\) must be within the designated plans directory/
+const missing = /^Tool "([^"]+)" not found\./
+const system =
+  /^(?:Error reading file .+?: )?(?:EACCES: permission denied|EPERM: operation not permitted|EROFS: read-only file system), \w+ '(.+?)'/
+const unwritable = /^Permission denied writing to file: (.+?) \((?:EACCES|EPERM|EROFS)\)/
+
+interface Refusal {
+  kind: Denial['kind']
+  target?: string | undefined
+}
+
+const ofFile = (call: OpenCall, text: string): Refusal | undefined => {
+  const scope = outside.exec(text)
+  if (scope !== null) return { kind: 'scope', target: scope[1] }
+  if (outsideBefore.test(text)) return { kind: 'scope', target: call.path }
+  const plan = planMode.exec(text)
+  if (plan !== null) return { kind: 'tool', target: plan[1] }
+  const refused = unwritable.exec(text) ?? system.exec(text)
+  return refused === null ? undefined : { kind: 'filesystem', target: call.path ?? refused[1] }
+}
+
+const refusalOf = (call: OpenCall, type: string | undefined, text: string): Refusal | undefined => {
+  if (type === 'policy_violation') return { kind: 'tool', target: call.command ?? call.path }
+  if (type === 'tool_not_registered')
+    return guardedTools.has(missing.exec(text)?.[1] ?? '')
+      ? { kind: 'tool', target: call.command ?? call.path }
+      : undefined
+  if (call.tool === 'run_shell_command') {
+    // Its folder is checked like a file's; everything else in a failed shell call may be the command's own words.
+    const scope = type === 'invalid_tool_params' ? outside.exec(text) : null
+    return scope === null ? undefined : { kind: 'scope', target: scope[1] }
+  }
+  if (!fileTools.has(call.tool)) return undefined
+  return ofFile(call, text) ?? (type === 'permission_denied' ? { kind: 'filesystem', target: call.path } : undefined)
+}
+
+/** The refusal in a `tool_result` event, if it is one. */
+export const geminiDenial = (call: OpenCall | undefined, event: JsonObject): Denial | undefined => {
+  if (call === undefined || textAt(event, 'status') !== 'error') return undefined
+  const error = objectAt(event, 'error')
+  const text = cut(textAt(error, 'message') ?? textAt(event, 'output') ?? '')
+  const refusal = refusalOf(call, textAt(error, 'type'), text)
+  if (refusal === undefined) return undefined
+  const { kind, target } = refusal
+  return { kind, tool: call.tool, ...(target === undefined ? {} : { target: cut(target) }), text, callId: call.id }
+}

@@ -1,0 +1,139 @@
+/**
+ * Reads the stream-json output of Gemini CLI. Every event is known by its `type`; anything else is a foreign line. The
+ * model's words and tools' output go into notes and `lastText` and nowhere else.
+ */
+import type { OpenCall, Reading } from './driver.ts'
+import { geminiDenial, pathOf } from './gemini-denials.ts'
+import { eventError, geminiRetry, resultError } from './gemini-errors.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
+import type { Step } from './reading.ts'
+import {
+  cut,
+  cutText,
+  sessionIdOf,
+  withDenial,
+  withError,
+  withForeignLine,
+  withOpenCall,
+  withPiece,
+  withStderr,
+  withoutColours,
+  withoutOpenCall,
+  withoutRetry,
+  withTextClosed,
+} from './reading.ts'
+
+/** A session whose first request fails is not kept: resuming it would only fail again. */
+const readInit = (reading: Reading, event: JsonObject): Step => {
+  const [announcedSession, model] = [sessionIdOf(textAt(event, 'session_id')), textAt(event, 'model')]
+  return {
+    reading: {
+      ...reading,
+      ...(announcedSession === undefined ? {} : { announcedSession }),
+      ...(model === undefined ? {} : { model }),
+    },
+  }
+}
+
+const withAnswer = (reading: Reading): Reading => {
+  const { announcedSession, ...rest } = withoutRetry(reading)
+  return announcedSession === undefined ? rest : { ...rest, sessionId: announcedSession }
+}
+
+const readMessage = (reading: Reading, event: JsonObject): Step => {
+  const text = textAt(event, 'content')
+  if (textAt(event, 'role') !== 'assistant' || text === undefined) return { reading }
+  const answered = withAnswer(reading)
+  const next =
+    event['delta'] === true ? withPiece(answered, text) : { ...withTextClosed(answered), lastText: cutText(text) }
+  return { reading: next, note: { kind: 'text', text: cutText(text) } }
+}
+
+const readToolUse = (reading: Reading, event: JsonObject): Step => {
+  const input = objectAt(event, 'parameters')
+  const [path, command] = [pathOf(input), textAt(input, 'command')]
+  const call: OpenCall = {
+    id: textAt(event, 'tool_id') ?? '',
+    tool: textAt(event, 'tool_name') ?? 'unknown',
+    ...(path === undefined ? {} : { path: cut(path) }),
+    ...(command === undefined ? {} : { command: cut(command) }),
+  }
+  const about = call.path ?? call.command
+  const text = about === undefined ? call.tool : `${call.tool} ${about}`
+  return { reading: withOpenCall(withTextClosed(withAnswer(reading)), call), note: { kind: 'tool', text } }
+}
+
+const readToolResult = (reading: Reading, event: JsonObject): Step => {
+  const id = textAt(event, 'tool_id') ?? ''
+  const call = reading.openCalls.find((open) => open.id === id)
+  const answered = call === undefined ? reading : withoutOpenCall(reading, id)
+  if (textAt(event, 'status') !== 'error') return { reading: answered }
+  const denial = geminiDenial(call, event)
+  if (denial !== undefined)
+    return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
+  const text = textAt(objectAt(event, 'error'), 'message') ?? textAt(event, 'output') ?? ''
+  return { reading: answered, note: { kind: 'tool_error', text: cut(text) } }
+}
+
+const loopStop = 'Loop detected, stopping execution'
+
+const readWarning = (reading: Reading, event: JsonObject): Step => {
+  const message = textAt(event, 'message') ?? 'error'
+  if (textAt(event, 'severity') === 'error') {
+    const error = eventError(message)
+    return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
+  }
+  return { reading, note: { kind: message.startsWith(loopStop) ? 'error' : 'text', text: cut(message) } }
+}
+
+/** Counts this launch only, also when it resumed a session. */
+const withStats = (reading: Reading, stats: JsonObject | undefined): Reading => {
+  const [input, output] = [numberAt(stats, 'input_tokens'), numberAt(stats, 'output_tokens')]
+  if (input === undefined && output === undefined) return reading
+  return {
+    ...reading,
+    tokens: { input: input ?? 0, output: output ?? 0, cachedInput: numberAt(stats, 'cached') ?? 0 },
+  }
+}
+
+const readResult = (reading: Reading, event: JsonObject): Step => {
+  const counted = withTextClosed(withStats(withoutRetry(reading), objectAt(event, 'stats')))
+  const status = textAt(event, 'status') ?? 'unknown'
+  if (status === 'success') {
+    const final = { isError: false, reason: status, text: counted.lastText }
+    return { reading: { ...counted, final }, note: { kind: 'result', text: final.text } }
+  }
+  const given = objectAt(event, 'error')
+  // Without an error of its own it means the error event before it (an empty answer).
+  const before = given === undefined ? counted.errors.at(-1) : undefined
+  const error = before ?? resultError(given, textAt(event, 'timestamp'))
+  const final = { isError: true, reason: status, text: error.text }
+  return { reading: { ...withError(counted, error), final }, note: { kind: 'error', text: error.text } }
+}
+
+const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+  const type = textAt(event, 'type')
+  if (type === 'init') return readInit(reading, event)
+  if (type === 'message') return readMessage(reading, event)
+  if (type === 'tool_use') return readToolUse(reading, event)
+  if (type === 'tool_result') return readToolResult(reading, event)
+  if (type === 'error') return readWarning(reading, event)
+  return type === 'result' ? readResult(reading, event) : undefined
+}
+
+const readStderr = (reading: Reading, line: string): Step => {
+  const text = withoutColours(line)
+  const kept = withStderr(reading, text)
+  const retry = geminiRetry(text, reading.retry)
+  if (retry === undefined) return { reading: kept }
+  return { reading: { ...kept, retry }, note: { kind: 'error', text: retry.error.text } }
+}
+
+export const readGemini = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (stream === 'stderr') return readStderr(reading, line)
+  if (line.trim() === '') return { reading }
+  const event = parseLine(line)
+  const step = event === undefined ? undefined : readEvent(reading, event)
+  return step ?? { reading: withForeignLine(reading) }
+}

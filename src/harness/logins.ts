@@ -1,0 +1,86 @@
+/**
+ * Whether a CLI has credentials, from names in the environment and files that it keeps: looked at, never opened for
+ * writing, and their contents go nowhere. Running the CLI to ask would write to its folders. That credentials are there
+ * does not say that they still hold.
+ */
+import { join } from 'node:path'
+import type { Driver } from './driver.ts'
+
+type Environment = Record<string, string | undefined>
+
+export interface Login {
+  state: 'yes' | 'no' | 'unknown'
+  /** The variable or file that tells it. */
+  by?: string
+}
+
+interface Traces {
+  variables: string[]
+  /** Its presence is a login. */
+  files: (home: string, environment: Environment) => string[]
+  /** May hold or replace a login. */
+  maybe: (home: string, environment: Environment) => string[]
+  /** Without any trace: works without an account, or keeps credentials where we do not look. */
+  otherwise: 'no' | 'unknown'
+}
+
+const dirOf = (environment: Environment, name: string, standard: string): string => environment[name] || standard
+
+const geminiDir = (home: string, environment: Environment): string =>
+  join(environment['GEMINI_CLI_HOME'] || home, '.gemini')
+
+const traces: Partial<Record<Driver['name'], Traces>> = {
+  claude: {
+    variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
+    files: (home, environment) => [
+      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), '.credentials.json'),
+    ],
+    maybe: (home, environment) => [
+      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), 'settings.json'),
+    ],
+    otherwise: process.platform === 'darwin' ? 'unknown' : 'no',
+  },
+  codex: {
+    variables: ['CODEX_API_KEY'],
+    files: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'auth.json')],
+    maybe: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'config.toml')],
+    otherwise: 'no',
+  },
+  gemini: {
+    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_GCA', 'GOOGLE_GENAI_USE_VERTEXAI'],
+    files: (home, environment) => [join(geminiDir(home, environment), 'oauth_creds.json')],
+    maybe: (home, environment) => [
+      join(geminiDir(home, environment), '.env'),
+      join(geminiDir(home, environment), 'settings.json'),
+    ],
+    otherwise: 'no',
+  },
+  opencode: {
+    variables: [
+      'ANTHROPIC_API_KEY',
+      'GOOGLE_GENERATIVE_AI_API_KEY',
+      'OPENAI_API_KEY',
+      'OPENCODE_API_KEY',
+      'OPENROUTER_API_KEY',
+    ],
+    files: (home, environment) => [
+      join(dirOf(environment, 'XDG_DATA_HOME', join(home, '.local', 'share')), 'opencode', 'auth.json'),
+    ],
+    maybe: () => [],
+    otherwise: 'unknown',
+  },
+}
+
+/** `exists` is the only look at a file. */
+export const loginOf = (driver: Driver['name'], environment: Environment, exists: (path: string) => boolean): Login => {
+  const known = traces[driver]
+  if (known === undefined) return { state: 'unknown' }
+  const variable = known.variables.find((name) => (environment[name] ?? '') !== '')
+  if (variable !== undefined) return { state: 'yes', by: variable }
+  const home = environment['HOME'] ?? ''
+  if (home === '') return { state: 'unknown' }
+  const file = known.files(home, environment).find(exists)
+  if (file !== undefined) return { state: 'yes', by: file }
+  const perhaps = known.maybe(home, environment).find(exists)
+  return perhaps === undefined ? { state: known.otherwise } : { state: 'unknown', by: perhaps }
+}

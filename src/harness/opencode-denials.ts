@@ -1,0 +1,57 @@
+/**
+ * OpenCode's refusals: a failed call of one of its own tools whose error is a sentence of the CLI from the start, or the
+ * stand-in tool `invalid` for a tool that the configuration took away.
+ */
+import type { Denial, OpenCall } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { textAt } from './json-line.ts'
+import { cut } from './reading.ts'
+
+const fileTools = new Set(['edit', 'glob', 'grep', 'list', 'lsp', 'multiedit', 'patch', 'apply_patch', 'read', 'write'])
+const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'webfetch', 'websearch', 'codesearch'])
+
+export const pathOf = (input: JsonObject | undefined): string | undefined =>
+  textAt(input, 'filePath') ?? textAt(input, 'path')
+
+const rejected = /^The user rejected permission to use this specific tool call\./
+const ruled = /^The user has specified a rule which prevents you from using this specific tool call\./
+/** The rules that it quotes as relevant end with those of the class that refused. */
+const ruleClass = /"permission":"(\w+)"/g
+const system = /^PermissionDenied: FileSystem\.\w+ \((.+?)\)/
+const takenAway = /^Model tried to call unavailable tool '([^']+)'\./
+
+const make = (kind: Denial['kind'], call: OpenCall, target: string | undefined, text: string): Denial => ({
+  kind,
+  tool: call.tool,
+  ...(target === undefined ? {} : { target: cut(target) }),
+  text: cut(text),
+  callId: call.id,
+})
+
+const classIn = (text: string): string | undefined => [...text.matchAll(ruleClass)].at(-1)?.[1]
+
+/** A refused file tool met the limit of the directories; its permission as such is always given by the launch. */
+const kindOf = (call: OpenCall, permission: string | undefined): Denial['kind'] =>
+  permission === 'external_directory' || (permission === undefined && fileTools.has(call.tool)) ? 'scope' : 'tool'
+
+/** The refusal in a finished `tool_use` event, if it is one. */
+export const opencodeDenial = (
+  call: OpenCall,
+  state: JsonObject | undefined,
+  input: JsonObject | undefined,
+): Denial | undefined => {
+  if (call.tool === 'invalid') {
+    const text = textAt(input, 'error') ?? ''
+    const tool = takenAway.exec(text)?.[1]
+    return tool !== undefined && ownTools.has(tool) ? make('tool', { ...call, tool }, undefined, text) : undefined
+  }
+  if (textAt(state, 'status') !== 'error' || !ownTools.has(call.tool)) return undefined
+  const text = textAt(state, 'error') ?? ''
+  const target = call.path ?? call.command
+  if (rejected.test(text)) return make(kindOf(call, undefined), call, target, text)
+  const rule = ruled.exec(text)
+  // The rules behind the sentence are for the machine; people are told the sentence.
+  if (rule !== null) return make(kindOf(call, classIn(text)), call, target, rule[0])
+  const refused = fileTools.has(call.tool) ? system.exec(text) : null
+  return refused === null ? undefined : make('filesystem', call, call.path ?? refused[1], text)
+}

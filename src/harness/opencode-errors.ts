@@ -1,0 +1,114 @@
+/**
+ * OpenCode's failures as types: the error's name, the provider's own code in the answer's body, the status, and the CLI's
+ * sentences where there was no answer.
+ */
+import type { FaultType, Reading, ReportedError } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
+import type { Sentence } from './reading.ts'
+import { cut, faultOfStatus, stderrError } from './reading.ts'
+
+const nameTypes: Record<string, FaultType> = {
+  ContextOverflowError: 'prompt_too_long',
+  ContentFilterError: 'refusal',
+  ProviderAuthError: 'authentication_failed',
+  MessageOutputLengthError: 'max_output_tokens',
+  MessageAbortedError: 'aborted',
+}
+
+/** Words of the providers that say more than their status. */
+const codeTypes: Record<string, FaultType> = {
+  insufficient_quota: 'billing_error',
+  usage_limit_reached: 'usage_limit',
+  server_is_overloaded: 'overloaded',
+  overloaded_error: 'overloaded',
+  context_length_exceeded: 'prompt_too_long',
+  model_not_found: 'model_not_found',
+  not_found_error: 'model_not_found',
+}
+
+const sentences: Sentence[] = [
+  { starts: /^Cannot connect to API: /, type: 'network' },
+  { starts: /^Connection reset by server/, type: 'network' },
+  { starts: /^SSE read timed out/, type: 'timeout' },
+  { starts: /^Provider response headers timed out/, type: 'timeout' },
+]
+
+const typeIn = (table: Record<string, FaultType>, key: string | undefined): FaultType | undefined =>
+  key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined
+
+const later = (at: number | undefined, seconds: number): Date | undefined => {
+  const time = new Date((at ?? Number.NaN) + seconds * 1000)
+  return Number.isNaN(time.getTime()) ? undefined : time
+}
+
+/** The body knows best; `Retry-After` counts from the event, also when it is a date. */
+const resetOf = (
+  body: JsonObject | undefined,
+  data: JsonObject | undefined,
+  at: number | undefined,
+): Date | undefined => {
+  const epoch = numberAt(body, 'resets_at')
+  if (epoch !== undefined) return later(0, epoch)
+  const seconds = numberAt(body, 'resets_in_seconds')
+  if (seconds !== undefined) return later(at, seconds)
+  const header = textAt(objectAt(data, 'responseHeaders'), 'retry-after') ?? ''
+  if (/^\d{1,9}$/.test(header)) return later(at, Number(header))
+  const date = new Date(header)
+  return header === '' || Number.isNaN(date.getTime()) ? undefined : date
+}
+
+/** From an `error` event. `at` is the event's own time in milliseconds. */
+export const opencodeError = (error: JsonObject | undefined, at: number | undefined): ReportedError => {
+  const [name, data] = [textAt(error, 'name'), objectAt(error, 'data')]
+  const body = objectAt(parseLine(textAt(data, 'responseBody') ?? ''), 'error')
+  const text = textAt(data, 'message') ?? name ?? 'error'
+  const httpStatus = numberAt(data, 'statusCode')
+  const codes = [textAt(body, 'code'), textAt(body, 'type')]
+  const known = codes.find((code) => typeIn(codeTypes, code) !== undefined)
+  const type =
+    typeIn(nameTypes, name) ??
+    typeIn(codeTypes, known) ??
+    sentences.find((sentence) => sentence.starts.test(text))?.type ??
+    faultOfStatus(httpStatus)
+  const code = known ?? codes.find((candidate) => candidate !== undefined) ?? name
+  const resetAt = resetOf(body, data, at)
+  return {
+    source: 'event',
+    ...(type === undefined ? {} : { type }),
+    ...(code === undefined ? {} : { code }),
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+    text: cut(text),
+    ...(resetAt === undefined ? {} : { resetAt }),
+  }
+}
+
+const stderrSentences: Sentence[] = [
+  { starts: /^Error: Session not found/, type: 'session_not_found' },
+  { starts: /^Error: Config file at .+ is not valid JSON/, type: 'bad_config' },
+  { starts: /^Error: Configuration is invalid at /, type: 'bad_config' },
+  { starts: /^EACCES: permission denied, /, type: 'filesystem' },
+  // Of a bad flag it prints its usage and nothing else.
+  { starts: /^opencode run \[message\.\.\]$/, type: 'bad_flag' },
+]
+
+const stderrNoise =
+  /^! (?:permission requested: |agent ")|^timestamp=\S+ level=|^Performing one time database migration/
+
+export const opencodeStderrError = (reading: Reading): ReportedError | undefined =>
+  stderrError(reading, stderrSentences, stderrNoise)
+
+const logCauses: Sentence[] = [
+  { starts: /^ProviderModelNotFoundError: /, type: 'model_not_found' },
+  { starts: /^ProviderInitError: /, type: 'bad_config' },
+]
+
+/** What an error without a type meant, from the CLI's own log of this failure. */
+export const causeInLog = (reading: Reading): { type: FaultType; text: string } | undefined => {
+  for (const line of reading.stderrTail) {
+    const said = /^timestamp=\S+ level=ERROR .*? error="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]
+    const cause = said === undefined ? undefined : logCauses.find((candidate) => candidate.starts.test(said))
+    if (said !== undefined && cause !== undefined) return { type: cause.type, text: cut(said) }
+  }
+  return undefined
+}

@@ -1,0 +1,150 @@
+/**
+ * Reads the `--format json` output of `opencode run`. It has no final event: a step that ended with `stop` is the end
+ * until another one begins. Tool calls are told of when they are over. Its own retries are silent, but a step that begins
+ * again, or that ended for no known reason, is one of them.
+ */
+import type { FaultType, OpenCall, Reading } from './driver.ts'
+import type { JsonObject } from './json-line.ts'
+import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
+import { opencodeDenial, pathOf } from './opencode-denials.ts'
+import { opencodeError } from './opencode-errors.ts'
+import type { Step } from './reading.ts'
+import {
+  cut,
+  cutText,
+  sessionIdOf,
+  withDenial,
+  withError,
+  withForeignLine,
+  withOpenCall,
+  withStderr,
+  withoutColours,
+  withoutOpenCall,
+  withoutRetry,
+} from './reading.ts'
+
+const withoutFinal = (reading: Reading): Reading => {
+  if (reading.final === undefined) return reading
+  const { final: _before, ...rest } = reading
+  return rest
+}
+
+const withRetry = (reading: Reading, type: FaultType, text: string): Reading => ({
+  ...reading,
+  retry: { attempt: (reading.retry?.attempt ?? 0) + 1, error: { source: 'event', type, text } },
+})
+
+/** The message whose step is open stands in `countedMessage`: the same one again means that its answer broke off. */
+const readStepStart = (reading: Reading, part: JsonObject | undefined): Step => {
+  const message = textAt(part, 'messageID')
+  const again = message !== undefined && message === reading.countedMessage
+  const open = { ...withoutFinal(reading), ...(message === undefined ? {} : { countedMessage: message }) }
+  if (!again) return { reading: open }
+  return { reading: withRetry(open, 'network', 'the answer broke off and is asked for again') }
+}
+
+const readText = (reading: Reading, part: JsonObject | undefined): Step => {
+  const text = textAt(part, 'text')
+  if (text === undefined) return { reading }
+  return { reading: { ...withoutRetry(reading), lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
+}
+
+const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
+  const state = objectAt(part, 'state')
+  const input = objectAt(state, 'input')
+  const [path, command] = [pathOf(input), textAt(input, 'command')]
+  const call: OpenCall = {
+    id: textAt(part, 'callID') ?? '',
+    tool: textAt(part, 'tool') ?? 'unknown',
+    ...(path === undefined ? {} : { path: cut(path) }),
+    ...(command === undefined ? {} : { command: cut(command) }),
+  }
+  // It is over when it is told of: counted, and never open.
+  const counted = withoutOpenCall(withOpenCall(withoutRetry(reading), call), call.id)
+  const denial = opencodeDenial(call, state, input)
+  if (denial !== undefined) return { reading: withDenial(counted, denial), note: { kind: 'denial', text: denial.text } }
+  const about = call.path ?? call.command
+  const text = about === undefined ? call.tool : `${call.tool} ${about}`
+  if (textAt(state, 'status') !== 'error') return { reading: counted, note: { kind: 'tool', text } }
+  return { reading: counted, note: { kind: 'tool_error', text: cut(`${text}: ${textAt(state, 'error') ?? ''}`) } }
+}
+
+const withUsage = (reading: Reading, part: JsonObject | undefined): Reading => {
+  const tokens = objectAt(part, 'tokens')
+  const cache = objectAt(tokens, 'cache')
+  const cached = numberAt(cache, 'read') ?? 0
+  const cost = numberAt(part, 'cost')
+  return {
+    ...reading,
+    tokens: {
+      // Unlike others it counts what concerns a cache beside the input, and thinking beside the output.
+      input: reading.tokens.input + (numberAt(tokens, 'input') ?? 0) + cached + (numberAt(cache, 'write') ?? 0),
+      output: reading.tokens.output + (numberAt(tokens, 'output') ?? 0) + (numberAt(tokens, 'reasoning') ?? 0),
+      cachedInput: reading.tokens.cachedInput + cached,
+    },
+    ...(cost === undefined ? {} : { costUsd: (reading.costUsd ?? 0) + cost }),
+  }
+}
+
+/** The step is over: the same message again would be another step of it. */
+const withoutMessage = (reading: Reading): Reading => {
+  const { countedMessage: _over, ...rest } = reading
+  return rest
+}
+
+const endings: Record<string, { type: FaultType; text: string }> = {
+  length: { type: 'max_output_tokens', text: 'the answer reached the longest allowed length' },
+  'content-filter': { type: 'refusal', text: "the answer was stopped by the provider's content filter" },
+}
+
+const readStepFinish = (reading: Reading, part: JsonObject | undefined): Step => {
+  const counted = withoutMessage(withUsage(reading, part))
+  const reason = textAt(part, 'reason') ?? 'unknown'
+  if (reason === 'stop') {
+    const final = { isError: false, reason, text: counted.lastText }
+    return { reading: { ...withoutRetry(counted), final }, note: { kind: 'result', text: final.text } }
+  }
+  if (reason === 'tool-calls') return { reading: counted }
+  const bad = Object.hasOwn(endings, reason) ? endings[reason] : undefined
+  if (bad === undefined)
+    return {
+      reading: withRetry(counted, 'server_error', 'the answer was empty or not understood and is asked for again'),
+    }
+  const failed = withError(withoutRetry(counted), { source: 'event', code: reason, ...bad })
+  return {
+    reading: { ...failed, final: { isError: true, reason, text: bad.text } },
+    note: { kind: 'error', text: bad.text },
+  }
+}
+
+/** No end yet: after a conversation that was too long it compacts and goes on. */
+const readError = (reading: Reading, event: JsonObject): Step => {
+  const error = opencodeError(objectAt(event, 'error'), numberAt(event, 'timestamp'))
+  const failed = withError(withoutFinal(reading), error)
+  const next = error.type === 'prompt_too_long' ? withRetry(failed, error.type, error.text) : failed
+  return { reading: next, note: { kind: 'error', text: error.text } }
+}
+
+const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+  const type = textAt(event, 'type')
+  const part = objectAt(event, 'part')
+  if (type === 'step_start') return readStepStart(reading, part)
+  if (type === 'text') return readText(reading, part)
+  if (type === 'tool_use') return readTool(reading, part)
+  if (type === 'step_finish') return readStepFinish(reading, part)
+  if (type === 'error') return readError(reading, event)
+  return type === 'reasoning' ? { reading } : undefined
+}
+
+const withSession = (reading: Reading, event: JsonObject): Reading => {
+  const sessionId = sessionIdOf(textAt(event, 'sessionID'))
+  return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
+}
+
+export const readOpencode = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+  if (stream === 'stderr') return { reading: withStderr(reading, withoutColours(line)) }
+  if (line.trim() === '') return { reading }
+  const event = parseLine(line)
+  const step = event === undefined ? undefined : readEvent(withSession(reading, event), event)
+  return step ?? { reading: withForeignLine(reading) }
+}
