@@ -1,0 +1,234 @@
+/**
+ * What differs between a base and a folder of files, as a tree in the shadow and as a list. Only the files count:
+ * whatever an agent did to `.git` (commits, index flags, configuration, deletion) makes no difference. Symlinks are
+ * entries and never followed, nested repositories are reported and never entered, renames count as both sides.
+ */
+import { constants } from 'node:fs'
+import { access, lstat, rm } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../errors.ts'
+import type { Change, ChangeKind, ChangeList, LeftOut } from './contract.ts'
+import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
+import type { GitOptions } from './git.ts'
+import { inShadow, overFiles } from './shadow.ts'
+import type { Shadow } from './shadow.ts'
+
+export interface CaptureRequest {
+  /** Commit or tree. */
+  base: string
+  workTree: string
+  /** Private to one run; kept between captures it makes them faster. */
+  indexFile: string
+  /** More ignore patterns, in the syntax of .gitignore. */
+  exclude?: string[]
+  timeoutMs?: number
+}
+
+/** How the files differ from the index. `store` and `remove` are disjoint. */
+export interface Findings {
+  store: string[]
+  remove: string[]
+  nested: string[]
+  leftOut: LeftOut[]
+}
+
+const gitlink = '160000'
+
+/** Names that git refuses in any tree, because some file system would read them as `.git`. */
+const forbiddenName = /(?:^|\/)(?:\.git|git~1)[ .]*(?::[^/]*)?(?:\/|$)/i
+
+/** `lstat` of a path whose parents are real folders; undefined where the path is missing or lies behind a symlink. */
+export const lstatInside = async (root: string, path: string): Promise<Stats | undefined> => {
+  const parts = path.split('/')
+  let at = root
+  for (const [index, part] of parts.entries()) {
+    at = join(at, part)
+    const found = await lstat(at).catch(() => undefined)
+    if (found === undefined || index === parts.length - 1) return found
+    if (!found.isDirectory()) return undefined
+  }
+  return undefined
+}
+
+/** Brings the index to the base while it keeps what it knows about unchanged files. */
+export const resetIndex = async (at: GitOptions, base: string): Promise<void> => {
+  const indexFile = at.indexFile ?? ''
+  // One run has one owner, so a lock that is there was left by a killed process.
+  await rm(`${indexFile}.lock`, { force: true })
+  const read = ['read-tree', '--reset', objectName(base)]
+  const first = await git(read, { ...at, okCodes: [0, 128] })
+  if (first.code !== 0) {
+    await rm(indexFile, { force: true })
+    await git(read, at)
+  }
+  await git(['update-index', '-q', '--refresh'], { ...at, okCodes: [0, 1] })
+}
+
+interface Candidate {
+  path: string
+  tracked: boolean
+  /** git saw a repository where the base has a file. */
+  becameRepository: boolean
+}
+
+const trackedCandidates = async (at: GitOptions): Promise<Candidate[]> => {
+  const args = ['diff-files', '--raw', '-z', '--no-renames', '--no-ext-diff', '--ignore-submodules=all']
+  const fields = fieldsOf((await git(args, at)).stdout)
+  const found: Candidate[] = []
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const newMode = (fields[index] ?? '').split(' ')[1]
+    found.push({ path: fields[index + 1] ?? '', tracked: true, becameRepository: newMode === gitlink })
+  }
+  return found
+}
+
+const submodulesOf = async (at: GitOptions): Promise<string[]> => {
+  const entries = fieldsOf((await git(['ls-files', '-z', '--stage'], at)).stdout)
+  return entries.filter((entry) => entry.startsWith(gitlink)).map((entry) => entry.slice(entry.indexOf('\t') + 1))
+}
+
+const untracked = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<string[]> => {
+  const patterns =
+    exclude === 'nothing' ? [] : ['--exclude-standard', ...exclude.map((pattern) => `--exclude=${pattern}`)]
+  return fieldsOf((await git(['ls-files', '-z', '--others', ...patterns], at)).stdout)
+}
+
+const refusal = async (root: string, path: string): Promise<string | undefined> => {
+  if (path.includes('\uFFFD')) return 'its name is not UTF-8'
+  if (forbiddenName.test(path)) return 'git does not store this name'
+  const found = await lstatInside(root, path)
+  if (found?.isFile() !== true) return undefined
+  const readable = await access(join(root, path), constants.R_OK).then(
+    () => true,
+    () => false,
+  )
+  return readable ? undefined : 'it cannot be read'
+}
+
+const sort = async (root: string, candidate: Candidate, into: Findings): Promise<void> => {
+  const { path } = candidate
+  const reason = await refusal(root, path)
+  if (reason !== undefined) {
+    into.leftOut.push({ path, reason })
+    return
+  }
+  const found = await lstatInside(root, path)
+  const storable = found !== undefined && (found.isFile() || found.isSymbolicLink())
+  if (storable) into.store.push(path)
+  else if (candidate.tracked) into.remove.push(path)
+  if (candidate.becameRepository && found?.isDirectory() === true) into.nested.push(path)
+}
+
+const sortSubmodule = async (root: string, path: string, into: Findings): Promise<void> => {
+  const found = await lstatInside(root, path)
+  if (found === undefined) into.remove.push(path)
+  else if (!found.isDirectory()) into.store.push(path)
+  else if ((await lstatInside(root, `${path}/.git`)) !== undefined) into.nested.push(path)
+}
+
+/** Compares the files with the index. `exclude: 'nothing'` shows ignored files as well. */
+export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<Findings> => {
+  const root = at.workTree ?? at.cwd
+  const found: Findings = { store: [], remove: [], nested: [], leftOut: [] }
+  for (const path of await untracked(at, exclude)) {
+    // git names an untracked folder only when it is a repository of its own.
+    if (path.endsWith('/')) found.nested.push(path.slice(0, -1))
+    else await sort(root, { path, tracked: false, becameRepository: false }, found)
+  }
+  for (const candidate of await trackedCandidates(at)) await sort(root, candidate, found)
+  for (const path of await submodulesOf(at)) await sortSubmodule(root, path, found)
+  found.nested.sort()
+  return found
+}
+
+/** Writes what was found into the index and returns the tree. A file that vanishes meanwhile counts as removed. */
+export const stage = async (at: GitOptions, found: Pick<Findings, 'store' | 'remove'>): Promise<string> => {
+  const removals = found.remove.map((path) => `${path}\0`).join('')
+  if (removals !== '') await git(['update-index', '-z', '--force-remove', '--stdin'], { ...at, input: removals })
+  const additions = found.store.map((path) => `${path}\0`).join('')
+  const args = ['update-index', '-z', '--add', '--remove', '--replace', '--stdin']
+  if (additions !== '') await git(args, { ...at, input: additions })
+  return gitLine(['write-tree', '--missing-ok'], at)
+}
+
+const kindOf = (status: string, sameContent: boolean): ChangeKind => {
+  if (status === 'A') return 'added'
+  if (status === 'D') return 'deleted'
+  if (status === 'T') return 'type'
+  return sameContent ? 'mode' : 'modified'
+}
+
+export interface RawChange extends Change {
+  newObject: string
+}
+
+/** Every path that differs between two trees or commits, with the object it has in the second. */
+export const changesBetween = async (shadow: Shadow, from: string, to: string): Promise<RawChange[]> => {
+  const args = [
+    'diff-tree',
+    '-r',
+    '-z',
+    '--raw',
+    '--no-renames',
+    '--no-ext-diff',
+    '--no-abbrev',
+    objectName(from),
+    objectName(to),
+  ]
+  const fields = fieldsOf((await git(args, inShadow(shadow))).stdout)
+  const changes: RawChange[] = []
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const [oldMode = '', newMode = '', oldObject = '', newObject = '', status = ''] = (fields[index] ?? '')
+      .slice(1)
+      .split(' ')
+    const kind = kindOf(status, oldObject === newObject)
+    changes.push({ path: fields[index + 1] ?? '', kind, oldMode, newMode, newObject })
+  }
+  return changes
+}
+
+const asChange = ({ path, kind, oldMode, newMode }: RawChange): Change => ({ path, kind, oldMode, newMode })
+
+/** The final state of the files against the base. Ignored untracked files and nested repositories are not part of it. */
+export const captureTree = async (shadow: Shadow, request: CaptureRequest): Promise<ChangeList> => {
+  const { base, workTree, indexFile, exclude = [], timeoutMs } = request
+  const top = await lstat(workTree).catch(() => undefined)
+  if (top?.isDirectory() !== true)
+    throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} is not a folder any more`)
+  const at: GitOptions = {
+    ...overFiles(shadow, workTree, indexFile),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  }
+  await resetIndex(at, base)
+  const found = await look(at, exclude)
+  const tree = await stage(at, found)
+  const changes = (await changesBetween(shadow, base, tree)).map(asChange)
+  return { base, tree, changes, nestedRepositories: found.nested, leftOut: found.leftOut }
+}
+
+/** The empty tree, in the hash function of the repository. */
+export const emptyTree = async (shadow: Shadow): Promise<string> => gitLine(['mktree', '-z'], inShadow(shadow))
+
+/**
+ * Records a folder as it is now, as a commit `refs/unstuck/base/<name>` of the shadow: the base of work in place. What
+ * the user's HEAD tracks is part of it even when an ignore pattern hides it.
+ */
+export const captureBase = async (
+  shadow: Shadow,
+  request: { workTree: string; indexFile: string; name: string; at: string; exclude?: string[] },
+): Promise<string> => {
+  const ref = refName(`refs/unstuck/base/${request.name}`)
+  const { workTree, indexFile, exclude = [] } = request
+  const start = shadow.repository.head ?? (await emptyTree(shadow))
+  const { tree } = await captureTree(shadow, { base: start, workTree, indexFile, exclude })
+  const dates = { GIT_AUTHOR_DATE: request.at, GIT_COMMITTER_DATE: request.at }
+  const place = { ...inShadow(shadow), input: `base ${request.name}\n`, variables: dates }
+  const commit = await gitLine(['commit-tree', tree], place)
+  await git(['update-ref', '--end-of-options', ref, commit], inShadow(shadow))
+  return commit
+}
+
+/** Target text of a symlink as a tree has it: what the commit will hold, whatever the work tree says meanwhile. */
+export const linkTarget = async (shadow: Shadow, tree: string, path: string): Promise<string> =>
+  (await git(['cat-file', 'blob', `${objectName(tree)}:${path}`], inShadow(shadow))).stdout

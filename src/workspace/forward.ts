@@ -1,0 +1,165 @@
+/**
+ * The one place where files of the user's checkout are written: a fast-forward of a branch, only onto a clean state.
+ * Uncommitted work is never stashed, merged or overwritten; whatever stands in the way is a value with its paths.
+ */
+import { lstat, readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { FastForward, Repository } from './contract.ts'
+import { fieldsOf, git, gitInCheckout, gitLine, objectName, refName } from './git.ts'
+import type { GitOptions } from './git.ts'
+import { readRef, swapRef } from './landing.ts'
+import { inRepository } from './refs.ts'
+
+type Refusal = Extract<FastForward, { ok: false }>
+
+const refuse = (reason: Refusal['reason'], detail: string, paths: string[] = []): Refusal => ({
+  ok: false,
+  reason,
+  detail,
+  paths,
+})
+
+const exists = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Folder of the worktree that has the branch checked out; undefined when none has. */
+export const checkoutOf = async (repository: Repository, ref: string): Promise<string | undefined> => {
+  const { stdout } = await git(['worktree', 'list', '--porcelain', '-z'], inRepository(repository))
+  const owner = stdout.split('\0\0').find((entry) => entry.split('\0').includes(`branch ${ref}`))
+  const folder = owner
+    ?.split('\0')
+    .find((line) => line.startsWith('worktree '))
+    ?.slice('worktree '.length)
+  return folder !== undefined && (await exists(folder)) ? folder : undefined
+}
+
+const isAncestor = async (repository: Repository, one: string, other: string): Promise<boolean> => {
+  const args = ['merge-base', '--is-ancestor', one, other]
+  return (await git(args, { ...inRepository(repository), okCodes: [0, 1] })).code === 0
+}
+
+interface Uncommitted {
+  path: string
+  unstaged: boolean
+}
+
+/** Tracked changes only. Submodules are compared by commit alone: looking inside would start git there. */
+const uncommitted = async (place: GitOptions): Promise<Uncommitted[]> => {
+  const args = ['status', '--porcelain=v2', '-z', '--untracked-files=no', '--ignore-submodules=dirty', '--no-renames']
+  const { stdout } = await gitInCheckout(args, place)
+  return fieldsOf(stdout)
+    .filter((line) => line.startsWith('1 ') || line.startsWith('u '))
+    .map((line) => {
+      const fields = line.split(' ')
+      const path = fields.slice(line.startsWith('u ') ? 10 : 8).join(' ')
+      return { path, unstaged: line.startsWith('u ') || !(fields[1] ?? '').endsWith('.') }
+    })
+}
+
+const unfinished = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'rebase-merge', 'rebase-apply']
+
+const operationUnderWay = async (place: GitOptions): Promise<string | undefined> => {
+  const gitDir = await gitLine(['rev-parse', '--absolute-git-dir'], place)
+  for (const name of unfinished) if (await exists(join(gitDir, name))) return name
+  return (await exists(join(gitDir, 'index.lock'))) ? 'index.lock' : undefined
+}
+
+const filesBelow = async (root: string, folder: string): Promise<string[]> => {
+  const entries = await readdir(join(root, folder), { withFileTypes: true })
+  const nested = entries.map(async (entry) =>
+    entry.isDirectory() ? filesBelow(root, `${folder}/${entry.name}`) : [`${folder}/${entry.name}`],
+  )
+  return (await Promise.all(nested)).flat()
+}
+
+interface Paths {
+  added: string[]
+  deleted: Set<string>
+}
+
+const pathsOf = async (place: GitOptions, from: string, to: string): Promise<Paths> => {
+  const args = ['diff-tree', '-r', '-z', '--name-status', '--no-renames', '--no-ext-diff', from, to]
+  const fields = fieldsOf((await git(args, place)).stdout)
+  const paths: Paths = { added: [], deleted: new Set() }
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const path = fields[index + 1] ?? ''
+    if (fields[index] === 'A') paths.added.push(path)
+    if (fields[index] === 'D') paths.deleted.add(path)
+  }
+  return paths
+}
+
+/** What exists at an added path, or where one of its parent folders would have to be, and is not tracked. */
+const blockers = async (root: string, path: string, deleted: Set<string>): Promise<string[]> => {
+  const parts = path.split('/')
+  for (let length = 1; length <= parts.length; length += 1) {
+    const at = parts.slice(0, length).join('/')
+    const found = await lstat(join(root, at)).catch(() => undefined)
+    if (found === undefined || deleted.has(at)) return []
+    if (!found.isDirectory()) return [at]
+  }
+  return (await filesBelow(root, path)).filter((file) => !deleted.has(file))
+}
+
+const inTheWay = async (place: GitOptions, from: string, to: string): Promise<string[]> => {
+  const { added, deleted } = await pathsOf(place, from, to)
+  const found = await Promise.all(added.map((path) => blockers(place.cwd, path, deleted)))
+  return [...new Set(found.flat())]
+}
+
+/** A crash between the files and the ref leaves index and files at the target; then only the ref is missing. */
+const onlyRefMissing = async (place: GitOptions, changed: Uncommitted[], to: string): Promise<boolean> => {
+  if (changed.some(({ unstaged }) => unstaged)) return false
+  const args = ['diff-index', '--cached', '--quiet', '--no-ext-diff', '--ignore-submodules=dirty', to, '--']
+  return (await gitInCheckout(args, { ...place, okCodes: [0, 1] })).code === 0
+}
+
+interface Move {
+  ref: string
+  from: string
+  to: string
+}
+
+const forwardCheckout = async (folder: string, move: Move): Promise<FastForward> => {
+  const { ref, from, to } = move
+  const place: GitOptions = { cwd: folder, owner: 'user' }
+  const busy = await operationUnderWay(place)
+  if (busy !== undefined) return refuse('dirty', `${folder} is in the middle of another git operation (${busy})`)
+  const changed = await uncommitted(place)
+  if (changed.length === 0) {
+    const untracked = await inTheWay(place, from, to)
+    if (untracked.length > 0)
+      return refuse('untracked-in-the-way', `Untracked files in ${folder} would be overwritten`, untracked)
+    await gitInCheckout(['update-index', '-q', '--refresh'], { ...place, okCodes: [0, 1] })
+    const read = await gitInCheckout(['read-tree', '-m', '-u', from, to], { ...place, okCodes: [0, 1, 128] })
+    if (read.code !== 0) return refuse('dirty', read.stderr.trim().slice(0, 500))
+  } else if (!(await onlyRefMissing(place, changed, to))) {
+    const paths = changed.map(({ path }) => path)
+    return refuse('dirty', `${folder} has uncommitted changes`, paths)
+  }
+  if (await swapRef(folder, { ref, from, to, why: 'unstuck: fast-forward' })) return { ok: true, from, to }
+  await gitInCheckout(['read-tree', '-m', '-u', to, from], { ...place, okCodes: [0, 1, 128] })
+  return refuse('moved', `${ref} was moved by somebody else`)
+}
+
+/** Moves a branch of the user forward to `to`, in its checkout where it has one. `branch` null = HEAD is detached. */
+export const fastForward = async (
+  repository: Repository,
+  request: { branch: string | null; to: string },
+): Promise<FastForward> => {
+  const to = objectName(request.to)
+  if (request.branch === null) return refuse('branch-missing', `${repository.root} is on no branch (HEAD is detached)`)
+  const ref = refName(`refs/heads/${request.branch}`)
+  const from = await readRef(repository, ref)
+  if (from === null) return refuse('branch-missing', `There is no branch ${request.branch} in ${repository.root}`)
+  if (await isAncestor(repository, to, from)) return { ok: true, from, to: from }
+  if (!(await isAncestor(repository, from, to)))
+    return refuse('diverged', `${request.branch} has commits that ${to} does not have`)
+  const folder = await checkoutOf(repository, ref)
+  if (folder !== undefined) return forwardCheckout(resolve(folder), { ref, from, to })
+  const moved = await swapRef(repository, { ref, from, to, why: 'unstuck: fast-forward' })
+  return moved ? { ok: true, from, to } : refuse('moved', `${ref} was moved by somebody else`)
+}

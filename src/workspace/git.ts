@@ -1,0 +1,225 @@
+/**
+ * The one place that starts git. Whatever the repository, its configuration or the inherited environment say, no hook,
+ * file system monitor, filter, pager, editor, prompt, signing program or transport is started from here. Paths are
+ * literal everywhere. A run that is not in the user's own repository reads neither global nor system configuration.
+ */
+import { execa } from 'execa'
+import { AppError, messageOf } from '../errors.ts'
+
+export interface GitOptions {
+  cwd: string
+  /** Without it git looks for a repository in `cwd` only, never in a folder above it. */
+  gitDir?: string
+  workTree?: string
+  indexFile?: string
+  input?: string
+  /** Replaces the inherited environment; every `GIT_*` in it is dropped. */
+  environment?: Record<string, string | undefined>
+  /** Variables of ours that are added last, `GIT_*` included. */
+  variables?: Record<string, string>
+  config?: [key: string, value: string][]
+  okCodes?: number[]
+  /** `user` keeps the user's global configuration (safe.directory, own filters); default `unstuck` reads none. */
+  owner?: 'user' | 'unstuck'
+  /** The user's credential helpers stay: only where git speaks to another repository (`transport.ts`). */
+  keepHelpers?: boolean
+  timeoutMs?: number
+  signal?: AbortSignal
+}
+
+export interface GitResult {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+/** Each line closes one way in which a repository's configuration starts a program or reaches the network. */
+const safeConfig: [string, string][] = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['core.alternateRefsCommand', 'true'],
+  ['core.sshCommand', 'false'],
+  ['core.askPass', 'true'],
+  ['core.pager', 'cat'],
+  ['core.editor', 'true'],
+  ['credential.helper', ''],
+  ['commit.gpgSign', 'false'],
+  ['tag.gpgSign', 'false'],
+  ['gpg.program', 'false'],
+  ['log.showSignature', 'false'],
+  ['merge.verifySignatures', 'false'],
+  ['merge.autoStash', 'false'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+  ['submodule.recurse', 'false'],
+  ['fetch.recurseSubmodules', 'false'],
+  ['protocol.allow', 'never'],
+  ['protocol.file.allow', 'always'],
+  ['core.quotePath', 'false'],
+  ['core.safecrlf', 'false'],
+  ['core.splitIndex', 'false'],
+  ['core.untrackedCache', 'false'],
+]
+
+/** Without global configuration git still reads default files of the home folder; these two lines stop that. */
+const ownConfig: [string, string][] = [
+  ['core.excludesFile', '/dev/null'],
+  ['core.attributesFile', '/dev/null'],
+]
+
+/** Inherited names that would change what git does; removed without reading the environment. */
+const inherited =
+  `ADVICE ALLOW_PROTOCOL ALTERNATE_OBJECT_DIRECTORIES ASKPASS ATTR_NOSYSTEM ATTR_SOURCE AUTHOR_DATE AUTHOR_EMAIL
+  AUTHOR_NAME CEILING_DIRECTORIES COMMITTER_DATE COMMITTER_EMAIL COMMITTER_NAME COMMON_DIR CONFIG CONFIG_COUNT
+  CONFIG_GLOBAL CONFIG_NOSYSTEM CONFIG_PARAMETERS CONFIG_SYSTEM DEFAULT_HASH DEFAULT_REF_FORMAT DIFF_OPTS DIR
+  DISCOVERY_ACROSS_FILESYSTEM EDITOR EXEC_PATH EXTERNAL_DIFF FLUSH GLOB_PATHSPECS GRAFT_FILE ICASE_PATHSPECS
+  IMPLICIT_WORK_TREE INDEX_FILE INDEX_VERSION INTERNAL_SUPER_PREFIX LITERAL_PATHSPECS MERGE_AUTOEDIT MERGE_VERBOSITY
+  NAMESPACE NOGLOB_PATHSPECS NO_LAZY_FETCH NO_REPLACE_OBJECTS OBJECT_DIRECTORY OPTIONAL_LOCKS PAGER PREFIX PROTOCOL
+  PROTOCOL_FROM_USER PROXY_COMMAND QUARANTINE_PATH REFLOG_ACTION REF_PARANOIA REF_STORAGE REPLACE_REF_BASE
+  SEQUENCE_EDITOR SHALLOW_FILE SSH SSH_COMMAND SSH_VARIANT SSL_NO_VERIFY TEMPLATE_DIR TERMINAL_PROMPT TRACE
+  TRACE2 TRACE2_EVENT TRACE2_PERF TRACE_CURL TRACE_FSMONITOR TRACE_PACKET TRACE_PACK_ACCESS TRACE_PERFORMANCE
+  TRACE_REFS TRACE_SETUP TRACE_SHALLOW WORK_TREE`
+    .split(/\s+/)
+    .map((name): [string, undefined] => [`GIT_${name}`, undefined])
+
+const fixed: Record<string, string> = {
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: 'true',
+  SSH_ASKPASS: 'true',
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'true',
+  GIT_PAGER: 'cat',
+  GIT_ADVICE: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_ALLOW_PROTOCOL: 'file',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Unstuck',
+  GIT_AUTHOR_EMAIL: 'unstuck@localhost.invalid',
+  GIT_COMMITTER_NAME: 'Unstuck',
+  GIT_COMMITTER_EMAIL: 'unstuck@localhost.invalid',
+}
+
+const configVariables = (config: [string, string][]): Record<string, string> => {
+  const entries = config.flatMap(([key, value], index): [string, string][] => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ])
+  return { GIT_CONFIG_COUNT: String(config.length), ...Object.fromEntries(entries) }
+}
+
+const placeVariables = (options: GitOptions): Record<string, string> => ({
+  ...(options.gitDir === undefined ? { GIT_CEILING_DIRECTORIES: parentOf(options.cwd) } : { GIT_DIR: options.gitDir }),
+  ...(options.workTree === undefined ? {} : { GIT_WORK_TREE: options.workTree }),
+  ...(options.indexFile === undefined ? {} : { GIT_INDEX_FILE: options.indexFile }),
+})
+
+const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 1))
+
+const environmentOf = (options: GitOptions): Record<string, string | undefined> => {
+  const own = options.owner !== 'user'
+  const kept = Object.entries(options.environment ?? {}).filter(([name]) => !name.startsWith('GIT_'))
+  const safe = options.keepHelpers === true ? safeConfig.filter(([key]) => key !== 'credential.helper') : safeConfig
+  return {
+    ...Object.fromEntries(options.environment === undefined ? inherited : kept),
+    ...fixed,
+    ...(own ? { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' } : {}),
+    ...configVariables([...safe, ...(own ? ownConfig : []), ...(options.config ?? [])]),
+    ...placeVariables(options),
+    ...options.variables,
+  }
+}
+
+/** Runs one git command; an exit code outside `okCodes` (default: 0 alone) is GIT_FAILED and names what was attempted. */
+export const git = async (args: string[], options: GitOptions): Promise<GitResult> => {
+  const result = await execa('git', args, {
+    cwd: options.cwd,
+    env: environmentOf(options),
+    extendEnv: options.environment === undefined,
+    input: options.input ?? '',
+    reject: false,
+    stripFinalNewline: false,
+    maxBuffer: 512 * 1024 * 1024,
+    timeout: options.timeoutMs ?? 600_000,
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+  })
+  if (result.exitCode !== undefined && !result.isMaxBuffer && (options.okCodes ?? [0]).includes(result.exitCode)) {
+    return { code: result.exitCode, stdout: result.stdout, stderr: result.stderr }
+  }
+  throw new AppError('GIT_FAILED', failureText(args, options, result), { cause: result })
+}
+
+interface Failure {
+  exitCode?: number
+  timedOut: boolean
+  isCanceled: boolean
+  stderr?: string
+  cause?: unknown
+}
+
+const failureText = (args: string[], options: GitOptions, result: Failure): string => {
+  const attempt = `git ${args.slice(0, 3).join(' ')} in ${options.workTree ?? options.cwd}`
+  if (result.timedOut) return `${attempt} did not end in time; look for a file there that cannot be read to its end`
+  if (result.isCanceled) return `${attempt} was cancelled`
+  if (result.exitCode === undefined) {
+    return `${attempt} could not be run: ${messageOf(result.cause)}; git 2.39 or newer must be on PATH, and the folder must exist`
+  }
+  return `${attempt} failed with exit code ${result.exitCode}: ${(result.stderr ?? '').trim().slice(0, 800)}`
+}
+
+/** Filter drivers that the repository itself defines, each switched off; drivers of the user's global configuration stay. */
+const repositoryFilters = async (options: GitOptions): Promise<[string, string][]> => {
+  const args = ['config', '--includes', '--show-scope', '-z', '--name-only', '--get-regexp', '^filter\\.']
+  const { stdout } = await git(args, { ...options, input: '', okCodes: [0, 1] })
+  const fields = stdout.split('\0')
+  const names = new Set<string>()
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const key = fields[index + 1] ?? ''
+    const fromUser = fields[index] === 'global' || fields[index] === 'system'
+    if (!fromUser) names.add(key.slice('filter.'.length, key.lastIndexOf('.')))
+  }
+  return [...names].flatMap((name): [string, string][] => [
+    [`filter.${name}.clean`, ''],
+    [`filter.${name}.smudge`, ''],
+    [`filter.${name}.process`, ''],
+    [`filter.${name}.required`, 'false'],
+  ])
+}
+
+/** For every command that reads or writes files of the user's own checkout: filters defined by the repository do not run. */
+export const gitInCheckout = async (args: string[], options: GitOptions): Promise<GitResult> => {
+  const user: GitOptions = { ...options, owner: 'user' }
+  return git(args, { ...user, config: [...(options.config ?? []), ...(await repositoryFilters(user))] })
+}
+
+/** The output of a command that prints one line. */
+export const gitLine = async (args: string[], options: GitOptions): Promise<string> =>
+  (await git(args, options)).stdout.replace(/\n$/, '')
+
+/** Splits the output of `-z`. */
+export const fieldsOf = (stdout: string): string[] => {
+  const fields = stdout.split('\0')
+  if (fields.at(-1) === '') fields.pop()
+  return fields
+}
+
+/** Refuses anything but a full object name, so that no value of ours is ever read as an option or an expression. */
+export const objectName = (value: string): string => {
+  if (!/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) throw new Error(`not an object name: ${JSON.stringify(value)}`)
+  return value
+}
+
+/** Refuses a name that git would not take as a full ref, before it is put on a command line. */
+export const refName = (value: string): string => {
+  const bad = /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$/
+  if (!value.startsWith('refs/') || bad.test(value)) {
+    throw new AppError(
+      'INPUT_INVALID',
+      `${JSON.stringify(value)} is not a branch name that git accepts; choose another name`,
+    )
+  }
+  return value
+}

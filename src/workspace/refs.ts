@@ -1,0 +1,39 @@
+/**
+ * The user's refs, read before and after an agent worked, so that a branch it moved is seen, reported and put back.
+ */
+import type { Repository } from './contract.ts'
+import { git, gitLine } from './git.ts'
+import type { GitOptions } from './git.ts'
+
+/** Ref name to object name; `HEAD` to `ref: <name>` or an object name. A plain folder has none. */
+export type Refs = Record<string, string>
+
+export interface RefChange {
+  ref: string
+  before: string | null
+  after: string | null
+}
+
+export const inRepository = (repository: Repository): GitOptions => ({ cwd: repository.root, owner: 'user' })
+
+/** All refs and HEAD, or those below a prefix. */
+export const readRefs = async (repository: Repository, prefix?: string): Promise<Refs> => {
+  if (repository.commonDir === null) return {}
+  const place = inRepository(repository)
+  const below = prefix === undefined ? [] : [prefix]
+  const { stdout } = await git(['for-each-ref', '--format=%(refname) %(objectname)', ...below], place)
+  const lines = stdout.split('\n').filter((line) => line !== '')
+  const refs: Refs = Object.fromEntries(lines.map((line) => line.split(' ') as [string, string]))
+  if (prefix !== undefined) return refs
+  const symbolic = await git(['symbolic-ref', '--quiet', 'HEAD'], { ...place, okCodes: [0, 1] })
+  refs.HEAD =
+    symbolic.code === 0 ? `ref: ${symbolic.stdout.trim()}` : await gitLine(['rev-parse', '--verify', 'HEAD'], place)
+  return refs
+}
+
+/** Every ref that was made, moved or deleted in between, by name. */
+export const compareRefs = (before: Refs, after: Refs): RefChange[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .sort()
+    .filter((ref) => before[ref] !== after[ref])
+    .map((ref) => ({ ref, before: before[ref] ?? null, after: after[ref] ?? null }))

@@ -1,0 +1,164 @@
+/**
+ * What may stand behind `--repo`: any address that git takes for fetching and pushing, and nothing that git would read as
+ * an option or run as a command. A password never leaves this module in an address, a message or an id. Pure.
+ */
+import { createHash } from 'node:crypto'
+import { basename, resolve } from 'node:path'
+import { AppError } from '../errors.ts'
+
+export type Transport = 'file' | 'ssh' | 'git' | 'http'
+
+export interface Credentials {
+  user: string
+  password: string
+  /** Scheme, host and port: they are given to nobody else, whatever the server redirects to. */
+  origin: string
+}
+
+export interface RemoteAddress {
+  /** What git is given and people are shown: without password or token. */
+  url: string
+  /** `<name>-<12 hex>`, equal on every host that gives the same address. */
+  id: string
+  transport: Transport
+  /** Of an http(s) address. */
+  credentials?: Credentials
+}
+
+const refuse = (problem: string): AppError =>
+  new AppError(
+    'INPUT_INVALID',
+    `--repo (or UNSTUCK_REPO_URL): ${problem}; give an address such as https://host/team/project.git, ssh://git@host/project.git, git@host:project.git, file:///srv/project.git or the path of a bare repository`,
+  )
+
+const defaultPorts: Record<string, string> = { http: '80', https: '443', ssh: '22', git: '9418' }
+const transports: Record<string, Transport> = { file: 'file', ssh: 'ssh', git: 'git', http: 'http', https: 'http' }
+
+const maxLength = 4096
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw refuse('it holds a "%" that is followed by no two hexadecimal digits')
+  }
+}
+
+const idOf = (canonical: string, path: string): string => {
+  const name = basename(path, '.git')
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[.-]+/, '')
+  return `${name.slice(0, 60) || 'remote'}-${createHash('sha256').update(canonical).digest('hex').slice(0, 12)}`
+}
+
+const hostName = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*)|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9]+)?\])$/
+const userName = /^[A-Za-z0-9_][A-Za-z0-9._+-]*$/
+
+const checkHost = (host: string): string => {
+  if (!hostName.test(host)) throw refuse('it names no host that can be used')
+  return host.toLowerCase()
+}
+
+/** Control characters would end a line in what git and its helpers speak to each other. */
+const checkPlain = (text: string): void => {
+  if (/\p{Cc}/u.test(text) || !text.isWellFormed()) throw refuse('it holds a control character or half a character')
+}
+
+const withoutEnd = (path: string): string => path.replace(/\/+$/, '').replace(/\.git$/, '')
+
+const fileAddress = (path: string): RemoteAddress => {
+  checkPlain(path)
+  const clean = resolve(path)
+  return { url: clean, id: idOf(`file://${clean}`, clean), transport: 'file' }
+}
+
+const sshAddress = (parts: { user: string; host: string; port: string; path: string; url: string }): RemoteAddress => {
+  if (parts.user !== '' && !userName.test(parts.user)) throw refuse('it names no user that can be used')
+  // The user belongs to the address: paths may be relative to that user's home folder.
+  const user = parts.user === '' ? '' : `${parts.user}@`
+  const port = parts.port === '' || parts.port === defaultPorts.ssh ? '' : `:${parts.port}`
+  const canonical = `ssh://${user}${checkHost(parts.host)}${port}${withoutEnd(parts.path)}`
+  return { url: parts.url, id: idOf(canonical, withoutEnd(parts.path)), transport: 'ssh' }
+}
+
+/** `user@host:path`, which is relative to the user's home folder. */
+const scpAddress = (match: RegExpExecArray, url: string): RemoteAddress => {
+  const [, user = '', host = '', path = ''] = match
+  if (path.startsWith('-')) throw refuse('its path begins with "-"')
+  return sshAddress({ user, host, port: '', path: path.startsWith('/') ? path : `/~/${path}`, url })
+}
+
+interface Parts {
+  scheme: string
+  login: string | undefined
+  host: string
+  port: string
+  path: string
+}
+
+const partsOf = (text: string): Parts => {
+  const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/]*)(\/.*)?$/.exec(text)
+  if (match === null) throw refuse('it is not an address')
+  const [, scheme = '', authority = '', path = ''] = match
+  const at = authority.lastIndexOf('@')
+  const place = authority.slice(at + 1)
+  const port = /:(\d{1,5})$/.exec(place)?.[1] ?? ''
+  return {
+    scheme: scheme.toLowerCase(),
+    login: at === -1 ? undefined : authority.slice(0, at),
+    host: port === '' ? place.replace(/:$/, '') : place.slice(0, -port.length - 1),
+    port,
+    path,
+  }
+}
+
+const httpCredentials = (login: string, origin: string): Credentials => {
+  const colon = login.indexOf(':')
+  const user = decoded(colon === -1 ? login : login.slice(0, colon))
+  const password = colon === -1 ? '' : decoded(login.slice(colon + 1))
+  checkPlain(user + password)
+  return { user, password, origin }
+}
+
+const urlAddress = (text: string): RemoteAddress => {
+  const { scheme, login, host, port, path } = partsOf(text)
+  const transport = Object.hasOwn(transports, scheme) ? transports[scheme] : undefined
+  if (transport === undefined) throw refuse(`the transport "${scheme}" is not allowed`)
+  if (transport === 'file') {
+    if (host !== '' && host !== 'localhost') throw refuse('a file:// address names no host')
+    return fileAddress(decoded(path))
+  }
+  if (withoutEnd(path) === '') throw refuse('it names no repository on its host')
+  if (/\s/.test(text)) throw refuse('it holds a space')
+  if (transport === 'ssh') {
+    if (login?.includes(':') === true) throw refuse('ssh takes no password from an address; use a key')
+    return sshAddress({ user: login ?? '', host, port, path, url: text })
+  }
+  // A token hides there, and no git server needs one.
+  if (/[?#]/.test(path)) throw refuse('it holds a "?" or "#"')
+  const shownPort = port === '' || port === defaultPorts[scheme] ? '' : `:${port}`
+  const origin = `${scheme}://${checkHost(host)}${shownPort}`
+  if (transport === 'git' && login !== undefined) throw refuse('git:// knows no users')
+  const id = idOf(`${origin}${withoutEnd(path)}`, withoutEnd(path))
+  const credentials = login === undefined ? {} : { credentials: httpCredentials(login, origin) }
+  return { url: `${origin}${path}`, id, transport, ...credentials }
+}
+
+/** Reads an address; a relative path is one from `cwd`. Its text stands in no error, because it may hold a password. */
+export const parseRemote = (text: string, cwd: string): RemoteAddress => {
+  checkPlain(text)
+  if (text.trim() === '') throw refuse('it is empty')
+  if (text.length > maxLength) throw refuse(`it is longer than ${maxLength} characters`)
+  if (text.startsWith('-')) throw refuse('it begins with "-"')
+  if (/^[A-Za-z0-9+.-]+::/.test(text)) throw refuse('an address of the form "helper::…" starts a program')
+  if (text.includes('://')) return urlAddress(text)
+  const scp = /^(?:([^@/:]*)@)?(\[[^\]]*\]|[^:/@[\]]*):(.+)$/.exec(text)
+  if (scp !== null) return scpAddress(scp, text)
+  return fileAddress(resolve(cwd, text))
+}
+
+/** The repository by URL that the environment names; undefined = work is in the folder. */
+export const remoteOf = (environment: Record<string, string | undefined>, cwd: string): RemoteAddress | undefined => {
+  const text = environment.UNSTUCK_REPO_URL ?? ''
+  return text === '' ? undefined : parseRemote(text, cwd)
+}

@@ -1,0 +1,206 @@
+/**
+ * A repository by URL: a bare mirror in the state folder that the engine uses as its "user repository", and the few things
+ * that are done on the other side. What is fetched lies under `refs/unstuck/remote/<hash of the name>`: no name that
+ * somebody chose over there becomes a path here. Every push names what it expects to find, and changes nothing else.
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError } from '../errors.ts'
+import type { Repository } from './contract.ts'
+import { git, objectName, refName } from './git.ts'
+import { inRepository, type Refs } from './refs.ts'
+import { outcomeOf, overWire, type PushOutcome, type Wire } from './transport.ts'
+import type { RemoteAddress } from './remote-url.ts'
+
+export interface RemoteHead {
+  /** Short name of the branch that HEAD names; null when it names none. */
+  branch: string | null
+  commit: string
+}
+
+export interface PushUpdate {
+  ref: string
+  /** Null deletes. */
+  to: string | null
+  /** What must stand there; null = nothing, undefined = an ancestor of `to`, so that the push is a fast-forward. */
+  expected: string | null | undefined
+}
+
+export interface Remote {
+  /** For people: without login. */
+  url: string
+  head(): Promise<RemoteHead>
+  /** Where these refs stand over there; absent ones are left out. Their commits are in the mirror afterwards. */
+  see(refs: string[]): Promise<Refs>
+  /** As `see`, without fetching: names below a prefix. */
+  list(prefix: string): Promise<Refs>
+  /** All or nothing. */
+  push(updates: PushUpdate[]): Promise<PushOutcome>
+}
+
+/** Folder of the mirror; the owner's `.unstuck/` for this repository stands in it as well. */
+export const mirrorRoot = (stateDir: string): string => join(stateDir, 'repository')
+
+/** The repository as clients know it, without a look at the mirror. */
+export const remoteRepository = (address: RemoteAddress, stateDir: string): Repository => {
+  const root = mirrorRoot(stateDir)
+  return { root, commonDir: join(root, '.git'), id: address.id, branch: null, head: null, url: address.url }
+}
+
+/** What people call a repository: its URL, else its folder. */
+export const repositoryName = (repository: Repository): string => repository.url ?? repository.root
+
+const exists = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+const linesOf = (stdout: string): [string, string][] =>
+  stdout.split('\n').flatMap((line): [string, string][] => {
+    const [object = '', ref = ''] = line.split('\t')
+    // A name that git itself would refuse is nobody's business here.
+    return /^[0-9a-f]{40,64}$/.test(object) && ref !== '' ? [[ref, object]] : []
+  })
+
+const readHead = (url: string, stdout: string): RemoteHead => {
+  const commit = linesOf(stdout).find(([ref]) => ref === 'HEAD')?.[1]
+  const branch = /^ref: refs\/heads\/([^\t]+)\tHEAD$/m.exec(stdout)?.[1] ?? null
+  if (commit !== undefined) return { branch, commit }
+  throw new AppError(
+    'REPOSITORY_STATE',
+    `${url} has no commit that work could start from: it is empty, or its HEAD names a branch that does not exist; push a first commit, or let HEAD name the right branch there (git symbolic-ref HEAD refs/heads/<branch>)`,
+  )
+}
+
+const look = async (wire: Wire, cwd: string, patterns: string[], symref = false): Promise<string> => {
+  const args = ['ls-remote', '--quiet', ...(symref ? ['--symref'] : []), '--end-of-options', wire.address.url]
+  // Outside of the mirror: there may be none yet, and its configuration has nothing to say.
+  const timeoutMs = Math.min(wire.timeoutMs, 60_000)
+  return (await overWire({ ...wire, timeoutMs }, [...args, ...patterns], { cwd })).stdout
+}
+
+/** A first contact moves the whole history. */
+const firstFetchFactor = 6
+
+const make = async (wire: Wire, repository: Repository, head: RemoteHead): Promise<void> => {
+  const { root, commonDir } = repository
+  const making = `${commonDir}.making`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(making, { recursive: true, mode: 0o700 })
+  const format = head.commit.length === 64 ? 'sha256' : 'sha1'
+  await git(
+    ['init', '--quiet', '--bare', '--template=', '--initial-branch=none', `--object-format=${format}`, making],
+    {
+      cwd: root,
+    },
+  )
+  await writeFile(join(making, 'description'), `Mirror of ${wire.address.url}\n`)
+  await rename(making, commonDir ?? '')
+}
+
+const ownRef = (ref: string): string =>
+  `refs/unstuck/remote/${createHash('sha256').update(ref).digest('hex').slice(0, 24)}`
+
+const hasCommits = async (repository: Repository, commits: string[]): Promise<boolean> => {
+  const input = commits.map((commit) => `${objectName(commit)}^{commit}\n`).join('')
+  const { stdout } = await git(['cat-file', '--batch-check=%(objecttype)'], { ...inRepository(repository), input })
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .every((line) => line === 'commit')
+}
+
+const fetchRefs = async (wire: Wire, repository: Repository, refs: string[]): Promise<void> => {
+  const args = [
+    ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
+    ...['--no-show-forced-updates', '--end-of-options', wire.address.url],
+    ...refs.map((ref) => `+${ref}:${ownRef(ref)}`),
+  ]
+  await overWire(wire, args, inRepository(repository))
+}
+
+const checkedRef = (ref: string): string => (ref === 'HEAD' ? ref : refName(ref))
+
+const pushArgs = (wire: Wire, updates: PushUpdate[]): string[] => [
+  ...['push', '--porcelain', '--no-verify', '--no-signed', '--recurse-submodules=no', '--no-follow-tags'],
+  ...(updates.length > 1 ? ['--atomic'] : []),
+  ...updates.flatMap(({ ref, expected }) =>
+    expected === undefined
+      ? []
+      : [`--force-with-lease=${refName(ref)}:${expected === null ? '' : objectName(expected)}`],
+  ),
+  '--end-of-options',
+  wire.address.url,
+  ...updates.map(({ ref, to }) => `${to === null ? '' : objectName(to)}:${refName(ref)}`),
+]
+
+const push = async (wire: Wire, repository: Repository, updates: PushUpdate[]): Promise<PushOutcome> => {
+  const result = await overWire(wire, pushArgs(wire, updates), { ...inRepository(repository), okCodes: [0, 1] })
+  const outcome = outcomeOf(wire.address, result)
+  if (outcome !== undefined) return outcome
+  throw new AppError('REMOTE_UNAVAILABLE', `${wire.address.url} broke off a push; it is tried again`)
+}
+
+/** Fetches take turns: two that move the same ref at once would fail each other. */
+const createTurns = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const mine = last.then(work, work)
+    last = mine.catch(() => undefined) // the caller has it
+    return mine
+  }
+}
+
+export interface RemoteRequest {
+  address: RemoteAddress
+  stateDir: string
+  environment: Record<string, string | undefined>
+  timeoutMs: number
+}
+
+/** Opens the mirror; makes and fills it at the first contact, for which the remote must answer. */
+export const openRemote = async (request: RemoteRequest): Promise<{ repository: Repository; remote: Remote }> => {
+  const { address, environment, timeoutMs } = request
+  const repository = remoteRepository(address, request.stateDir)
+  await mkdir(repository.root, { recursive: true, mode: 0o700 })
+  let wire: Wire = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
+  const inTurn = createTurns()
+  const head = async (): Promise<RemoteHead> => {
+    const found = readHead(address.url, await look(wire, repository.root, ['HEAD'], true))
+    if (!(await hasCommits(repository, [found.commit]))) await inTurn(() => fetchRefs(wire, repository, ['HEAD']))
+    return found
+  }
+  const see = async (refs: string[]): Promise<Refs> => {
+    const wanted = new Set(refs.map(checkedRef))
+    const all = linesOf(await look(wire, repository.root, [...wanted]))
+    const found = Object.fromEntries(all.filter(([ref]) => wanted.has(ref)))
+    const commits = Object.values(found)
+    if (commits.length === 0 || (await hasCommits(repository, commits))) return found
+    await inTurn(() => fetchRefs(wire, repository, Object.keys(found)))
+    if (await hasCommits(repository, commits)) return found
+    throw new AppError('REMOTE_UNAVAILABLE', `${address.url} changed while it was read; it is tried again`)
+  }
+  if (!wire.known) {
+    const first = readHead(address.url, await look(wire, repository.root, ['HEAD'], true))
+    await make(wire, repository, first)
+    wire = { ...wire, known: true }
+    await fetchRefs({ ...wire, timeoutMs: timeoutMs * firstFetchFactor }, repository, ['HEAD'])
+  }
+  return {
+    repository,
+    remote: {
+      url: address.url,
+      head,
+      see,
+      list: async (prefix) =>
+        Object.fromEntries(
+          linesOf(await look(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(([ref]) =>
+            ref.startsWith(`${prefix}/`),
+          ),
+        ),
+      push: (updates) => inTurn(() => push(wire, repository, updates)),
+    },
+  }
+}

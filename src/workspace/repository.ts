@@ -1,0 +1,117 @@
+/**
+ * What folder work starts from. Opening only reads; a folder that is no repository is a value (direct mode), a path
+ * from which no work can start is an error that says what to give instead.
+ */
+import { createHash } from 'node:crypto'
+import { lstat, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { AppError } from '../errors.ts'
+import type { Repository } from './contract.ts'
+import { git } from './git.ts'
+
+/** `<basename>-<12 hex>`; equal for every worktree of one repository, because it is made of the common directory. */
+export const repositoryId = (place: { commonDir: string | null; root: string }): string => {
+  const hashed = place.commonDir ?? place.root
+  const named = place.commonDir === null || basename(place.commonDir) !== '.git' ? hashed : dirname(hashed)
+  const name = basename(named, '.git')
+    .replace(/[^A-Za-z0-9._-]+/g, '-')
+    .replace(/^[.-]+/, '')
+  return `${name.slice(0, 60) || 'root'}-${createHash('sha256').update(hashed).digest('hex').slice(0, 12)}`
+}
+
+const exists = async (path: string): Promise<boolean> => {
+  try {
+    await lstat(path)
+    return true
+  } catch {
+    return false // what cannot be looked at is not a repository of ours
+  }
+}
+
+const hasRepositoryAbove = async (folder: string): Promise<boolean> => {
+  // git passes over a folder called .git in which there is no HEAD, so that one says nothing.
+  const git = await lstat(join(folder, '.git')).catch(() => undefined)
+  if (git?.isFile() === true || (await exists(join(folder, '.git', 'HEAD')))) return true
+  const parent = dirname(folder)
+  return parent === folder ? false : hasRepositoryAbove(parent)
+}
+
+const folderOf = async (path: string): Promise<string> => {
+  const absolute = resolve(path)
+  const found = await stat(absolute).catch(() => undefined)
+  if (found === undefined)
+    throw new AppError('DIRECTORY_MISSING', `${absolute} does not exist; give the folder of a repository`)
+  if (!found.isDirectory())
+    throw new AppError('INPUT_INVALID', `${absolute} is not a folder; give the folder of a repository`)
+  return realpath(absolute)
+}
+
+const plainFolder = (root: string): Repository => ({
+  root,
+  commonDir: null,
+  id: repositoryId({ commonDir: null, root }),
+  branch: null,
+  head: null,
+})
+
+const ask = async (folder: string, args: string[]): Promise<string | null> => {
+  // The search for a repository goes upwards here, and only here: the user may stand in a sub-folder.
+  const options = {
+    cwd: folder,
+    owner: 'user',
+    okCodes: [0, 1, 128],
+    variables: { GIT_CEILING_DIRECTORIES: '' },
+  } as const
+  const { code, stdout } = await git(args, { ...options, okCodes: [...options.okCodes] })
+  return code === 0 ? stdout.replace(/\n$/, '') : null
+}
+
+const refuse = async (folder: string): Promise<Repository> => {
+  if (!(await hasRepositoryAbove(folder))) return plainFolder(folder)
+  const options = { cwd: folder, owner: 'user', okCodes: [0, 128], variables: { GIT_CEILING_DIRECTORIES: '' } } as const
+  const { stderr } = await git(['rev-parse', '--git-dir'], { ...options, okCodes: [...options.okCodes] })
+  throw new AppError(
+    'REPOSITORY_STATE',
+    `git does not open the repository of ${folder}: ${stderr.trim().slice(0, 500)}`,
+  )
+}
+
+/** Opens the repository that `path` lies in (sub-folder and linked worktree included), or the plain folder itself. */
+export const openRepository = async (path: string): Promise<Repository> => {
+  const folder = await folderOf(path)
+  const bare = await ask(folder, ['rev-parse', '--is-bare-repository'])
+  if (bare === null) return refuse(folder)
+  const top = await ask(folder, ['rev-parse', '--show-toplevel'])
+  if (bare === 'true' || top === null || top === '') {
+    throw new AppError('NOT_A_REPOSITORY', `${folder} is a bare repository or lies inside .git; give a checkout of it`)
+  }
+  const root = await realpath(top)
+  if (folder !== root && !folder.startsWith(root === '/' ? '/' : `${root}/`)) {
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `The repository of ${folder} says its files lie in ${root} (core.worktree); start from there`,
+    )
+  }
+  const common = await ask(folder, ['rev-parse', '--git-common-dir'])
+  const commonDir = await realpath(resolve(folder, common ?? '.git'))
+  const branch = await ask(folder, ['symbolic-ref', '--quiet', 'HEAD'])
+  const head = await ask(folder, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  const shortBranch = branch?.startsWith('refs/heads/') && head !== null ? branch.slice('refs/heads/'.length) : null
+  return { root, commonDir, id: repositoryId({ commonDir, root }), branch: shortBranch, head }
+}
+
+/** Hash function of the repository's objects: a clone or shadow that shares them must use the same. */
+export const objectFormatOf = async (repository: Repository): Promise<'sha1' | 'sha256'> => {
+  if (repository.commonDir === null) return 'sha1'
+  const found = await git(['rev-parse', '--show-object-format'], { cwd: repository.root, owner: 'user' })
+  return found.stdout.trim() === 'sha256' ? 'sha256' : 'sha1'
+}
+
+/** The common directory; a plain folder has none, and asking is a caller's mistake shown as an error. */
+export const commonDirOf = (repository: Repository): string => {
+  if (repository.commonDir !== null) return repository.commonDir
+  throw new AppError(
+    'NOT_A_REPOSITORY',
+    `${repository.root} is not a git repository; run "git init" there or use the direct mode`,
+  )
+}

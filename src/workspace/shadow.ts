@@ -1,0 +1,112 @@
+/**
+ * The shadow: a bare repository of ours in the state folder, through which every workspace is looked at, snapshotted
+ * and committed. Its objects extend the user's object store (alternates), which it never writes. It is made aside and
+ * renamed into place, so a crash half-way leaves nothing that looks finished.
+ */
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Repository } from './contract.ts'
+import { git, gitLine } from './git.ts'
+import type { GitOptions } from './git.ts'
+import { objectFormatOf } from './repository.ts'
+
+export interface Shadow {
+  gitDir: string
+  /** Second git directory on the same objects whose attributes switch all conversion off: snapshots keep exact bytes. */
+  rawGitDir: string
+  repository: Repository
+}
+
+const rawAttributes = '* -text -ident !eol !filter !working-tree-encoding\n'
+
+const exists = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+const make = async (gitDir: string, format: string): Promise<void> => {
+  if (await exists(gitDir)) return
+  const making = `${gitDir}.making`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(making, { recursive: true, mode: 0o700 })
+  const args = [
+    'init',
+    '--quiet',
+    '--bare',
+    '--template=',
+    '--initial-branch=none',
+    `--object-format=${format}`,
+    making,
+  ]
+  await git(args, { cwd: making })
+  await mkdir(join(making, 'info'), { recursive: true })
+  await rename(making, gitDir)
+}
+
+/** A folder in the list of alternates, where a colon or line break separates: then it is quoted as in C. */
+export const alternate = (path: string): string =>
+  /["\n\\:]/.test(path) ? `"${path.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"` : path
+
+const textOf = async (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '') // absent = no patterns
+
+/** The owner's own ignore patterns: what the user never sees as untracked is not a change of an agent either. */
+export const ownerExcludes = async (repository: Repository): Promise<string> => {
+  if (repository.commonDir === null) return ''
+  const place: GitOptions = { cwd: repository.root, owner: 'user', okCodes: [0, 1, 128] }
+  const global = await gitLine(['config', '--type=path', '--get', 'core.excludesFile'], place)
+  const local = await textOf(join(repository.commonDir, 'info', 'exclude'))
+  return `${global === '' ? '' : await textOf(global)}\n${local}\n`
+}
+
+/** Opens the shadow of a repository in its state folder, and makes it first where there is none. */
+export const openShadow = async (stateDir: string, repository: Repository): Promise<Shadow> => {
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  const shadow = { gitDir: join(stateDir, 'shadow.git'), rawGitDir: join(stateDir, 'shadow-raw.git'), repository }
+  const format = await objectFormatOf(repository)
+  await make(shadow.gitDir, format)
+  await make(shadow.rawGitDir, format)
+  const alternates = repository.commonDir === null ? '' : `${alternate(join(repository.commonDir, 'objects'))}\n`
+  await mkdir(join(shadow.gitDir, 'objects', 'info'), { recursive: true })
+  await writeFile(join(shadow.gitDir, 'objects', 'info', 'alternates'), alternates)
+  const excludes = await ownerExcludes(repository)
+  await writeFile(join(shadow.gitDir, 'info', 'exclude'), excludes)
+  await writeFile(join(shadow.rawGitDir, 'info', 'exclude'), excludes)
+  await writeFile(join(shadow.rawGitDir, 'info', 'attributes'), rawAttributes)
+  if (repository.commonDir !== null) await shareShallow(repository.commonDir, shadow.gitDir)
+  return shadow
+}
+
+/** A shallow history ends where the user's ends; without this file git would call the missing parents damage. */
+export const shareShallow = async (commonDir: string, gitDir: string): Promise<void> => {
+  const shallow = await textOf(join(commonDir, 'shallow'))
+  if (shallow !== '') await writeFile(join(gitDir, 'shallow'), shallow)
+}
+
+/** The shadow alone, for objects and refs. */
+export const inShadow = (shadow: Shadow): GitOptions => ({ cwd: shadow.gitDir, gitDir: shadow.gitDir })
+
+/** The shadow as git directory of somebody's files. */
+export const overFiles = (shadow: Shadow, workTree: string, indexFile: string): GitOptions => ({
+  cwd: workTree,
+  gitDir: shadow.gitDir,
+  workTree,
+  indexFile,
+})
+
+/** As `overFiles`, byte for byte: no line-ending or encoding conversion. */
+export const overRawFiles = (shadow: Shadow, workTree: string, indexFile: string): GitOptions => ({
+  ...overFiles(shadow, workTree, indexFile),
+  gitDir: shadow.rawGitDir,
+  variables: { GIT_OBJECT_DIRECTORY: join(shadow.gitDir, 'objects') },
+})
+
+/** Calls back with the name of an index file that nobody else has, and removes it afterwards. */
+export const withIndex = async <T>(shadow: Shadow, use: (indexFile: string) => Promise<T>): Promise<T> => {
+  const folder = await mkdtemp(join(shadow.gitDir, 'index-'))
+  try {
+    return await use(join(folder, 'index'))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

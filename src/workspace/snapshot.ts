@@ -1,0 +1,239 @@
+/**
+ * What keeps promise 3: the files of a workspace, byte for byte, as a commit in the shadow, before anything is killed
+ * or discarded; and the way back. The agent's own commits are copied too, without git ever opening the agent's
+ * repository: its ref files are parsed here and its object files are only read.
+ */
+import { lstat, mkdir, readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { AppError, messageOf } from '../errors.ts'
+import { changesBetween, emptyTree, look, lstatInside, resetIndex, stage } from './changes.ts'
+import type { Snapshot } from './contract.ts'
+import { git, gitLine, objectName, refName } from './git.ts'
+import { alternate, inShadow, overRawFiles, withIndex } from './shadow.ts'
+import type { Shadow } from './shadow.ts'
+
+export interface SnapshotRequest {
+  runId: string
+  workTree: string
+  base: string
+  reason: string
+  /** ISO time. */
+  at: string
+  /** Ignored files too: for actions that delete them. */
+  includeIgnored?: boolean
+  /** Larger files are left out; so is what goes beyond sixteen times this in all, the largest first. Default 32 MiB. */
+  maxBytes?: number
+}
+
+const prefix = 'refs/unstuck/snapshot/'
+const note = z.object({
+  reason: z.string(),
+  at: z.string(),
+  leftOut: z.array(z.object({ path: z.string(), bytes: z.number() })),
+})
+
+const filesBelow = async (root: string, folder: string): Promise<string[]> => {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
+  const found: string[] = []
+  for (const entry of entries) {
+    const path = `${folder}/${entry.name}`
+    if (entry.name.toLowerCase() === '.git') continue
+    if (entry.isDirectory()) found.push(...(await filesBelow(root, path)))
+    else if (entry.isFile() || entry.isSymbolicLink()) found.push(path)
+  }
+  return found
+}
+
+interface Fitting {
+  store: string[]
+  leftOut: { path: string; bytes: number }[]
+}
+
+/** Small files first, so that one huge file never costs the many small ones. */
+const fit = async (root: string, paths: string[], maxBytes: number): Promise<Fitting> => {
+  const sized: { path: string; bytes: number }[] = []
+  for (const path of new Set(paths)) {
+    const found = await lstatInside(root, path)
+    if (found !== undefined) sized.push({ path, bytes: found.size })
+  }
+  sized.sort((one, other) => one.bytes - other.bytes)
+  const result: Fitting = { store: [], leftOut: [] }
+  let total = 0
+  for (const file of sized) {
+    total += file.bytes
+    if (file.bytes > maxBytes || total > 16 * maxBytes) result.leftOut.push(file)
+    else result.store.push(file.path)
+  }
+  return result
+}
+
+const record = async (
+  shadow: Shadow,
+  request: SnapshotRequest,
+  tree: string,
+  leftOut: Fitting['leftOut'],
+): Promise<Snapshot> => {
+  const kept = leftOut.toReversed().slice(0, 20)
+  const message = `snapshot\n\n${JSON.stringify({ reason: request.reason, at: request.at, leftOut: kept })}\n`
+  const type = await gitLine(['cat-file', '-t', objectName(request.base)], inShadow(shadow))
+  const parent = type === 'commit' ? ['-p', request.base] : []
+  const dates = { GIT_AUTHOR_DATE: request.at, GIT_COMMITTER_DATE: request.at }
+  const commit = await gitLine(['commit-tree', tree, ...parent], {
+    ...inShadow(shadow),
+    input: message,
+    variables: dates,
+  })
+  const taken = new Set((await listSnapshots(shadow, request.runId)).map((snapshot) => snapshot.id))
+  for (let number = 1; ; number += 1) {
+    const id = `${request.runId}-${number}`
+    if (taken.has(id)) continue
+    const ref = refName(`${prefix}${id}`)
+    const zero = '0'.repeat(commit.length)
+    const made = await git(['update-ref', ref, commit, zero], { ...inShadow(shadow), okCodes: [0, 128] })
+    if (made.code === 0) return { id, commit, reason: request.reason, at: request.at, leftOut: kept }
+    taken.add(id)
+    if (number > 10_000)
+      throw new AppError('GIT_FAILED', `No snapshot could be recorded for ${request.runId}: ${made.stderr.trim()}`)
+  }
+}
+
+/** Keeps the files as they are now. Files of nested repositories are kept as well, without their history. */
+export const snapshot = async (shadow: Shadow, request: SnapshotRequest): Promise<Snapshot> => {
+  if (!/^[\w.-]+$/.test(request.runId)) throw new Error(`not a run id: ${request.runId}`)
+  const { workTree, base, maxBytes = 32 * 1024 * 1024 } = request
+  return withIndex(shadow, async (indexFile) => {
+    const at = overRawFiles(shadow, workTree, indexFile)
+    await resetIndex(at, base)
+    const found = await look(at, request.includeIgnored === true ? 'nothing' : [])
+    const nested = await Promise.all(found.nested.map((folder) => filesBelow(workTree, folder)))
+    const unreadable = found.leftOut.map(({ path }) => ({ path, bytes: 0 }))
+    const fitting = await fit(workTree, [...found.store, ...nested.flat()], maxBytes)
+    const tree = await stage(at, { store: fitting.store, remove: found.remove })
+    return record(shadow, request, tree, [...unreadable, ...fitting.leftOut])
+  })
+}
+
+const readNote = (message: string): z.infer<typeof note> => {
+  try {
+    return note.parse(JSON.parse(message.slice(message.indexOf('\n\n') + 2)))
+  } catch {
+    return { reason: 'unknown', at: '', leftOut: [] } // still restorable by its name
+  }
+}
+
+/** All snapshots, or those of one run, oldest first. */
+export const listSnapshots = async (shadow: Shadow, runId?: string): Promise<Snapshot[]> => {
+  const format = '--format=%(objectname)%00%(refname)%00%(contents)%00'
+  const { stdout } = await git(['for-each-ref', format, prefix], inShadow(shadow))
+  const fields = stdout.split('\0')
+  const found: Snapshot[] = []
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const id = (fields[index + 1] ?? '').slice(prefix.length)
+    if (runId !== undefined && id.slice(0, id.lastIndexOf('-')) !== runId) continue
+    found.push({ id, commit: (fields[index] ?? '').trim(), ...readNote(fields[index + 2] ?? '') })
+  }
+  const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('-') + 1))
+  return found.sort((one, other) => one.at.localeCompare(other.at) || numberOf(one.id) - numberOf(other.id))
+}
+
+const commitOf = async (shadow: Shadow, id: string): Promise<string> => {
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${refName(`${prefix}${id}`)}^{commit}`]
+  const found = await git(args, { ...inShadow(shadow), okCodes: [0, 1, 128] })
+  const commit = found.stdout.trim().split('\n').at(-1) ?? ''
+  if (found.code === 0 && commit !== '') return commit
+  throw new AppError('NOT_FOUND', `There is no snapshot ${id}; "unstuck restore" without a name lists them`)
+}
+
+/** Writes a snapshot into a new or empty folder; never over a file that is there. Returns the number of files. */
+export const restoreSnapshot = async (
+  shadow: Shadow,
+  request: { id: string; into: string },
+): Promise<{ files: number }> => {
+  const { id, into } = request
+  const commit = await commitOf(shadow, id)
+  await mkdir(into, { recursive: true })
+  const present = await readdir(into)
+  if (present.length > 0) {
+    const named = present.slice(0, 20).join(', ')
+    throw new AppError('ILLEGAL', `${into} is not empty and nothing in it is overwritten: ${named}; give a new folder`)
+  }
+  return withIndex(shadow, async (indexFile) => {
+    await git(['read-tree', '-u', '--reset', commit], overRawFiles(shadow, into, indexFile))
+    return { files: (await changesBetween(shadow, await emptyTree(shadow), commit)).length }
+  })
+}
+
+/** Forgets a snapshot, for the retention of `unstuck clean`. */
+export const dropSnapshot = async (shadow: Shadow, id: string): Promise<void> => {
+  await git(['update-ref', '-d', refName(`${prefix}${id}`)], inShadow(shadow))
+}
+
+export interface KeptCommits {
+  kept: { ref: string; commit: string }[]
+  /** Why nothing or not everything was kept. */
+  reason: string | null
+}
+
+const readPlain = async (path: string): Promise<string> => {
+  const found = await lstat(path).catch(() => undefined)
+  // A pipe would block the reader for ever, a symlink could lead anywhere, a huge file is no ref.
+  return found?.isFile() === true && found.size < 4_000_000 ? readFile(path, 'utf8') : ''
+}
+
+const isObject = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
+
+const branchFiles = async (gitDir: string, folder: string): Promise<string[]> => {
+  const entries = await readdir(join(gitDir, folder), { withFileTypes: true }).catch(() => [])
+  const below = entries.map(async (entry) =>
+    entry.isDirectory()
+      ? branchFiles(gitDir, `${folder}/${entry.name}`)
+      : [(await readPlain(join(gitDir, folder, entry.name))).trim()],
+  )
+  return (await Promise.all(below)).flat()
+}
+
+/** Tips named by the agent's HEAD, branches and packed refs, parsed as text. */
+const tipsOf = async (gitDir: string): Promise<string[]> => {
+  const head = (await readPlain(join(gitDir, 'HEAD'))).trim()
+  const packed = (await readPlain(join(gitDir, 'packed-refs'))).split('\n').map((line) => line.split(' ')[0] ?? '')
+  return [...new Set([head, ...(await branchFiles(gitDir, 'refs/heads')), ...packed].filter(isObject))].slice(0, 20)
+}
+
+/** Copies the agent's own commits to `refs/unstuck/agent/<run id>/<n>`. Best effort: a failure is the value `reason`. */
+export const keepAgentCommits = async (
+  shadow: Shadow,
+  request: { workspace: string; runId: string; base: string },
+): Promise<KeptCommits> => {
+  const gitDir = join(request.workspace, '.git')
+  const kept: KeptCommits['kept'] = []
+  try {
+    const found = await lstat(join(gitDir, 'objects')).catch(() => undefined)
+    if (!(await lstat(gitDir)).isDirectory() || found?.isDirectory() !== true)
+      return { kept, reason: '.git is not a folder of objects' }
+    const tips = (await tipsOf(gitDir)).filter((tip) => tip !== request.base)
+    for (const tip of tips) {
+      await copyHistory(shadow, { tip, base: request.base, objects: join(gitDir, 'objects') })
+      const ref = refName(`refs/unstuck/agent/${request.runId}/${kept.length + 1}`)
+      await git(['update-ref', ref, tip], inShadow(shadow))
+      kept.push({ ref, commit: tip })
+    }
+    return { kept, reason: null }
+  } catch (error) {
+    return { kept, reason: messageOf(error) } // the files themselves are in the snapshot; the run goes on
+  }
+}
+
+const copyHistory = async (shadow: Shadow, from: { tip: string; base: string; objects: string }): Promise<void> => {
+  const reachable = {
+    ...inShadow(shadow),
+    timeoutMs: 60_000,
+    variables: { GIT_ALTERNATE_OBJECT_DIRECTORIES: alternate(from.objects) },
+  }
+  if ((await gitLine(['cat-file', '-t', from.tip], reachable)) !== 'commit')
+    throw new Error(`${from.tip} is not a commit`)
+  const target = join(shadow.gitDir, 'objects', 'pack', 'pack')
+  const input = `${from.tip}\n^${objectName(from.base)}\n`
+  const args = ['pack-objects', '--quiet', '--revs', '--end-of-options', target]
+  await git(args, { ...reachable, input })
+}

@@ -1,0 +1,151 @@
+/**
+ * The one place where git speaks to another repository. Only the transports of `remote-url.ts` are open, nothing ever
+ * asks a question, everything has an end in time, and what the other side says is bounded and cleaned. Credentials
+ * reach git through a helper that reads them from git's own environment: no command line and no file holds them.
+ */
+import { messageOf, AppError } from '../errors.ts'
+import { git, type GitOptions, type GitResult } from './git.ts'
+import type { RemoteAddress } from './remote-url.ts'
+
+type Environment = Record<string, string | undefined>
+
+export interface Wire {
+  address: RemoteAddress
+  /** Of the user who started the engine: keys, agents, proxies and credential helpers are found through it. */
+  environment: Environment
+  timeoutMs: number
+  /** It answered before: a path that is gone now is a disk that is away. */
+  known: boolean
+}
+
+/** Enough for a program that runs on this host: the hooks of a repository on this disk are no business of our secrets. */
+const localNames = new Set('PATH HOME USER LOGNAME SHELL LANG TMPDIR TZ XDG_CONFIG_HOME'.split(' '))
+
+const environmentOf = ({ address, environment }: Wire): Environment =>
+  Object.fromEntries(
+    Object.entries(environment).filter(([name]) =>
+      address.transport === 'file' ? localNames.has(name) : !name.startsWith('UNSTUCK_'),
+    ),
+  )
+
+const secretNames = { user: 'UNSTUCK_GIT_USER', password: 'UNSTUCK_GIT_PASSWORD' }
+const helper = `!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' "$${secretNames.user}" "$${secretNames.password}"; }; f`
+
+/** The user's own ssh command, in a form that fails instead of asking, and notices a dead line. */
+const sshCommand = (environment: Environment): string =>
+  `${environment.GIT_SSH_COMMAND ?? 'ssh'} -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4`
+
+const configOf = ({ address }: Wire): [string, string][] => [
+  ['http.lowSpeedLimit', '100'],
+  ['http.lowSpeedTime', '60'],
+  ['push.gpgSign', 'false'],
+  ['push.recurseSubmodules', 'no'],
+  ['push.followTags', 'false'],
+  ...(address.credentials === undefined
+    ? []
+    : ([[`credential.${address.credentials.origin}.helper`, helper]] as [string, string][])),
+]
+
+const optionsOf = (wire: Wire, place: GitOptions): GitOptions => {
+  const { credentials } = wire.address
+  return {
+    ...place,
+    // The user's global configuration is wanted here: proxies, certificates, credential helpers. No repository's own is.
+    owner: 'user',
+    environment: environmentOf(wire),
+    config: configOf(wire),
+    // A helper of the user's is also told to keep what worked; a login from the address is not for keeping.
+    keepHelpers: credentials === undefined,
+    timeoutMs: wire.timeoutMs,
+    variables: {
+      ...place.variables,
+      GIT_ALLOW_PROTOCOL: 'file:ssh:git:http:https',
+      GIT_SSH_COMMAND: sshCommand(wire.environment),
+      ...(credentials === undefined
+        ? {}
+        : { [secretNames.user]: credentials.user, [secretNames.password]: credentials.password }),
+    },
+  }
+}
+
+const shownLength = 600
+
+/** Text of the other side, fit to be stored and shown: no control characters, no credentials, bounded. */
+export const cleanText = (address: RemoteAddress, text: string): string => {
+  const secrets = [address.credentials?.password ?? '', address.credentials?.user ?? ''].filter((value) => value !== '')
+  let clean = text.slice(0, 64 * 1024)
+  for (const secret of secrets)
+    for (const spelling of [secret, encodeURIComponent(secret)]) clean = clean.replaceAll(spelling, '[redacted]')
+  return clean
+    .replace(/(:\/\/)[^\s/@]{1,512}@/g, '$1')
+    .split('\n')
+    .map((line) =>
+      line
+        .replace(/\p{Cc}\[[0-9;]*m/gu, '')
+        .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
+        .trim(),
+    )
+    .filter((line) => line !== '')
+    .join('; ')
+    .slice(0, shownLength)
+}
+
+const login =
+  /authentication failed|permission denied|could not read (?:username|password)|returned error: (?:401|403|407)|host key verification failed|access denied|terminal prompts disabled|dubious ownership|certificate/i
+const missing =
+  /does not appear to be a git repository|repository (?:.{0,300} )?(?:not found|does not exist)|returned error: (?:404|410)|not a git repository|no such file or directory|not valid: is this a git repository/i
+const broken =
+  /bad object|corrupt|unpack-objects|index-pack|inflate|fsck|invalid (?:object|refspec)|cannot lock ref|src refspec/i
+
+/** What a failed connection means. In doubt it is an outage: waiting costs least, and loses nothing. */
+const troubleOf = (wire: Wire, text: string): AppError => {
+  const { address } = wire
+  const said = cleanText(address, text.replace(/^.*?failed with exit code \d+: /s, ''))
+  if (login.test(said))
+    return new AppError(
+      'REMOTE_REFUSED',
+      `${address.url} lets nobody in (${said}); give access by an ssh key, a credential helper, or the login in UNSTUCK_REPO_URL`,
+    )
+  if (missing.test(said) && !(wire.known && address.transport === 'file'))
+    return new AppError('REMOTE_REFUSED', `there is no repository at ${address.url} (${said}); correct the address`)
+  if (broken.test(said)) return new AppError('GIT_FAILED', `what ${address.url} sent cannot be used: ${said}`)
+  return new AppError('REMOTE_UNAVAILABLE', `${address.url} does not answer (${said}); it is tried again`)
+}
+
+/** Runs a command against the remote. Trouble with the connection is REMOTE_UNAVAILABLE or REMOTE_REFUSED. */
+export const overWire = async (wire: Wire, args: string[], place: GitOptions): Promise<GitResult> => {
+  try {
+    return await git(args, optionsOf(wire, place))
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    throw troubleOf(wire, messageOf(error))
+  }
+}
+
+export type PushOutcome =
+  | { kind: 'done' }
+  /** Somebody else was there first: a race, not an error. */
+  | { kind: 'moved'; detail: string }
+  /** The remote does not want it, in its own words. */
+  | { kind: 'refused'; detail: string }
+
+const races =
+  /\[rejected\]|stale info|failed to update ref|cannot lock ref|incorrect old value|reference already exists|non-fast-forward|fetch first|atomic (?:push|transaction) fail/i
+
+/** Reads the report of `git push --porcelain`; undefined when the push never got as far as one. */
+export const outcomeOf = (address: RemoteAddress, result: GitResult): PushOutcome | undefined => {
+  if (result.code === 0) return { kind: 'done' }
+  const refused = result.stdout.split('\n').filter((line) => line.startsWith('!\t'))
+  if (refused.length === 0) return undefined
+  const reasons = refused.map((line) => line.split('\t').slice(2).join(' '))
+  // With --atomic the innocent refs are reported as well; they say nothing of the cause.
+  const own = reasons.filter((reason) => !/atomic push failed/i.test(reason))
+  const causes = own.length > 0 ? own : reasons
+  if (causes.every((reason) => races.test(reason)))
+    return { kind: 'moved', detail: cleanText(address, causes.join('\n')) }
+  const said = result.stderr
+    .split('\n')
+    .filter((line) => line.startsWith('remote:'))
+    .map((line) => line.slice('remote:'.length))
+  return { kind: 'refused', detail: cleanText(address, [...causes, ...said].join('\n')) }
+}

@@ -1,0 +1,27 @@
+/** What stands at the top of a commit, read from its objects: a repository by URL has no checkout to look into. */
+import type { Repository } from './contract.ts'
+import { fieldsOf, git, objectName } from './git.ts'
+import { inRepository } from './refs.ts'
+
+const largestText = 1024 * 1024
+
+export interface TopOfCommit {
+  names: string[]
+  /** Of the wanted names: those that are plain files of a sensible size. */
+  texts: Record<string, string>
+}
+
+export const topOfCommit = async (repository: Repository, commit: string, wanted: string[]): Promise<TopOfCommit> => {
+  const place = inRepository(repository)
+  const { stdout } = await git(['ls-tree', '-z', '-l', objectName(commit)], place)
+  const names: string[] = []
+  const texts: Record<string, string> = {}
+  for (const line of fieldsOf(stdout)) {
+    const match = /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t(.+)$/s.exec(line)
+    names.push(line.slice(line.indexOf('\t') + 1))
+    const [, mode = '', object = '', size = '', name = ''] = match ?? []
+    if (!mode.startsWith('100') || !wanted.includes(name) || Number(size) > largestText) continue
+    texts[name] = (await git(['cat-file', 'blob', objectName(object)], place)).stdout
+  }
+  return { names, texts }
+}
