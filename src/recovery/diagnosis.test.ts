@@ -1,0 +1,300 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import type { FaultType } from '../harness/driver.ts'
+import { diagnose, type Diagnosis } from './diagnosis.ts'
+import { agentRules } from './diagnosis/agent.ts'
+import type { Evidence, ObservedCheck, ObservedDenial, ReportedFailure } from './evidence.ts'
+import { signatureOf } from './signature.ts'
+
+const launch = (harness: string, failure: Partial<ReportedFailure>, denials: ObservedDenial[] = []): Evidence => ({
+  kind: 'launch',
+  harness,
+  failure: { source: 'event', text: 'it failed', ...failure },
+  denials,
+})
+
+const denial = (kind: ObservedDenial['kind'], extra: Partial<ObservedDenial> = {}): ObservedDenial => ({
+  kind,
+  tool: 'Write',
+  text: `${kind} denied`,
+  ...extra,
+})
+
+/** The trigger map of the founding document, as it is printed there. */
+const seedMap = readFileSync(new URL('../../test/fixture/seeds/trigger-map.md', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| **'))
+  .map((line) => line.split('|').map((cell) => cell.trim().replaceAll(/\*\*|`/g, '')))
+  .map(([, agent = '', pattern = '', issue = '']) => ({ agent: agent.toLowerCase(), pattern, issue }))
+
+describe('the trigger map of the founding document', () => {
+  it('is read whole', () => {
+    expect(seedMap).toHaveLength(5)
+  })
+
+  it.each(seedMap)('$agent /$pattern/ is $issue, verbatim', ({ agent, pattern, issue }) => {
+    const rule = agentRules.find((entry) => entry.harness === agent && entry.text?.source === pattern)
+    expect(rule?.meaning).toMatchObject({ label: issue, rung: 1 })
+    const printed = `Error: ${pattern.replace('.*', ' /repo ')}.`
+    expect(diagnose(launch(agent, { source: 'stderr', text: printed }))).toMatchObject({
+      label: issue,
+      evidence: printed,
+      failureCode: 'permission_or_auth_failure',
+    })
+  })
+
+  it.each(seedMap)('$agent /$pattern/ is no other agent’s trouble', ({ agent, pattern, issue }) => {
+    const other = agent === 'command' ? 'claude' : 'command'
+    expect(diagnose(launch(other, { source: 'stderr', text: pattern })).label).not.toBe(issue)
+  })
+})
+
+it('each wording of the founding document gives its issue type', () => {
+  const said = (harness: string, text: string): string => diagnose(launch(harness, { source: 'stderr', text })).label
+  expect('Path must be within.*workspace directories').toBe(seedMap[0]?.pattern)
+  expect(said('gemini', 'Path must be within one of the workspace directories')).toBe('DIR_SCOPE_ERROR')
+  expect(said('gemini', 'Permission denied')).toBe('FS_PERM_ERROR')
+  expect(said('codex', 'Not inside a trusted directory')).toBe('GIT_TRUST_ERROR')
+  expect(said('codex', 'Repository check failed')).toBe('GIT_CHECK_ERROR')
+  expect(said('claude', 'Access blocked')).toBe('SANDBOX_ERROR')
+})
+
+/** Every fault a driver can tell apart. A new one does not compile until it stands here. */
+const meanings: Record<FaultType, [label: string, failureCode: string, retryable: boolean]> = {
+  authentication_failed: ['auth_failure', 'permission_or_auth_failure', false],
+  billing_error: ['llm_quota', 'quota_failure', true],
+  usage_limit: ['llm_quota', 'quota_failure', true],
+  rate_limit: ['provider_overloaded', 'transient_or_flaky_failure', true],
+  overloaded: ['provider_overloaded', 'transient_or_flaky_failure', true],
+  server_error: ['provider_overloaded', 'transient_or_flaky_failure', true],
+  network: ['network_transient', 'transient_or_flaky_failure', true],
+  timeout: ['network_transient', 'transient_or_flaky_failure', true],
+  prompt_too_long: ['context_overflow', 'environment_issue', false],
+  model_not_found: ['model_missing', 'environment_issue', false],
+  temporary_failure: ['temporary_failure', 'transient_or_flaky_failure', true],
+  session_not_found: ['session_lost', 'model_or_unknown_failure', true],
+  session_busy: ['session_lost', 'model_or_unknown_failure', true],
+  git_trust: ['GIT_TRUST_ERROR', 'permission_or_auth_failure', false],
+  filesystem: ['FS_PERM_ERROR', 'permission_or_auth_failure', false],
+  directory_missing: ['launch_refused', 'environment_issue', false],
+  bad_flag: ['launch_refused', 'environment_issue', false],
+  bad_config: ['launch_refused', 'environment_issue', false],
+  invalid_request: ['unknown', 'model_or_unknown_failure', true],
+  refusal: ['unknown', 'model_or_unknown_failure', true],
+  max_output_tokens: ['unknown', 'model_or_unknown_failure', true],
+  max_turns: ['unknown', 'model_or_unknown_failure', true],
+  max_budget: ['unknown', 'model_or_unknown_failure', true],
+  aborted: ['unknown', 'model_or_unknown_failure', true],
+  stopped: ['unknown', 'model_or_unknown_failure', true],
+  signal: ['unknown', 'model_or_unknown_failure', true],
+  no_result: ['unknown', 'model_or_unknown_failure', true],
+  bad_exit: ['unknown', 'model_or_unknown_failure', true],
+}
+
+describe('a fault that a CLI reports', () => {
+  it.each(Object.entries(meanings))('%s has its diagnosis', (type, [label, failureCode, retryable]) => {
+    expect(diagnose(launch('claude', { type }))).toMatchObject({ label, failureCode, retryable })
+  })
+
+  it.each([408, 429, 500, 502, 503, 504, 529])('with nothing but status %i is an overload', (httpStatus) => {
+    expect(diagnose(launch('claude', { httpStatus }))).toMatchObject({ label: 'provider_overloaded', rung: 2 })
+  })
+
+  it('with a status that says nothing stays unknown', () => {
+    expect(diagnose(launch('claude', { httpStatus: 418 })).label).toBe('unknown')
+  })
+
+  it('keeps the time at which the provider says that the limit ends', () => {
+    const resetAt = new Date(1e12)
+    expect(diagnose(launch('claude', { type: 'usage_limit', resetAt })).facts.resetAt).toEqual(resetAt)
+  })
+
+  it('that nothing explains is explained by the denials before it', () => {
+    expect(diagnose(launch('claude', { type: 'bad_exit' }, [denial('scope')])).label).toBe('SANDBOX_ERROR')
+    expect(diagnose(launch('claude', { type: 'overloaded' }, [denial('scope')])).label).toBe('provider_overloaded')
+  })
+})
+
+describe('denials', () => {
+  const labelled = (harness: string, ...denials: ObservedDenial[]) =>
+    diagnose({ kind: 'denial', harness, denials, because: 'nothing changed' })
+
+  it.each([
+    ['claude', 'scope', 'SANDBOX_ERROR'],
+    ['gemini', 'scope', 'DIR_SCOPE_ERROR'],
+    ['codex', 'tool', 'TOOL_DENIED'],
+    ['codex', 'filesystem', 'FS_PERM_ERROR'],
+    ['claude', 'safety', 'DANGEROUS_COMMAND'],
+  ] as const)('%s: %s is %s', (harness, kind, label) => {
+    expect(labelled(harness, denial(kind))).toMatchObject({ label, rung: 1, category: 'permission' })
+  })
+
+  it('one that can be corrected is chosen before one that cannot', () => {
+    const found = labelled(
+      'claude',
+      denial('scope', { directory: '/other' }),
+      denial('tool', { directory: '/data', allowedBy: '/data' }),
+    )
+    expect(found.facts).toEqual({ directory: '/data', allowedBy: '/data' })
+  })
+
+  it('else scope stands before tool before filesystem', () => {
+    expect(labelled('claude', denial('filesystem'), denial('tool'), denial('scope')).evidence).toBe('scope denied')
+    expect(labelled('claude', denial('filesystem'), denial('tool')).evidence).toBe('tool denied')
+  })
+
+  it('none at all is unknown', () => {
+    expect(labelled('claude').label).toBe('unknown')
+  })
+})
+
+const check = (extra: Partial<ObservedCheck>): Evidence => ({
+  kind: 'check',
+  check: {
+    command: 'npm test',
+    source: 'task',
+    exitCode: 1,
+    signal: null,
+    timedOut: false,
+    stdout: '',
+    stderr: '',
+    remaining: 1,
+    ...extra,
+  },
+})
+
+describe('a failed check', () => {
+  const missing = { name: 'lint', manifest: 'package.json', exists: false }
+  it.each<[string, Partial<ObservedCheck>, Partial<Diagnosis>]>([
+    [
+      'of a format that needs a shell',
+      { exitCode: null, unsupported: { piece: '|', reason: 'a pipe' } },
+      {
+        label: 'unsupported_format',
+        failureCode: 'verification_command_unsupported_format',
+        category: 'setup',
+        retryable: false,
+      },
+    ],
+    [
+      'of a script that does not exist',
+      { script: missing },
+      {
+        label: 'missing_script',
+        failureCode: 'verification_command_missing_script',
+        category: 'setup',
+        retryable: false,
+      },
+    ],
+    [
+      'of a script that exists',
+      { script: { ...missing, exists: true } },
+      { label: 'check_failed', failureCode: 'verification_command_failed', category: 'test', retryable: true },
+    ],
+    [
+      'out of time',
+      { timedOut: true, exitCode: null },
+      { label: 'timeout', failureCode: 'timeout', category: 'flaky', retryable: true },
+    ],
+    [
+      'whose program is not there',
+      { exitCode: null, spawnError: 'ENOENT' },
+      { label: 'command_not_found', failureCode: 'setup_or_bootstrap_issue', category: 'setup', retryable: true },
+    ],
+    [
+      'of a test',
+      { stderr: '3 failing' },
+      { label: 'test_failure', failureCode: 'test_failure', category: 'test', retryable: true },
+    ],
+  ])('%s', (_name, extra, diagnosis) => {
+    expect(diagnose(check(extra))).toMatchObject({ rung: 4, ...diagnosis })
+  })
+
+  it('has the failure codes of the founding documents', () => {
+    const codeOf = (extra: Partial<ObservedCheck>): string => diagnose(check(extra)).failureCode
+    expect(codeOf({ script: missing })).toBe('verification_command_missing_script')
+    expect(codeOf({ unsupported: { piece: '$()', reason: 'a substitution' } })).toBe(
+      'verification_command_unsupported_format',
+    )
+    expect(codeOf({ spawnError: 'ENOENT' })).toBe('setup_or_bootstrap_issue')
+    expect(codeOf({ ranNothing: '0 tests' })).toBe('verification_command_no_test_files')
+    expect(diagnose({ kind: 'policy', violations: [] }).failureCode).toBe('policy_violation')
+  })
+
+  it('carries the command and how many checks remain', () => {
+    expect(diagnose(check({ script: missing, remaining: 2 })).facts).toEqual({ command: 'npm test', remaining: 2 })
+  })
+
+  it('that prints the words of a provider failure is still a failed check', () => {
+    expect(diagnose(check({ stderr: 'Error: 529 overloaded, Not inside a trusted directory' })).label).toBe(
+      'check_failed',
+    )
+  })
+
+  it('shows the last line of stderr, else of stdout', () => {
+    expect(diagnose(check({ stdout: 'a\nlast out\n', stderr: '' })).evidence).toBe('npm test: exit 1, last out')
+    expect(diagnose(check({ stdout: 'out', stderr: 'first\r\nlast err\r\n\r\n' })).evidence).toBe(
+      'npm test: exit 1, last err',
+    )
+    expect(diagnose(check({ exitCode: null, signal: 'SIGKILL' })).evidence).toBe('npm test: signal SIGKILL')
+  })
+})
+
+describe('other evidence', () => {
+  it.each<[Evidence, number, string, string]>([
+    [
+      { kind: 'policy', violations: [{ path: 'a', kind: 'outside', rule: 'src/**' }] },
+      5,
+      'policy_violation',
+      'policy_violation',
+    ],
+    [{ kind: 'policy', violations: [] }, 5, 'policy_violation', 'policy_violation'],
+    [{ kind: 'noChange', lastText: 'done' }, 3, 'no_changes', 'no_actionable_changes'],
+    [{ kind: 'unverified', reason: 'no check ran' }, 4, 'not_verified', 'verification_command_failed'],
+    [{ kind: 'budget', text: 'spent' }, 8, 'budget', 'budget_exceeded'],
+    [{ kind: 'merge', conflicts: ['a.ts'] }, 7, 'git_conflict', 'branch_diverged_requires_recreate'],
+    [{ kind: 'workspace', text: 'gone' }, 0, 'prepare', 'environment_issue'],
+  ])('$kind', (evidence, rung, label, failureCode) => {
+    expect(diagnose(evidence)).toMatchObject({ rung, label, failureCode, facts: {} })
+  })
+})
+
+describe('signatures', () => {
+  const same = (a: string, b: string): boolean => signatureOf('code', 'label', a) === signatureOf('code', 'label', b)
+
+  it.each([
+    ['temporary folders', 'cannot open /tmp/unstuck-Ab3/x.txt', 'cannot open /tmp/unstuck-Zz9/x.txt'],
+    ['deep paths', "at '/home/a/state/run-1/workspace/src/x.ts'", "at '/home/b/state/run-2/workspace/src/x.ts'"],
+    [
+      'uuids',
+      'request 123e4567-e89b-12d3-a456-426614174000 failed',
+      'request 00000000-e89b-12d3-a456-426614174fff failed',
+    ],
+    ['commit ids', 'bad object 1a2b3c4', 'bad object 99ffee1deadbeef'],
+    ['timestamps', 'at 2025-11-21T10:05:00Z: no', 'at 2026-01-02T23:59:59.123+02:00: no'],
+    ['clock times', '[10:05:00] failed', '[23:59:59.5] failed'],
+    ['durations', '3 failing (12.5 s)', '3 failing (900ms)'],
+    ['process ids', 'pid 17 was killed', 'pid 4711 was killed'],
+    ['colours and spaces', '\u001B[31mfailed\u001B[0m  here', 'failed here'],
+  ])('do not differ by %s', (_name, a, b) => {
+    expect(same(a, b)).toBe(true)
+  })
+
+  it.each([
+    ['the number of failing tests', '47 failing', '3 failing'],
+    ['the file of the repository', 'src/domain/store/a.test.ts failed', 'src/domain/store/b.test.ts failed'],
+    ['the exit code', 'npm test: exit 1', 'npm test: exit 2'],
+    ['the words', 'cannot find module x', 'cannot find module y'],
+  ])('differ by %s', (_name, a, b) => {
+    expect(same(a, b)).toBe(false)
+  })
+
+  it('differ by code and label', () => {
+    expect(signatureOf('a', 'l', 'x')).not.toBe(signatureOf('b', 'l', 'x'))
+    expect(signatureOf('a', 'l', 'x')).not.toBe(signatureOf('a', 'm', 'x'))
+  })
+
+  it('are bounded', () => {
+    expect(signatureOf('a', 'l', 'x'.repeat(100_000)).length).toBeLessThan(400)
+  })
+})

@@ -1,0 +1,139 @@
+/**
+ * Rules for what agent CLIs report, as data: which CLI, where it said it, what it means. Sources: the trigger map of the
+ * founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. First match wins;
+ * text is only looked at in a structured error field or on the CLI's own stderr with a failing exit.
+ */
+import type { Finding } from '../diagnosis.ts'
+import type { ObservedDenial, ReportedFailure } from '../evidence.ts'
+
+type Meaning = Omit<Finding, 'evidence' | 'facts'>
+
+interface AgentRule {
+  id: string
+  harness?: string
+  /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
+  types?: readonly string[]
+  statuses?: readonly number[]
+  text?: RegExp
+  meaning: Meaning
+}
+
+const permission = (label: string): Meaning => ({
+  rung: 1,
+  label,
+  failureCode: 'permission_or_auth_failure',
+  category: 'permission',
+  retryable: false,
+})
+
+const provider = (label: string, failureCode: string, category: Meaning['category'], retryable: boolean): Meaning => ({
+  rung: 2,
+  label,
+  failureCode,
+  category,
+  retryable,
+})
+
+const transient = (label: string): Meaning => provider(label, 'transient_or_flaky_failure', 'flaky', true)
+const environment = (label: string): Meaning => provider(label, 'environment_issue', 'env', false)
+const progress = (label: string): Meaning => ({
+  rung: 3,
+  label,
+  failureCode: 'model_or_unknown_failure',
+  category: 'model',
+  retryable: true,
+})
+
+/** Order matters: the seed's map first, then what a type says, then what a bare status says. */
+export const agentRules: readonly AgentRule[] = [
+  {
+    id: 'codex-trust (seed)',
+    harness: 'codex',
+    text: /Not inside a trusted directory/,
+    meaning: permission('GIT_TRUST_ERROR'),
+  },
+  {
+    id: 'codex-check (seed)',
+    harness: 'codex',
+    text: /Repository check failed/,
+    meaning: permission('GIT_CHECK_ERROR'),
+  },
+  {
+    id: 'gemini-scope (seed)',
+    harness: 'gemini',
+    text: /Path must be within.*workspace directories/,
+    meaning: permission('DIR_SCOPE_ERROR'),
+  },
+  {
+    id: 'gemini-permission (seed)',
+    harness: 'gemini',
+    text: /Permission denied/,
+    meaning: permission('FS_PERM_ERROR'),
+  },
+  { id: 'claude-blocked (seed)', harness: 'claude', text: /Access blocked/, meaning: permission('SANDBOX_ERROR') },
+  { id: 'trust', types: ['git_trust'], meaning: permission('GIT_TRUST_ERROR') },
+  { id: 'filesystem', types: ['filesystem'], meaning: permission('FS_PERM_ERROR') },
+  {
+    id: 'quota',
+    types: ['billing_error', 'usage_limit'],
+    meaning: provider('llm_quota', 'quota_failure', 'env', true),
+  },
+  {
+    id: 'auth',
+    types: ['authentication_failed'],
+    meaning: provider('auth_failure', 'permission_or_auth_failure', 'permission', false),
+  },
+  { id: 'model', types: ['model_not_found'], meaning: environment('model_missing') },
+  { id: 'context', types: ['prompt_too_long'], meaning: environment('context_overflow') },
+  { id: 'overload', types: ['overloaded', 'server_error', 'rate_limit'], meaning: transient('provider_overloaded') },
+  { id: 'network', types: ['network', 'timeout'], meaning: transient('network_transient') },
+  { id: 'temporary', types: ['temporary_failure'], meaning: transient('temporary_failure') },
+  { id: 'launch', types: ['bad_flag', 'bad_config', 'directory_missing'], meaning: environment('launch_refused') },
+  { id: 'session', types: ['session_not_found', 'session_busy'], meaning: progress('session_lost') },
+  { id: 'overload-status', statuses: [408, 429, 500, 502, 503, 504, 529], meaning: transient('provider_overloaded') },
+]
+
+const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): boolean => {
+  if (rule.harness !== undefined && rule.harness !== harness) return false
+  if (rule.types !== undefined) return failure.type !== undefined && rule.types.includes(failure.type)
+  if (rule.statuses !== undefined) return failure.httpStatus !== undefined && rule.statuses.includes(failure.httpStatus)
+  return rule.text !== undefined && rule.text.test(failure.text)
+}
+
+const unknownAgentFailure = progress('unknown')
+
+export const diagnoseAgent = (harness: string, failure: ReportedFailure, denials: ObservedDenial[]): Finding => {
+  const rule = agentRules.find((candidate) => matches(candidate, harness, failure))
+  if (rule === undefined) {
+    // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
+    return denials.length > 0 ? diagnoseDenials(harness, denials) : { ...unknownAgentFailure, evidence: failure.text }
+  }
+  return {
+    ...rule.meaning,
+    evidence: failure.text,
+    ...(failure.resetAt === undefined ? {} : { facts: { resetAt: failure.resetAt } }),
+  }
+}
+
+const denialLabel = (harness: string, denial: ObservedDenial): string => {
+  if (denial.kind === 'safety') return 'DANGEROUS_COMMAND'
+  if (denial.kind === 'filesystem') return 'FS_PERM_ERROR'
+  if (denial.kind === 'tool') return 'TOOL_DENIED'
+  return harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR'
+}
+
+/** Scope before tool before filesystem: the first has a correction that adds least, and often causes the others. */
+export const diagnoseDenials = (harness: string, denials: ObservedDenial[]): Finding => {
+  const order = ['scope', 'tool', 'filesystem', 'safety'] as const
+  const ranked = [...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
+  const chosen = ranked.find((denial) => denial.allowedBy !== undefined) ?? ranked[0]
+  if (chosen === undefined) return { ...unknownAgentFailure, evidence: 'no denial was recorded' }
+  return {
+    ...permission(denialLabel(harness, chosen)),
+    evidence: chosen.text,
+    facts: {
+      ...(chosen.directory === undefined ? {} : { directory: chosen.directory }),
+      ...(chosen.allowedBy === undefined ? {} : { allowedBy: chosen.allowedBy }),
+    },
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * Names the cause of a failed command from its command line, exit status and output. Pure. Facts of the command line come
+ * first, then what a test runner reports, then the rule that names the cause most surely, then the bare exit status; a text
+ * that tells nothing is `unknown`. It reads causes: a word inside an assertion, a test's name or a quoted value decides nothing.
+ */
+import { fingerprint } from '../signature.ts'
+import type { Category } from '../diagnosis.ts'
+import { agentPrograms, builds, cleans, isSilentCheck, readCommand, type CommandFacts } from './argv.ts'
+import { codes, labels, type Label, type RecoveryKind } from './labels.ts'
+import { isArtifact, refinements } from './refine.ts'
+import { rules } from './rules/all.ts'
+import type { Rule } from './rules/rule.ts'
+import { isTalk, readTests, type TestReport } from './runner.ts'
+import { isQuoted, linesOf, type Line } from './text.ts'
+
+export interface Failure {
+  command: string
+  exitCode: number | null
+  signal: string | null
+  stdout: string
+  stderr: string
+  /** All verification commands in order, and which one this is. */
+  plan?: readonly string[]
+  planIndex?: number
+}
+
+export interface Classification {
+  label: Label
+  failureCode: string
+  category: Category
+  isInfra: boolean
+  retryable: boolean
+  recoveryKind: RecoveryKind
+  evidence: string
+  signature: string
+  ruleId: string
+}
+
+interface Verdict {
+  label: Label
+  ruleId: string
+  evidence: string
+  specificity: number
+  action?: RecoveryKind
+  infra?: boolean
+  code?: string
+}
+
+interface Options {
+  /** Judge as if this tool's wording were unknown, to see how far the general rules carry. */
+  without?: string
+}
+
+interface Reading {
+  failure: Failure
+  command: CommandFacts
+  lines: Line[]
+  tests: TestReport
+}
+
+/** What a test can run into that is not its own judgement. */
+const besideTheTest = new Set<Label>([
+  'port_in_use',
+  'service_unavailable',
+  'network_unreachable',
+  'network_transient',
+  'disk_full',
+  'out_of_memory',
+  'resource_limit',
+  'permission_denied',
+  'missing_env_var',
+  'corrupted_install',
+  'dependency_missing',
+  'dependency_version_conflict',
+  'runtime_version',
+  'build_artifact_missing',
+  'auth_failure',
+])
+
+/** A file of tests that never loaded is no test that judged. */
+const atLoad = new Set<Label>(['compile_error', 'config_error', 'command_not_found'])
+
+/** Node's test runner writes what was thrown as a quoted value of its own. */
+const reported = /^\s+(?:error|code): ['"]/
+
+const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined => {
+  for (const text of line.bare === line.text ? [line.text] : [line.text, line.bare]) {
+    const match = rule.pattern.exec(text)
+    if (match !== null && !(inTest && isQuoted(text, match.index, reported.exec(text)?.[0].length)))
+      return match.slice(1).find((group) => group !== undefined) ?? ''
+  }
+  return undefined
+}
+
+const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined => {
+  const inTest = reading.tests.failed
+  const caught = caughtBy(rule, line, inTest)
+  if (caught === undefined) return undefined
+  const { command, lines, failure } = reading
+  const base = { label: rule.label, action: rule.action, infra: rule.infra }
+  const scene = { command, lines, line, caught, label: rule.label, exitCode: failure.exitCode }
+  const refined = rule.refine === undefined ? base : refinements[rule.refine](scene)
+  if (
+    refined === undefined ||
+    (inTest && !besideTheTest.has(refined.label) && !(reading.tests.suite && atLoad.has(refined.label)))
+  )
+    return undefined
+  return {
+    label: refined.label,
+    ruleId: rule.id,
+    evidence: line.text.trim(),
+    specificity: rule.specificity,
+    ...(refined.action === undefined ? {} : { action: refined.action as RecoveryKind }),
+    ...(refined.infra === undefined ? {} : { infra: refined.infra }),
+    ...(rule.code === undefined || refined.label !== rule.label ? {} : { code: rule.code }),
+  }
+}
+
+/** Of rules that are equally sure, the one whose line came first: what follows an error is often its consequence. */
+const bestOf = (reading: Reading, known: readonly Rule[]): Verdict | undefined => {
+  let best: Verdict | undefined
+  for (const line of reading.lines) {
+    if (reading.tests.failed && isTalk(line.text)) continue
+    for (const rule of known) {
+      if (rule.specificity <= (best?.specificity ?? 0)) continue
+      if (rule.stream !== 'either' && rule.stream !== line.stream) continue
+      if (rule.exits !== undefined && !rule.exits.includes(reading.failure.exitCode ?? -1)) continue
+      const verdict = apply(rule, line, reading)
+      if (verdict !== undefined) best = verdict
+    }
+  }
+  return best
+}
+
+const verdictOf = (label: Label, ruleId: string, evidence: string): Verdict => ({
+  label,
+  ruleId,
+  evidence,
+  specificity: 50,
+})
+
+/** What comes out when words of a shell are given to a program that is no shell. */
+const comesOfSyntax = new Set<Label>([
+  'missing_script',
+  'command_not_found',
+  'invalid_usage',
+  'no_test_files',
+  'build_artifact_missing',
+  'dependency_missing',
+  'lint_error',
+  'runtime_error',
+  'compile_error',
+  'config_error',
+  'unknown',
+  'test_failure',
+  'missing_make_target',
+  'runtime_version',
+  'permission_denied',
+])
+
+const unsupported = ({ command }: Reading, found: Verdict | undefined): Verdict | undefined => {
+  if (command.plan.ok || command.programs.some((name) => agentPrograms.has(name))) return undefined
+  if (found !== undefined && !comesOfSyntax.has(found.label)) return undefined
+  return verdictOf('unsupported_format', 'plan/unsupported', `${command.plan.reason}: ${command.plan.piece}`)
+}
+
+const signals: Record<string, Label> = {
+  SIGKILL: 'out_of_memory',
+  SIGTERM: 'timeout',
+  SIGSEGV: 'runtime_error',
+  SIGABRT: 'runtime_error',
+  SIGBUS: 'runtime_error',
+  SIGFPE: 'runtime_error',
+  SIGILL: 'runtime_version',
+  SIGXFSZ: 'resource_limit',
+  SIGXCPU: 'resource_limit',
+  SIGALRM: 'timeout',
+  SIGSYS: 'runtime_error',
+  SIGTRAP: 'runtime_error',
+}
+
+/** Exit statuses with one meaning (POSIX shells, coreutils `timeout`, 128 + signal). */
+const statuses: Record<number, Label> = {
+  124: 'timeout',
+  126: 'permission_denied',
+  127: 'command_not_found',
+  132: 'runtime_version',
+  134: 'runtime_error',
+  135: 'runtime_error',
+  136: 'runtime_error',
+  137: 'out_of_memory',
+  139: 'runtime_error',
+  142: 'timeout',
+  143: 'timeout',
+  152: 'resource_limit',
+  153: 'resource_limit',
+}
+
+/** The status decides only where nothing of what was printed does. */
+const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
+  const { exitCode, signal } = failure
+  const ended = signal === null ? `exit ${exitCode}` : `signal ${signal}`
+  const bySignal = signal === null ? statuses[exitCode ?? -1] : signals[signal]
+  if (bySignal !== undefined) return verdictOf(bySignal, `status/${ended}`, lines.at(-1)?.text.trim() ?? ended)
+  if (exitCode !== 0 && (lines.length === 0 || speaksDifference.test(command.text)) && isSilentCheck(command, exitCode))
+    return verdictOf('test_failure', 'status/silent-check', `${command.text}: ${ended}`)
+  return undefined
+}
+
+/** Programs that print the difference which they were asked about. */
+const speaksDifference = /(?:^|\s)(?:diff|cmp)\s/
+
+const artifactOf = ({ command }: Reading): string | undefined =>
+  command.argvs
+    .at(-1)
+    ?.slice(1)
+    .find((word) => !word.startsWith('-') && isArtifact(word))
+
+/** A check for the output of a build says "not built" only as long as no build of the plan has run. */
+const ordered = (reading: Reading, verdict: Verdict): Verdict => {
+  const { plan = [], planIndex = 0 } = reading.failure
+  const silent =
+    verdict.ruleId === 'status/silent-check' &&
+    /^(?:test|\[|ls|stat|file|find)$/.test(reading.command.programs.at(-1) ?? '')
+  const missing =
+    silent && artifactOf(reading) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
+  if (missing.label !== 'build_artifact_missing') return verdict
+  const built = plan.slice(0, planIndex).findLastIndex(builds)
+  const cleaned = plan.slice(0, planIndex).findLastIndex(cleans)
+  if (plan.slice(planIndex + 1).some(builds) || cleaned > built)
+    return { ...missing, label: 'sequence_issue', ruleId: `plan/${missing.ruleId}` }
+  const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(reading.command.programs.at(-1) ?? '')
+  return built !== -1 && checks ? { ...missing, label: 'test_failure' } : missing
+}
+
+const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
+  const { tests, failure, lines } = reading
+  const judged = verdictOf('test_failure', 'runner/failed', tests.evidence)
+  const found = tests.asserted ? judged : bestOf(reading, known)
+  const byPlan = unsupported(reading, found)
+  if (byPlan !== undefined) return byPlan
+  const status = byStatus(reading)
+  if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(reading, found)
+  if (tests.failed) return judged
+  if (status !== undefined) return ordered(reading, status)
+  const last = lines.at(-1)?.text.trim()
+  return verdictOf(
+    'unknown',
+    'unknown',
+    last ?? (failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`),
+  )
+}
+
+const maxEvidence = 400
+
+export const classify = (failure: Failure, options: Options = {}): Classification => {
+  const { without } = options
+  const command = readCommand(failure.command)
+  const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
+  const reading: Reading = { failure, command, lines, tests: readTests(lines, without) }
+  const known = without === undefined ? rules : rules.filter(({ tools }) => !tools.includes(without))
+  const verdict = decide(reading, known)
+  const row = labels[verdict.label]
+  const failureCode = verdict.code ?? row.code
+  const [category, retryable] = codes[failureCode] ?? ['model', true]
+  const action: RecoveryKind = verdict.action ?? row.action
+  const evidence = verdict.evidence.slice(0, maxEvidence)
+  const tool = command.programs.at(-1) ?? ''
+  return {
+    label: verdict.label,
+    failureCode,
+    category,
+    isInfra: verdict.infra ?? row.infra,
+    retryable,
+    // Whatever a rule says: a check that the code fails is never taken out.
+    recoveryKind: action === 'drop_command' && !row.infra ? 'code_fix' : action,
+    evidence,
+    signature: fingerprint({
+      failureCode,
+      label: verdict.label,
+      tool,
+      failing: verdict.label === 'test_failure' ? reading.tests.names : [],
+      cause: evidence,
+    }),
+    ruleId: verdict.ruleId,
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * What each label means for the runtime: the code that is stored, whether the environment or the repository's files have to
+ * change, and the first action. A label whose remedy is a change of the code never drops the check that failed.
+ */
+import type { Category } from '../diagnosis.ts'
+
+export type RecoveryKind =
+  | 'drop_command'
+  | 'reorder'
+  | 'reinstall'
+  | 'install'
+  | 'rebuild'
+  | 'retry_later'
+  | 'escalate'
+  | 'code_fix'
+  | 'adjust_paths'
+  | 'relaunch'
+
+interface LabelRow {
+  code: string
+  infra: boolean
+  action: RecoveryKind
+  /** For people. */
+  meaning: string
+}
+
+const nextSteps: Record<RecoveryKind, string> = {
+  drop_command: 'Take the command out of the checks or correct it; it cannot run as it stands.',
+  reorder: 'Run the build first, then this check.',
+  reinstall: 'Install the dependencies again from the lockfile.',
+  install: 'Install what is missing, then run the same command again.',
+  rebuild: 'Run the build that makes the file, then the same command again.',
+  retry_later: 'Run the same command again later.',
+  escalate: 'A person has to look at this machine or at this message.',
+  code_fix: 'Change the repository’s files; running it again will not help.',
+  adjust_paths: 'Allow the path if it is meant to change, or take the change back.',
+  relaunch: 'Start again with the setting corrected.',
+}
+
+const row = (code: string, infra: boolean, action: RecoveryKind, meaning: string): LabelRow => ({
+  code,
+  infra,
+  action,
+  meaning,
+})
+
+const setup = 'setup_or_bootstrap_issue'
+const environment = 'environment_issue'
+const failed = 'verification_command_failed'
+
+export const labels = {
+  missing_script: row(
+    'verification_command_missing_script',
+    true,
+    'drop_command',
+    'The script, task or manifest that the command names does not exist.',
+  ),
+  no_test_files: row(
+    'verification_command_no_test_files',
+    true,
+    'drop_command',
+    'The test runner found nothing to run.',
+  ),
+  missing_make_target: row(
+    'verification_command_missing_make_target',
+    true,
+    'drop_command',
+    'The build tool has no such target, or no build file.',
+  ),
+  unsupported_format: row(
+    'verification_command_unsupported_format',
+    true,
+    'drop_command',
+    'The command line needs a shell, and checks are started without one.',
+  ),
+  invalid_usage: row(
+    'verification_command_unsupported_format',
+    true,
+    'drop_command',
+    'The command line itself is wrong: an unknown option or sub-command.',
+  ),
+  sequence_issue: row(
+    'verification_command_sequence_issue',
+    true,
+    'reorder',
+    'The commands of the plan are in the wrong order.',
+  ),
+  dependency_missing: row(setup, true, 'install', 'A package, module, header, plugin or browser is not installed.'),
+  dependency_version_conflict: row(setup, true, 'reinstall', 'Version ranges or the lockfile contradict each other.'),
+  corrupted_install: row(setup, true, 'reinstall', 'Something is installed, but damaged.'),
+  build_artifact_missing: row(setup, true, 'rebuild', 'The output of an earlier build step is absent.'),
+  config_error: row(failed, false, 'code_fix', 'A configuration file is broken or refused.'),
+  command_not_found: row(setup, true, 'install', 'A program is not on the machine or not on the PATH.'),
+  runtime_version: row(setup, true, 'escalate', 'A language runtime or build tool has the wrong version.'),
+  permission_denied: row(environment, true, 'escalate', 'The operating system refuses access.'),
+  auth_failure: row(environment, true, 'escalate', 'Credentials are missing or refused.'),
+  disk_full: row(environment, true, 'escalate', 'No space or quota is left on the disk.'),
+  out_of_memory: row(environment, true, 'escalate', 'Memory ran out.'),
+  resource_limit: row(
+    environment,
+    true,
+    'escalate',
+    'A limit of the system is reached: open files, processes, watchers or arguments.',
+  ),
+  port_in_use: row(environment, true, 'relaunch', 'Another program has the port.'),
+  service_unavailable: row(environment, true, 'retry_later', 'A database, daemon or server does not answer.'),
+  network_unreachable: row(environment, true, 'retry_later', 'Name resolution, routing, proxy or certificate failed.'),
+  network_transient: row(
+    'transient_or_flaky_failure',
+    true,
+    'retry_later',
+    'The connection broke or the remote side failed for now.',
+  ),
+  timeout: row('transient_or_flaky_failure', true, 'retry_later', 'The command ran out of time.'),
+  missing_env_var: row(environment, true, 'escalate', 'An environment variable that is needed is not set.'),
+  git_conflict: row(
+    'branch_diverged_requires_recreate',
+    false,
+    'code_fix',
+    'Changes overlap and need merging by hand.',
+  ),
+  git_diverged: row('branch_diverged_requires_recreate', true, 'relaunch', 'Local and remote history went apart.'),
+  git_state: row(setup, true, 'relaunch', 'The git repository is not in a state that allows this.'),
+  no_changes: row('no_actionable_changes', true, 'drop_command', 'There is nothing to commit or to propose.'),
+  policy_violation: row(
+    'policy_violation',
+    true,
+    'adjust_paths',
+    'Files outside the allowed paths changed, or a forbidden command was used.',
+  ),
+  permission_prompt: row(
+    'external_directory_permission_prompt',
+    true,
+    'relaunch',
+    'A coding agent stopped at its own permission check.',
+  ),
+  llm_quota: row('quota_failure', true, 'retry_later', 'A model provider’s rate limit, quota or credit is used up.'),
+  model_doom_loop: row('model_doom_loop', true, 'relaunch', 'The agent repeats itself without progress.'),
+  compile_error: row(failed, false, 'code_fix', 'The code does not parse, type-check, compile or link.'),
+  lint_error: row(failed, false, 'code_fix', 'A linter or formatter objects.'),
+  test_failure: row('test_failure', false, 'code_fix', 'A test or another check of the result fails.'),
+  runtime_error: row(failed, false, 'code_fix', 'The program crashed.'),
+  unknown: row('model_or_unknown_failure', false, 'escalate', 'The output does not tell what is wrong.'),
+} as const satisfies Record<string, LabelRow>
+
+export type Label = keyof typeof labels
+
+/** Category of a stored code, and whether the same command unchanged may pass later. */
+export const codes: Record<string, [category: Category, retryable: boolean]> = {
+  verification_command_missing_script: ['setup', false],
+  verification_command_no_test_files: ['setup', false],
+  verification_command_missing_make_target: ['setup', false],
+  verification_command_unsupported_format: ['setup', false],
+  verification_command_sequence_issue: ['setup', false],
+  setup_or_bootstrap_issue: ['setup', true],
+  environment_issue: ['env', true],
+  quota_failure: ['env', true],
+  transient_or_flaky_failure: ['flaky', true],
+  timeout: ['flaky', true],
+  permission_or_auth_failure: ['permission', false],
+  external_directory_permission_prompt: ['permission', false],
+  branch_diverged_requires_recreate: ['setup', false],
+  no_actionable_changes: ['noop', false],
+  policy_violation: ['policy', true],
+  model_doom_loop: ['model_loop', true],
+  verification_command_failed: ['test', true],
+  test_failure: ['test', true],
+  model_or_unknown_failure: ['model', true],
+}
+
+export const nextStepOf = (action: RecoveryKind): string => nextSteps[action]

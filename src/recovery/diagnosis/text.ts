@@ -1,0 +1,132 @@
+/**
+ * Turns the raw output of a tool into the lines that rules look at. Colours, carriage returns and prefixes that a task runner
+ * puts before a line are taken off. However long the output, the work stays bounded: of a long text the beginning, the end
+ * and the lines in between that sound like trouble are kept, each shape of line a few times at most.
+ */
+
+export interface Line {
+  /** Without colours, cut to a bounded length. */
+  text: string
+  /** The same without the prefixes of task runners and log writers; equal to `text` where there are none. */
+  bare: string
+  stream: 'stdout' | 'stderr'
+  /** Order of appearance within the stream. */
+  index: number
+}
+
+const maxLine = 1200
+const edge = 96 * 1024
+const maxMiddle = 400
+const maxLines = 900
+const sameShape = 4
+
+// Built from code points, because control characters in a source file are invisible in review.
+const escape = String.fromCharCode(27)
+const colours = new RegExp(
+  `${escape}(?:\\[[0-9;:?]*[ -/]*[@-~]|\\][^${escape}\\u0007]{0,400}(?:\\u0007|${escape}\\\\)?|[()][A-Z0-9]|[=>78cDEHM])`,
+  'g',
+)
+const gutters: readonly RegExp[] = [
+  /^[\w@/.-]+:[a-z][\w-]*: /,
+  /^[\w@.-]*\/[\w@/.-]+ [a-z][\w:-]*: /,
+  /^(?:# |│ |\| |> |E {2,}|\[\d{1,2}\] |\[(?:ERROR|INFO|FATAL|error|err)\] |#\d+ \d+\.\d+ )/,
+  /^(?:npm ERR! |npm error |ERROR: |error |Error: |Caused by: |\[cause\]: )/,
+  /^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]? (?:\[\d+\] )?/,
+  /^[\w.-]+-\d+ +\| /,
+]
+
+export const plain = (text: string): string => (text.includes(escape) ? text.replace(colours, '') : text)
+
+/** Takes at most three prefixes off: a runner in a runner in a log. */
+export const bareOf = (text: string): string => {
+  let bare = text.trimStart()
+  for (let round = 0; round < 3; round += 1) {
+    const before = bare
+    for (const gutter of gutters) bare = bare.replace(gutter, '')
+    bare = bare.trimStart()
+    if (bare === before) break
+  }
+  return bare
+}
+
+const trouble =
+  /rror|ERR|FAIL|ailed|ailure|atal|anic|denied|refused|annot|ould not|ot found|o such|issing|nable to|illed|xception|timed out|EA[CD]|ENO|E[MN]FILE|nvalid|onflict|quota|pace left|✗|✘|●/
+
+/** Few words each, because an engine finds three of them at memory speed and thirty ten times slower. */
+const troubles = [/rror|FAIL|ailed/g, /annot|ot found|o such/g, /refused|denied|xception/g, /atal|ERR_|ENO/g]
+
+/** The lines of the middle part that sound like trouble, found without cutting all of it into lines. */
+const middleOf = (text: string): string[] => {
+  const found = new Map<number, string>()
+  for (const pattern of troubles) {
+    pattern.lastIndex = 0
+    for (let count = 0; count < maxMiddle / troubles.length; count += 1) {
+      const hit = pattern.exec(text)
+      if (hit === null) break
+      const start = Math.max(text.lastIndexOf('\n', hit.index) + 1, hit.index - maxLine)
+      const newline = text.indexOf('\n', hit.index)
+      const end = newline === -1 ? text.length : newline
+      found.set(start, text.slice(start, Math.min(end, hit.index + maxLine)))
+      pattern.lastIndex = Math.max(end, hit.index + 1)
+    }
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([, line]) => line)
+}
+
+const cut = (text: string): string[] => text.split(/\r\n|\n|\r/)
+
+/** Beginning, troubled middle and end of one stream. A character beyond what is kept is never looked at by a rule. */
+const piecesOf = (text: string): string[] => {
+  if (text.length <= 2 * edge) return cut(text)
+  const head = cut(text.slice(0, edge))
+  const tail = cut(text.slice(-edge))
+  return [...head, ...middleOf(text.slice(edge, -edge)), ...tail]
+}
+
+const shapeOf = (text: string): string => text.slice(0, 160).replace(/\d+/g, '0')
+
+export const linesOf = (text: string, stream: Line['stream']): Line[] => {
+  const seen = new Map<string, number>()
+  const lines: Line[] = []
+  let index = 0
+  for (const piece of piecesOf(text)) {
+    index += 1
+    const line = plain(piece.length > maxLine * 2 ? piece.slice(0, maxLine * 2) : piece).slice(0, maxLine)
+    if (line.trim() === '') continue
+    const shape = shapeOf(line)
+    const count = seen.get(shape) ?? 0
+    seen.set(shape, count + 1)
+    if (count >= sameShape) continue
+    lines.push({ text: line.trimEnd(), bare: '', stream, index })
+  }
+  const kept = lines.length <= maxLines ? lines : [...lines.slice(0, maxLines / 3), ...soundsBad(lines)]
+  for (const line of kept) line.bare = bareOf(line.text)
+  return kept
+}
+
+const ordinary = /^\s*(?:✓|✔|√|ok \d|PASS|---? PASS|\[ +OK|=== RUN)/
+
+const soundsBad = (lines: readonly Line[]): Line[] => {
+  const rest = lines.slice(maxLines / 3)
+  const bad = rest.filter(({ text }) => !ordinary.test(text) && trouble.test(text))
+  const end = rest.slice(-maxLines / 3)
+  return [...new Set([...bad.slice(0, maxLines / 6), ...bad.slice(-maxLines / 6), ...end])].sort(
+    (a, b) => a.index - b.index,
+  )
+}
+
+/** Whether the character at `position` stands inside quotes: a value that is talked about, not a thing that happened. */
+export const isQuoted = (text: string, position: number, from = 0): boolean => {
+  const before = text.slice(from, position)
+  const count = (character: string): number => before.split(character).length - 1
+  if (count('"') % 2 === 1 || count('`') % 2 === 1) return true
+  let open = false
+  for (const match of before.matchAll(/'/g)) {
+    const at = match.index
+    const wordBefore = /\w/.test(before[at - 1] ?? '')
+    const wordAfter = /\w/.test(before[at + 1] ?? '')
+    if (wordBefore && wordAfter) continue
+    open = !open
+  }
+  return open
+}

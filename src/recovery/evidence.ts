@@ -1,0 +1,58 @@
+/**
+ * What the runtime observed when something failed, in structured form. Diagnosis reads nothing else: no log is searched
+ * here that a tool or a model could have written to look like trouble.
+ */
+
+export interface ReportedFailure {
+  source: 'event' | 'stderr' | 'exit'
+  type?: string
+  httpStatus?: number
+  text: string
+  resetAt?: Date
+}
+
+export interface ObservedDenial {
+  kind: 'scope' | 'tool' | 'filesystem' | 'safety'
+  tool: string
+  target?: string
+  text: string
+  /** Nearest existing folder of the target as realpath, and the allowed directory that covers it (looked up by the runtime). */
+  directory?: string
+  allowedBy?: string
+}
+
+export interface ObservedCheck {
+  command: string
+  source: 'task' | 'config' | 'contract' | 'inferred'
+  exitCode: number | null
+  signal: string | null
+  timedOut: boolean
+  spawnError?: string
+  stdout: string
+  stderr: string
+  /** Set when the command line could not be planned without a shell. */
+  unsupported?: { piece: string; reason: string }
+  /** Set when the command calls a package script: does the manifest have it? */
+  script?: { name: string; manifest: string; exists: boolean; inBase?: boolean }
+  /** It ended with 0, but its own words say that no test ran. */
+  ranNothing?: string
+  /** What the same command does on the base commit. */
+  baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string }
+  /** Checks of this run besides this one that are still part of the plan. */
+  remaining: number
+}
+
+export type Evidence =
+  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[] }
+  | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
+  | { kind: 'check'; check: ObservedCheck }
+  | { kind: 'policy'; violations: { path: string; kind: string; rule: string }[] }
+  | { kind: 'noChange'; lastText: string }
+  | { kind: 'unverified'; reason: string }
+  | { kind: 'budget'; text: string }
+  | { kind: 'merge'; conflicts: string[] }
+  | { kind: 'workspace'; text: string }
+  /** The git remote does not answer. */
+  | { kind: 'remote'; text: string }
+  /** The git remote does not take a push. */
+  | { kind: 'refused'; text: string }

@@ -1,0 +1,154 @@
+/**
+ * What exactly failed in a command, so that two runs of it can be compared: on the work and on the commit it began from.
+ * A failure that was there before does not block; one that hides in a command which failed before must. So whatever is
+ * not understood completely counts as new, unless everything that was printed is the same. Pure.
+ */
+import { classify } from './diagnosis/classify.ts'
+import { someTestPassed } from './diagnosis/executed.ts'
+import { labels } from './diagnosis/labels.ts'
+import { rules } from './diagnosis/rules/all.ts'
+import { isTalk, runners, suiteFailed, testNameOf } from './diagnosis/runner.ts'
+import { plain } from './diagnosis/text.ts'
+import { normalised } from './signature.ts'
+
+export interface FailedOutput {
+  command: string
+  exitCode: number | null
+  signal: string | null
+  timedOut: boolean
+  stdout: string
+  stderr: string
+  /** All of the output is here, not its ends alone. */
+  complete: boolean
+  /** Which program of the command's chain failed. */
+  step: number
+  /** Folder it ran in: what is printed of it differs between two workspaces. */
+  root: string
+}
+
+export interface FailingSet {
+  step: number
+  label: string
+  ended: string
+  /** The environment's fault: it says nothing about the code. */
+  infra: boolean
+  /** Failed tests by name, sorted; null where the runner names none or not all. */
+  tests: string[] | null
+  /** Test files spoken of beside the tests that passed: the same name in another file is another test. */
+  places: string[]
+  /** Lines that tell of trouble outside of the tests. */
+  beside: string[]
+  /** All lines, sorted, without what differs between two runs; null where not everything is known. */
+  lines: string[] | null
+  passedSome: boolean
+  evidence: string
+}
+
+const maxLines = 5_000
+
+export const linesIn = (text: string): string[] =>
+  plain(text)
+    .split(/\r\n|\n|\r/)
+    .filter((line) => line.trim() !== '')
+
+/** A change of the file above a failure moves it; a count changes with every failure less. The lines themselves are counted. */
+const positions: readonly [RegExp, string][] = [
+  [/:\d+:\d+\b/g, ':<at>'],
+  [/\(\d+,\d+\)/g, '(<at>)'],
+  [/\bline \d+\b/g, 'line <n>'],
+  [/^\s*\d+:\d+\s/, '<at> '],
+  [/^\s*>?\s*\d+ ?[|│]/, '<n> |'],
+  [/\bduration_ms:? [\d.]+/g, 'duration_ms'],
+  [/\b0x[0-9a-f]+\b/gi, '<address>'],
+]
+const countLine = /^\W*(?:found )?\d+ (?:errors?|problems?|warnings?|issues?)\b/i
+
+const comparable = (line: string): string => {
+  const text = normalised(positions.reduce((before, [pattern, blank]) => before.replace(pattern, blank), line))
+  return countLine.test(text) ? text.replace(/\d+/g, '<n>').replace(/\b(error|problem|warning|issue)s\b/g, '$1') : text
+}
+
+const passedLine = /^\s*(?:✓|✔|√|ok \d|PASS\b|--- PASS|\[ +OK|=== RUN|test .* \.\.\. ok$)/
+const testFile =
+  /[\w@./-]+(?:\.(?:test|spec|cy)\.[cm]?[jt]sx?|_test\.(?:go|py|rb|exs?|dart)|_spec\.rb|Tests?\.(?:java|kt|cs|swift|php|scala))\b|(?:[\w.-]+\/)*(?:tests?|specs?|__tests__)\/[\w./-]*\.\w+|\btest_\w+\.py\b/g
+
+const placesIn = (lines: readonly string[]): string[] => [
+  ...new Set(lines.filter((line) => !passedLine.test(line)).flatMap((line) => line.match(testFile) ?? [])),
+]
+
+/** Ends a test command without being one of its tests. */
+const besideTests =
+  /^\s*Errors\s+\d+ errors?\b|Unhandled (?:Rejection|Errors?|Promise)|unhandledRejection|coverage .*(?:threshold|not met)|\bpanic: |Segmentation fault|heap out of memory|^error(?:\[\w+\])?: |error TS\d+:|^ERROR:/i
+
+const isBeside = (line: string): boolean =>
+  suiteFailed.test(line) ||
+  besideTests.test(line) ||
+  (!isTalk(line) && rules.some(({ specificity, pattern }) => specificity >= 60 && pattern.test(line)))
+
+/** The runners' own counts of failed tests, all of them together. */
+const failedCount = (lines: readonly string[]): number => {
+  const named = runners.filter(({ tool }) => tool !== 'any runner')
+  const count =
+    /([1-9]\d*) (?:tests? )?(?:failed|failing|failures?|fail|errors?|timed out)\b|\b(?:fail(?:ed|ures?)?|errors?|successes)[:=]?\s*([1-9]\d*)/gi
+  return lines
+    .filter((line) => named.some(({ summary, not }) => not?.test(line) !== true && summary.test(line)))
+    .flatMap((line) => [...line.matchAll(count)])
+    .reduce((sum, match) => sum + Number(match[1] ?? match[2] ?? 0), 0)
+}
+
+const testsIn = (lines: readonly string[]): string[] | null => {
+  const names = new Set(lines.flatMap((line) => testNameOf(line) ?? []).map((name) => normalised(name)))
+  // Fewer names than failures: some failed without a name, and one of those may be new.
+  const complete = names.size > 0 && names.size >= failedCount(lines) && !lines.some((line) => suiteFailed.test(line))
+  return complete ? [...names].sort() : null
+}
+
+export const failingSetOf = (output: FailedOutput): FailingSet => {
+  const { command, exitCode, signal, root } = output
+  const without = (text: string): string => text.replaceAll(`${root}/`, '').replaceAll(root, '.')
+  const stdout = without(output.stdout)
+  const stderr = without(output.stderr)
+  const found = classify({ command, exitCode, signal, stdout, stderr })
+  const lines = [...linesIn(stderr), ...linesIn(stdout)]
+  const known = output.complete && lines.length <= maxLines
+  const ended = output.timedOut ? 'timeout' : signal === null ? `exit ${exitCode}` : `signal ${signal}`
+  const isTests = found.label === 'test_failure' && !output.timedOut && signal === null
+  return {
+    step: output.step,
+    label: output.timedOut ? 'timeout' : found.label,
+    ended,
+    infra: !output.timedOut && labels[found.label].infra,
+    tests: isTests && output.complete ? testsIn(lines) : null,
+    places: placesIn(lines),
+    beside: lines.filter(isBeside).map(comparable).sort(),
+    lines: known ? lines.map(comparable).sort() : null,
+    passedSome: someTestPassed(lines),
+    evidence: found.evidence,
+  }
+}
+
+const inside = (few: readonly string[], many: readonly string[]): boolean => {
+  const left = new Map<string, number>()
+  for (const text of many) left.set(text, (left.get(text) ?? 0) + 1)
+  return few.every((text) => {
+    const count = left.get(text) ?? 0
+    left.set(text, count - 1)
+    return count > 0
+  })
+}
+
+const isSubset = (few: readonly string[], many: readonly string[]): boolean => few.every((text) => many.includes(text))
+
+/** Whether everything that fails now failed before as well. */
+export const coveredBy = (now: FailingSet, base: FailingSet): boolean => {
+  if (now.infra || base.infra || now.label !== base.label || now.step !== base.step) return false
+  if (now.tests !== null && base.tests !== null)
+    return isSubset(now.tests, base.tests) && isSubset(now.places, base.places) && isSubset(now.beside, base.beside)
+  if (now.lines === null || base.lines === null) return false
+  const named = now.label !== 'unknown' && now.label !== 'test_failure' && now.label !== 'timeout'
+  if (named && now.lines.length > 0 && inside(now.lines, base.lines)) return true
+  return now.ended === base.ended && now.lines.length === base.lines.length && inside(now.lines, base.lines)
+}
+
+/** For people: what fails, by name where it has one. */
+export const failingNames = (set: FailingSet): string[] => (set.tests ?? [set.evidence]).slice(0, 20)

@@ -1,0 +1,368 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { diagnose, type Diagnosis } from './diagnosis.ts'
+import type { Evidence, ObservedDenial } from './evidence.ts'
+import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
+import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
+import { backoffMs } from './playbooks/provider.ts'
+
+const policy: RecoveryPolicy = {
+  playbooks,
+  disabled: [],
+  retry: { transientBaseSeconds: 120, transientMaxSeconds: 3600, transientLimit: 5 },
+}
+const task = { id: 't', runId: 'r1' }
+
+const trust = diagnose({
+  kind: 'launch',
+  harness: 'codex',
+  failure: { source: 'stderr', type: 'git_trust', text: 'Not inside a trusted directory' },
+  denials: [],
+})
+const scope = (directory: string, allowedBy?: string): Diagnosis =>
+  diagnose({
+    kind: 'denial',
+    harness: 'claude',
+    because: 'nothing changed',
+    denials: [
+      {
+        kind: 'scope',
+        tool: 'Write',
+        text: 'Access blocked',
+        directory,
+        ...(allowedBy === undefined ? {} : { allowedBy }),
+      },
+    ],
+  })
+const overload = diagnose({
+  kind: 'launch',
+  harness: 'claude',
+  failure: { source: 'event', type: 'overloaded', text: '529' },
+  denials: [],
+})
+const missingScript = (command: string, remaining: number): Diagnosis =>
+  diagnose({
+    kind: 'check',
+    check: {
+      command,
+      source: 'task',
+      exitCode: 1,
+      signal: null,
+      timedOut: false,
+      stdout: '',
+      stderr: '',
+      script: { name: 'lint', manifest: 'package.json', exists: false },
+      remaining,
+    },
+  })
+
+type Recover = Extract<Step, { kind: 'recover' }>
+
+const recover = (step: Step): Recover => {
+  if (step.kind !== 'recover') throw new Error(step.reason)
+  return step
+}
+
+const past = (step: Step, status: PastRecovery['status'], label: string, runId = 'r1'): PastRecovery => {
+  const { playbook, actionKey } = recover(step)
+  return { runId, playbook: playbook.id, label, actionKey, status, counted: playbook.counted }
+}
+
+describe('a permission problem', () => {
+  it('of trust is answered by RELAUNCH_WITH_SKIP_GIT_CHECK, without a session to resume', () => {
+    const step = recover(nextStep(trust, [], policy, task))
+    expect(step).toMatchObject({
+      action: { type: 'relaunch', name: 'RELAUNCH_WITH_SKIP_GIT_CHECK', skipGitCheck: true, resume: false },
+      postCondition: { type: 'session_opens' },
+      attempt: 1,
+    })
+    expect(step.playbook.scope).toBe('launch')
+  })
+
+  it('of scope is answered by the refused directory, if it is an allowed one', () => {
+    expect(nextStep(scope('/data/x', '/data'), [], policy, task)).toMatchObject({
+      action: { addDir: '/data/x', resume: true },
+      postCondition: { type: 'directory_usable', directory: '/data/x' },
+    })
+  })
+
+  it('of scope outside the allowed directories pauses the goal and grants nothing', () => {
+    expect(nextStep(scope('/etc'), [], policy, task)).toMatchObject({ kind: 'exhausted', then: 'pause_goal' })
+  })
+
+  it('is not answered by the same correction twice', () => {
+    const first = nextStep(trust, [], policy, task)
+    expect(nextStep(trust, [past(first, 'failed', trust.label)], policy, task)).toMatchObject({
+      kind: 'exhausted',
+      then: 'pause_goal',
+      reason: 'git-trust-relaunch already tried exactly this',
+    })
+    // Neither within one run, whatever became of it, nor in a later run when it failed.
+    expect(nextStep(trust, [past(first, 'success', trust.label)], policy, task).kind).toBe('exhausted')
+    expect(nextStep(trust, [past(first, 'failed', trust.label)], policy, { ...task, runId: 'r2' }).kind).toBe(
+      'exhausted',
+    )
+  })
+
+  it('of a later run is answered again by what helped, because grants end with their run', () => {
+    const first = nextStep(trust, [], policy, task)
+    const step = nextStep(trust, [past(first, 'success', trust.label)], policy, { ...task, runId: 'r2' })
+    expect(step).toMatchObject({ kind: 'recover', attempt: 2 })
+  })
+
+  it('is answered by another directory, at most three times', () => {
+    const history: PastRecovery[] = []
+    for (const directory of ['/data/a', '/data/b', '/data/c']) {
+      const diagnosis = scope(directory, '/data')
+      history.push(past(nextStep(diagnosis, history, policy, task), 'failed', diagnosis.label))
+    }
+    expect(nextStep(scope('/data/d', '/data'), history, policy, task)).toMatchObject({
+      kind: 'exhausted',
+      reason: 'directory-scope-relaunch was tried 3 times',
+    })
+  })
+})
+
+describe('a verification command of a missing script', () => {
+  it('is dropped while another check remains', () => {
+    expect(nextStep(missingScript('npm run lint', 1), [], policy, task)).toMatchObject({
+      action: { type: 'drop_command', command: 'npm run lint' },
+      postCondition: { type: 'remaining_checks_pass' },
+    })
+  })
+
+  it('is kept when it is the only check', () => {
+    expect(nextStep(missingScript('npm run lint', 0), [], policy, task)).toMatchObject({
+      kind: 'exhausted',
+      then: 'escalate',
+    })
+  })
+})
+
+describe('an overload', () => {
+  it('waits with a count and a limit, and is not among the task’s twelve', () => {
+    const step = recover(nextStep(overload, [], policy, task))
+    expect(step.action).toMatchObject({ type: 'wait', count: 1, limit: 5 })
+    expect(step.playbook.counted).toBe(false)
+  })
+
+  it('waits as often as configured, then asks', () => {
+    const history: PastRecovery[] = []
+    for (let count = 1; count <= 5; count += 1) {
+      const step = nextStep(overload, history, policy, task)
+      expect(recover(step).action).toMatchObject({ count })
+      history.push(past(step, 'failed', overload.label))
+    }
+    expect(nextStep(overload, history, policy, task)).toMatchObject({ kind: 'exhausted', then: 'escalate' })
+  })
+
+  it('never waits with a limit of 0', () => {
+    const none = { ...policy, retry: { ...policy.retry, transientLimit: 0 } }
+    expect(nextStep(overload, [], none, task).kind).toBe('exhausted')
+  })
+
+  it('with a lifted limit still ends', () => {
+    const lifted = { ...policy, retry: { ...policy.retry, transientLimit: -1 } }
+    const history = Array.from({ length: 100 }, () =>
+      past(nextStep(overload, [], lifted, task), 'failed', overload.label),
+    )
+    expect(nextStep(overload, history, lifted, task).kind).toBe('exhausted')
+  })
+})
+
+describe('the total of a task', () => {
+  const counted = (length: number): PastRecovery[] =>
+    Array.from({ length }, (_, index) => ({
+      runId: 'r0',
+      playbook: 'other',
+      label: 'other',
+      actionKey: `k${index}`,
+      status: 'success' as const,
+      counted: true,
+    }))
+
+  it('is twelve', () => {
+    expect(totalBudget).toBe(12)
+    expect(nextStep(trust, counted(11), policy, task).kind).toBe('recover')
+    expect(nextStep(trust, counted(12), policy, task)).toMatchObject({
+      kind: 'exhausted',
+      reason: "the task's 12 recoveries are spent",
+    })
+  })
+
+  it('does not stop a wait', () => {
+    expect(nextStep(overload, counted(12), policy, task).kind).toBe('recover')
+  })
+})
+
+describe('policy', () => {
+  it('a disabled playbook is not taken and the reason names it', () => {
+    const step = nextStep(trust, [], { ...policy, disabled: ['git-trust-relaunch'] }, task)
+    expect(step).toMatchObject({ kind: 'exhausted', reason: 'git-trust-relaunch is disabled' })
+  })
+
+  it('a label that no playbook answers asks a person at once', () => {
+    const unknown = diagnose({ kind: 'noChange', lastText: '' })
+    expect(nextStep(unknown, [], policy, task)).toMatchObject({
+      kind: 'exhausted',
+      then: 'escalate',
+      reason: 'no playbook answers no_changes',
+    })
+  })
+
+  it('playbooks have unique ids, a finite budget and say what they need', () => {
+    expect(new Set(playbooks.map((playbook) => playbook.id)).size).toBe(playbooks.length)
+    for (const playbook of playbooks) {
+      expect(playbook.budget).toBeGreaterThan(0)
+      expect(playbook.budget).toBeLessThanOrEqual(100)
+      expect(playbook.needs).not.toBe('')
+      expect(playbook.answers.length).toBeGreaterThan(0)
+    }
+  })
+})
+
+describe('backoff', () => {
+  const retries = fc.record({
+    transientBaseSeconds: fc.integer({ min: 1, max: 600 }),
+    transientMaxSeconds: fc.integer({ min: 600, max: 7200 }),
+    transientLimit: fc.integer({ min: 0, max: 50 }),
+  })
+
+  it('grows, is bounded and is the same after a restart', () => {
+    fc.assert(
+      fc.property(retries, fc.string(), fc.nat(2000), (retry, seed, attempt) => {
+        const now = backoffMs(retry, attempt, seed)
+        expect(now).toBe(backoffMs(retry, attempt, seed))
+        expect(now).toBeGreaterThan(0)
+        expect(now).toBeLessThanOrEqual(1000 * retry.transientMaxSeconds)
+        expect(backoffMs(retry, attempt + 1, seed)).toBeGreaterThanOrEqual(now)
+      }),
+    )
+  })
+
+  it('differs between tasks, so that they do not return in one moment', () => {
+    const delays = Array.from({ length: 20 }, (_, index) => backoffMs(policy.retry, 1, `task-${index}`))
+    expect(new Set(delays).size).toBeGreaterThan(10)
+  })
+})
+
+describe('action keys', () => {
+  it('tell directories, flags, commands and waits apart, and ignore the hint', () => {
+    const relaunch: Action = { type: 'relaunch', name: 'X', resume: true, hint: '' }
+    const keys = [
+      relaunch,
+      { ...relaunch, addDir: '/a' },
+      { ...relaunch, addDir: '/b' },
+      { ...relaunch, skipGitCheck: true as const },
+      { type: 'drop_command' as const, name: 'DROP_COMMAND' as const, command: 'a' },
+      { type: 'wait' as const, name: 'WAIT_AND_REQUEUE' as const, delayMs: 1, count: 1, limit: 5 },
+      { type: 'wait' as const, name: 'WAIT_AND_REQUEUE' as const, delayMs: 1, count: 2, limit: 5 },
+    ].map(actionKeyOf)
+    expect(new Set(keys).size).toBe(keys.length)
+    expect(actionKeyOf({ ...relaunch, hint: 'other', resume: false })).toBe(keys[0])
+  })
+})
+
+const someEvidence: fc.Arbitrary<Evidence> = fc.oneof(
+  fc.record({
+    kind: fc.constant('launch' as const),
+    harness: fc.constantFrom('claude', 'codex', 'gemini', 'command'),
+    failure: fc.record(
+      {
+        source: fc.constantFrom('event' as const, 'stderr' as const, 'exit' as const),
+        type: fc.constantFrom(
+          'git_trust',
+          'overloaded',
+          'network',
+          'temporary_failure',
+          'usage_limit',
+          'bad_exit',
+          'new_type',
+        ),
+        httpStatus: fc.constantFrom(200, 429, 529, 418),
+        text: fc.oneof(fc.string(), fc.constantFrom('Access blocked', 'Permission denied', 'Repository check failed')),
+      },
+      { requiredKeys: ['source', 'text'] },
+    ),
+    denials: fc.array(fc.constant<ObservedDenial>({ kind: 'scope', tool: 'Read', text: 'no' }), { maxLength: 1 }),
+  }),
+  fc.record({
+    kind: fc.constant('denial' as const),
+    harness: fc.constantFrom('claude', 'codex', 'gemini'),
+    because: fc.constant('nothing changed' as const),
+    denials: fc.array(
+      fc.record(
+        {
+          kind: fc.constantFrom('scope' as const, 'tool' as const, 'filesystem' as const, 'safety' as const),
+          tool: fc.string(),
+          text: fc.string(),
+          directory: fc.constantFrom('/a', '/b', '/c', '/d', '/e'),
+          allowedBy: fc.constantFrom('/'),
+        },
+        { requiredKeys: ['kind', 'tool', 'text'] },
+      ),
+      { maxLength: 3 },
+    ),
+  }),
+  fc.record({
+    kind: fc.constant('check' as const),
+    check: fc.record({
+      command: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'),
+      source: fc.constant('task' as const),
+      exitCode: fc.constantFrom(0, 1, 2),
+      signal: fc.constant(null),
+      timedOut: fc.boolean(),
+      stdout: fc.string(),
+      stderr: fc.string(),
+      script: fc.record({ name: fc.string(), manifest: fc.string(), exists: fc.boolean() }),
+      remaining: fc.nat(3),
+    }),
+  }),
+  fc.constant({ kind: 'noChange' as const, lastText: '' }),
+  fc.constant({ kind: 'budget' as const, text: '' }),
+)
+
+describe('any sequence of failures', () => {
+  it('has a step each time, repeats no failed correction and ends exhausted within the budgets', () => {
+    const outcomes = fc.array(fc.constantFrom('success' as const, 'failed' as const), { minLength: 1 })
+    fc.assert(
+      fc.property(
+        fc.array(someEvidence, { minLength: 1 }),
+        outcomes,
+        fc.nat(5),
+        (evidences, results, transientLimit) => {
+          const limited = { ...policy, retry: { ...policy.retry, transientLimit } }
+          const history: PastRecovery[] = []
+          const seen: { runId: string; key: string; status: string }[] = []
+          let exhausted = 0
+          // Each attempt is a run of its own, the case that allows most.
+          for (let attempt = 0; exhausted < evidences.length; attempt += 1) {
+            expect(attempt).toBeLessThan((totalBudget + 3 * 5 + 1) * (evidences.length + 1) * 2)
+            const diagnosis = diagnose(evidences[attempt % evidences.length]!)
+            const runId = `r${attempt}`
+            const step = nextStep(diagnosis, history, limited, { id: 't', runId })
+            if (step.kind === 'exhausted') {
+              expect(step.then).toBe(diagnosis.rung === 1 ? 'pause_goal' : 'escalate')
+              expect(step.reason).not.toBe('')
+              exhausted += 1
+              continue
+            }
+            exhausted = 0
+            const status = results[attempt % results.length]!
+            if (step.action.type !== 'wait') {
+              expect(seen.filter((entry) => entry.key === step.actionKey && entry.status === 'failed')).toEqual([])
+            }
+            seen.push({ runId, key: step.actionKey, status })
+            history.push(past(step, status, diagnosis.label, runId))
+          }
+          expect(history.filter((entry) => entry.counted).length).toBeLessThanOrEqual(totalBudget)
+          for (const label of new Set(history.map((entry) => entry.label))) {
+            const waits = history.filter((entry) => entry.label === label && !entry.counted)
+            expect(waits.length).toBeLessThanOrEqual(transientLimit)
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,95 @@
+/**
+ * The ladder: which playbook answers a diagnosis, and what applies when none is left. `nextStep` is pure and total: it
+ * always ends in an action that was not tried for this failure or in a "then" that asks a person.
+ */
+import type { Diagnosis } from './diagnosis.ts'
+import {
+  actionKeyOf,
+  type Action,
+  type PastRecovery,
+  type Playbook,
+  type PostCondition,
+  type RetryPolicy,
+  type Then,
+} from './playbook.ts'
+import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
+import { remoteBackoff, transientBackoff } from './playbooks/provider.ts'
+import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
+
+/** In the order in which they are tried within a family. */
+export const playbooks: readonly Playbook[] = [
+  gitTrustRelaunch,
+  directoryScopeRelaunch,
+  transientBackoff,
+  remoteBackoff,
+  missingScriptDrop,
+  noTestsDrop,
+  unsupportedFormatDrop,
+]
+
+/** SPEC §2 promise 6: recoveries a task may have in one count, waits not among them. */
+export const totalBudget = 12
+
+export interface RecoveryPolicy {
+  playbooks: readonly Playbook[]
+  disabled: readonly string[]
+  retry: RetryPolicy
+}
+
+export type Step =
+  | {
+      kind: 'recover'
+      playbook: Playbook
+      action: Action
+      actionKey: string
+      postCondition: PostCondition
+      attempt: number
+    }
+  | { kind: 'exhausted'; then: Then; reason: string }
+
+const exhausted = (diagnosis: Diagnosis, reason: string): Step => ({
+  kind: 'exhausted',
+  then: diagnosis.rung === 1 ? 'pause_goal' : 'escalate',
+  reason,
+})
+
+/**
+ * A correction that had no effect is never repeated, and within one run none is taken twice. One that helped an earlier
+ * run may be needed again, because grants end with their run.
+ */
+const notTried = (history: readonly PastRecovery[], action: Action, runId: string): boolean =>
+  action.type === 'wait' ||
+  !history.some((past) => past.actionKey === actionKeyOf(action) && (past.status === 'failed' || past.runId === runId))
+
+export const nextStep = (
+  diagnosis: Diagnosis,
+  history: readonly PastRecovery[],
+  policy: RecoveryPolicy,
+  task: { id: string; runId: string },
+): Step => {
+  const spent = history.filter((past) => past.counted).length
+  const family = policy.playbooks.filter((playbook) => playbook.answers.includes(diagnosis.label))
+  if (family.length === 0) return exhausted(diagnosis, `no playbook answers ${diagnosis.label}`)
+  const reasons: string[] = []
+  for (const playbook of family) {
+    const attempts = history.filter((past) => past.playbook === playbook.id && past.label === diagnosis.label).length
+    const action = playbook.plan(diagnosis, { attempts, taskId: task.id, retry: policy.retry })
+    if (policy.disabled.includes(playbook.id)) reasons.push(`${playbook.id} is disabled`)
+    else if (attempts >= playbook.budget) reasons.push(`${playbook.id} was tried ${attempts} times`)
+    else if (action === undefined)
+      reasons.push(`${playbook.id} lacks its evidence or its limit is reached (needs ${playbook.needs})`)
+    else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried exactly this`)
+    else if (playbook.counted && spent >= totalBudget) reasons.push(`the task's ${totalBudget} recoveries are spent`)
+    else {
+      return {
+        kind: 'recover',
+        playbook,
+        action,
+        actionKey: actionKeyOf(action),
+        postCondition: playbook.postCondition(action),
+        attempt: attempts + 1,
+      }
+    }
+  }
+  return exhausted(diagnosis, reasons.join('; '))
+}

@@ -1,0 +1,82 @@
+/**
+ * A playbook: one declared way to recover. Adding a way to recover means adding one record here and its test. The scope
+ * says who carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
+ */
+import type { Diagnosis, Rung } from './diagnosis.ts'
+
+export type Scope = 'launch' | 'run' | 'task' | 'goal'
+
+/** The closed set of actions. `name` is what events print as `action_taken`. */
+export type Action =
+  | { type: 'relaunch'; name: string; addDir?: string; skipGitCheck?: true; resume: boolean; hint: string }
+  | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
+  | { type: 'wait'; name: 'WAIT_AND_REQUEUE'; delayMs: number; count: number; limit: number }
+
+/** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
+export type PostCondition =
+  /** The relaunched CLI opens a session instead of refusing to start. */
+  | { type: 'session_opens' }
+  /** The relaunched turn ends without a denial below this directory. */
+  | { type: 'directory_usable'; directory: string }
+  /** At least one of the remaining checks ran, and all of them passed. */
+  | { type: 'remaining_checks_pass' }
+  /** The next launch ends without the same class of failure. */
+  | { type: 'provider_answers' }
+  /** The base commit of the next run could be brought from the git remote. */
+  | { type: 'remote_answers' }
+
+/** What applies when the family has nothing untried left. */
+export type Then = 'pause_goal' | 'escalate'
+
+export interface Playbook {
+  id: string
+  rung: Rung
+  scope: Scope
+  title: string
+  /** Labels of the diagnoses it answers. */
+  answers: readonly string[]
+  /** Evidence it needs, in words, for docs/recovery.md. */
+  needs: string
+  /** The action for this diagnosis, or undefined when the needed evidence is missing. */
+  plan(diagnosis: Diagnosis, context: PlanContext): Action | undefined
+  postCondition(action: Action): PostCondition
+  /** Most attempts per task and label (within one count). */
+  budget: number
+  /** Whether an attempt is one of the task's total of 12; waits are not. */
+  counted: boolean
+}
+
+export interface PlanContext {
+  /** Attempts of this playbook on this task and label so far. */
+  attempts: number
+  taskId: string
+  retry: RetryPolicy
+}
+
+export interface RetryPolicy {
+  transientBaseSeconds: number
+  transientMaxSeconds: number
+  transientLimit: number
+}
+
+/** A recovery as the store has it, as far as the decision needs it. */
+export interface PastRecovery {
+  runId: string
+  playbook: string
+  label: string
+  actionKey: string
+  status: 'acting' | 'success' | 'failed'
+  counted: boolean
+}
+
+/** Equal for actions that would change the same thing: a correction without effect is not taken twice. */
+export const actionKeyOf = (action: Action): string => {
+  switch (action.type) {
+    case 'relaunch':
+      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`
+    case 'drop_command':
+      return `drop:${action.command}`
+    case 'wait':
+      return `wait:${action.count}`
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Decides which changed paths may enter a commit of ours. It looks at the raw list, before any filter for generated or
+ * ignored files, in a fixed order: denied, secret, entry that is no plain file (nested repository, symlink out), allowed.
+ * Every path ends either permitted or in exactly one violation; a rename comes as a deleted and an added path, so both
+ * sides are judged. Nothing is followed: a symlink is judged by its target's text.
+ */
+import { pathMatcher, ruleText } from './rule.ts'
+import type { PathRule } from './rule.ts'
+import { secretRuleFor } from './secrets.ts'
+
+/** What the check needs of a change; modes are git's (`120000` symlink, `160000` nested repository, `000000` absent). */
+export interface ChangedPath {
+  path: string
+  oldMode: string
+  newMode: string
+}
+
+export type ViolationKind = 'denied' | 'secret' | 'nested_repository' | 'symlink_out' | 'outside'
+
+export interface Violation {
+  path: string
+  kind: ViolationKind
+  /** The rule that was hit, as written; for `outside` what would have been allowed; for a symlink its target. */
+  rule: string
+}
+
+export interface PolicyInput {
+  changes: readonly ChangedPath[]
+  /** An empty list permits nothing; "everything" is the rule `**`. */
+  allowedPaths: readonly PathRule[]
+  deniedPaths: readonly PathRule[]
+  /** Folders with a repository of their own; they are no part of the change list. */
+  nestedRepositories: readonly string[]
+  /** Target text of each changed symlink. One that is missing here counts as leading out. */
+  symlinkTargets?: ReadonlyMap<string, string>
+}
+
+export interface PolicyVerdict {
+  permitted: string[]
+  violations: Violation[]
+}
+
+const symlinkMode = '120000'
+const nestedMode = '160000'
+
+/**
+ * Whether a symlink stays inside the repository. Only `..` at the start can be counted: after a name it would be taken
+ * from wherever that name leads, and a chain of two harmless-looking links can climb out that way.
+ */
+export const staysInside = (path: string, target: string): boolean => {
+  if (target === '' || target.startsWith('/') || target.includes('\0')) return false
+  const segments = target.split('/').filter((segment) => segment !== '' && segment !== '.')
+  const firstName = segments.findIndex((segment) => segment !== '..')
+  const climbs = firstName === -1 ? segments.length : firstName
+  const names = segments.slice(climbs)
+  if (names.includes('..')) return false
+  const folder = path.split('/').slice(0, -1)
+  if (climbs > folder.length) return false
+  const reached = [...folder.slice(0, folder.length - climbs), ...names]
+  return !reached.some((segment) => segment.toLowerCase() === '.git')
+}
+
+const isRepositoryPath = (path: string): boolean =>
+  path !== '' &&
+  !path.includes('\0') &&
+  path
+    .split('/')
+    .every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment.toLowerCase() !== '.git')
+
+interface Rules {
+  denied: { text: string; covers: (path: string) => boolean }[]
+  allowed: { text: string; covers: (path: string) => boolean }[]
+  nested: readonly string[]
+  targets: ReadonlyMap<string, string>
+}
+
+const compile = (rules: readonly PathRule[]): Rules['denied'] =>
+  rules.map((rule) => ({ text: ruleText(rule), covers: pathMatcher(rule) }))
+
+const judge = ({ path, oldMode, newMode }: ChangedPath, rules: Rules): Violation | undefined => {
+  const denied = rules.denied.find(({ covers }) => covers(path))
+  if (denied !== undefined) return { path, kind: 'denied', rule: denied.text }
+  const secret = secretRuleFor(path)
+  if (secret !== undefined) return { path, kind: 'secret', rule: secret }
+  const nested = rules.nested.find((folder) => path === folder || path.startsWith(`${folder}/`))
+  if (nested !== undefined || oldMode === nestedMode || newMode === nestedMode)
+    return { path, kind: 'nested_repository', rule: nested ?? path }
+  if (newMode === symlinkMode && !staysInside(path, rules.targets.get(path) ?? '')) {
+    return { path, kind: 'symlink_out', rule: rules.targets.get(path) ?? '(target unknown)' }
+  }
+  if (!isRepositoryPath(path) || !rules.allowed.some(({ covers }) => covers(path))) {
+    return { path, kind: 'outside', rule: rules.allowed.map(({ text }) => text).join(', ') }
+  }
+  return undefined
+}
+
+/** Each path once: the same path can be listed twice when it changed its type, and both entries must pass. */
+export const checkPolicy = (input: PolicyInput): PolicyVerdict => {
+  const nested = input.nestedRepositories.map((folder) => folder.replace(/\/+$/, ''))
+  const rules: Rules = {
+    denied: compile(input.deniedPaths),
+    allowed: compile(input.allowedPaths),
+    nested,
+    targets: input.symlinkTargets ?? new Map<string, string>(),
+  }
+  const folders = nested.map((path) => ({ path, oldMode: '000000', newMode: nestedMode }))
+  const violations = new Map<string, Violation>()
+  for (const change of [...input.changes, ...folders]) {
+    const violation = violations.has(change.path) ? undefined : judge(change, rules)
+    if (violation !== undefined) violations.set(change.path, violation)
+  }
+  const permitted = new Set(input.changes.map(({ path }) => path).filter((path) => !violations.has(path)))
+  return { permitted: [...permitted], violations: [...violations.values()] }
+}

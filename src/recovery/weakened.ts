@@ -1,0 +1,140 @@
+/**
+ * Whether a change made its own tests weaker: tests deleted, skipped or singled out, assertions taken away or loosened.
+ * Counted per language family from the text before and after; a test that moved to another file is not lost. It accuses
+ * nobody and blocks nothing: it is listed for whoever approves the work. Pure.
+ */
+import type { Weakening } from '../domain/run.ts'
+import { families, snapshotFile, type Family } from './test-families.ts'
+
+export interface TextChange {
+  path: string
+  /** Undefined where the file is not there. */
+  before: string | undefined
+  after: string | undefined
+}
+
+interface Counts {
+  names: string[]
+  skips: number
+  focused: number
+  assertions: number
+  weak: number
+}
+
+const none: Counts = { names: [], skips: 0, focused: 0, assertions: 0, weak: 0 }
+
+/** Test files are small; beyond this nothing is counted, so that no file of an agent costs time. */
+const maxText = 512 * 1024
+const maxListed = 50
+
+const countOf = (pattern: RegExp | undefined, text: string): number =>
+  pattern === undefined ? 0 : [...text.matchAll(pattern)].length
+
+const read = (family: Family, text: string | undefined): Counts => {
+  if (text === undefined || text.length > maxText) return none
+  // What is commented out does not run.
+  const live = family.comment === undefined ? text : text.replace(family.comment, '')
+  const names = [...live.matchAll(family.test)].map(
+    (match) =>
+      match
+        .slice(1)
+        .findLast((group) => group !== undefined)
+        ?.trim() ?? '',
+  )
+  const assertions = countOf(family.assertion, live)
+  return {
+    names,
+    skips: countOf(family.skip, live),
+    focused: countOf(family.only, live),
+    assertions,
+    weak: Math.min(assertions, countOf(family.weak, live)),
+  }
+}
+
+interface Read {
+  path: string
+  deleted: boolean
+  before: Counts
+  after: Counts
+}
+
+const sum = (files: readonly Read[], of: (file: Read) => number): number =>
+  files.reduce((total, file) => total + of(file), 0)
+
+/** Tests that are in no file any more, by the file they were in. */
+const lostIn = (files: readonly Read[]): Map<Read, string[]> => {
+  const left = new Map<string, number>()
+  for (const name of files.flatMap(({ after }) => after.names)) left.set(name, (left.get(name) ?? 0) + 1)
+  const lost = new Map<Read, string[]>()
+  // A file that still has the name keeps it; only what is over can stand for a test that moved there.
+  for (const file of files.toSorted((a, b) => Number(a.deleted) - Number(b.deleted))) {
+    for (const name of file.before.names) {
+      const count = left.get(name) ?? 0
+      left.set(name, count - 1)
+      if (count <= 0) lost.set(file, [...(lost.get(file) ?? []), name])
+    }
+  }
+  return lost
+}
+
+/** Where a total grew, the files in which it did; a growth that another file makes up for is a move. */
+const grown = (files: readonly Read[], kind: Weakening['kind'], of: (counts: Counts) => number): Weakening[] => {
+  const more = (file: Read): number => of(file.after) - of(file.before)
+  if (sum(files, more) <= 0) return []
+  return files
+    .filter((file) => more(file) > 0)
+    .map((file) => ({ kind, path: file.path, count: more(file), detail: '' }))
+}
+
+const assertionsOf = (files: readonly Read[]): Weakening[] => {
+  const kept = files.filter((file) => !file.deleted)
+  const removed = grown(kept, 'assertion removed', (counts) => -counts.assertions)
+  const fewerStrong = sum(kept, ({ before, after }) => before.assertions - before.weak - after.assertions + after.weak)
+  if (fewerStrong <= 0) return removed
+  return [...removed, ...grown(kept, 'assertion loosened', ({ weak }) => weak)]
+}
+
+const ofFamily = (family: Family, changes: readonly TextChange[]): Weakening[] => {
+  const files = changes
+    .filter(({ path }) => family.file.test(path))
+    .map(({ path, before, after }) => ({
+      path,
+      deleted: before !== undefined && after === undefined,
+      before: read(family, before),
+      after: read(family, after),
+    }))
+  const lost = lostIn(files)
+  const removed = [...lost].map(([file, names]): Weakening => ({
+    kind: file.deleted ? 'file deleted' : 'test removed',
+    path: file.path,
+    count: names.length,
+    detail: names.slice(0, 10).join('; ').slice(0, 500),
+  }))
+  return [
+    ...removed,
+    ...grown(files, 'test skipped', ({ skips }) => skips),
+    ...grown(files, 'test focused', ({ focused }) => focused),
+    // Assertions of tests that are gone are gone with them: they are told once.
+    ...(removed.length > 0 && sum(files, ({ after }) => after.assertions) === 0 ? [] : assertionsOf(files)),
+  ]
+}
+
+const snapshots = (changes: readonly TextChange[]): Weakening[] =>
+  changes
+    .filter(({ path, before, after }) => snapshotFile.test(path) && before !== undefined && before !== after)
+    .map(({ path, after }) => ({
+      kind: 'snapshot changed',
+      path,
+      count: 1,
+      detail: after === undefined ? 'deleted' : '',
+    }))
+
+/** Whether a path can hold tests at all: only those are read. */
+export const mayHoldTests = (path: string): boolean =>
+  snapshotFile.test(path) || families.some(({ file }) => file.test(path))
+
+export const weakenedBy = (changes: readonly TextChange[]): Weakening[] =>
+  [...families.flatMap((family) => ofFamily(family, changes)), ...snapshots(changes)].slice(0, maxListed)
+
+export const weakeningText = ({ kind, path, count, detail }: Weakening): string =>
+  `${kind}: ${path} (${count})${detail === '' ? '' : `: ${detail}`}`

@@ -1,0 +1,196 @@
+/**
+ * A recovery counts by what was observed after it, never because an action was taken: each playbook once as it is, and once
+ * with its action replaced by one that changes nothing.
+ */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { playbooks } from '../../src/recovery/ladder.ts'
+import type { Action, Playbook } from '../../src/recovery/playbook.ts'
+import { openScene, type Agent, type Scene } from './scene.ts'
+
+interface Case {
+  playbook: string
+  label: string
+  agent: Agent
+  commands?: string[]
+  allowOutside?: true
+  /** The same kind of action, without what it is for. */
+  without: (action: Action) => Action
+  actionTaken: string
+  /** Whether it is one of the task's recoveries in total; waits are not. */
+  counted: boolean
+  /** What a person finds when it did not help. */
+  ends: 'paused' | 'awaiting_human'
+}
+
+const untrusting: Agent = {
+  driver: 'codex',
+  program: `
+    if (!args.includes('--skip-git-repo-check')) {
+      console.error('Not inside a trusted directory and --skip-git-repo-check was not specified.')
+      process.exit(1)
+    }
+    print({ type: 'thread.started', thread_id: 'thread-1' })
+    print({ type: 'turn.started' })
+    put('made.txt', 'made')
+    print({ type: 'turn.completed', usage: { input_tokens: 10, output_tokens: 1, cached_input_tokens: 0 } })`,
+}
+
+const fenced: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    if (after('--add-dir').includes('TOP/outside')) { put('TOP/outside/made.txt', 'made'); put('inside.txt', 'made') }
+    else denied('TOP/outside/made.txt')
+    end()`,
+}
+
+/** Overloaded until 40 seconds after it was first asked. */
+const overloaded: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    const first = 'TOP/first'
+    if (!existsSync(first)) put(first, String(Date.now()))
+    if (Date.now() - Number(readFileSync(first, 'utf8')) < 40000)
+      end({ is_error: true, api_error_status: 529, result: 'API Error: Repeated 529 Overloaded errors.' })
+    else { put('made.txt', 'made'); end() }`,
+}
+
+const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
+
+const cases: Case[] = [
+  {
+    ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
+    ...{ actionTaken: 'RELAUNCH_WITH_SKIP_GIT_CHECK', counted: true, ends: 'paused' },
+    without: (action) => {
+      const { skipGitCheck: _flag, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return rest
+    },
+  },
+  {
+    ...{ playbook: 'directory-scope-relaunch', label: 'SANDBOX_ERROR', agent: fenced, allowOutside: true },
+    ...{ actionTaken: 'RELAUNCH_WITH_ADD_DIR', counted: true, ends: 'paused' },
+    without: (action) => {
+      const { addDir: _dir, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return rest
+    },
+  },
+  {
+    ...{ playbook: 'transient-backoff', label: 'provider_overloaded', agent: overloaded },
+    ...{ actionTaken: 'WAIT_AND_REQUEUE', counted: false, ends: 'awaiting_human' },
+    without: (action) => ({ ...(action as Extract<Action, { type: 'wait' }>), delayMs: 0 }),
+  },
+  {
+    ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
+    ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
+    commands: ['npm run nowhere', 'node check.js'],
+    without: () => ({ type: 'drop_command', name: 'DROP_COMMAND', command: 'no such command' }),
+  },
+  {
+    ...{ playbook: 'no-tests-drop', label: 'no_test_files', agent: steady },
+    ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
+    commands: ['node empty.js', 'node check.js'],
+    without: () => ({ type: 'drop_command', name: 'DROP_COMMAND', command: 'no such command' }),
+  },
+  {
+    ...{ playbook: 'unsupported-format-drop', label: 'unsupported_format', agent: steady },
+    ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
+    commands: ['node check.js | cat', 'node check.js'],
+    without: () => ({ type: 'drop_command', name: 'DROP_COMMAND', command: 'no such command' }),
+  },
+]
+
+/** A runner without a test, on the base commit as well. */
+const files = { 'empty.js': "console.log('collected 0 items')" }
+
+/** Needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. */
+const provenElsewhere = ['remote-backoff']
+
+/** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
+const effectless = (playbook: Playbook): Playbook => {
+  if (provenElsewhere.includes(playbook.id)) return playbook
+  const row = cases.find((candidate) => candidate.playbook === playbook.id)
+  if (row === undefined) throw new Error(`${playbook.id} has no proof that it is effective; add it to the cases`)
+  let meant: Action | undefined
+  return {
+    ...playbook,
+    plan: (...given) => {
+      meant = playbook.plan(...given)
+      return meant === undefined ? undefined : row.without(meant)
+    },
+    postCondition: (action) => playbook.postCondition(meant ?? action),
+  }
+}
+
+/** The wait is longer than the outage, and there is one. */
+const config = {
+  retry: { transientBaseSeconds: 41, transientMaxSeconds: 41, transientLimit: 1 },
+  maxParallel: cases.length,
+}
+
+/** One engine with a goal for every case; they work side by side and each test looks at its own. */
+const openAll = async (used: readonly Playbook[]): Promise<{ scene: Scene; goals: string[] }> => {
+  const agents = Object.fromEntries(cases.map((row) => [row.playbook, row.agent]))
+  const scene = await openScene(agents, config, { playbooks: used, files })
+  const goals: string[] = []
+  for (const row of cases) {
+    const task = { harness: row.playbook, ...(row.commands === undefined ? {} : { commands: row.commands }) }
+    const allowedDirs = row.allowOutside === true ? [join(scene.top, 'outside')] : []
+    goals.push(await scene.goal([task], { allowedDirs }))
+  }
+  return { scene, goals }
+}
+
+describe('as they are', () => {
+  let opened: Awaited<ReturnType<typeof openAll>>
+  beforeAll(async () => {
+    opened = await openAll(playbooks)
+  })
+  afterAll(async () => opened.scene.clear())
+
+  test.each(cases)('$playbook: the task is done and the recovery a success', { timeout: 120_000 }, async (row) => {
+    const { scene } = opened
+    const goal = opened.goals[cases.indexOf(row)] as string
+    await scene.until(goal, 'ready', 'paused', 'awaiting_human')
+    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: row.playbook, label: row.label, status: 'success', counted: row.counted, attempt: 1 },
+    ])
+    const events = await scene.events(goal, 'recovery')
+    expect(events.map(({ payload }) => [payload['action_taken'], payload['status'], payload['retry_count']])).toEqual([
+      [row.actionTaken, 'success', 1],
+    ])
+    expect((await scene.questions()).filter(({ goalId }) => goalId === goal)).toEqual([])
+  })
+})
+
+describe('without effect', () => {
+  let opened: Awaited<ReturnType<typeof openAll>>
+  beforeAll(async () => {
+    opened = await openAll(playbooks.map(effectless))
+  })
+  afterAll(async () => opened.scene.clear())
+
+  test.each(cases)(
+    '$playbook: a failure, charged, not repeated, and one question is asked',
+    { timeout: 120_000 },
+    async (row) => {
+      const { scene } = opened
+      const goal = opened.goals[cases.indexOf(row)] as string
+      await scene.until(goal, 'ready', row.ends)
+      expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+      expect(await scene.recoveries(goal)).toMatchObject([
+        { playbook: row.playbook, label: row.label, status: 'failed', counted: row.counted, attempt: 1 },
+      ])
+      const events = await scene.events(goal, 'recovery')
+      expect(events.map(({ payload }) => [payload['action_taken'], payload['status'], payload['retry_count']])).toEqual(
+        [[row.actionTaken, 'failed', 1]],
+      )
+      const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+      expect(questions).toMatchObject([{ kind: row.ends === 'paused' ? 'blocker' : 'exhausted' }])
+      expect(await scene.events(goal, 'blocker')).toHaveLength(row.ends === 'paused' ? 1 : 0)
+      expect(await scene.events(goal, 'task.recovery_escalated')).toHaveLength(1)
+    },
+  )
+})

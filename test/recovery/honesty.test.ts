@@ -1,0 +1,222 @@
+/**
+ * What a failing or empty check is worth, through the whole engine on a real repository: what failed before is listed, what
+ * is new blocks, and no way leads from a failed assertion to green.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openScene, type Agent, type Scene } from './scene.ts'
+
+const testFile = (...tests: [name: string, holds: boolean][]): string =>
+  [
+    "const { test } = require('node:test')\nconst assert = require('node:assert')",
+    ...tests.map(([name, holds]) => `test('${name}', () => assert.equal(${holds ? 1 : 2}, 1))`),
+  ].join('\n')
+
+const files = {
+  'package.json': '{"scripts":{"unit":"node --test solid.test.js"}}',
+  'known.test.js': testFile(['was broken before', false], ['works', true]),
+  'solid.test.js': testFile(['adds', true], ['subtracts', true]),
+  // Fails once and never again; what it counts stands outside of the workspace.
+  'flaky.js': `const fs = require('node:fs')
+if (!fs.existsSync('TOP/flaked')) { fs.writeFileSync('TOP/flaked', ''); console.log('not ok 1 - sometimes'); process.exit(1) }
+console.log('ok 1 - sometimes')`,
+}
+
+interface Case {
+  name: string
+  program: string
+  commands: string[]
+}
+
+const writes = (path: string, text: string): string =>
+  `put('made.txt', 'made'); put(${JSON.stringify(path)}, ${JSON.stringify(text)})`
+
+const cases: Case[] = [
+  { name: 'known', program: writes('made.txt', 'made'), commands: ['node --test known.test.js'] },
+  {
+    name: 'hidden',
+    program: writes('known.test.js', testFile(['was broken before', false], ['works', false])),
+    commands: ['node --test known.test.js', 'node check.js'],
+  },
+  { name: 'flaky', program: writes('made.txt', 'made'), commands: ['node flaky.js'] },
+  {
+    name: 'broken',
+    program: writes('solid.test.js', testFile(['adds', false], ['subtracts', true])),
+    commands: ['node --test solid.test.js', 'node check.js'],
+  },
+  {
+    name: 'empty',
+    program: writes('made.txt', 'made'),
+    commands: ['node --test --test-name-pattern=nowhere solid.test.js'],
+  },
+  {
+    name: 'empty-beside',
+    program: writes('made.txt', 'made'),
+    commands: ['node --test --test-name-pattern=nowhere solid.test.js', 'node check.js'],
+  },
+  {
+    name: 'emptied',
+    program: writes('solid.test.js', testFile(['subtracts', true])),
+    commands: ['node --test --test-name-pattern=adds solid.test.js', 'node check.js'],
+  },
+  {
+    name: 'unscripted',
+    program: writes('package.json', '{"scripts":{}}'),
+    commands: ['npm run unit', 'node check.js'],
+  },
+  // The check that cannot be run is dropped, the one that fails is not.
+  {
+    name: 'piped',
+    program: writes('solid.test.js', testFile(['adds', false], ['subtracts', true])),
+    commands: ['node --test solid.test.js | cat', 'node --test solid.test.js'],
+  },
+  { name: 'piped-alone', program: writes('made.txt', 'made'), commands: ['node check.js | cat'] },
+  {
+    name: 'weaker',
+    program: writes('solid.test.js', testFile(['adds', true]).replace('assert.equal(1, 1)', 'assert.ok(1)')),
+    commands: ['node --test solid.test.js'],
+  },
+  // Both on the base commit and now the file that it looks for is not there.
+  { name: 'undone', program: `put('other.txt', 'made')`, commands: ['node check.js'] },
+]
+
+let scene: Scene
+const goals = new Map<string, string>()
+const goalOf = (name: string): string => goals.get(name) as string
+
+beforeAll(async () => {
+  const agents = Object.fromEntries(
+    cases.map(({ name, program }): [string, Agent] => [
+      name,
+      { driver: 'claude', program: `begin(); ${program}; end()` },
+    ]),
+  )
+  scene = await openScene(agents, { maxParallel: 3 }, { files })
+  for (const { name, commands } of cases) goals.set(name, await scene.goal([{ harness: name, commands }]))
+}, 120_000)
+afterAll(async () => scene.clear())
+
+const verdictOf = async (name: string) => (await scene.runs(goalOf(name))).at(-1)?.verdict
+const baselines = async (name: string) =>
+  (await scene.events(goalOf(name), 'verify.baseline')).map(({ payload }) => [payload['blocks'], payload['failing']])
+
+const messageOf = (name: string): string =>
+  execFileSync('git', ['log', '-1', '--format=%B', `unstuck/goal/${goalOf(name)}`], {
+    cwd: scene.root,
+    encoding: 'utf8',
+  })
+
+const isDone = async (name: string): Promise<void> => {
+  await scene.until(goalOf(name), 'ready', 'awaiting_human')
+  expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
+}
+const isAsked = async (name: string): Promise<string> => {
+  await scene.until(goalOf(name), 'ready', 'awaiting_human')
+  expect(await scene.task(goalOf(name))).toMatchObject({ place: 'blocked(awaiting_human)' })
+  const run = (await scene.runs(goalOf(name))).at(-1)
+  expect(run?.state).toBe('failed')
+  return run?.errorMeta?.evidence ?? ''
+}
+
+describe('does not block and is listed', { timeout: 120_000 }, () => {
+  test('a test that failed on the base commit as well', async () => {
+    await isDone('known')
+    expect(await verdictOf('known')).toMatchObject({
+      outcome: 'verified',
+      checks: [
+        {
+          exitCode: 1,
+          excused: { because: 'fails on the base commit', failing: ['was broken before'], proves: true },
+        },
+      ],
+    })
+    expect(await baselines('known')).toEqual([[false, ['was broken before']]])
+    expect(messageOf('known')).toContain('node --test known.test.js: fails on the base commit (was broken before)')
+  })
+  test('a check that passes when it is run again', async () => {
+    await isDone('flaky')
+    expect(await verdictOf('flaky')).toMatchObject({ checks: [{ exitCode: 1, excused: { because: 'flaky' } }] })
+    const events = await scene.events(goalOf('flaky'), 'verify.flaky')
+    expect(events.map(({ payload }) => [payload['failing'], payload['blocks']])).toEqual([[['sometimes'], false]])
+  })
+  test('a runner that finds no test now or before, where another check passes', async () => {
+    await isDone('empty-beside')
+    expect(await verdictOf('empty-beside')).toMatchObject({
+      outcome: 'verified',
+      checks: [{ command: 'node check.js', exitCode: 0 }],
+      dropped: [{ reason: expect.stringContaining('ran no test') }],
+    })
+    expect(await scene.recoveries(goalOf('empty-beside'))).toMatchObject([
+      { playbook: 'no-tests-drop', status: 'success' },
+    ])
+  })
+})
+
+test('tests that the work weakened are shown to the judge and in the commit', { timeout: 120_000 }, async () => {
+  await isDone('weaker')
+  const weakened = [
+    'test removed: solid.test.js (1): subtracts',
+    'assertion removed: solid.test.js (1)',
+    'assertion loosened: solid.test.js (1)',
+  ]
+  expect((await verdictOf('weaker'))?.weakened).toHaveLength(3)
+  const [review] = await scene.events(goalOf('weaker'), 'judge.review')
+  expect(review?.payload).toMatchObject({ verdict: 'approve', weakened })
+  expect((await scene.events(goalOf('weaker'), 'verify.weakened')).map(({ payload }) => payload)).toEqual([
+    { weakened },
+  ])
+  for (const line of weakened) expect(messageOf('weaker')).toContain(`- ${line}`)
+})
+
+describe('never becomes green', { timeout: 120_000 }, () => {
+  test('a test that the work broke', async () => {
+    expect(await isAsked('broken')).toContain('it passes on the base commit')
+    expect(await baselines('broken')).toEqual([[true, ['adds']]])
+    expect(await scene.recoveries(goalOf('broken'))).toEqual([])
+  })
+  test('a new failure in a command that failed before', async () => {
+    expect(await isAsked('hidden')).toContain('it fails on the base commit as well')
+    expect(await baselines('hidden')).toEqual([[true, ['was broken before', 'works']]])
+  })
+  test('a runner that finds no test, with nothing beside it', async () => {
+    expect(await isAsked('empty')).toMatch(/ran no test .* on the base commit either/)
+  })
+  test('a runner that finds no test any more', async () => {
+    expect(await isAsked('emptied')).toContain('but it ran tests on the base commit')
+    expect(await scene.recoveries(goalOf('emptied'))).toEqual([])
+  })
+  test('a failed assertion, when the check beside it is dropped', async () => {
+    expect(await isAsked('piped')).toContain('node --test solid.test.js: exit 1')
+    expect(await verdictOf('piped')).toMatchObject({ outcome: 'not verified', dropped: [{}] })
+    expect(await scene.recoveries(goalOf('piped'))).toMatchObject([
+      { playbook: 'unsupported-format-drop', status: 'failed' },
+    ])
+  })
+  test('work whose only check cannot be run', async () => {
+    expect(await isAsked('piped-alone')).toContain('pipes')
+    expect(await scene.recoveries(goalOf('piped-alone'))).toEqual([])
+  })
+  test('a check whose script the work took away', async () => {
+    expect(await isAsked('unscripted')).toContain('no script "unit" any more; the base commit has it')
+    expect(await scene.recoveries(goalOf('unscripted'))).toEqual([])
+    expect((await verdictOf('unscripted'))?.weakened).toMatchObject([
+      { kind: 'check redefined', detail: 'unit: node --test solid.test.js -> removed' },
+    ])
+  })
+  test('work of which every check only fails as before', async () => {
+    await isAsked('undone')
+    expect(await baselines('undone')).toMatchObject([[false, expect.anything()]])
+  })
+})
+
+test('a base commit is asked once for each command, and leaves no workspace', { timeout: 120_000 }, async () => {
+  for (const { name } of cases) await scene.until(goalOf(name), 'ready', 'awaiting_human')
+  const home = join(scene.top, 'home')
+  const state = join(home, readdirSync(home).find((name) => existsSync(join(home, name, 'runs'))) ?? '')
+  // The same command of two goals is one of them; what passes when it is run again asks nothing.
+  expect(readdirSync(join(state, 'baselines'))).toHaveLength(5)
+  for (const run of readdirSync(join(state, 'runs')))
+    expect(existsSync(join(state, 'runs', run, 'base', 'workspace'))).toBe(false)
+})
