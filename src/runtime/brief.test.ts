@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { briefLimit, buildBrief, cut, type BriefInput } from './brief.ts'
+
+const input = (task: Partial<BriefInput['task']> = {}, more: Partial<BriefInput> = {}): BriefInput => ({
+  goal: { requirement: 'the requirement' } as BriefInput['goal'],
+  task: {
+    ...{
+      title: 'The title',
+      instructions: 'The instructions',
+      allowedPaths: ['src/**'],
+      deniedPaths: [],
+      commands: ['npm test'],
+    },
+    ...task,
+  } as BriefInput['task'],
+  roleText: 'role',
+  hostText: 'host',
+  failures: [],
+  runDir: '/run',
+  ...more,
+})
+
+describe('cut', () => {
+  test('leaves what fits as it is, and never exceeds the limit', () => {
+    expect(cut('x'.repeat(100), 100)).toBe('x'.repeat(100))
+    for (const length of [101, 150, 1_000, 100_000])
+      expect(cut('x'.repeat(length), 100).length).toBeLessThanOrEqual(100)
+  })
+  test('says exactly how much is missing', () => {
+    const text = cut('x'.repeat(1_000), 100)
+    const missing = Number(/\[(\d+) characters left out\]$/.exec(text)?.[1])
+    expect(text.indexOf('\n') + missing).toBe(1_000)
+  })
+})
+
+describe('the brief', () => {
+  test('holds task, rules, checks and the scratch folder', () => {
+    const text = buildBrief(input({ deniedPaths: ['docs/**'] }))
+    expect(text).toContain('## Task: The title\nThe instructions')
+    expect(text).toContain('Change only: src/**')
+    expect(text).toContain('Never change: docs/**')
+    expect(text).toContain('- npm test')
+    expect(text).toContain('/run')
+  })
+  test('has no empty part, and takes the requirement where a task says nothing', () => {
+    const text = buildBrief(input({ instructions: '', commands: [] }, { hostText: ' ' }))
+    expect(text).not.toContain('## This machine')
+    expect(text).not.toContain('## Earlier attempts')
+    expect(text).not.toContain('decide whether')
+    expect(text).toContain('the requirement')
+  })
+  test('stays within its budget and keeps every part when all of them are huge, and says each cut', () => {
+    const huge = 'word '.repeat(50_000)
+    const text = buildBrief(
+      input(
+        { instructions: huge, allowedPaths: [huge], commands: [huge] },
+        { roleText: huge, hostText: huge, failures: [huge] },
+      ),
+    )
+    expect(text.length).toBeLessThanOrEqual(briefLimit)
+    for (const title of ['Your role', 'This machine', 'Earlier attempts', 'Task: The title', 'Rules'])
+      expect(text).toContain(`## ${title}`)
+    expect(text.match(/characters left out\]/g)).toHaveLength(5)
+  })
+})

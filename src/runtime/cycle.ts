@@ -1,0 +1,211 @@
+/** The cycle manager's periodic work: due retries, dead dependencies, goals that have ended. Every pass is safe to repeat. */
+import type { Goal } from '../domain/goal.ts'
+import type { Task } from '../domain/task.ts'
+import { messageOf } from '../errors.ts'
+import { must } from '../store/db.ts'
+import { appendEvent } from '../store/event.ts'
+import { getGoal, listGoals, moveGoal, progressGoal } from '../store/goal.ts'
+import { dueTasks, listTasks, moveTask } from '../store/task.ts'
+import { listEscalations, openEscalation } from '../store/escalation.ts'
+import { confirmLead } from '../store/leader.ts'
+import type { FastForward } from '../workspace/contract.ts'
+import { goalBranch, goalRef, type Context } from './context.ts'
+import { isOutage, isRefusal } from './remote-link.ts'
+import { forwardTarget, isOnTarget, remoteMergeCommand } from './remote-target.ts'
+
+interface Refused {
+  ok: false
+  reason: 'git-failed'
+  detail: string
+  paths: string[]
+}
+
+/** Failed tasks whose persisted time has come go back to the queue. */
+const requeueDue = async (context: Context): Promise<void> => {
+  for (const task of await dueTasks(context.db)) {
+    await context.db.transaction((tx) =>
+      moveTask(tx, task, 'retry_due', {
+        payload: { reason: 'cooldown_retry', after: task.retry?.reason, count: task.retry?.count },
+      }),
+    )
+  }
+}
+
+/** Dependents of a cancelled task are cancelled, and one question per goal says so. */
+const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {
+  const dead = new Set(tasks.filter((task) => task.place === 'cancelled').map((task) => task.id))
+  const lost: Task[] = []
+  for (let found = true; found;) {
+    const next = tasks.filter(
+      (task) => task.place === 'queued' && !dead.has(task.id) && task.dependsOn.some((id) => dead.has(id)),
+    )
+    for (const task of next) dead.add(task.id)
+    lost.push(...next)
+    found = next.length > 0
+  }
+  if (lost.length === 0) return false
+  const asked = (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(
+    (entry) => entry.taskId === null,
+  )
+  await context.db.transaction(async (tx) => {
+    for (const task of lost)
+      must(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
+    if (asked) return
+    await openEscalation(tx, {
+      id: context.newId('q'),
+      goalId: goal.id,
+      taskId: null,
+      runId: null,
+      kind: 'exhausted',
+      question: `${lost.length} task(s) of "${goal.title}" were cancelled because a task that they need was cancelled. Retry them, or cancel the goal?`,
+      details: lost.map((task) => `${task.number}. ${task.title}`).join('\n'),
+      choices: ['retry', 'cancel'],
+    })
+  })
+  return true
+}
+
+/** A git failure is a refusal with its text: thrown on, it would end the pass for every other goal, and be told to nobody. */
+const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward | Refused> => {
+  // Outside the try: one who was overtaken moves nothing, and this is no refusal of git.
+  await confirmLead(context.db)
+  try {
+    return await context.ports.git.fastForward(context.repository, { branch, to })
+  } catch (error) {
+    return { ok: false, reason: 'git-failed', detail: messageOf(error), paths: [] }
+  }
+}
+
+const isLanded = async (context: Context, goal: Goal): Promise<boolean> =>
+  goal.repoMode === 'remote'
+    ? isOnTarget(context, goal)
+    : context.ports.git.isAncestor(context.repository, goal.headCommit ?? '', `refs/heads/${goal.targetBranch}`)
+
+const landGoal = async (context: Context, goal: Goal): Promise<void> => {
+  if (goal.headCommit === null || goal.targetBranch === null) return
+  if (await isLanded(context, goal)) {
+    await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', `its commits are on ${goal.targetBranch}`))
+    return
+  }
+  if (!goal.autoMerge) return
+  const moved =
+    goal.repoMode === 'remote'
+      ? await forwardTarget(context, goal)
+      : await tryForward(context, goal.targetBranch, goal.headCommit)
+  context.at('goal-landed')
+  if (moved.ok) {
+    await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', `${goal.targetBranch} was fast-forwarded`))
+    return
+  }
+  const detail = `${moved.reason}: ${moved.detail}`
+  if (goal.reason.endsWith(detail)) return
+  // Kept with the goal, so that the same refusal is told once and not at every look.
+  await context.db.transaction(async (tx) => {
+    await progressGoal(tx, goal.id, { reason: `${mergeCommand(goal)} after mending ${detail}` })
+    await appendEvent(tx, {
+      type: 'goal.not_landed',
+      goalId: goal.id,
+      payload: { reason: moved.reason, detail: moved.detail, paths: moved.paths },
+    })
+  })
+  context.log.warn(
+    { goal: goal.id, reason: moved.reason, detail: moved.detail },
+    'the goal could not be fast-forwarded',
+  )
+}
+
+/** A remote that is away, or lets nobody in, must not end the pass for every other goal: this one is looked at again. */
+const tryLand = async (context: Context, goal: Goal): Promise<void> => {
+  try {
+    await landGoal(context, goal)
+  } catch (error) {
+    if (!isOutage(error) && !isRefusal(error)) throw error
+  }
+}
+
+/** The one command that brings a ready goal to the user's branch. */
+export const mergeCommand = (goal: Goal): string =>
+  goal.repoMode === 'remote'
+    ? remoteMergeCommand(goal, goalBranch(goal.id))
+    : `git merge --ff-only ${goalBranch(goal.id)}`
+
+const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
+  const ended = tasks.every((task) => task.place === 'done' || task.place === 'cancelled')
+  if (ended) {
+    const cancelled = tasks.filter((task) => task.place === 'cancelled').length
+    if (cancelled > 0) {
+      await context.db.transaction((tx) =>
+        moveGoal(tx, goal, 'work_cancelled', `${cancelled} of ${tasks.length} task(s) were cancelled`),
+      )
+      return
+    }
+    await context.db.transaction(async (tx) => {
+      const ready = must(
+        await moveGoal(
+          tx,
+          goal,
+          'all_done',
+          goal.repoMode === 'direct' ? 'the work is in the folder' : mergeCommand(goal),
+        ),
+      )
+      if (goal.repoMode === 'direct') must(await moveGoal(tx, ready, 'landed', 'the work is in the folder'))
+    })
+    context.at('goal-ready')
+    return
+  }
+  const waiting = tasks.filter((task) => task.place !== 'done' && task.place !== 'cancelled')
+  const blockedOn = new Set(waiting.filter((task) => task.place === 'blocked(awaiting_human)').map((task) => task.id))
+  const stuckBehind = (task: Task): boolean =>
+    blockedOn.has(task.id) || (task.place === 'queued' && task.dependsOn.some((id) => blockedOn.has(id)))
+  // What waits behind a question waits for a person as well, however long the chain.
+  for (let before = -1; before !== blockedOn.size;) {
+    before = blockedOn.size
+    for (const task of waiting.filter(stuckBehind)) blockedOn.add(task.id)
+  }
+  if (waiting.every((task) => blockedOn.has(task.id))) {
+    await context.db.transaction((tx) =>
+      moveGoal(tx, goal, 'only_questions_left', 'every task that is left waits for a person'),
+    )
+  }
+}
+
+/** How often a ready goal's target branch is looked at: its user merges it when it suits him. */
+const landingLookMs = 10_000
+
+/** Goal id -> when its target was looked at last (milliseconds). Only saves git calls; losing it costs nothing. */
+export type Looked = Map<string, number>
+
+/** A remote is not to be asked all the time for what only a person can change. */
+const lookMsOf = (goal: Goal): number => {
+  if (goal.repoMode !== 'remote') return landingLookMs
+  if (!goal.autoMerge) return 6 * landingLookMs
+  return goal.reason === mergeCommand(goal) ? landingLookMs : 60 * landingLookMs
+}
+
+const lookDue = (context: Context, looked: Looked, goal: Goal): boolean => {
+  if (goal.repoMode === 'remote' && (context.remote?.restMs() ?? 0) > 0) return false
+  const now = context.clock.now().getTime()
+  if (now - (looked.get(goal.id) ?? 0) < lookMsOf(goal)) return false
+  looked.set(goal.id, now)
+  return true
+}
+
+/** Looks at every goal that has not ended and takes the next step that no run or merge takes. */
+export const cycleOnce = async (context: Context, looked: Looked): Promise<void> => {
+  await requeueDue(context)
+  for (const goal of await listGoals(context.db)) {
+    if (goal.state === 'ready' && lookDue(context, looked, goal)) await tryLand(context, goal)
+    if (goal.state !== 'active') continue
+    const tasks = await listTasks(context.db, goal.id)
+    if (await cancelDependents(context, goal, tasks)) continue
+    await finishGoal(context, goal, tasks)
+    const after = await getGoal(context.db, goal.id)
+    if (after?.state === 'ready') await tryLand(context, after)
+  }
+}
+
+/** Whether anything moved the goal branch since we wrote it; used by doctor. */
+export const branchMoved = async (context: Pick<Context, 'repository' | 'ports'>, goal: Goal): Promise<boolean> =>
+  goal.headCommit !== null &&
+  goal.repoMode === 'local' &&
+  (await context.ports.git.readRef(context.repository, goalRef(goal.id))) !== goal.headCommit

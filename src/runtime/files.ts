@@ -1,0 +1,18 @@
+/** The few files that the runtime reads and writes itself, as a door of their own: see ports.ts. */
+import * as fs from 'node:fs'
+
+/** As in `node:fs`, with the parameters that the runtime uses. */
+export interface Files {
+  accessSync(path: string, mode: number): void
+  chmodSync(path: string, mode: number): void
+  existsSync(path: string): boolean
+  mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
+  readFileSync(path: string, encoding: 'utf8'): string
+  readdirSync(path: string): string[]
+  realpathSync(path: string): string
+  rmSync(path: string, options: { recursive?: boolean; force?: boolean }): void
+  statSync(path: string): { mode: number; isDirectory(): boolean; isFile(): boolean }
+  writeFileSync(path: string, text: string, options?: { mode: number }): void
+}
+
+export const realFiles: Files = fs

@@ -1,0 +1,189 @@
+/**
+ * Runs the checks and says honestly what a failure is worth: one that passes when it is run again is flaky, one that the
+ * base commit has as well is not the work's. Both are listed and do not block; everything else stops the list. A run whose
+ * checks only fail as they did before has shown nothing, so it is no pass.
+ */
+import { proves, type CheckResult } from '../domain/run.ts'
+import { builds } from '../recovery/diagnosis/argv.ts'
+import type { ObservedCheck } from '../recovery/evidence.ts'
+import { failingNames, failingSetOf, type FailedOutput, type FailingSet } from '../recovery/failing-set.ts'
+import { isCovered, runOnBase, type BasePlace, type Baseline } from './baseline.ts'
+import { runChecks, type CheckReport, type CheckRequest } from './verify.ts'
+
+/** What was found out about one failure; told as an event with the verdict. */
+export interface CheckFinding {
+  kind: 'flaky' | 'baseline'
+  command: string
+  failing: string[]
+  detail: string
+  blocks: boolean
+}
+
+export interface HonestReport {
+  results: CheckResult[]
+  findings: CheckFinding[]
+  failed?: ObservedCheck
+}
+
+export interface HonestRequest extends CheckRequest {
+  base: BasePlace
+}
+
+interface Round {
+  request: HonestRequest
+  /** Commands that ran before this one. */
+  earlier: readonly string[]
+  deadline: number
+  /** First folder that is free. */
+  first: number
+}
+
+const leftOf = ({ request, deadline }: Round): number => Math.max(0, deadline - request.clock.elapsed())
+
+const runAgain = (round: Round, command: string): Promise<CheckReport> =>
+  runChecks({
+    ...round.request,
+    commands: [command],
+    folder: (number) => round.request.folder(round.first + number - 1),
+    totalMs: leftOf(round),
+    passed: () => undefined,
+  })
+
+/** What failed both times; tests that passed once are flaky by name. */
+const bothTimes = (first: FailingSet, second: FailingSet): { set: FailingSet; flaky: string[] } => {
+  if (first.tests === null || second.tests === null) return { set: second, flaky: [] }
+  const [once, again] = [first.tests, second.tests]
+  const both = once.filter((name) => again.includes(name))
+  const flaky = [...once, ...again].filter((name) => !both.includes(name))
+  // Nothing failed twice, and still the command never passed: then nobody can say which of them counts.
+  return both.length === 0 ? { set: second, flaky } : { set: { ...second, tests: both }, flaky }
+}
+
+interface Judged {
+  result: CheckResult
+  findings: CheckFinding[]
+  failed: ObservedCheck
+  used: number
+}
+
+const onBase = (round: Round, failed: ObservedCheck, neededMs: number): Promise<Baseline> =>
+  runOnBase(
+    round.request.base,
+    round.request,
+    { before: round.earlier.filter(builds), command: failed.command, neededMs },
+    leftOf(round),
+  )
+
+/** A runner that found no test: nothing to repeat, but where the base ran tests, the work took them away. */
+const judgeEmpty = async (round: Round, failed: ObservedCheck, result: CheckResult): Promise<Judged> => {
+  const base = await onBase(round, failed, result.durationMs)
+  const found = { state: base.state, detail: base.detail }
+  return {
+    result: { ...result, baseline: base.detail },
+    findings: [{ kind: 'baseline', command: failed.command, failing: [], detail: base.detail, blocks: true }],
+    failed: { ...failed, baseline: found },
+    used: 0,
+  }
+}
+
+const judge = async (
+  round: Round,
+  failed: ObservedCheck,
+  output: FailedOutput,
+  result: CheckResult,
+): Promise<Judged> => {
+  const first = failingSetOf(output)
+  const { command } = failed
+  const again = leftOf(round) > 0 ? await runAgain(round, command) : undefined
+  if (again !== undefined && again.failed === undefined) {
+    const failing = failingNames(first)
+    const detail = 'it failed and passed when it was run again'
+    return {
+      result: { ...result, excused: { because: 'flaky', failing, proves: true } },
+      findings: [{ kind: 'flaky', command, failing, detail, blocks: false }],
+      failed,
+      used: again.used,
+    }
+  }
+  const second = again?.output === undefined ? first : failingSetOf(again.output)
+  const { set, flaky } = bothTimes(first, second)
+  const findings: CheckFinding[] = []
+  if (flaky.length > 0)
+    findings.push({ kind: 'flaky', command, failing: flaky, detail: 'they passed in one of two runs', blocks: false })
+  const base = await onBase({ ...round, first: round.first + (again?.used ?? 0) }, failed, result.durationMs)
+  const covered = isCovered(set, base)
+  const failing = failingNames(set)
+  findings.push({ kind: 'baseline', command, failing, detail: base.detail, blocks: !covered })
+  return {
+    result: {
+      ...result,
+      baseline: base.detail,
+      ...(covered
+        ? { excused: { because: 'fails on the base commit' as const, failing, proves: set.passedSome } }
+        : {}),
+    },
+    findings,
+    failed: { ...failed, baseline: { state: base.state, detail: base.detail } },
+    used: again?.used ?? 0,
+  }
+}
+
+/** Facts that no second run changes: the command cannot be started as it stands. */
+const isSettled = (failed: ObservedCheck): boolean =>
+  failed.unsupported !== undefined || failed.spawnError !== undefined || failed.script?.exists === false
+
+const judgeFailure = async (round: Round, report: CheckReport, failed: ObservedCheck): Promise<Judged> => {
+  const result = report.results.at(-1)
+  if (result === undefined || report.output === undefined || isSettled(failed) || round.request.signal.aborted) {
+    return { result: result ?? plain(round.request, failed), findings: [], failed, used: 0 }
+  }
+  return failed.ranNothing === undefined
+    ? judge(round, failed, report.output, result)
+    : judgeEmpty(round, failed, result)
+}
+
+const plain = (request: CheckRequest, failed: ObservedCheck): CheckResult => ({
+  command: failed.command,
+  source: request.source(failed.command),
+  exitCode: failed.exitCode,
+  signal: failed.signal,
+  timedOut: failed.timedOut,
+  durationMs: 0,
+})
+
+export const runHonestly = async (request: HonestRequest): Promise<HonestReport> => {
+  const deadline = request.clock.elapsed() + request.totalMs
+  const results: CheckResult[] = []
+  const findings: CheckFinding[] = []
+  const remaining = request.commands.length - 1
+  let unproven: ObservedCheck | undefined
+  let first = 1
+  for (let at = 0; at < request.commands.length; at = results.length) {
+    const offset = first
+    const report = await runChecks({
+      ...request,
+      commands: request.commands.slice(at),
+      folder: (number) => request.folder(offset + number - 1),
+      totalMs: Math.max(1, deadline - request.clock.elapsed()),
+    })
+    first += report.used
+    const { failed } = report
+    if (failed === undefined) {
+      results.push(...report.results)
+      break
+    }
+    const ran = report.output === undefined ? report.results : report.results.slice(0, -1)
+    results.push(...ran)
+    const round = { request, earlier: request.commands.slice(0, results.length), deadline, first }
+    const judged = await judgeFailure(round, report, failed)
+    first += judged.used
+    findings.push(...judged.findings)
+    // What cannot even be planned never ran: it has no result of its own.
+    if (report.output !== undefined) results.push(judged.result)
+    const found = { ...judged.failed, remaining }
+    if (judged.result.excused === undefined) return { results, findings, failed: found }
+    if (!judged.result.excused.proves) unproven ??= found
+  }
+  if (unproven !== undefined && !results.some(proves)) return { results, findings, failed: unproven }
+  return { results, findings }
+}

@@ -1,0 +1,19 @@
+/** The clock of the product. Everything in the runtime that waits or measures does it through a `Clock`. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Clock } from './context.ts'
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  wait: async (ms, signal) => {
+    await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined) // aborted = wake up now
+  },
+  after: (ms, work) => {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
+  every: (ms, work) => {
+    const timer = setInterval(work, ms)
+    return () => clearInterval(timer)
+  },
+  elapsed: () => performance.now(),
+}

@@ -1,0 +1,198 @@
+/**
+ * Runs verification commands from their syntax tree, each under a shim, never through a shell. Says what was observed;
+ * what a failure means is the diagnosis' business.
+ */
+import { join, resolve, sep } from 'node:path'
+import type { CheckResult, CheckSource } from '../domain/run.ts'
+import type { CommandResult } from '../process/command.ts'
+import { commandEnvironment } from '../process/environment.ts'
+import { planCommand, type Step } from '../recovery/command/plan.ts'
+import { packageScript } from '../recovery/command/script.ts'
+import { ranNoTest } from '../recovery/diagnosis/executed.ts'
+import type { ObservedCheck } from '../recovery/evidence.ts'
+import { linesIn, type FailedOutput } from '../recovery/failing-set.ts'
+import type { Context } from './context.ts'
+import type { Files } from './files.ts'
+
+export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
+  commands: string[]
+  source(command: string): CheckSource
+  workspace: string
+  /** Folder for the files of the n-th command. */
+  folder(number: number): string
+  marker: string
+  environment: Record<string, string | undefined>
+  extraNames: string[]
+  timeoutMs: number
+  totalMs: number
+  keepAliveMs: number
+  signal: AbortSignal
+  /** Called after each command that passed. */
+  passed(): void
+}
+
+export interface CheckReport {
+  results: CheckResult[]
+  failed?: ObservedCheck
+  /** What the failed command printed, where a program of it ran. */
+  output?: FailedOutput
+  /** Folders that were used. */
+  used: number
+}
+
+const graceMs = 5_000
+/** Two runs are compared by everything they print; more than this stays in the folder's files. */
+const headBytes = 1024 * 1024
+const tailBytes = 256 * 1024
+
+interface Ended extends CommandResult {
+  command: string
+  /** What a runner said that ran no test, though its program passed. */
+  ranNothing?: string
+}
+
+/** The folder that the `cd` moves of one entry lead to, if it is inside the workspace. */
+const directoryOf = (
+  files: Files,
+  workspace: string,
+  moves: string[],
+): { ok: true; path: string } | { ok: false; reason: string } => {
+  const root = files.realpathSync(workspace)
+  let path = root
+  for (const move of moves) {
+    const next = resolve(path, move)
+    if (!files.existsSync(next) || !files.statSync(next).isDirectory())
+      return { ok: false, reason: `there is no folder ${move}` }
+    path = files.realpathSync(next)
+    if (path !== root && !path.startsWith(root + sep))
+      return { ok: false, reason: `${move} leads out of the repository` }
+  }
+  return { ok: true, path }
+}
+
+const refused = (command: string, reason: string): Ended => ({
+  command,
+  exitCode: 1,
+  signal: null,
+  timedOut: false,
+  stdout: '',
+  stderr: `cd: ${reason}`,
+  stdoutTruncated: false,
+  stderrTruncated: false,
+  durationMs: 0,
+})
+
+const ranWell = (ended: CommandResult): boolean =>
+  ended.exitCode === 0 && !ended.timedOut && ended.spawnError === undefined
+
+/** Runs the steps of one entry until one fails; gives the last result and the step it belongs to. */
+const runEntry = async (
+  request: CheckRequest,
+  entry: { command: string; steps: Step[]; first: number; deadline: number },
+): Promise<{ ended: Ended; step: Step | undefined; used: number }> => {
+  let ended: Ended = { ...refused(entry.command, ''), exitCode: 0, stderr: '' }
+  let used = 0
+  for (const step of entry.steps) {
+    const place = directoryOf(request.ports.files, request.workspace, step.cwd)
+    if (!place.ok) return { ended: refused(entry.command, place.reason), step, used }
+    if (step.argv.length === 0) continue
+    const result = await request.ports.processes.runCommand(request.folder(entry.first + used), {
+      argv: step.argv,
+      cwd: place.path,
+      environment: commandEnvironment(request.workspace, request.environment, request.extraNames, step.env),
+      timeoutMs: Math.max(1, Math.min(request.timeoutMs, entry.deadline - request.clock.elapsed())),
+      marker: request.marker,
+      graceMs,
+      keepAliveMs: request.keepAliveMs,
+      headBytes,
+      tailBytes,
+      signal: request.signal,
+    })
+    used += 1
+    ended = { ...result, command: entry.command, durationMs: ended.durationMs + result.durationMs }
+    if (!ranWell(result)) return { ended, step, used }
+    const nothing = ranNoTest([...linesIn(result.stdout), ...linesIn(result.stderr)])
+    if (nothing !== undefined) return { ended: { ...ended, ranNothing: nothing.evidence }, step, used }
+  }
+  return { ended, step: entry.steps.at(-1), used }
+}
+
+/** Whether the failed step calls a package script, and whether its manifest has that script. */
+const scriptFact = (files: Files, workspace: string, step: Step | undefined): ObservedCheck['script'] => {
+  const script = step === undefined ? undefined : packageScript(step.argv)
+  if (script === undefined || step === undefined) return undefined
+  const place = directoryOf(files, workspace, [
+    ...step.cwd,
+    ...(script.directory === undefined ? [] : [script.directory]),
+  ])
+  if (!place.ok) return undefined
+  const manifest = join(place.path, 'package.json')
+  const shown = manifest.slice(files.realpathSync(workspace).length + 1)
+  try {
+    const parsed = JSON.parse(files.readFileSync(manifest, 'utf8')) as { scripts?: Record<string, unknown> }
+    const exists = typeof parsed.scripts?.[script.script] === 'string'
+    // Some managers run an installed program of that name instead: its absence from the manifest proves nothing then.
+    return !exists && script.orProgram === true ? undefined : { name: script.script, manifest: shown, exists }
+  } catch {
+    return undefined // no manifest or a broken one: nothing is proven about the script
+  }
+}
+
+const resultOf = (request: CheckRequest, ended: Ended): Omit<CheckResult, 'baseline' | 'excused'> => ({
+  command: ended.command,
+  source: request.source(ended.command),
+  exitCode: ended.exitCode,
+  signal: ended.signal,
+  timedOut: ended.timedOut,
+  durationMs: Math.round(ended.durationMs),
+  ...(ended.ranNothing === undefined ? {} : { ranNothing: ended.ranNothing }),
+})
+
+const outputOf = (request: CheckRequest, ended: Ended, step: number): FailedOutput => ({
+  command: ended.command,
+  exitCode: ended.exitCode,
+  signal: ended.signal,
+  timedOut: ended.timedOut,
+  stdout: ended.stdout,
+  stderr: ended.stderr,
+  complete: !ended.stdoutTruncated && !ended.stderrTruncated,
+  step,
+  root: request.ports.files.realpathSync(request.workspace),
+})
+
+const observed = (request: CheckRequest, ended: Ended, step: Step | undefined): ObservedCheck => {
+  const script = scriptFact(request.ports.files, request.workspace, step)
+  return {
+    ...resultOf(request, ended),
+    stdout: ended.stdout,
+    stderr: ended.stderr,
+    remaining: request.commands.length - 1,
+    ...(ended.spawnError === undefined ? {} : { spawnError: ended.spawnError }),
+    ...(script === undefined ? {} : { script }),
+  }
+}
+
+/** Runs the commands in order and stops at the first that fails. */
+export const runChecks = async (request: CheckRequest): Promise<CheckReport> => {
+  const deadline = request.clock.elapsed() + request.totalMs
+  const results: CheckResult[] = []
+  let first = 1
+  for (const command of request.commands) {
+    const plan = planCommand(command)
+    if (!plan.ok) {
+      const ended = { ...refused(command, ''), stderr: '', exitCode: null }
+      const unsupported = { piece: plan.piece, reason: plan.reason }
+      return { results, failed: { ...observed(request, ended, undefined), unsupported }, used: first - 1 }
+    }
+    const { ended, step, used } = await runEntry(request, { command, steps: plan.steps, first, deadline })
+    first += used
+    const result = resultOf(request, ended)
+    results.push(result)
+    if (!ranWell(ended) || ended.ranNothing !== undefined) {
+      const output = outputOf(request, ended, step === undefined ? 0 : plan.steps.indexOf(step))
+      return { results, failed: observed(request, ended, step), output, used: first - 1 }
+    }
+    request.passed()
+  }
+  return { results, used: first - 1 }
+}

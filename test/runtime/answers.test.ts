@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
+import { listEscalations } from '../../src/store/escalation.ts'
+import { getGoal } from '../../src/store/goal.ts'
+import { moveTask } from '../../src/store/task.ts'
+import { openTestStore, type Store } from './store.ts'
+
+let store: Store
+beforeAll(async () => {
+  store = await openTestStore()
+})
+afterAll(async () => store.close())
+
+const nothingRuns = async (): Promise<void> => undefined
+const stateOf = async (id: string) => (await getGoal(store.db, id))?.state
+const pending = async (goalId: string) => listEscalations(store.db, { goalId, pendingOnly: true })
+const answersOf = async (goalId: string) =>
+  (await listEscalations(store.db, { goalId, pendingOnly: false })).map(({ answer }) => answer)
+
+const refused = (work: Promise<unknown>, code: string, text: RegExp): Promise<void> =>
+  expect(work).rejects.toMatchObject({ code, message: expect.stringMatching(text) })
+
+describe('retry', () => {
+  test('answers the question, queues the task again and lets the waiting goal go on', async () => {
+    const { goal, tasks } = await store.goal()
+    const id = tasks[0]?.id ?? ''
+    await store.ask(id)
+    await store.move(goal.id, 'only_questions_left')
+    const wakes = store.wakes()
+    const task = await retryTask(store.context, id)
+    expect([task.place, await stateOf(goal.id), await pending(goal.id)]).toEqual(['queued', 'active', []])
+    expect(await answersOf(goal.id)).toEqual(['retry'])
+    expect(task.countFrom.getTime()).toBeGreaterThan(tasks[0]?.countFrom.getTime() ?? 0)
+    expect(store.wakes()).toBe(wakes + 1)
+  })
+
+  test('a second answer is refused and changes nothing', async () => {
+    const { goal, tasks } = await store.goal()
+    const id = tasks[0]?.id ?? ''
+    await store.ask(id)
+    await retryTask(store.context, id)
+    await refused(retryTask(store.context, id), 'ILLEGAL', /queued cannot be retried/)
+    expect(await answersOf(goal.id)).toEqual(['retry'])
+  })
+
+  test('does not wake a paused goal', async () => {
+    const { goal, tasks } = await store.goal()
+    await store.ask(tasks[0]?.id ?? '')
+    await store.move(goal.id, 'paused')
+    await retryTask(store.context, tasks[0]?.id ?? '')
+    expect(await stateOf(goal.id)).toBe('paused')
+  })
+
+  test('brings a cancelled task of a failed goal back, and not one of a cancelled goal', async () => {
+    const { goal, tasks } = await store.goal(2)
+    for (const { id } of tasks) await cancelTask(store.context, id, nothingRuns)
+    await store.move(goal.id, 'work_cancelled')
+    await retryTask(store.context, tasks[0]?.id ?? '')
+    expect(await stateOf(goal.id)).toBe('active')
+    await cancelGoal(store.context, goal.id, nothingRuns)
+    await refused(retryTask(store.context, tasks[0]?.id ?? ''), 'ILLEGAL', /is cancelled; start a new one/)
+  })
+
+  test('of a goal takes every task that waits or was cancelled, and refuses where there is none', async () => {
+    const { goal, tasks } = await store.goal(3)
+    await store.ask(tasks[0]?.id ?? '')
+    await cancelTask(store.context, tasks[1]?.id ?? '', nothingRuns)
+    await retryGoal(store.context, goal.id)
+    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).place))).toEqual([
+      'queued',
+      'queued',
+      'queued',
+    ])
+    await refused(retryGoal(store.context, goal.id), 'ILLEGAL', /has no task to retry/)
+  })
+})
+
+describe('cancel', () => {
+  test('answers the question with it, and a second one is refused', async () => {
+    const { goal, tasks } = await store.goal(2)
+    const id = tasks[0]?.id ?? ''
+    await store.ask(id)
+    await cancelTask(store.context, id, nothingRuns)
+    expect([(await store.task(id)).place, await answersOf(goal.id)]).toEqual(['cancelled', ['cancel']])
+    await refused(cancelTask(store.context, id, nothingRuns), 'ILLEGAL', /cancelled already/)
+  })
+
+  test('of a running task waits for its executor', async () => {
+    const { tasks } = await store.goal()
+    const id = tasks[0]?.id ?? ''
+    await store.db.query({ text: "update task set state = 'running' where id = $1", values: [id] })
+    const asked: string[] = []
+    await cancelTask(store.context, id, async (taskId) => {
+      asked.push(taskId)
+      await moveTask(store.db, await store.task(id), 'cancelled')
+    })
+    expect([asked, (await store.task(id)).place]).toEqual([[id], 'cancelled'])
+  })
+
+  test('of a goal ends all of it', async () => {
+    const { goal, tasks } = await store.goal(2)
+    await store.ask(tasks[0]?.id ?? '')
+    await cancelGoal(store.context, goal.id, nothingRuns)
+    expect([await stateOf(goal.id), await pending(goal.id)]).toEqual(['cancelled', []])
+    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).place))).toEqual([
+      'cancelled',
+      'cancelled',
+    ])
+    await refused(cancelGoal(store.context, goal.id, nothingRuns), 'ILLEGAL', /it has ended/)
+  })
+})
+
+describe('pause and resume', () => {
+  test('go there and back once', async () => {
+    const { goal } = await store.goal()
+    expect((await pauseGoal(store.context, goal.id)).state).toBe('paused')
+    await refused(pauseGoal(store.context, goal.id), 'ILLEGAL', /paused cannot be paused/)
+    expect((await resumeGoals(store.context, goal.id)).map(({ state }) => state)).toEqual(['active'])
+    await refused(resumeGoals(store.context, goal.id), 'ILLEGAL', /active cannot be resumed/)
+  })
+
+  test('resume answers blockers and leaves other questions open', async () => {
+    const { goal, tasks } = await store.goal(2)
+    await store.ask(tasks[0]?.id ?? '', 'blocker')
+    await store.ask(tasks[1]?.id ?? '', 'budget')
+    await store.move(goal.id, 'paused')
+    await resumeGoals(store.context, goal.id)
+    expect((await pending(goal.id)).map(({ kind }) => kind)).toEqual(['budget'])
+    expect((await store.task(tasks[0]?.id ?? '')).place).toBe('queued')
+  })
+
+  test('a goal that waits for answers is not resumed but told which command answers', async () => {
+    const { goal, tasks } = await store.goal()
+    await store.ask(tasks[0]?.id ?? '')
+    await store.move(goal.id, 'only_questions_left')
+    await refused(resumeGoals(store.context, goal.id), 'ILLEGAL', /waits for answers.*unstuck retry/)
+  })
+
+  test('resume without a name takes every paused goal, and refuses where there is none', async () => {
+    await resumeGoals(store.context, null).catch(() => undefined) // what other tests left paused
+    await refused(resumeGoals(store.context, null), 'ILLEGAL', /no goal is paused/)
+    const [one, other] = [await store.goal(), await store.goal()]
+    await pauseGoal(store.context, one.goal.id)
+    await pauseGoal(store.context, other.goal.id)
+    expect((await resumeGoals(store.context, null)).map(({ id }) => id).sort()).toEqual(
+      [one.goal.id, other.goal.id].sort(),
+    )
+  })
+})
+
+test.each([
+  ['retryTask', () => retryTask(store.context, 't-no')],
+  ['cancelTask', () => cancelTask(store.context, 't-no', nothingRuns)],
+  ['retryGoal', () => retryGoal(store.context, 'g-no')],
+  ['cancelGoal', () => cancelGoal(store.context, 'g-no', nothingRuns)],
+  ['pauseGoal', () => pauseGoal(store.context, 'g-no')],
+  ['resumeGoals', () => resumeGoals(store.context, 'g-no')],
+])('%s of an unknown id is NOT_FOUND with the list to look at', async (_name, work) => {
+  await refused(work(), 'NOT_FOUND', /-no; "unstuck (status|tasks)"/)
+})

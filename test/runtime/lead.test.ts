@@ -1,0 +1,52 @@
+/** A leader that is overtaken between its look at a goal and the step that follows moves no branch of the user's. */
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Context } from '../../src/runtime/context.ts'
+import { cycleOnce } from '../../src/runtime/cycle.ts'
+import { sql } from '../../src/store/db.ts'
+import { getGoal } from '../../src/store/goal.ts'
+import { fencedBy, LeadLostError, takeLead } from '../../src/store/leader.ts'
+import { openTestStore, type Store } from './store.ts'
+
+let store: Store
+beforeEach(async () => {
+  store = await openTestStore()
+})
+afterEach(() => store.close())
+
+/** Looks once at a finished goal that lands by itself; `meanwhile` happens after the look. */
+const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[]; error: unknown; state: string }> => {
+  const { goal } = await store.goal()
+  await store.move(goal.id, 'all_done')
+  await store.db.query(sql`update goal set auto_merge = true, head_commit = ${'c'.repeat(40)} where id = ${goal.id}`)
+  const moved: string[] = []
+  const git = {
+    isAncestor: async () => {
+      await meanwhile()
+      return false
+    },
+    fastForward: async (_repository: unknown, { branch, to }: { branch: string; to: string }) => {
+      moved.push(branch)
+      return { ok: true, from: '', to }
+    },
+  }
+  const context = {
+    ...store.context,
+    db: fencedBy(store.db, await takeLead(store.db, 'e-1')),
+    clock: { now: () => new Date() },
+    at: () => undefined,
+    ports: { git },
+  } as unknown as Context
+  const error: unknown = await cycleOnce(context, new Map()).catch((thrown: unknown) => thrown)
+  return { moved, error, state: (await getGoal(store.db, goal.id))?.state ?? '' }
+}
+
+it('the leader lands a finished goal', async () => {
+  expect(await look(async () => undefined)).toEqual({ moved: ['main'], error: undefined, state: 'done' })
+})
+
+it('one whose term is over moves nothing, and the goal waits for the next', async () => {
+  const { moved, error, state } = await look(() => takeLead(store.db, 'e-2'))
+  expect(moved).toEqual([])
+  expect(error).toBeInstanceOf(LeadLostError)
+  expect(state).toBe('ready')
+})

@@ -1,0 +1,106 @@
+/** A real store in a temporary folder with ways to bring goals and tasks into any state along their flow tables. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { EscalationKind } from '../../src/domain/escalation.ts'
+import { noSpend } from '../../src/domain/budget.ts'
+import type { Goal } from '../../src/domain/goal.ts'
+import type { Task } from '../../src/domain/task.ts'
+import type { Context } from '../../src/runtime/context.ts'
+import { registerAgents } from '../../src/store/agent.ts'
+import { must, type Db } from '../../src/store/db.ts'
+import { openEscalation } from '../../src/store/escalation.ts'
+import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
+import { openStore } from '../../src/store/open.ts'
+import { finishRun, getRun } from '../../src/store/run.ts'
+import { claimTask, getTask, insertTasks, moveTask } from '../../src/store/task.ts'
+
+export interface Store {
+  db: Db
+  context: Context
+  wakes(): number
+  /** An active goal with so many queued tasks. */
+  goal(tasks?: number): Promise<{ goal: Goal; tasks: Task[] }>
+  move(id: string, trigger: string): Promise<Goal>
+  /** Claims the task and lets its run end so that a person is asked. */
+  ask(id: string, kind?: EscalationKind): Promise<void>
+  task(id: string): Promise<Task>
+  close(): Promise<void>
+}
+
+export const openTestStore = async (): Promise<Store> => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'unstuck-store-'))
+  const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
+  const db = await openStore({ stateDir, cacheDir })
+  await db.transaction((tx) => registerAgents(tx, ['agent-1'], 'here'))
+  let number = 0
+  let wakes = 0
+  const next = (prefix: string): string => `${prefix}-${(number += 1)}`
+  const goalOf = async (id: string): Promise<Goal> => (await getGoal(db, id)) as Goal
+  const taskOf = async (id: string): Promise<Task> => (await getTask(db, id)) as Task
+  // Of the whole context the answers use these two alone.
+  const context = { db, wake: () => void (wakes += 1), newId: next } as unknown as Context
+  const newGoal = (id: string) =>
+    insertGoal(db, {
+      ...{ id, title: 'A goal', requirement: 'x', repoMode: 'local', targetBranch: 'main', baseCommit: null },
+      ...{ headCommit: null, autoMerge: false, allowedDirs: [], limits: {}, spend: noSpend },
+    })
+  const newTask = (id: string, goalId: string, index: number) => ({
+    ...{ id, goalId, number: index + 1, title: `Task ${index + 1}`, instructions: 'x', role: 'worker' as const },
+    ...{ allowedPaths: ['**'], deniedPaths: [], commands: [], commandSource: 'task' as const, dependsOn: [] },
+    ...{ targetArea: null, harness: 'x', model: null, priority: 0 },
+  })
+  return {
+    db,
+    context,
+    wakes: () => wakes,
+    goal: async (count = 1) => {
+      const id = next('g')
+      const created = await newGoal(id)
+      const ids = Array.from({ length: count }, () => next('t'))
+      await insertTasks(
+        db,
+        ids.map((taskId, index) => newTask(taskId, id, index)),
+      )
+      must(await moveGoal(db, created, 'planned'))
+      return { goal: await goalOf(id), tasks: await Promise.all(ids.map(taskOf)) }
+    },
+    move: async (id, trigger) => must(await moveGoal(db, await goalOf(id), trigger)),
+    ask: async (id, kind = 'exhausted') => {
+      const { goalId } = await taskOf(id)
+      const runId = next('r')
+      const others = await db.query<{ id: string }>({
+        text: "update task set ready = (id = $1) where state = 'queued' returning id",
+        values: [id],
+      })
+      if (others.length === 0) throw new Error('nothing is queued')
+      const claim = await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+      if (claim?.task.id !== id) throw new Error(`claimed ${claim?.task.id} instead of ${id}`)
+      await db.transaction(async (tx) => {
+        const run = await getRun(tx, runId)
+        if (run === undefined) throw new Error('no run')
+        must(await finishRun(tx, run, 'failed', null))
+        must(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
+        const choices = kind === 'blocker' ? (['resume', 'retry', 'cancel'] as const) : (['retry', 'cancel'] as const)
+        await openEscalation(tx, {
+          id: next('q'),
+          goalId,
+          taskId: id,
+          runId,
+          kind,
+          question: '?',
+          details: '',
+          choices: [...choices],
+        })
+      })
+    },
+    task: taskOf,
+    close: async () => {
+      await db.close()
+      rmSync(stateDir, { recursive: true, force: true })
+    },
+  }
+}
+
+const taskOf2 = async (tx: Parameters<typeof getTask>[0], id: string): Promise<Task> => (await getTask(tx, id)) as Task
