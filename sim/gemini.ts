@@ -1,0 +1,140 @@
+/**
+ * The Gemini API as Gemini CLI uses it: POST /v1beta/models/<model>:streamGenerateContent, streamed; what is asked for
+ * without a stream (which model to take, whether the model goes in circles) takes no step. A turn counts as finished when
+ * it is a text or when its tool result is in the request.
+ */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { Asked, Context, Protocol, Reply, Settled } from './protocol.ts'
+import { halves, json } from './protocol.ts'
+
+const partSchema = z.looseObject({
+  text: z.string().optional(),
+  thought: z.boolean().optional(),
+  functionCall: z.looseObject({}).optional(),
+  functionResponse: z.looseObject({ response: z.looseObject({}).optional() }).optional(),
+})
+const contentSchema = z.looseObject({ role: z.string().default('user'), parts: z.array(partSchema).default([]) })
+const bodySchema = z.looseObject({
+  contents: z.array(contentSchema),
+  systemInstruction: contentSchema.optional(),
+  tools: z.array(z.looseObject({})).default([]),
+})
+type Content = z.output<typeof contentSchema>
+
+const textOf = (content: Content | undefined): string =>
+  (content?.parts ?? [])
+    .filter(({ thought }) => thought !== true)
+    .map(({ text }) => text ?? '')
+    .join('\n')
+
+type Answered = NonNullable<z.output<typeof partSchema>['functionResponse']>
+
+const responsesOf = (content: Content): Answered[] =>
+  content.parts.map(({ functionResponse }) => functionResponse).filter((answered) => answered !== undefined)
+
+const isFinishedTurn = (content: Content): boolean => {
+  if (content.role !== 'model') return responsesOf(content).length > 0
+  return textOf(content).trim() !== '' && content.parts.every(({ functionCall }) => functionCall === undefined)
+}
+
+const paths = /^\/v1(?:beta|alpha)?\/models\/([^/:]+):(streamGenerateContent|generateContent|countTokens)$/
+
+const noUsage = { inputTokens: 10, outputTokens: 5 }
+const place =
+  /(?:Workspace Directories:\*\*\s*\n\s*- |working in the (?:directory|following directories):\s*(?:- )?)(\/.*)/i
+
+const read: Protocol['read'] = (value, _headers, path) => {
+  const body = bodySchema.parse(value)
+  const [, model = '', method] = paths.exec(path) ?? []
+  const first = body.contents.findIndex(({ role }) => role === 'model')
+  const before = first === -1 ? body.contents : body.contents.slice(0, first)
+  const opening = before.map(textOf).join('\n')
+  const last = body.contents.flatMap(responsesOf).at(-1)
+  const isSide = method !== 'streamGenerateContent' || body.tools.length === 0
+  return {
+    model,
+    session: undefined,
+    opening,
+    turns: body.contents.filter(isFinishedTurn).length,
+    cwd: place.exec(`${textOf(body.systemInstruction)}\n${opening}`)?.[1]?.trim(),
+    lastResult: last === undefined ? undefined : JSON.stringify(last.response),
+    aside: isSide
+      ? json(200, chunk([{ text: '{"complexity_score":1,"reasoning":"scripted"}' }], 'STOP', { model, usage: noUsage }))
+      : undefined,
+  } satisfies Asked
+}
+
+type Part = { text: string } | { functionCall: { name: string; args: Record<string, unknown> } }
+
+const call = (name: string, args: Record<string, unknown>): Part[] => [{ functionCall: { name, args } }]
+
+const partsOf = (answer: Settled): Part[] => {
+  switch (answer.kind) {
+    case 'text':
+      return halves(answer.text).map((text) => ({ text }))
+    case 'read':
+      return call('read_file', { file_path: answer.path })
+    case 'shell':
+      return call('run_shell_command', { command: answer.command, description: 'Scripted command' })
+    case 'write':
+      return call('write_file', { file_path: answer.path, content: answer.content })
+    case 'edit':
+      return call('replace', {
+        ...{ file_path: answer.path, instruction: 'Scripted change' },
+        ...{ old_string: answer.find, new_string: answer.replace },
+      })
+  }
+}
+
+const chunk = (
+  parts: Part[],
+  finishReason: string | undefined,
+  { model, usage }: Pick<Context, 'model' | 'usage'>,
+) => ({
+  candidates: [
+    { content: { role: 'model', parts }, index: 0, ...(finishReason === undefined ? {} : { finishReason }) },
+  ],
+  usageMetadata: {
+    promptTokenCount: usage.inputTokens,
+    candidatesTokenCount: usage.outputTokens,
+    totalTokenCount: usage.inputTokens + usage.outputTokens,
+  },
+  modelVersion: model,
+  responseId: randomUUID(),
+})
+
+const answer: Protocol['answer'] = (settled, context): Reply => {
+  const parts = partsOf(settled).filter((part) => !('text' in part) || part.text !== '')
+  const chunks = parts.length === 0 ? [[]] : parts.map((part) => [part])
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+    parts: chunks.map((part, at) => {
+      const end = at === chunks.length - 1 ? 'STOP' : undefined
+      return `data: ${JSON.stringify(chunk(part, end, context))}\n\n`
+    }),
+  }
+}
+
+const statuses: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
+}
+
+export const gemini: Protocol = {
+  name: 'gemini',
+  route: (method, path) => {
+    const [, , asked] = (method === 'POST' && paths.exec(path)) || []
+    if (asked === 'countTokens') return json(200, { totalTokens: 1000 })
+    return asked === undefined ? undefined : 'model'
+  },
+  read,
+  answer,
+  error: ({ status, type, message }) =>
+    json(status, { error: { code: status, message, status: type ?? statuses[status] ?? 'INTERNAL' } }),
+}

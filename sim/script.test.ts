@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { next, pick, settle } from './play.ts'
+import type { Conversation } from './script.ts'
+import { parseScript, readScript } from './script.ts'
+
+const script = (...steps: unknown[]): unknown => ({ conversations: [{ name: 'only', default: true, steps }] })
+const conversation = (...steps: unknown[]): Conversation => parseScript(script(...steps), 'test').conversations[0]!
+const never = (): number => 0
+
+test.each([
+  ['a missing field', script({ write: { path: 'a' } }), 'conversations[0].steps[0].write.content: '],
+  [
+    'an unknown field',
+    script({ text: 'a' }, { edit: { path: 'a', find: 'b', replace: 'c', all: true } }),
+    'steps[1].edit: ',
+  ],
+  ['an unknown step', script({ dance: true }), 'steps[0]: unknown step "dance"; known are: write, edit'],
+  ['two steps in one', script({ text: 'a', shell: 'b' }), 'steps[0]: a step is an object with exactly one of'],
+  ['a step that is no object', script('text'), 'steps[0]: a step is an object with exactly one of'],
+  ['a bad status', script({ error: { status: 200 } }), 'steps[0].error.status: '],
+  ['a bad times', script({ cut: { times: 0 } }), 'steps[0].cut.times: '],
+  [
+    'an unreachable step',
+    script({ error: { status: 503, times: 'always' } }, { text: 'a' }),
+    'steps[1]: can never be reached',
+  ],
+  ['no steps', script(), 'conversations[0].steps: '],
+  ['no marker', { conversations: [{ name: 'a', steps: [{ text: 'a' }] }] }, 'conversations[0].match: needs either'],
+  ['no conversations', {}, 'conversations: '],
+  ['not an object', 7, 'the script: '],
+])('a script with %s is refused by naming the field', (_, value, message) => {
+  expect(() => parseScript(value, 'x.json')).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }))
+  expect(() => parseScript(value, 'x.json')).toThrow(message)
+  expect(() => parseScript(value, 'x.json')).toThrow('x.json')
+})
+
+test('names must differ and only one conversation may be the default', () => {
+  const one = { name: 'a', default: true, steps: [{ text: 'a' }] }
+  expect(() => parseScript({ conversations: [one, one] }, 'x')).toThrow(/conversations\[1\]\.name: "a" is used twice/)
+  expect(() => parseScript({ conversations: [one, one] }, 'x')).toThrow(/conversations\[1\]\.default: only one/)
+})
+
+test('a file that is missing or not JSON is refused by its name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sim-script-'))
+  try {
+    const path = join(folder, 'broken.json')
+    writeFileSync(path, '{')
+    expect(() => readScript(path)).toThrow(`${path} is not JSON`)
+    expect(() => readScript(join(folder, 'absent.json'))).toThrow('absent.json cannot be read')
+    writeFileSync(path, JSON.stringify(script({ cut: true })))
+    expect(readScript(path).conversations[0]!.steps).toEqual([{ kind: 'cut', times: 1 }])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('the first conversation whose marker occurs is played, else the default, else none', () => {
+  const steps = [{ text: 'a' }]
+  const parsed = parseScript(
+    {
+      conversations: [
+        { name: 'd', default: true, steps },
+        { name: 'red', match: 'red [x]', steps },
+        { name: 'r', match: 'r', steps },
+      ],
+    },
+    'x',
+  )
+  expect(pick(parsed, 'paint it red [x]')?.name).toBe('red')
+  expect(pick(parsed, 'paint it red')?.name).toBe('r')
+  expect(pick(parsed, 'PAINT')?.name).toBe('d')
+  expect(pick({ conversations: parsed.conversations.slice(1) }, 'PAINT')).toBeUndefined()
+})
+
+test('the step follows from the turns in the request, whatever was played before', () => {
+  const steps = conversation({ write: { path: 'a', content: '' } }, { wait: 2 }, { shell: 'x' }, { text: 'end' })
+  expect(next(steps, 0, never)).toMatchObject({ step: 0, waitSeconds: 0 })
+  expect(next(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, answer: { command: 'x' } })
+  expect(next(steps, 1, never)).toMatchObject({ step: 2 })
+  expect(next(steps, 2, never)).toMatchObject({ step: 3 })
+  expect(next(steps, 3, never)).toMatchObject({ step: undefined, answer: { kind: 'text' } })
+  expect(next(steps, 99, never)).toMatchObject({ step: undefined })
+})
+
+test('a fault happens before its answer as often as it says and then lets it through', () => {
+  const steps = conversation(
+    { text: 'a' },
+    { wait: 1 },
+    { error: { status: 503, times: 2 } },
+    { cut: true },
+    { text: 'b' },
+  )
+  const counts = new Map<number, number>()
+  const dealt = (step: number): number => counts.get(step) ?? 0
+  const play = (turns: number): string => {
+    const move = next(steps, turns, dealt)
+    if (move.fault !== undefined) counts.set(move.step!, dealt(move.step!) + 1)
+    return `${move.fault?.kind ?? move.answer.kind}+${move.waitSeconds}`
+  }
+  expect(play(0)).toBe('text+0')
+  expect([play(1), play(1), play(1), play(1)]).toEqual(['error+1', 'error+1', 'cut+0', 'text+0'])
+  expect(play(0)).toBe('text+0')
+})
+
+test('a fault that happens always never ends and one after the last answer comes before the closing words', () => {
+  const endless = conversation({ text: 'a' }, { error: { status: 401, times: 'always' } })
+  expect(next(endless, 1, () => 1000).fault).toMatchObject({ status: 401 })
+  expect(next(endless, 2, never).fault).toBeUndefined()
+})
+
+test('paths and commands are filled with the working directory of the agent', () => {
+  expect(settle({ kind: 'read', path: 'a/../b' }, '/r')).toEqual({ kind: 'read', path: '/r/b' })
+  expect(settle({ kind: 'write', path: '{cwd}/a', content: '{cwd}' }, '/r')).toEqual({
+    kind: 'write',
+    path: '/r/a',
+    content: '{cwd}',
+  })
+  expect(settle({ kind: 'shell', command: 'ls {cwd}' }, '/r')).toEqual({ kind: 'shell', command: 'ls /r' })
+  expect(settle({ kind: 'hold', until: "it's", mark: undefined }, '/r')).toEqual({
+    kind: 'shell',
+    command: "until [ -e '/r/it'\\''s' ] || [ ! -d '/r' ]; do sleep 0.1; done",
+  })
+  expect(() => settle({ kind: 'shell', command: 'ls {cwd}' }, undefined)).toThrow('names no working directory')
+})

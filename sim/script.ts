@@ -1,0 +1,163 @@
+/**
+ * The script format: what a scripted model does, in words that belong to no vendor's protocol. A step is a closed union;
+ * a new kind is one row in `stepKinds` plus the branches that the compiler then asks for.
+ * A script that parses can be played; it never reads a clock, a file system of the agent, or the network.
+ */
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { AppError, messageOf } from '../src/errors.ts'
+
+const filled = z.string().min(1)
+const times = z.union([z.int().positive(), z.literal('always')]).default(1)
+
+/** Lets `true` stand for a fault with its defaults, so that `{ "cut": true }` reads as a sentence. */
+const orTrue = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === true ? {} : value), schema)
+
+/**
+ * One row a step. The first six take one turn of the model each. `wait` delays what follows it. The rest are faults: they
+ * spoil a request `times` often (default 1, "always" only as the last step), then the next step is due.
+ * Paths may hold `{cwd}`, the working directory that the agent names, and are meant below it when relative.
+ */
+const stepKinds = {
+  write: z.strictObject({ path: filled, content: z.string() }),
+  /** `find` is literal and its first occurrence is replaced; it may be a part of a line. */
+  edit: z.strictObject({ path: filled, find: filled, replace: z.string() }),
+  read: filled.transform((path) => ({ path })),
+  shell: filled.transform((command) => ({ command })),
+  /** A tool call that lasts until the file `until` exists; it creates `mark` when it begins. */
+  hold: z.strictObject({ until: filled, mark: filled.optional() }),
+  /** Ends the agent's run; a resumed session goes on behind it. */
+  text: filled.transform((text) => ({ text })),
+  wait: z
+    .number()
+    .nonnegative()
+    .max(86_400)
+    .transform((seconds) => ({ seconds })),
+  /** An HTTP error in the protocol's own shape; `type` is what that protocol calls its kind. */
+  error: z.strictObject({
+    status: z.int().min(400).max(599),
+    type: filled.optional(),
+    message: filled.optional(),
+    retryAfterSeconds: z.int().nonnegative().optional(),
+    times,
+  }),
+  /** The answer that is due breaks off in the middle of its stream. */
+  cut: orTrue(z.strictObject({ times })),
+  /** An answer without content. A fault, because agents do not keep it and so it would be due for ever. */
+  empty: orTrue(z.strictObject({ times })),
+  /** No headers, or no event behind them, until the client leaves. */
+  silence: orTrue(z.strictObject({ afterHeaders: z.boolean().default(false), times })),
+}
+
+type Kind = keyof typeof stepKinds
+export type Step = { [K in Kind]: { kind: K } & z.output<(typeof stepKinds)[K]> }[Kind]
+export type Fault = Extract<Step, { times: unknown }>
+/** A step that takes one turn of the model. */
+export type Answer = Exclude<Step, Fault | { kind: 'wait' }>
+
+const isKind = (name: string): name is Kind => Object.hasOwn(stepKinds, name)
+export const isFault = (step: Step): step is Fault => 'times' in step
+export const isAnswer = (step: Step): step is Answer => !isFault(step) && step.kind !== 'wait'
+
+const stepSchema = z.unknown().transform((value, context): Step => {
+  const problem = (message: string, path: PropertyKey[] = []): never => {
+    context.addIssue({ code: 'custom', message, path })
+    return z.NEVER
+  }
+  const names = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+  const [name] = names
+  const known = Object.keys(stepKinds).join(', ')
+  if (name === undefined || names.length !== 1) return problem(`a step is an object with exactly one of: ${known}`)
+  if (!isKind(name)) return problem(`unknown step "${name}"; known are: ${known}`)
+  const parsed = stepKinds[name].safeParse((value as Record<string, unknown>)[name])
+  if (parsed.success) return { kind: name, ...parsed.data } as Step
+  for (const issue of parsed.error.issues) problem(issue.message, [name, ...issue.path])
+  return z.NEVER
+})
+
+const conversationSchema = z
+  .strictObject({
+    name: filled,
+    match: filled.optional(),
+    default: z.literal(true).optional(),
+    usage: z
+      .strictObject({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() })
+      .default({ inputTokens: 1000, outputTokens: 50 }),
+    steps: z.array(stepSchema).min(1),
+  })
+  .superRefine((conversation, context) => {
+    if ((conversation.match === undefined) === (conversation.default === undefined))
+      context.addIssue({ code: 'custom', message: 'needs either "match" or "default": true', path: ['match'] })
+    const endless = conversation.steps.findIndex((step) => isFault(step) && step.times === 'always')
+    if (endless !== -1 && endless < conversation.steps.length - 1)
+      context.addIssue({
+        code: 'custom',
+        message: `can never be reached: step ${endless} happens "always"`,
+        path: ['steps', endless + 1],
+      })
+  })
+
+const scriptSchema = z
+  .strictObject({ conversations: z.array(conversationSchema).min(1) })
+  .superRefine((script, context) => {
+    const seen = new Set<string>()
+    for (const [index, { name }] of script.conversations.entries()) {
+      if (seen.has(name))
+        context.addIssue({ code: 'custom', message: `"${name}" is used twice`, path: ['conversations', index, 'name'] })
+      seen.add(name)
+    }
+    const [, second] = [...script.conversations.entries()].filter(([, conversation]) => conversation.default)
+    if (second !== undefined)
+      context.addIssue({
+        code: 'custom',
+        message: 'only one conversation may be the default',
+        path: ['conversations', second[0], 'default'],
+      })
+  })
+
+export type Script = z.output<typeof scriptSchema>
+export type Conversation = Script['conversations'][number]
+/** What a caller writes: the JSON form, before defaults. */
+export interface ScriptInput {
+  conversations: {
+    name: string
+    match?: string
+    default?: true
+    usage?: { inputTokens: number; outputTokens: number }
+    steps: { [K in Kind]: Record<K, z.input<(typeof stepKinds)[K]>> }[Kind][]
+  }[]
+}
+
+const pathText = (path: PropertyKey[]): string =>
+  path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`))
+    .join('')
+
+/** Checks a script that came from anywhere. `source` is how messages call it. */
+export const parseScript = (value: unknown, source: string): Script => {
+  const parsed = scriptSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const problems = parsed.error.issues.map((issue) => `  ${pathText(issue.path) || 'the script'}: ${issue.message}`)
+  throw new AppError(
+    'INPUT_INVALID',
+    `The script ${source} does not fit; correct these fields:\n${problems.join('\n')}`,
+  )
+}
+
+/** Reads a script file (JSON). */
+export const readScript = (path: string): Script => {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new AppError('INPUT_INVALID', `The script ${path} cannot be read: ${messageOf(cause)}`, { cause })
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new AppError('INPUT_INVALID', `The script ${path} is not JSON: ${messageOf(cause)}`, { cause })
+  }
+  return parseScript(value, path)
+}

@@ -1,0 +1,235 @@
+/**
+ * The scripted model server: plain HTTP on one port, every protocol beside the other. It keeps a log of requests and a
+ * count of dealt faults; everything else comes from the request, so it may be restarted in the middle of a session.
+ * It never runs anything and never changes a file; it reads an agent's file only to word a change to it.
+ */
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError, messageOf } from '../src/errors.ts'
+import { anthropic } from './anthropic.ts'
+import { chat } from './chat.ts'
+import { gemini } from './gemini.ts'
+import { openai } from './openai.ts'
+import type { Move } from './play.ts'
+import { next, pick, settle } from './play.ts'
+import type { Asked, Protocol, Reply } from './protocol.ts'
+import { json } from './protocol.ts'
+import type { Conversation, Script } from './script.ts'
+
+/** One line of the log. `step` is the index in the conversation's steps; `status` is undefined while nothing was sent. */
+export interface SimRequest {
+  method: string
+  path: string
+  protocol?: string
+  model?: string
+  session?: string
+  cwd?: string
+  conversation?: string
+  turns?: number
+  step?: number
+  kind: 'other' | 'aside' | 'unmatched' | 'end' | Move['answer']['kind'] | NonNullable<Move['fault']>['kind']
+  status?: number
+  /** Why the server could not play the request. */
+  problem?: string
+  /** The last tool result that the client reported, at most 2000 characters. */
+  lastResult?: string
+}
+
+export interface SimOptions {
+  script: Script
+  host?: string
+  port?: number
+  log?: (request: SimRequest) => void
+}
+
+export interface Sim {
+  url: string
+  port: number
+  requests: () => readonly SimRequest[]
+  close: () => Promise<void>
+}
+
+interface Exchange {
+  protocol: Protocol
+  body: unknown
+  asked: Asked
+  entry: SimRequest
+  response: ServerResponse
+}
+
+const protocols: readonly Protocol[] = [anthropic, openai, gemini, chat]
+
+const fileText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined // absent, a folder or not readable: the tool call itself will then say so to the agent
+  }
+}
+
+const readBody = async (request: IncomingMessage): Promise<unknown> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const text = Buffer.concat(chunks).toString('utf8')
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+const send = (response: ServerResponse, { status, headers, parts }: Reply): void => {
+  response.writeHead(status, headers)
+  response.end(parts.join(''))
+}
+
+const whenGone = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => (response.destroyed ? resolve() : response.once('close', resolve)))
+
+/** Half of the reply, then the connection breaks. */
+const cutOff = (response: ServerResponse, { status, headers, parts }: Reply): void => {
+  const [only = ''] = parts
+  const half = parts.length > 1 ? parts.slice(0, Math.ceil(parts.length / 2)).join('') : only.slice(0, only.length / 2)
+  response.writeHead(status, headers)
+  response.write(half, () => response.destroy())
+}
+
+const keepSilent = async (response: ServerResponse, afterHeaders: boolean): Promise<void> => {
+  if (afterHeaders) response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+  await whenGone(response)
+}
+
+const refuse = (
+  { protocol, response }: Exchange,
+  fault: Extract<NonNullable<Move['fault']>, { kind: 'error' }>,
+): void => {
+  const { status, type, message = `Scripted error ${fault.status}`, retryAfterSeconds } = fault
+  const reply = protocol.error({ status, type, message })
+  const wait = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
+  send(response, { ...reply, headers: { ...reply.headers, ...wait } })
+}
+
+const perform = async (exchange: Exchange, conversation: Conversation, move: Move): Promise<void> => {
+  const { protocol, body, asked, response, entry } = exchange
+  const { fault } = move
+  if (fault?.kind === 'error') {
+    entry.status = fault.status
+    return refuse(exchange, fault)
+  }
+  if (fault?.kind === 'silence') return keepSilent(response, fault.afterHeaders)
+  const context = { body, model: asked.model, usage: conversation.usage, fileText }
+  const answer = fault?.kind === 'empty' ? ({ kind: 'text', text: '' } as const) : settle(move.answer, asked.cwd)
+  const reply = protocol.answer(answer, context)
+  entry.status = reply.status
+  if (fault?.kind === 'cut') cutOff(response, reply)
+  else send(response, reply)
+}
+
+const kindOf = ({ fault, step, answer }: Move): SimRequest['kind'] =>
+  fault?.kind ?? (step === undefined ? 'end' : answer.kind)
+
+const describe = (entry: SimRequest, protocol: Protocol, asked: Asked): void => {
+  const { model, session, cwd, turns, lastResult } = asked
+  Object.assign(entry, { protocol: protocol.name, model, turns })
+  if (session !== undefined) entry.session = session
+  if (cwd !== undefined) entry.cwd = cwd
+  if (lastResult !== undefined) entry.lastResult = lastResult.slice(0, 2000)
+}
+
+const unmatched = (opening: string): string =>
+  `No conversation of the script matches and none is the default. The prompt was: ${opening.slice(-300)}`
+
+type Deal = (conversation: Conversation, turns: number) => Move
+
+/** Counts dealt faults per conversation (not per session: a fresh attempt of the same task finds the fault used up). */
+const dealer = (): Deal => {
+  const dealt = new Map<string, number>()
+  return (conversation, turns) => {
+    const count = (step: number): number => dealt.get(`${step} ${conversation.name}`) ?? 0
+    const move = next(conversation, turns, count)
+    if (move.fault !== undefined && move.step !== undefined)
+      dealt.set(`${move.step} ${conversation.name}`, count(move.step) + 1)
+    return move
+  }
+}
+
+const converse = async (exchange: Exchange, script: Script, deal: Deal): Promise<void> => {
+  const { protocol, asked, entry, response } = exchange
+  const aside = asked.aside
+  const conversation = pick(script, asked.opening)
+  if (aside !== undefined || conversation === undefined) {
+    const reply = aside ?? protocol.error({ status: 400, type: undefined, message: unmatched(asked.opening) })
+    Object.assign(entry, { kind: aside === undefined ? 'unmatched' : 'aside', status: reply.status })
+    return send(response, reply)
+  }
+  const move = deal(conversation, asked.turns)
+  Object.assign(entry, { conversation: conversation.name, kind: kindOf(move) })
+  if (move.step !== undefined) entry.step = move.step
+  if (move.waitSeconds > 0) {
+    await Promise.race([delay(move.waitSeconds * 1000, undefined, { ref: false }), whenGone(response)])
+    if (response.destroyed) return
+  }
+  await perform(exchange, conversation, move)
+}
+
+const listen = async (server: ReturnType<typeof createServer>, host: string, port: number): Promise<number> => {
+  try {
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
+  } catch (cause) {
+    throw new AppError(
+      'USAGE',
+      `The model server cannot listen on ${host}:${port}: ${messageOf(cause)}. Choose another --port, or 0.`,
+      { cause },
+    )
+  }
+  return (server.address() as AddressInfo).port
+}
+
+/** Starts the server. A request that cannot be played is logged and answered with 400, which no agent retries. */
+export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: SimOptions): Promise<Sim> => {
+  const requests: SimRequest[] = []
+  const deal = dealer()
+  const handle = async (request: IncomingMessage, response: ServerResponse, entry: SimRequest): Promise<void> => {
+    const body = await readBody(request)
+    for (const protocol of protocols) {
+      const route = protocol.route(entry.method, entry.path)
+      if (route === undefined) continue
+      if (route !== 'model') {
+        entry.status = route.status
+        return send(response, route)
+      }
+      const asked = protocol.read(body, request.headers, entry.path)
+      describe(entry, protocol, asked)
+      return await converse({ protocol, body, asked, entry, response }, script, deal)
+    }
+    entry.status = 404
+    send(
+      response,
+      json(404, { error: { type: 'not_found', message: `unstuck sim serves no ${entry.method} ${entry.path}` } }),
+    )
+  }
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://sim')
+    const entry: SimRequest = { method: request.method ?? '', path: pathname, kind: 'other' }
+    requests.push(entry)
+    handle(request, response, entry)
+      .catch((error: unknown) => {
+        entry.status = 400
+        entry.problem = messageOf(error)
+        const problem = json(400, { error: { type: 'sim_error', message: entry.problem } })
+        if (response.headersSent) response.destroy()
+        else send(response, problem)
+      })
+      .finally(() => log?.(entry))
+  })
+  const bound = await listen(server, host, port)
+  return {
+    url: `http://${host}:${bound}`,
+    port: bound,
+    requests: () => requests,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections() // a silent step would otherwise hold the server open for ever
+      await closed
+    },
+  }
+}
