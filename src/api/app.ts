@@ -1,0 +1,264 @@
+/**
+ * The loopback API over HTTP. Serves the table of routes and nothing else: each request is checked against its row, each
+ * error is one row of the error table. Every change goes through the flow tables.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { Hono, type Context as HonoContext } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { setCookie } from 'hono/cookie'
+import type { z } from 'zod'
+import { AppError, errorTable, messageOf } from '../errors.ts'
+import { guard } from './auth.ts'
+import * as contract from './contract.ts'
+import type { Dashboard } from './dashboard.ts'
+import type { EventHub } from './event-hub.ts'
+import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
+import type { Logins } from './logins.ts'
+import { openapiDocument } from './openapi.ts'
+import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './page.ts'
+import { routes, type Route } from './routes.ts'
+import { sinkOf, type SinkLimits } from './sink.ts'
+
+export interface AppParts extends Omit<HandlerParts, 'login'> {
+  token: string
+  port: () => number
+  logins: Logins
+  /** Name of the session cookie. */
+  cookie: string
+  hub: EventHub
+  dashboard: Dashboard
+  sinkLimits: SinkLimits
+}
+
+interface Env {
+  Bindings: HttpBindings
+}
+type Http = HonoContext<Env>
+
+const maxBody = 4 * 1024 * 1024
+
+/** Checks a value against the contract; the error names the field. */
+const parse = <T extends z.ZodType>(schema: T, value: unknown, where: string): z.output<T> => {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  throw new AppError(
+    'INPUT_INVALID',
+    `${where}${issue?.path.length ? `, field ${issue.path.join('.')}` : ''}: ${issue?.message ?? 'not valid'}`,
+  )
+}
+
+/** A form of a foreign page cannot send this type without asking first. */
+const checkMediaType = (c: Http): void => {
+  const type = c.req.header('content-type')
+  if (type === undefined || !/^application\/json\s*(;|$)/i.test(type))
+    throw new AppError(
+      'MEDIA_TYPE',
+      `the Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}; send application/json`,
+    )
+}
+
+const bodyOf = async (c: Http, schema: z.ZodType | null): Promise<unknown> => {
+  const bare = c.req.header('content-type') === undefined && (c.req.header('content-length') ?? '0') === '0'
+  if (schema === null && bare) return undefined
+  checkMediaType(c)
+  if (schema === null) return undefined
+  let value: unknown
+  try {
+    value = await c.req.json()
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw new AppError('INPUT_INVALID', `the request body is not JSON: ${messageOf(error).slice(0, 200)}`)
+  }
+  return parse(schema, value, 'request body')
+}
+
+/** The last row that the reader now has is the cursor of the next page. */
+const linkNext = (c: Http, answer: unknown, limit: unknown): void => {
+  const rows = answer as { id: string | number }[]
+  const last = rows.at(-1)
+  if (last === undefined || rows.length !== limit) return
+  const next = new URLSearchParams({ ...c.req.query(), limit: String(limit), after: String(last.id) })
+  c.header('link', `<${c.req.path}?${next.toString()}>; rel="next"`)
+}
+
+const wantsStream = (c: Http): boolean =>
+  c.req.method !== 'HEAD' && /\btext\/event-stream\b/.test(c.req.header('accept') ?? '')
+
+/** Hands the answer over to the hub, which writes to it until either side ends. */
+const streamEvents = async (c: Http, { context, hub, sinkLimits }: AppParts): Promise<Response> => {
+  const query = parse(contract.eventsQuery, c.req.query(), 'query')
+  const lastId = c.req.header('last-event-id')
+  const after = lastId === undefined ? query.after : parse(contract.eventsQuery.shape.after, lastId, 'Last-Event-ID')
+  await checkFilter(context, query)
+  const { outgoing } = c.env
+  outgoing.writeHead(200, {
+    ...answerHeaders,
+    'content-type': 'text/event-stream; charset=utf-8',
+    'content-security-policy': contentPolicy('data'),
+    // So that nothing keeps the engine from ending when it stops.
+    connection: 'close',
+  })
+  outgoing.write('retry: 1000\n\n')
+  const { goal: goalId = null, task: taskId = null, run: runId = null } = query
+  hub.follow(sinkOf(outgoing, sinkLimits), { after, goalId, taskId, runId })
+  return RESPONSE_ALREADY_SENT
+}
+
+const answerHeaders = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+const page = (c: Http, html: string, status: 200 | 401 | 404 | 500): Response => {
+  c.header('content-security-policy', contentPolicy('page'))
+  return c.html(html, status)
+}
+
+const home = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
+  const found = await dashboard.look()
+  if (found.state === 'building') return page(c, buildingPage(), 200)
+  if (found.state === 'failed') return page(c, failedPage(found.reason), 500)
+  c.header('content-security-policy', contentPolicy('app'))
+  return c.html(await readFile(join(found.dir, 'index.html'), 'utf8'))
+}
+
+/** Its name holds the hash of its content, so that it never changes. */
+const asset = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
+  const name = c.req.param('id') ?? ''
+  const found = await dashboard.asset(name)
+  if (found === undefined)
+    throw new AppError('NOT_FOUND', `the dashboard has no file ${name.slice(0, 100)}; reload the page`)
+  c.header('cache-control', 'private, max-age=31536000, immutable')
+  c.header('content-type', found.type)
+  return c.body(found.bytes)
+}
+
+/** Only a real GET uses the code up: looking with HEAD must not. */
+const login = (c: Http, { logins, cookie }: AppParts): Response => {
+  if (c.req.method !== 'GET') return wrongMethod(c, ['GET'])
+  const begun = logins.redeem(parse(routes.login.query, c.req.query(), 'query').code)
+  if (begun === undefined)
+    throw new AppError(
+      'UNAUTHORISED',
+      'the login code is unknown, used or expired; "unstuck login-url" gives a new one',
+    )
+  setCookie(c, cookie, begun.session, { httpOnly: true, sameSite: 'Strict', path: '/', maxAge: begun.seconds })
+  return c.redirect('/', 302)
+}
+
+const wantsPage = (c: Http): boolean => /\btext\/html\b/.test(c.req.header('accept') ?? '')
+
+/** A request that came in while the store was being closed has failed for that reason, whatever it says. */
+const known = ({ context }: AppParts, error: unknown): unknown =>
+  context.stopping.aborted && !(error instanceof AppError)
+    ? new AppError('ENGINE_UNAVAILABLE', 'the engine is stopping; try again when it was started, with "unstuck up"')
+    : error
+
+const answerError = (c: Http, parts: AppParts, thrown: unknown): Response => {
+  const { context } = parts
+  const error = known(parts, thrown)
+  if (!(error instanceof AppError)) {
+    context.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request failed unexpectedly')
+    const message = `unexpected: ${messageOf(error)}; the engine's log has the details`
+    return c.json({ error: { code: 'INTERNAL', message } }, 500)
+  }
+  const { code, message } = error
+  const { status } = errorTable[code]
+  if (status === 401) c.header('www-authenticate', 'Bearer')
+  if (status === 401 && wantsPage(c)) return page(c, refusedPage(code, message), 401)
+  return c.json({ error: { code, message } }, status as 400)
+}
+
+const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
+  c.header('allow', allowed.join(', '))
+  const message = `there is no ${c.req.method} ${c.req.path}; allowed: ${allowed.join(', ')}`
+  return c.json({ error: { code: 'METHOD_NOT_ALLOWED', message } }, 405)
+}
+
+type Respond = (c: Http) => Promise<Response> | Response
+
+const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => {
+  const address = (code: string): string => `http://127.0.0.1:${parts.port()}/login?code=${code}`
+  const newLogin = (): { url: string; expiresAt: string } => {
+    const { code, expiresAt } = parts.logins.issue()
+    return { url: address(code), expiresAt: expiresAt.toISOString() }
+  }
+  const handlers = handlersOf({ ...parts, login: newLogin })
+  const plain = Object.entries(handlers).map(([name, handle]): [string, Respond] => {
+    const route: Route = routes[name as keyof typeof handlers]
+    return [
+      name,
+      async (c) => {
+        const query = parse(route.query, c.req.query(), 'query')
+        const body = route.method === 'GET' ? undefined : await bodyOf(c, route.body)
+        const answer = await handle({ id: c.req.param('id') ?? '', query, body } as never)
+        if (route.paged) linkNext(c, answer, query.limit)
+        return c.json(answer as object, route.status as 200)
+      },
+    ]
+  })
+  const json = Object.fromEntries(plain) as Record<keyof typeof handlers, Respond>
+  return {
+    ...json,
+    listEvents: (c) => (wantsStream(c) ? streamEvents(c, parts) : json.listEvents(c)),
+    home: (c) => home(c, parts),
+    asset: (c) => asset(c, parts),
+    login: (c) => login(c, parts),
+    openapi: (c) => c.json(openapiDocument(parts.version, parts.cookie)),
+  }
+}
+
+/** Each path with its methods; what is left over gets 405 with the ones that there are. */
+const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
+  const respond = respondersOf(parts)
+  const all = Object.entries<Route>(routes)
+  for (const [name, { method, path }] of all) app.on(method, path, (c) => respond[name as keyof typeof routes](c))
+  for (const [path, group] of Map.groupBy(all, ([, route]) => route.path)) {
+    const methods = group.map(([, { method }]) => method)
+    const allowed = methods.flatMap((method) => (method === 'GET' && path !== '/login' ? ['GET', 'HEAD'] : [method]))
+    app.all(path, (c) => wrongMethod(c, allowed))
+  }
+}
+
+const isOpen = (method: string, path: string): boolean =>
+  Object.values<Route>(routes).some(
+    (route) => route.access === 'open' && route.path === path && route.method === (method === 'HEAD' ? 'GET' : method),
+  )
+
+export const createApp = (parts: AppParts): Hono<Env> => {
+  const app = new Hono<Env>()
+  app.use('*', async (c, next) => {
+    for (const [name, value] of Object.entries(answerHeaders)) c.header(name, value)
+    c.header('content-security-policy', contentPolicy('data'))
+    await next()
+  })
+  const { token, port, cookie, logins } = parts
+  app.use('*', guard({ token, port, cookie, holdsSession: logins.holds, isOpen }))
+  app.use('*', async (c, next) => {
+    // The store takes no NUL, so no id and no filter can hold one.
+    if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address holds a NUL byte; remove it')
+    await next()
+  })
+  app.use(
+    '*',
+    bodyLimit({
+      maxSize: maxBody,
+      onError: () => {
+        throw new AppError('BODY_TOO_LARGE', `the request body is larger than ${maxBody} bytes`)
+      },
+    }),
+  )
+  addRoutes(app, parts)
+  app.notFound((c) => {
+    if (c.req.method === 'GET' && wantsPage(c)) return page(c, missingPage(c.req.path.slice(0, 200)), 404)
+    return c.json({ error: { code: 'NOT_FOUND', message: `there is no ${c.req.method} ${c.req.path}` } }, 404)
+  })
+  app.onError((error, c) => answerError(c, parts, error))
+  return app
+}

@@ -1,0 +1,220 @@
+/**
+ * The wire contract of the loopback API: what requests may hold and what answers look like. The CLI is a client of it and
+ * sees nothing else of the engine.
+ */
+import { z } from 'zod'
+import type { Agent } from '../domain/agent.ts'
+import type { EngineInfo } from '../domain/engine.ts'
+import type { Escalation } from '../domain/escalation.ts'
+import { repoModes, type Goal } from '../domain/goal.ts'
+import type { MergeEntry } from '../domain/merge.ts'
+import type { Run } from '../domain/run.ts'
+import type { Retry, Task } from '../domain/task.ts'
+import type { Recovery } from '../store/recovery.ts'
+import type { StoredEvent } from '../store/event.ts'
+
+/** The store takes neither. */
+const storable = (value: string): boolean => !value.includes('\0') && value.isWellFormed()
+const string = z.string().refine(storable, { error: 'it holds a NUL byte or half a character; remove it' })
+
+const path = string.max(4096)
+const text = string.max(1024 * 1024)
+const title = string
+  .min(1)
+  .max(400)
+  .refine((value) => !/\p{Cc}/u.test(value), { error: 'it holds a control character; give one line of plain text' })
+const names = z.array(path).max(1000)
+
+const taskInput = z.strictObject({
+  id: string.min(1).max(200),
+  title,
+  instructions: text,
+  allowedPaths: names,
+  deniedPaths: names,
+  commands: names,
+  after: names,
+  priority: z.number().int(),
+  role: z.enum(['worker', 'tester', 'docser']),
+  harness: string.max(64).exactOptional(),
+  model: string.max(200).exactOptional(),
+  targetArea: string.max(200).exactOptional(),
+})
+
+const number = z.number().min(-1)
+
+export const goalRequest = z.strictObject({
+  input: z.strictObject({
+    title,
+    requirement: text,
+    tasks: z.array(taskInput).min(1).max(1000),
+    allowedDirs: names,
+    warnings: names,
+  }),
+  options: z.strictObject({
+    autoMerge: z.boolean(),
+    repoMode: z.enum(repoModes),
+    allowedDirs: z.array(path.startsWith('/')).max(100),
+    harness: string.max(64).nullable(),
+    limits: z.strictObject({
+      runSeconds: number.exactOptional(),
+      runTokens: number.exactOptional(),
+      runCostUsd: number.exactOptional(),
+      goalSeconds: number.exactOptional(),
+      goalTokens: number.exactOptional(),
+      goalCostUsd: number.exactOptional(),
+    }),
+  }),
+})
+
+export type GoalRequest = z.output<typeof goalRequest>
+
+export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
+export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
+export const cleanRequest = z.strictObject({ dryRun: z.boolean() })
+
+const whole = (max: number, standard: number) => z.coerce.number().int().min(0).max(max).default(standard)
+
+const filter = string.max(64).optional()
+const page = { after: string.max(200).optional(), limit: z.coerce.number().int().min(1).max(1000).default(1000) }
+
+export const eventsQuery = z.strictObject({
+  after: whole(Number.MAX_SAFE_INTEGER, 0),
+  limit: whole(1000, 500),
+  goal: filter,
+  task: filter,
+  run: filter,
+})
+export const goalsQuery = z.strictObject(page)
+export const tasksQuery = z.strictObject({ ...page, goal: filter })
+export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })
+export const recoveriesQuery = z.strictObject({ ...page, goal: filter, task: filter })
+export const escalationsQuery = z.strictObject({
+  ...page,
+  goal: filter,
+  state: z.enum(['pending', 'all']).default('all'),
+})
+export const loginQuery = z.strictObject({ code: string.max(200) })
+export const noQuery = z.strictObject({})
+export const logQuery = z.strictObject({
+  launch: whole(1000, 0),
+  stdout: whole(Number.MAX_SAFE_INTEGER, 0),
+  stderr: whole(Number.MAX_SAFE_INTEGER, 0),
+})
+export const reportQuery = z.strictObject({ since: z.iso.datetime({ offset: true }) })
+
+export interface Health {
+  ok: true
+  version: string
+  pid: number
+  root: string
+  running: number
+  /** It takes no new work and stops when its runs have ended. */
+  draining: boolean
+  /** Where the store is: `embedded`, or the database without its user and password. */
+  store: string
+}
+
+/** What JSON makes of a value: times are ISO strings on the wire. */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends (infer Item)[]
+    ? Wire<Item>[]
+    : T extends object
+      ? { [Key in keyof T]: Wire<T[Key]> }
+      : T
+
+/** A URL that logs a browser in once. */
+export interface LoginUrl {
+  url: string
+  expiresAt: string
+}
+
+/** Plain counts of what the store holds. */
+export interface Metrics {
+  at: string
+  goals: Record<string, number>
+  tasks: Record<string, number>
+  runs: Record<string, number>
+  agents: Record<string, number>
+  escalations: Record<string, number>
+  recoveries: Record<string, number>
+  events: { count: number; last: number }
+  spent: { tokens: number; costUsd: number; seconds: number }
+}
+
+/** A task on the wire: a wait says how long it still is, by the store's clock at the moment of the answer. */
+export interface TaskJson extends Omit<Task, 'retry'> {
+  retry: (Retry & { inSeconds: number }) | null
+}
+
+/** A task as people see it: with its next step, who takes it and, for a wait, when. */
+export interface TaskView extends TaskJson {
+  nextStep: { owner: string; text: string; at?: string } | null
+  /** Names of the six states of the specification; `place` carries the block reason. */
+  state: string
+  /** The newest attempt. */
+  run: Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> | null
+  /** Recoveries so far, over all runs. */
+  recoveries: number
+}
+
+export interface GoalView extends Goal {
+  branch: string
+  tasks: TaskView[]
+  mergeCommand: string | null
+}
+
+/** An engine as people see it: whether it leads, and whether its heartbeat is overdue. */
+export interface EngineView extends EngineInfo {
+  leads: boolean
+  silent: boolean
+}
+
+export interface StatusView {
+  at: string
+  /** Number of the newest event that this picture is sure to hold: follow the events from here. */
+  lastEvent: number
+  goals: GoalView[]
+  escalations: Escalation[]
+  agents: Agent[]
+  engines: EngineView[]
+}
+
+export interface LogView {
+  launch: number
+  lines: { stream: 'stdout' | 'stderr'; kind: string; text: string }[]
+  next: { launch: number; stdout: number; stderr: number }
+  ended: boolean
+}
+
+export interface ReportView {
+  since: string
+  until: string
+  landed: { goal: string; task: string; title: string; commit: string | null }[]
+  recovered: {
+    playbook: string
+    label: string
+    status: string
+    action: string
+    task: string
+    ms: number | null
+    detail: string
+  }[]
+  waiting: { goal: string; task: string | null; question: string; choices: string[] }[]
+  retrying: { task: string; title: string; at: string; reason: string }[]
+  spent: { tokens: number; costUsd: number; seconds: number }
+}
+
+export interface DoctorView {
+  ok: boolean
+  checks: { name: string; ok: boolean; detail: string }[]
+}
+
+export interface ExplainView {
+  title: string
+  lines: { at: string; text: string }[]
+}
+
+export type { Escalation, Goal, MergeEntry, Recovery, Run, StoredEvent, Task }
+export { runPhases } from '../domain/run.ts'
+export { taskStates } from '../domain/task.ts'

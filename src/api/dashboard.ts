@@ -1,0 +1,145 @@
+/**
+ * Where the dashboard's files are. A published package brings them built; in a checkout they are built on the first look
+ * at a page, by vite in a process of its own, into a cache named after all that goes into them, so that a changed source
+ * never meets an old build. Serves nothing itself, and never waits for a build.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { execa } from 'execa'
+import { messageOf } from '../errors.ts'
+
+export type Look = { state: 'ready'; dir: string } | { state: 'building' } | { state: 'failed'; reason: string }
+
+export interface Dashboard {
+  /** Begins a build where one is needed. A failure is told once; the look after it tries again. */
+  look(): Promise<Look>
+  /** A file of the build that was looked at last; undefined for any other name. */
+  asset(name: string): Promise<{ type: string; bytes: Buffer<ArrayBuffer> } | undefined>
+}
+
+export interface DashboardParts {
+  /** The folder `dashboard` of a checkout, or what a build made of it. */
+  place: string
+  cacheDir: string
+  environment: Record<string, string | undefined>
+  /** Ends a build that is under way. */
+  stopping: AbortSignal
+}
+
+const buildDeadlineMs = 180_000
+
+/** In a checkout the sources, in the package the built files: both stand two folders above this one. */
+export const dashboardPlace = (): string => fileURLToPath(new URL('../../dashboard/', import.meta.url))
+
+const filesOf = async (folder: string): Promise<string[]> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+
+/** Of everything that the build reads: the sources, what they take from the engine, and the versions of what they use. */
+const hashOf = async (place: string): Promise<string> => {
+  const root = join(place, '..')
+  const read = [
+    ...(await filesOf(place)),
+    ...(await filesOf(join(root, 'src', 'domain'))),
+    join(root, 'src', 'api', 'contract.ts'),
+    join(root, 'package-lock.json'),
+  ]
+  const hash = createHash('sha256')
+  for (const path of read)
+    hash
+      .update(path.slice(root.length))
+      .update('\0')
+      .update(await readFile(path))
+      .update('\0')
+  return hash.digest('hex').slice(0, 16)
+}
+
+const build = async ({ place, environment, stopping }: DashboardParts, into: string): Promise<void> => {
+  const root = join(place, '..')
+  const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
+  if (!existsSync(vite)) throw new Error(`vite is not installed in ${root}; run "npm ci" there`)
+  const partial = `${into}.${process.pid}.partial`
+  const { PATH, HOME } = environment
+  const args = ['build', '--config', join(place, 'vite.config.ts'), '--configLoader', 'native', '--outDir', partial]
+  const { exitCode, all, timedOut } = await execa(process.execPath, [vite, ...args, '--logLevel', 'warn'], {
+    cwd: root,
+    env: { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) },
+    extendEnv: false,
+    reject: false,
+    all: true,
+    cancelSignal: stopping,
+    timeout: buildDeadlineMs,
+  })
+  try {
+    if (exitCode !== 0) {
+      const how = timedOut ? `vite did not end within ${buildDeadlineMs / 1000} s` : `vite ended with ${exitCode}`
+      throw new Error(`${how}\n${stripVTControlCharacters(all).slice(-4000)}`.trim())
+    }
+    await mkdir(join(into, '..'), { recursive: true })
+    // Whole or not at all. Another engine of this checkout may have been faster; then its build is as good.
+    await rename(partial, into).catch((error: unknown) => {
+      if (!existsSync(into)) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
+}
+
+const types: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const assetOf = async (dir: string | undefined, name: string) => {
+  const type = types[extname(name)]
+  if (dir === undefined || type === undefined || !/^[\w-]+(\.[\w-]+)+$/.test(name)) return undefined
+  try {
+    return { type, bytes: await readFile(join(dir, 'assets', name)) }
+  } catch {
+    return undefined // of another build, or invented
+  }
+}
+
+export const createDashboard = (parts: DashboardParts): Dashboard => {
+  const { place, cacheDir } = parts
+  let building: string | undefined
+  let failed: string | undefined
+  let dir: string | undefined
+  const begin = (into: string): void => {
+    building = into
+    build(parts, into)
+      .catch((error: unknown) => (failed = messageOf(error)))
+      .finally(() => (building = undefined))
+  }
+  const find = async (): Promise<string> =>
+    existsSync(join(place, 'vite.config.ts')) ? join(cacheDir, `dashboard-${await hashOf(place)}`) : place
+  const look = async (): Promise<Look> => {
+    const wanted = await find()
+    if (existsSync(join(wanted, 'index.html'))) {
+      dir = wanted
+      return { state: 'ready', dir }
+    }
+    if (building !== undefined) return { state: 'building' }
+    if (failed !== undefined) {
+      const reason = failed
+      failed = undefined
+      return { state: 'failed', reason }
+    }
+    begin(wanted)
+    return { state: 'building' }
+  }
+  return {
+    look,
+    asset: async (name) => {
+      if (dir === undefined) await look()
+      return assetOf(dir, name)
+    },
+  }
+}

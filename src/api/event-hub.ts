@@ -1,0 +1,228 @@
+/**
+ * One reader of the event table for all that follow it. It reads while somebody listens: when told of a write, and once
+ * in a while in any case. Every follower gets each event of its filter once and in order; one that cannot keep up holds
+ * a bounded amount of memory and is cut off. What it has tells it where to go on: the number of its last event.
+ */
+import { messageOf } from '../errors.ts'
+import type { Log } from '../runtime/context.ts'
+import type { Queryable } from '../store/db.ts'
+import { lastEventId, readEvents, type StoredEvent } from '../store/event.ts'
+import type { Sink } from './sink.ts'
+
+export interface Follow {
+  after: number
+  goalId: string | null
+  taskId: string | null
+  runId: string | null
+}
+
+export interface HubOptions {
+  db: Queryable
+  log: Log
+  /** Reads at the latest after this long, should a notice have been missed. */
+  pollMs?: number
+  heartbeatMs?: number
+}
+
+export interface EventHub {
+  /** There may be new events. */
+  nudge(): void
+  follow(sink: Sink, wanted: Follow): void
+  followers(): number
+  /** Delivers what is there and ends every stream. */
+  close(): Promise<void>
+}
+
+interface Entry {
+  event: StoredEvent
+  frame: Buffer
+}
+
+interface Follower extends Follow {
+  sink: Sink
+  /** Gets what the reader reads; until then it reads for itself what it missed. */
+  live: boolean
+}
+
+const pageSize = 200
+const readSize = 500
+/** Writes of the same moment are read together. */
+const gatherMs = 10
+/** What a follower that comes back after a moment gets without a read of its own. */
+const keptEvents = 1000
+const keptBytes = 4 * 1024 * 1024
+const heartbeat = Buffer.from(': \n\n')
+const farewell = Buffer.from(': the engine has stopped\n\n')
+
+const entryOf = (event: StoredEvent): Entry => ({
+  event,
+  frame: Buffer.from(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`),
+})
+
+const wants = ({ goalId, taskId, runId, after }: Follow, event: StoredEvent): boolean =>
+  event.id > after &&
+  (goalId === null || event.goalId === goalId) &&
+  (taskId === null || event.taskId === taskId) &&
+  (runId === null || event.runId === runId)
+
+const framesFor = (follower: Follow, entries: readonly Entry[]): Buffer =>
+  Buffer.concat(entries.filter(({ event }) => wants(follower, event)).map(({ frame }) => frame))
+
+/** The newest events, bounded; `from` = every later one is here. */
+const createRecent = (from: number) => {
+  const entries: Entry[] = []
+  let bytes = 0
+  let start = from
+  let end = from
+  return {
+    holds: (after: number): boolean => after >= start,
+    since: (after: number): Entry[] => entries.filter(({ event }) => event.id > after).slice(0, pageSize),
+    add: (read: readonly Entry[]): void => {
+      // A read that began before this list did may bring what it already counts as passed.
+      const added = read.filter(({ event }) => event.id > end)
+      for (const entry of added) bytes += entry.frame.length
+      entries.push(...added)
+      end = added.at(-1)?.event.id ?? end
+      while (entries.length > keptEvents || bytes > keptBytes) {
+        const dropped = entries.shift()
+        bytes -= dropped?.frame.length ?? 0
+        start = dropped?.event.id ?? start
+      }
+    },
+  }
+}
+
+/** Hands a batch to those who are live. Most want everything, so that their bytes are made once. */
+const deliver = (followers: Iterable<Follower>, entries: readonly Entry[]): void => {
+  const all = Buffer.concat(entries.map(({ frame }) => frame))
+  const [first] = entries
+  const last = entries.at(-1)
+  if (first === undefined || last === undefined) return
+  for (const follower of followers) {
+    if (!follower.live) continue
+    const plain =
+      follower.goalId === null && follower.taskId === null && follower.runId === null && follower.after < first.event.id
+    const chunk = plain ? all : framesFor(follower, entries)
+    if (chunk.length > 0) follower.sink.push(chunk)
+    follower.after = Math.max(follower.after, last.event.id)
+  }
+}
+
+interface State {
+  followers: Set<Follower>
+  head: number
+  recent: ReturnType<typeof createRecent>
+  closed: boolean
+}
+
+const readAll = async (db: Queryable, state: State): Promise<void> => {
+  for (let full = true; full;) {
+    const page = await readEvents(db, { after: state.head, limit: readSize })
+    const entries = page.map(entryOf)
+    state.head = Math.max(state.head, page.at(-1)?.id ?? 0)
+    state.recent.add(entries)
+    deliver(state.followers, entries)
+    full = page.length === readSize
+  }
+}
+
+/** One read at a time; a nudge during one is followed by another. */
+const createReader = ({ db, log }: HubOptions, state: State) => {
+  let work: Promise<void> | undefined
+  let again = false
+  const run = async (): Promise<void> => {
+    do {
+      again = false
+      await readAll(db, state)
+    } while (again)
+  }
+  return {
+    read: (): Promise<void> => {
+      again = true
+      work ??= run()
+        .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events cannot be read; tried again soon'))
+        .finally(() => (work = undefined))
+      return work
+    },
+  }
+}
+
+/** Sends what a follower missed, at its own pace, until it is where the reader is. */
+const catchUp = async (db: Queryable, state: State, follower: Follower): Promise<void> => {
+  const { sink } = follower
+  while (!sink.closed() && !state.closed) {
+    const { head, recent } = state
+    if (follower.after >= head) {
+      follower.live = true
+      return
+    }
+    const entries = recent.holds(follower.after)
+      ? recent.since(follower.after)
+      : (await readEvents(db, { ...follower, limit: pageSize })).map(entryOf)
+    const chunk = framesFor(follower, entries)
+    const last = entries.at(-1)?.event.id ?? follower.after
+    follower.after = entries.length < pageSize ? Math.max(head, last) : last
+    if (chunk.length > 0) await sink.send(chunk)
+  }
+}
+
+export const createEventHub = (options: HubOptions): EventHub => {
+  const { db, log, pollMs = 1_000, heartbeatMs = 15_000 } = options
+  const state: State = { followers: new Set(), head: 0, recent: createRecent(0), closed: false }
+  const reader = createReader(options, state)
+  let soon: NodeJS.Timeout | undefined
+  let timers: NodeJS.Timeout[] = []
+  let awake: Promise<void> | undefined
+  const nudge = (): void => {
+    if (state.closed || state.followers.size === 0) return
+    soon ??= setTimeout(() => {
+      soon = undefined
+      void reader.read()
+    }, gatherMs)
+  }
+  const beat = (): void => {
+    for (const { sink, live } of state.followers) {
+      if (sink.stalled()) sink.cut()
+      else if (live) sink.push(heartbeat)
+    }
+  }
+  /** Nobody listened: the reader begins at the end, and each follower reads for itself what lies before. */
+  const wake = async (): Promise<void> => {
+    timers = [setInterval(nudge, pollMs), setInterval(beat, heartbeatMs)]
+    state.head = Math.max(state.head, await lastEventId(db))
+    state.recent = createRecent(state.head)
+  }
+  const rest = (): void => {
+    for (const timer of timers) clearInterval(timer)
+    timers = []
+    awake = undefined
+  }
+  const leave = (follower: Follower): void => {
+    if (state.followers.delete(follower) && state.followers.size === 0) rest()
+  }
+  return {
+    nudge,
+    followers: () => state.followers.size,
+    follow: (sink, wanted) => {
+      const follower: Follower = { ...wanted, sink, live: false }
+      if (state.closed) return sink.cut()
+      state.followers.add(follower)
+      sink.onClose(() => leave(follower))
+      awake ??= wake()
+      awake
+        .then(() => catchUp(db, state, follower))
+        .catch((error: unknown) => {
+          log.warn({ error: messageOf(error) }, 'a follower of the events is cut off; it can come back')
+          sink.cut()
+        })
+    },
+    close: async () => {
+      clearTimeout(soon)
+      if (state.followers.size > 0) await reader.read()
+      state.closed = true
+      const all = [...state.followers]
+      rest()
+      await Promise.all(all.map(({ sink }) => sink.end(farewell)))
+    },
+  }
+}

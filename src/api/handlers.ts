@@ -1,0 +1,205 @@
+/** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
+import type { z } from 'zod'
+import { AppError, messageOf } from '../errors.ts'
+import type { Run } from '../domain/run.ts'
+import type { Task } from '../domain/task.ts'
+import {
+  cancelGoal,
+  cancelTask,
+  goalNamed,
+  pauseGoal,
+  resumeGoals,
+  retryGoal,
+  retryTask,
+  taskNamed,
+} from '../runtime/answers.ts'
+import { runPaths, type Context } from '../runtime/context.ts'
+import { doctor } from '../runtime/doctor.ts'
+import type { Engine } from '../runtime/engine.ts'
+import { storyOf } from '../runtime/explain.ts'
+import { harnessNamed } from '../runtime/harness-choice.ts'
+import { clean } from '../runtime/housekeeping.ts'
+import { createGoal } from '../runtime/planner.ts'
+import { readRunLog } from '../runtime/run-log.ts'
+import { allEvents, reportView, statusView, withCountdown } from '../runtime/views.ts'
+import { listAgents } from '../store/agent.ts'
+import { readEvents, storeNow } from '../store/event.ts'
+import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns, pageOfTasks } from '../store/page.ts'
+import { getRun, listRuns } from '../store/run.ts'
+import { getTask } from '../store/task.ts'
+import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
+import type { Metrics } from './contract.ts'
+import type { RouteName, routes } from './routes.ts'
+
+export interface HandlerParts {
+  context: Context
+  engine: Engine
+  version: string
+  /** Where the store is, for people. */
+  store: string
+  /** Asks the engine to stop in order. */
+  shutdown: () => void
+  /** A new one-time login. */
+  login: () => { url: string; expiresAt: string }
+}
+
+type Body<Name extends RouteName> = (typeof routes)[Name]['body'] extends z.ZodType
+  ? z.output<(typeof routes)[Name]['body']>
+  : undefined
+
+export interface Call<Name extends RouteName> {
+  /** Of a path with `:id`, else empty. */
+  id: string
+  query: z.output<(typeof routes)[Name]['query']>
+  body: Body<Name>
+}
+
+/** Pages and the document of the API itself are made where HTTP is. */
+type Plain = Exclude<RouteName, 'home' | 'asset' | 'login' | 'openapi'>
+export type Handlers = { [Name in Plain]: (call: Call<Name>) => Promise<unknown> }
+
+const runNamed = async (db: Context['db'], id: string): Promise<Run> => {
+  const run = await getRun(db, id)
+  if (run === undefined) throw new AppError('NOT_FOUND', `there is no run ${id}; "unstuck runs" lists them`)
+  return run
+}
+
+/** A filter by an id that does not exist is a mistake, not an empty answer. */
+export const checkFilter = async (
+  { db }: Pick<Context, 'db'>,
+  { goal, task, run }: { goal?: string | undefined; task?: string | undefined; run?: string | undefined },
+): Promise<void> => {
+  if (goal !== undefined) await goalNamed(db, goal)
+  if (task !== undefined) await taskNamed(db, task)
+  if (run !== undefined) await runNamed(db, run)
+}
+
+const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
+
+const explain = async ({ db }: Context, id: string) => {
+  const task = await getTask(db, id)
+  if (task !== undefined) {
+    return {
+      title: `Task ${task.number} "${task.title}": ${task.place}`,
+      lines: storyOf(await allEvents(db, { taskId: id })),
+    }
+  }
+  const run = await getRun(db, id)
+  if (run !== undefined) {
+    return {
+      title: `Run ${run.number} of task ${run.taskId}: ${run.state}`,
+      lines: storyOf(await allEvents(db, { runId: id })),
+    }
+  }
+  const goal = await goalNamed(db, id).catch(() => undefined) // the message below names all three kinds
+  if (goal === undefined)
+    throw new AppError('NOT_FOUND', `there is no task, run or goal ${id}; "unstuck status" lists them`)
+  return { title: `Goal "${goal.title}": ${goal.state}`, lines: storyOf(await allEvents(db, { goalId: id })) }
+}
+
+const metrics = async ({ db }: Context): Promise<Metrics> => {
+  const runs = await listRuns(db, {})
+  const sum = (of: (run: Run) => number): number => runs.reduce((total, run) => total + of(run), 0)
+  return {
+    at: (await storeNow(db)).toISOString(),
+    ...(await countAll(db)),
+    spent: {
+      tokens: sum((run) => run.spend.tokens),
+      costUsd: sum((run) => run.spend.costUsd),
+      seconds: sum((run) => run.spend.seconds),
+    },
+  }
+}
+
+const lists = (context: Context) =>
+  ({
+    listGoals: async ({ query: { after = null, limit } }) => pageOfGoals(context.db, { after, limit }),
+    listTasks: async ({ query: { after = null, limit, goal } }) => {
+      await checkFilter(context, { goal })
+      const now = await storeNow(context.db)
+      return (await pageOfTasks(context.db, { after, limit, goalId: goal ?? null })).map((task) =>
+        withCountdown(task, now),
+      )
+    },
+    listRuns: async ({ query: { after = null, limit, goal, task } }) => {
+      await checkFilter(context, { goal, task })
+      return pageOfRuns(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
+    },
+    listRecoveries: async ({ query: { after = null, limit, goal, task } }) => {
+      await checkFilter(context, { goal, task })
+      return pageOfRecoveries(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
+    },
+    listEscalations: async ({ query: { after = null, limit, goal, state } }) => {
+      await checkFilter(context, { goal })
+      return pageOfEscalations(context.db, { after, limit, goalId: goal ?? null, pendingOnly: state === 'pending' })
+    },
+    listEvents: async ({ query: { after, limit, goal = null, task = null, run = null } }) => {
+      await checkFilter(context, { goal: goal ?? undefined, task: task ?? undefined, run: run ?? undefined })
+      return readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
+    },
+  }) satisfies Partial<Handlers>
+
+const reads = ({ context, engine, version, store }: HandlerParts) =>
+  ({
+    health: async () => ({
+      ok: true,
+      version,
+      pid: process.pid,
+      root: context.repository.root,
+      running: engine.running(),
+      draining: engine.draining(),
+      store,
+    }),
+    status: async () => statusView(context.db),
+    metrics: async () => metrics(context),
+    report: async ({ query }) => reportView(context.db, new Date(query.since)),
+    doctor: async () => doctor(context),
+    snapshots: async () => listSnapshots(context.shadow),
+    agents: async () => listAgents(context.db),
+    getGoal: async ({ id }) => {
+      await goalNamed(context.db, id)
+      return (await statusView(context.db)).goals.find((goal) => goal.id === id)
+    },
+    getTask: async ({ id }) => {
+      await taskNamed(context.db, id)
+      return (await statusView(context.db)).goals.flatMap(({ tasks }) => tasks).find((task) => task.id === id)
+    },
+    getRun: async ({ id }) => runNamed(context.db, id),
+    runLog: async ({ id, query }) => {
+      const run = await runNamed(context.db, id)
+      const { driver } = harnessNamed(context.config(), run.harness)
+      const { processes } = context.ports
+      return readRunLog({ run, driver, paths: runPaths(context, run.id), processes }, query)
+    },
+    explain: async ({ id }) => explain(context, id),
+    ...lists(context),
+  }) satisfies Partial<Handlers>
+
+const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
+  ({
+    createGoal: async ({ body: { input, options } }) => createGoal(context, input, options),
+    pauseGoal: async ({ id }) => pauseGoal(context, id),
+    retryGoal: async ({ id }) => retryGoal(context, id),
+    cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
+    retryTask: async ({ id }) => shownTask(context, await retryTask(context, id)),
+    cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
+    resume: async ({ body }) => resumeGoals(context, body.goal),
+    restore: async ({ body }) => restoreSnapshot(context.shadow, body),
+    clean: async ({ body }) => clean(context, body.dryRun),
+    createLogin: async () => login(),
+    drain: async () => {
+      // Not waited for: a run may take hours, and the answer says what there is to wait for.
+      void engine
+        .drain()
+        .then(shutdown, (error: unknown) =>
+          context.log.warn({ error: messageOf(error) }, 'the engine could not be drained'),
+        )
+      return { draining: true as const, running: engine.running() }
+    },
+    shutdown: async () => {
+      shutdown()
+      return { stopping: true }
+    },
+  }) satisfies Partial<Handlers>
+
+export const handlersOf = (parts: HandlerParts): Handlers => ({ ...reads(parts), ...changes(parts) })

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import { createLogins } from './logins.ts'
+
+const minute = 60_000
+
+const at = (start = 0) => {
+  let now = start
+  const logins = createLogins(() => new Date(now))
+  return { logins, pass: (ms: number) => void (now += ms) }
+}
+
+it('a code works once', () => {
+  const { logins } = at()
+  const { code } = logins.issue()
+  const begun = logins.redeem(code)
+  expect(logins.holds(begun?.session ?? '')).toBe(true)
+  expect(logins.redeem(code)).toBeUndefined()
+})
+
+it('a code expires after ten minutes, a session after twelve hours', () => {
+  const { logins, pass } = at()
+  const [early, late] = [logins.issue(), logins.issue()]
+  expect(late.expiresAt.getTime()).toBe(10 * minute)
+  pass(10 * minute - 1)
+  const session = logins.redeem(early.code)?.session ?? ''
+  pass(1)
+  expect(logins.redeem(late.code)).toBeUndefined()
+  pass(12 * 60 * minute - 2)
+  expect(logins.holds(session)).toBe(true)
+  pass(1)
+  expect(logins.holds(session)).toBe(false)
+})
+
+it('a code is no session and a session no code', () => {
+  const { logins } = at()
+  const { code } = logins.issue()
+  expect(logins.holds(code)).toBe(false)
+  const session = logins.redeem(code)?.session ?? ''
+  expect(logins.redeem(session)).toBeUndefined()
+  expect(logins.holds('')).toBe(false)
+})
+
+it('asking for codes without end keeps only the newest', () => {
+  const { logins } = at()
+  const codes = Array.from({ length: 60 }, () => logins.issue().code)
+  expect(logins.redeem(codes[0] ?? '')).toBeUndefined()
+  expect(logins.redeem(codes[59] ?? '')).toBeDefined()
+})

@@ -1,0 +1,64 @@
+/**
+ * The plain pages for people: those that are shown when the dashboard cannot be. No script, one style that the policy
+ * names by its hash; every value is escaped.
+ */
+import { createHash } from 'node:crypto'
+
+const style =
+  ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}'
+
+export const policyOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+const closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const allowed = {
+  /** Data: nothing may be loaded by it. */
+  data: '',
+  page: ` style-src ${policyOf(style)};`,
+  /** No inline script or style, no foreign address; text never becomes markup, not even by a mistake of ours. */
+  app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
+}
+
+export const contentPolicy = (kind: keyof typeof allowed): string => `default-src 'none';${allowed[kind]} ${closed}`
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (found) => entities[found] ?? '')
+
+const pageOf = (title: string, body: string, head = ''): string =>
+  `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${head}<title>${escaped(title)}</title><style>${style}</style></head>
+<body>
+<h1>${escaped(title)}</h1>
+${body}
+</body>
+</html>
+`
+
+export const refusedPage = (code: string, message: string): string =>
+  pageOf(
+    'Unstuck: not logged in',
+    `<p>${escaped(code)}: ${escaped(message)}.</p><p>In a terminal in the repository, <code>unstuck login-url</code> prints a new address; it works once, for ten minutes.</p>`,
+  )
+
+const meanwhile =
+  '<p>Meanwhile, from a terminal in the repository: <code>unstuck status</code>, <code>unstuck events -f</code>.</p>'
+
+export const buildingPage = (): string =>
+  pageOf(
+    'Unstuck: one moment',
+    `<p role="status">The dashboard of this checkout is being built. This page reloads by itself.</p>${meanwhile}`,
+    '<meta http-equiv="refresh" content="1">',
+  )
+
+export const failedPage = (reason: string): string =>
+  pageOf(
+    'Unstuck: the dashboard could not be built',
+    `<pre>${escaped(reason)}</pre><p><a href="/">Try again</a></p>${meanwhile}`,
+  )
+
+export const missingPage = (path: string): string =>
+  pageOf(
+    'Unstuck: no such page',
+    `<p>There is nothing at <code>${escaped(path)}</code>.</p><p><a href="/">To the dashboard</a></p>`,
+  )

@@ -1,0 +1,141 @@
+/**
+ * The one table of routes. What a request may hold, what an answer looks like and which errors it may end with stand here
+ * once: app.ts validates by it, openapi.ts and docs/api.md are made from it. A route that is not here is not served.
+ */
+import { z } from 'zod'
+import type { ErrorCode } from '../errors.ts'
+import * as answers from './answers.ts'
+import * as contract from './contract.ts'
+
+export interface Route {
+  method: 'GET' | 'POST'
+  /** With `:id` where an id stands. */
+  path: string
+  summary: string
+  query: z.ZodObject
+  body: z.ZodType | null
+  status: 200 | 201 | 302
+  /** Null = a page for people or a part of one. */
+  answer: z.ZodType | null
+  /** Beside those that every route may answer with. */
+  errors: readonly ErrorCode[]
+  /** `open` = also without a token or session. */
+  access: 'owner' | 'open'
+  /** The header `Link` names the next page. */
+  paged: boolean
+}
+
+const read = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
+  path: Path,
+  summary: string,
+  query: Query,
+  answer: Answer,
+) => ({
+  method: 'GET' as const,
+  path,
+  summary,
+  query,
+  body: null,
+  status: 200 as const,
+  answer,
+  errors: path.includes(':id') ? (['NOT_FOUND'] as const) : ([] as const),
+  access: 'owner' as const,
+  paged: false,
+})
+
+/** A filter by an id that does not exist is a mistake, not an empty answer. */
+const list = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
+  path: Path,
+  summary: string,
+  query: Query,
+  answer: Answer,
+) => ({ ...read(path, summary, query, z.array(answer)), errors: ['NOT_FOUND'] as const, paged: true })
+
+const change = <Path extends string, Body extends z.ZodType | null, Answer extends z.ZodType>(
+  path: Path,
+  summary: string,
+  body: Body,
+  answer: Answer,
+) => ({
+  method: 'POST' as const,
+  path,
+  summary,
+  query: contract.noQuery,
+  body,
+  status: 200 as const,
+  answer,
+  errors: path.includes(':id') ? (['NOT_FOUND', 'ILLEGAL', 'STALE'] as const) : ([] as readonly ErrorCode[]),
+  access: 'owner' as const,
+  paged: false,
+})
+
+const none = contract.noQuery
+
+export const routes = {
+  home: { ...read('/', 'The dashboard, or why it cannot be shown', none, z.null()), answer: null },
+  asset: { ...read('/assets/:id', 'A file of the dashboard, for ever the same', none, z.null()), answer: null },
+  login: {
+    ...read('/login', 'Trades a login code for a session cookie and goes to /', contract.loginQuery, z.null()),
+    answer: null,
+    status: 302 as const,
+    access: 'open' as const,
+  },
+  openapi: read('/openapi.json', 'This document', none, answers.openapi),
+  health: read('/health', 'That the engine lives, and which one it is', none, answers.health),
+  status: read('/status', 'All goals with their tasks and next steps, questions, agents', none, answers.status),
+  metrics: read('/metrics', 'How many of each there are, by state', none, answers.metrics),
+  report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, answers.report),
+  doctor: read('/doctor', 'The promises, checked on the live store', none, answers.doctor),
+  snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(answers.snapshot)),
+  agents: read('/agents', 'The executor slots', none, z.array(answers.agent)),
+  listGoals: list('/goals', 'Goals', contract.goalsQuery, answers.goal),
+  getGoal: read('/goals/:id', 'One goal with its tasks and next steps', none, answers.goalView),
+  listTasks: list('/tasks', 'Tasks', contract.tasksQuery, answers.task),
+  getTask: read('/tasks/:id', 'One task with its next step', none, answers.taskView),
+  listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, answers.run),
+  getRun: read('/runs/:id', 'One run', none, answers.run),
+  runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, answers.log),
+  listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, answers.recovery),
+  listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, answers.escalation),
+  listEvents: list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, answers.event),
+  explain: read('/explain/:id', 'The story of a task, run or goal', none, answers.explain),
+  createGoal: {
+    ...change('/goals', 'Begins a goal', contract.goalRequest, answers.goal),
+    status: 201 as const,
+    errors: ['NOT_A_REPOSITORY', 'REPOSITORY_STATE', 'HARNESS_MISSING', 'CONFIG_INVALID'] as const,
+  },
+  pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, answers.goal),
+  retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, answers.goal),
+  cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, answers.goal),
+  retryTask: change('/tasks/:id/retry', 'Tries a task again, with a new count', null, answers.task),
+  cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, answers.task),
+  resume: {
+    ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(answers.goal)),
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,
+  },
+  restore: {
+    ...change('/restore', 'Brings a snapshot into a new folder', contract.restoreRequest, answers.restored),
+    errors: ['NOT_FOUND', 'REPOSITORY_STATE', 'PERMISSION'] as const,
+  },
+  clean: change(
+    '/clean',
+    'Removes workspaces and snapshots that nothing needs',
+    contract.cleanRequest,
+    answers.cleaned,
+  ),
+  createLogin: change('/login-codes', 'A URL that logs a browser in once', null, answers.loginUrl),
+  drain: change('/drain', 'Takes no new work, and stops the engine when its runs have ended', null, answers.draining),
+  shutdown: change('/shutdown', 'Stops the engine in order', null, answers.stopping),
+} as const satisfies Record<string, Route>
+
+export type RouteName = keyof typeof routes
+
+/** What any request may be refused with. */
+export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'] as const satisfies ErrorCode[]
+
+/** Every error code that a route answers with. */
+export const errorsOf = (route: Route): ErrorCode[] => [
+  ...commonErrors,
+  ...(route.method === 'POST' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
+  ...route.errors,
+]

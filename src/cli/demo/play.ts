@@ -1,0 +1,98 @@
+/**
+ * The course of the demo: two goals through the public CLI, and what the demo itself does meanwhile (it kills the engine,
+ * and lets its agents go on). Gives the events as they were printed; judges nothing.
+ */
+import { writeFileSync, readFileSync } from 'node:fs'
+import { startTimeOf } from '../../platform.ts'
+import type { Io } from '../io.ts'
+import { callCli, killEngine, waitForFile } from './drive.ts'
+import { taskIdOf, type Kill, type Seen } from './observe.ts'
+import type { Scene } from './scene.ts'
+import { signals, type Chapter } from './story.ts'
+
+export interface Played {
+  events: Seen[]
+  kill: Kill | undefined
+  /** What the CLI said on standard error where it did not end well. */
+  complaints: string[]
+}
+
+export interface Listener {
+  event(chapter: Chapter | undefined, event: Seen): void
+  killed(pid: number): void
+  called(cwd: string, args: string[]): void
+}
+
+interface Stage {
+  signal: AbortSignal
+  played: Played
+  listener: Listener
+}
+
+const chapterNumbered = (scene: Scene, number: number): Chapter => {
+  const found = scene.chapters.find((chapter) => chapter.number === number)
+  if (found === undefined) throw new Error(`the demo has no task ${number}`)
+  return found
+}
+
+const release = (scene: Scene, name: string): void => writeFileSync(scene.signal(name), '')
+
+const playGoal = async (
+  io: Io,
+  scene: Scene,
+  place: Chapter['place'],
+  stage: Stage & { see(event: Seen): void },
+): Promise<void> => {
+  const cwd = place === 'repository' ? scene.repository : scene.folder
+  const args = ['run', scene.taskFile(place), place === 'repository' ? '--merge' : '--direct', '--json']
+  stage.listener.called(cwd, args)
+  const ended = await callCli(io, scene, { cwd, args, signal: stage.signal, see: stage.see })
+  if (ended.code !== 0)
+    stage.played.complaints.push(
+      `unstuck run of the ${place} ended with ${ended.code}${ended.stderr === '' ? '' : `: ${ended.stderr.trim()}`}`,
+    )
+}
+
+const createSee =
+  (scene: Scene, played: Played, listener: Listener) =>
+  (event: Seen): void => {
+    if (event.taskId === undefined) return // the closing line of the CLI is no event
+    played.events.push(event)
+    const chapter = scene.chapters.find(
+      (candidate) => event.taskId !== null && taskIdOf(played.events, candidate) === event.taskId,
+    )
+    listener.event(chapter, event)
+    // However task 1 ended, the agent that waits for its merge may go on.
+    if (chapter?.number === 1 && (event.type === 'task.done' || event.type === 'task.escalated'))
+      release(scene, signals.secondGo)
+    if (chapter === chapterNumbered(scene, 4) && event.type === 'run.reattached' && played.kill !== undefined) {
+      played.kill.agentSurvived = startTimeOf(played.kill.agentPid) !== undefined
+      release(scene, signals.victimGo)
+    }
+  }
+
+/** Kills the engine as soon as both agents that wait are in the middle of their work. */
+const killInTheMiddle = async (io: Io, scene: Scene, stage: Stage): Promise<void> => {
+  for (const name of [signals.victimBegan, signals.secondBegan]) {
+    if (!(await waitForFile(scene.signal(name), stage.signal))) return
+  }
+  const agentPid = Number(readFileSync(scene.signal(signals.victimBegan), 'utf8'))
+  const at = Date.now()
+  const pid = await killEngine(io, scene)
+  if (pid === undefined) return
+  stage.played.kill = { pid, at, agentPid, agentSurvived: false }
+  stage.listener.killed(pid)
+}
+
+export const play = async (io: Io, scene: Scene, signal: AbortSignal, listener: Listener): Promise<Played> => {
+  const played: Played = { events: [], kill: undefined, complaints: [] }
+  const over = new AbortController()
+  const either = AbortSignal.any([signal, over.signal])
+  const see = createSee(scene, played, listener)
+  await playGoal(io, scene, 'folder', { signal, played, listener, see })
+  const killing = killInTheMiddle(io, scene, { signal: either, played, listener })
+  await playGoal(io, scene, 'repository', { signal, played, listener, see })
+  over.abort()
+  await killing
+  return played
+}

@@ -1,0 +1,173 @@
+/**
+ * The folders of the demo: a git repository, a plain folder, a folder outside of both, a state folder of its own, and the
+ * files that configure the fault agents as harnesses. Everything is below one temporary folder.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { applyEdit } from '../../../sim/agents/answer.ts'
+import { AppError, messageOf } from '../../errors.ts'
+import type { Io } from '../io.ts'
+import { chaptersFor, checkCommand, folderSources, sources, type Chapter } from './story.ts'
+
+/** Carried by every process of the demo, with the name of its folder, so that each can be found at the end. */
+export const markName = 'DEMO_FOLDER'
+
+export interface Scene {
+  root: string
+  repository: string
+  folder: string
+  chapters: Chapter[]
+  environment: Record<string, string>
+  signal(name: string): string
+  taskFile(place: Chapter['place']): string
+}
+
+/** The user's own settings of Unstuck and of git would change the story. */
+const foreign = /^(UNSTUCK_|GIT_|FAILED_TASK_)/
+
+const environmentOf = (io: Io, root: string): Record<string, string> => {
+  const kept = Object.entries(io.environment).flatMap(([name, value]) =>
+    value === undefined || foreign.test(name) ? [] : [[name, value] as const],
+  )
+  const environment = Object.fromEntries(kept)
+  // The checks call `node`: this one, whatever else the machine has or lacks.
+  const path = [dirname(io.self[0] ?? ''), environment.PATH ?? ''].join(delimiter)
+  return { ...environment, PATH: path, UNSTUCK_HOME: join(root, 'state'), [markName]: root }
+}
+
+export const git = (cwd: string, ...args: string[]): string =>
+  execFileSync('git', ['-c', 'core.hooksPath=/dev/null', '-c', 'commit.gpgSign=false', ...args], {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim()
+
+/** In the checkout the agents are TypeScript, in the package compiled: as this file is. */
+const agentProgram = (name: string): string =>
+  fileURLToPath(new URL(`../../../sim/agents/${name}${extname(import.meta.url)}`, import.meta.url))
+
+const drivers = { steady: 'command', overloaded: 'claude', fenced: 'claude', untrusting: 'codex' } as const
+
+const harnessName = (chapter: Chapter): string => `${chapter.agent}-${chapter.number}`
+
+const harnessOf = (scene: Scene, node: string, chapter: Chapter) => {
+  const answer = join(scene.root, `answer-${chapter.number}.json`)
+  writeFileSync(answer, JSON.stringify({ edits: chapter.edits, text: `Done: ${chapter.title}.` }))
+  const memory = chapter.agent === 'overloaded' ? [join(scene.root, 'memory')] : []
+  const began = chapter.began === undefined ? [] : ['--began', scene.signal(chapter.began)]
+  const until = chapter.until === undefined ? [] : ['--until', scene.signal(chapter.until)]
+  return {
+    driver: drivers[chapter.agent],
+    command: [node, agentProgram(chapter.agent), answer, ...memory, ...began, ...until],
+  }
+}
+
+const writeConfig = (scene: Scene, io: Io, place: Chapter['place'], disabled: string[]): void => {
+  const own = scene.chapters.filter((chapter) => chapter.place === place)
+  const folder = place === 'repository' ? scene.repository : scene.folder
+  const config = {
+    harness: Object.fromEntries(
+      own.map((chapter) => [harnessName(chapter), harnessOf(scene, io.self[0] ?? '', chapter)]),
+    ),
+    maxParallel: 3,
+    verify: { commands: [checkCommand] },
+    retry: { transientBaseSeconds: 1 },
+    playbooks: { disabled },
+    env: [markName],
+  }
+  mkdirSync(join(folder, '.unstuck'))
+  writeFileSync(join(folder, '.unstuck', 'config.json'), `${JSON.stringify(config, null, 2)}\n`)
+}
+
+const writeTasks = (scene: Scene, place: Chapter['place'], goal: string, allowedDirs: string[]): void => {
+  const tasks = scene.chapters
+    .filter((chapter) => chapter.place === place)
+    .map((chapter) => ({
+      id: String(chapter.number),
+      title: chapter.title,
+      instructions: chapter.instructions,
+      harness: harnessName(chapter),
+      priority: chapter.priority,
+      ...(chapter.commands === undefined ? {} : { commands: chapter.commands }),
+    }))
+  writeFileSync(scene.taskFile(place), `${JSON.stringify({ version: 1, goal, allowedDirs, tasks }, null, 2)}\n`)
+}
+
+const makeRepository = (folder: string): void => {
+  git(folder, 'init', '--quiet', '--template=')
+  git(folder, 'symbolic-ref', 'HEAD', 'refs/heads/main')
+  git(folder, 'add', '--all')
+  git(
+    folder,
+    '-c',
+    'user.name=Demo',
+    '-c',
+    'user.email=demo@example.invalid',
+    'commit',
+    '--quiet',
+    '-m',
+    'Begin with four units',
+  )
+}
+
+const checkGit = (): void => {
+  try {
+    git('/', '--version')
+  } catch (error) {
+    throw new AppError('GIT_FAILED', `git cannot be started (${messageOf(error)}); install it, then run the demo again`)
+  }
+}
+
+const isInRepository = (folder: string): boolean => {
+  try {
+    git(folder, 'rev-parse', '--git-dir')
+    return true
+  } catch {
+    return false // git says so by its exit status
+  }
+}
+
+export const makeScene = (io: Io, disabled: string[]): Scene => {
+  checkGit()
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-demo-')))
+  try {
+    return fill(io, root, disabled)
+  } catch (error) {
+    rmSync(root, { recursive: true, force: true })
+    throw error
+  }
+}
+
+const fill = (io: Io, root: string, disabled: string[]): Scene => {
+  const [repository, folder, outside, signals] = ['repository', 'folder', 'outside', 'signals'].map((name) =>
+    join(root, name),
+  ) as [string, string, string, string]
+  for (const path of [repository, folder, outside, signals]) mkdirSync(path)
+  // Work in place would otherwise happen in the repository around the temporary folder.
+  if (isInRepository(root)) {
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `${root} lies inside a git repository; set TMPDIR to a folder outside of any, then run the demo again`,
+    )
+  }
+  const scene: Scene = {
+    root,
+    repository,
+    folder,
+    chapters: chaptersFor(outside),
+    environment: environmentOf(io, root),
+    signal: (name) => join(signals, name),
+    taskFile: (place) => join(root, `${place}.json`),
+  }
+  for (const edit of sources) applyEdit(repository, edit)
+  for (const edit of folderSources) applyEdit(folder, edit)
+  writeConfig(scene, io, 'repository', disabled)
+  writeConfig(scene, io, 'folder', disabled)
+  writeTasks(scene, 'repository', 'Convert more units', [outside])
+  writeTasks(scene, 'folder', 'Correct the list', [])
+  makeRepository(repository)
+  return scene
+}

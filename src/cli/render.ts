@@ -1,0 +1,107 @@
+/** Text for people: short tables, plain sentences, colours only on a terminal. */
+import { stripVTControlCharacters } from 'node:util'
+import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
+
+export interface Paint {
+  bold(text: string): string
+  dim(text: string): string
+  good(text: string): string
+  bad(text: string): string
+  warn(text: string): string
+}
+
+const code =
+  (open: number, close: number) =>
+  (text: string): string =>
+    `\u001b[${open}m${text}\u001b[${close}m`
+const plain = (text: string): string => text
+
+export const createPaint = (colours: boolean): Paint =>
+  colours
+    ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(33, 39) }
+    : { bold: plain, dim: plain, good: plain, bad: plain, warn: plain }
+
+/** Text of agents and tools is shown without anything that could move the cursor, recolour or retitle the terminal. */
+export const safe = (text: string): string =>
+  stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}]/gu, (char) => (char === '\n' || char === '\t' ? ' ' : ''))
+
+export const clockOf = (iso: string): string => new Date(iso).toTimeString().slice(0, 8)
+
+export const secondsText = (seconds: number): string => {
+  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 6) / 10} h`
+}
+
+const placeText = (paint: Paint, place: string): string => {
+  if (place === 'done') return paint.good(place)
+  if (place === 'failed' || place === 'cancelled') return paint.bad(place)
+  return place.includes('awaiting_human') ? paint.warn(place) : place
+}
+
+const stepText = (task: TaskView, now: string): string => {
+  const step = task.nextStep
+  if (step === null) return 'STUCK: run "unstuck doctor" and report this'
+  if (step.owner === 'nobody') return ''
+  const wait = step.at === undefined ? '' : ` in ${secondsText((Date.parse(step.at) - Date.parse(now)) / 1000)}`
+  return `${step.text}${wait}`
+}
+
+export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
+  const step = stepText(task, now)
+  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${safe(task.title).slice(0, 60)} ${paint.dim(`[${task.id}]`)}${step === '' ? '' : `\n      ${paint.dim(safe(step))}`}`
+}
+
+export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
+  `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${safe(goal.reason)})`)}`,
+  ...goal.tasks.map((task) => taskLine(paint, task, now)),
+  ...(goal.mergeCommand === null ? [] : [`  to take it: ${paint.bold(goal.mergeCommand)}`]),
+]
+
+/** Said only where there is something to say: one engine that works needs no line. */
+const engineLines = (paint: Paint, engines: StatusView['engines']): string[] => {
+  const shown = engines.filter(({ state }) => state !== 'offline')
+  const plain =
+    shown.length <= 1 && shown.every(({ state, waiting, silent }) => state === 'online' && waiting === null && !silent)
+  if (plain) return []
+  return shown.map((engine) => {
+    const state = engine.silent ? paint.warn('gives no sign of life') : (engine.waiting ?? engine.state)
+    return `engine ${engine.id} on ${safe(engine.host)}: ${safe(state)}${engine.leads ? ', leads' : ''} ${paint.dim(`(${engine.roles.join(', ')}; ${safe(engine.harnesses.join(', '))})`)}`
+  })
+}
+
+export const statusLines = (paint: Paint, status: StatusView): string[] => {
+  if (status.goals.length === 0) return ['No goal yet. Try: unstuck run "<what you want done>"']
+  const questions = status.escalations.flatMap((entry) => [
+    `${paint.warn('?')} ${safe(entry.question)}`,
+    ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
+    `    answer: ${entry.choices.map((choice) => `unstuck ${choice} ${choice === 'resume' || entry.taskId === null ? entry.goalId : entry.taskId}`).join('  |  ')}`,
+  ])
+  return [
+    ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
+    ...engineLines(paint, status.engines),
+    ...questions,
+  ]
+}
+
+const spentText = (spent: ReportView['spent']): string =>
+  `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${secondsText(spent.seconds)} of agent time`
+
+export const reportLines = (paint: Paint, report: ReportView): string[] => [
+  paint.bold(`Since ${report.since}`),
+  `Landed: ${report.landed.length}`,
+  ...report.landed.map(
+    (entry) => `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}`,
+  ),
+  `Recovered: ${report.recovered.filter((entry) => entry.status === 'success').length} of ${report.recovered.length}`,
+  ...report.recovered.map(
+    (entry) =>
+      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${entry.label}: ${entry.action}, ${entry.status}${entry.ms === null ? '' : ` after ${secondsText(entry.ms / 1000)}`} ${paint.dim(safe(entry.detail))}`,
+  ),
+  `Waiting for you: ${report.waiting.length}`,
+  ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
+  ...(report.retrying.length === 0
+    ? []
+    : [`Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} at ${clockOf(entry.at)}`).join(', ')}`]),
+  `Spent: ${spentText(report.spent)}`,
+]

@@ -1,0 +1,427 @@
+/**
+ * The API through real HTTP on one engine: every answer is what the table of routes says, and whatever is refused is
+ * refused with a code of the error table and changes nothing.
+ */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Goal, GoalRequest, LoginUrl, Run, StatusView, StoredEvent, Task } from '../../src/api/contract.ts'
+import { openapiPath } from '../../src/api/openapi.ts'
+import { routes, type Route } from '../../src/api/routes.ts'
+import { errorTable } from '../../src/errors.ts'
+import { standardTask, until } from '../hostile/scene.ts'
+import { openApiScene, routeOf, type ApiScene, type Call } from './scene.ts'
+
+let scene: ApiScene
+/** Ids that paths name in braces: {done}, {doneTask}, {paused}, … */
+const names: Record<string, string> = {}
+const filled = (text: string): string => text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => names[name] ?? whole)
+
+const goalRequest = (change: (value: GoalRequest) => void = () => undefined): string => {
+  const value: GoalRequest = {
+    input: { title: 'A goal', requirement: 'x', tasks: [structuredClone(standardTask)], allowedDirs: [], warnings: [] },
+    options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: 'honest', limits: {} },
+  }
+  change(value)
+  return JSON.stringify(value)
+}
+
+const post = (path: string, body = '{}'): Call => ({ method: 'POST', path, body })
+/** A goal that is paused before anything of it starts: its second task waits for the first. */
+const makePaused = async (): Promise<string> => {
+  const { id } = JSON.parse((await scene.call(post('/goals', goalRequest()))).text) as Goal
+  await scene.call(post(`/goals/${id}/pause`))
+  return id
+}
+
+/** Nothing is at work and nothing will be. */
+const quiet = async (): Promise<void> => {
+  await until(async () => {
+    const { agents, goals } = await scene.status()
+    const still = goals.every(({ state }) => state !== 'active' && state !== 'planning')
+    return still && agents.every(({ state }) => state !== 'busy') ? true : undefined
+  }, 'the end of all work')
+}
+
+beforeAll(async () => {
+  scene = await openApiScene(['honest', 'hang'])
+  const done = await scene.work([{ title: 'First' }, { title: 'Second' }])
+  names.done = done.id
+  names.doneTask = done.tasks[0]?.id ?? ''
+  names.run = (await scene.api<Run[]>('/runs'))[0]?.id ?? ''
+  names.paused = await makePaused()
+  names.gone = await makePaused()
+  await scene.call(post(filled('/goals/{gone}/cancel')))
+  await quiet()
+  names.top = scene.top
+})
+afterAll(async () => scene.clear())
+
+const login = async (): Promise<string> => {
+  const { url } = JSON.parse((await scene.call(post('/login-codes'))).text) as LoginUrl
+  return url.slice(scene.url.origin.length)
+}
+
+const bare = { authorization: undefined, 'content-type': undefined }
+
+const session = async (): Promise<string> => {
+  const answer = await scene.call({ path: await login(), headers: bare })
+  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+}
+
+describe('every answer is what the table says', () => {
+  const calls: Record<string, () => Call> = {
+    openapi: () => ({ path: '/openapi.json' }),
+    health: () => ({ path: '/health' }),
+    status: () => ({ path: '/status' }),
+    metrics: () => ({ path: '/metrics' }),
+    report: () => ({ path: '/report?since=2020-01-01T00:00:00Z' }),
+    doctor: () => ({ path: '/doctor' }),
+    snapshots: () => ({ path: '/snapshots' }),
+    agents: () => ({ path: '/agents' }),
+    listGoals: () => ({ path: '/goals' }),
+    getGoal: () => ({ path: '/goals/{done}' }),
+    listTasks: () => ({ path: '/tasks?goal={done}' }),
+    getTask: () => ({ path: '/tasks/{doneTask}' }),
+    listRuns: () => ({ path: '/runs?task={doneTask}' }),
+    getRun: () => ({ path: '/runs/{run}' }),
+    runLog: () => ({ path: '/runs/{run}/log' }),
+    listRecoveries: () => ({ path: '/recoveries' }),
+    listEscalations: () => ({ path: '/escalations?state=pending' }),
+    listEvents: () => ({ path: '/events?limit=1000' }),
+    explain: () => ({ path: '/explain/{run}' }),
+    createGoal: () => post('/goals', goalRequest()),
+    createLogin: () => post('/login-codes'),
+    clean: () => post('/clean', '{"dryRun":true}'),
+    resume: () => post('/resume', '{"goal":"{made}"}'),
+    pauseGoal: () => post('/goals/{made}/pause'),
+    cancelTask: () => post('/tasks/{madeTask}/cancel'),
+    retryTask: () => post('/tasks/{madeTask}/retry'),
+    retryGoal: () => post('/goals/{made}/retry'),
+    cancelGoal: () => post('/goals/{made}/cancel'),
+  }
+  /** Their success has effects outside of the API, or ends the engine: other tests look at them. */
+  const elsewhere = ['home', 'asset', 'login', 'restore', 'drain', 'shutdown']
+
+  test('each route of the table has a call here', () => {
+    expect([...Object.keys(calls), ...elsewhere].sort()).toEqual(Object.keys(routes).sort())
+  })
+
+  test.each(Object.keys(calls))('%s', async (name) => {
+    if (name === 'resume') names.made = await makePaused()
+    if (name === 'cancelTask') names.madeTask = (await scene.api<Task[]>(filled('/tasks?goal={made}')))[0]?.id ?? ''
+    // Retrying the goal needs something to retry.
+    if (name === 'retryGoal') await scene.call(post(filled('/tasks/{madeTask}/cancel')))
+    const made = calls[name]?.() ?? {}
+    const answer = await scene.call({ ...made, path: filled(made.path ?? ''), body: filled(made.body ?? '') })
+    const route = routeOf(made.method ?? 'GET', made.path ?? '')
+    expect([name, answer.status, answer.status >= 400 ? answer.text : '']).toEqual([name, route?.status, ''])
+    expect(route?.answer?.safeParse(JSON.parse(answer.text)).error).toBeUndefined()
+    expect(route).toBe(routes[name as keyof typeof routes])
+  })
+
+  test('the document names every route with its answers, and resolves every reference', async () => {
+    const text = (await scene.call({ path: '/openapi.json' })).text
+    const document = JSON.parse(text) as {
+      paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>
+      components: { schemas: Record<string, unknown> }
+    }
+    for (const [name, route] of Object.entries<Route>(routes)) {
+      const operation = document.paths[openapiPath(route.path)]?.[route.method.toLowerCase()]
+      expect(operation?.operationId).toBe(name)
+      expect(Object.keys(operation?.responses ?? {})).toContain(String(route.status))
+    }
+    const count = Object.values(document.paths).flatMap((path) => Object.keys(path)).length
+    expect(count).toBe(Object.keys(routes).length)
+    for (const [, found] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
+      expect(Object.keys(document.components.schemas)).toContain(found)
+  })
+})
+
+describe('pages', () => {
+  test.each(['goals', 'tasks', 'runs', 'events'])('of %s repeat and skip nothing', async (kind) => {
+    const all = JSON.parse((await scene.call({ path: `/${kind}?limit=1000` })).text) as { id: string | number }[]
+    const walked: { id: string | number }[] = []
+    for (let next: string | undefined = `/${kind}?limit=2`; next !== undefined;) {
+      const answer = await scene.call({ path: next })
+      walked.push(...(JSON.parse(answer.text) as { id: string }[]))
+      next = /<([^>]+)>; rel="next"/.exec(String(answer.headers.link ?? ''))?.[1]
+    }
+    expect(all.length).toBeGreaterThan(1)
+    // What was added meanwhile stands behind.
+    expect(walked.slice(0, all.length).map(({ id }) => id)).toEqual(all.map(({ id }) => id))
+  })
+})
+
+const huge = 'x'.repeat(5_000_000)
+const deep = `{"goal":${'['.repeat(500_000)}${']'.repeat(500_000)}}`
+const html = { ...bare, accept: 'text/html' }
+type Case = [title: string, make: () => Call, code: keyof typeof errorTable, message: RegExp]
+
+const refused: Case[] = [
+  ['no token', () => ({ headers: { authorization: undefined } }), 'UNAUTHORISED', /token/],
+  ['a wrong token', () => ({ headers: { authorization: 'Bearer wrong' } }), 'UNAUTHORISED', /token/],
+  [
+    'a token in another scheme',
+    () => ({ headers: { authorization: `Basic ${scene.token}` } }),
+    'UNAUTHORISED',
+    /token/,
+  ],
+  ['no token on a write', () => ({ ...post('/goals', goalRequest()), headers: bare }), 'UNAUTHORISED', /token/],
+  ['no token on the document', () => ({ path: '/openapi.json', headers: bare }), 'UNAUTHORISED', /token/],
+  [
+    'no token on the stream',
+    () => ({ path: '/events', headers: { ...bare, accept: 'text/event-stream' } }),
+    'UNAUTHORISED',
+    /token/,
+  ],
+  ['no token on an unknown route', () => ({ path: '/nosuch', headers: bare }), 'UNAUTHORISED', /token/],
+  ['an invented session', () => ({ headers: { ...bare, cookie: 'unstuck_x=1' } }), 'UNAUTHORISED', /token/],
+  ['an unknown login code', () => ({ path: '/login?code=wrong', headers: bare }), 'UNAUTHORISED', /login-url/],
+  ['a login without a code', () => ({ path: '/login', headers: bare }), 'INPUT_INVALID', /code/],
+  ['a foreign Host', () => ({ headers: { host: 'evil.invalid' } }), 'FORBIDDEN_ORIGIN', /Host.*evil/],
+  [
+    'a foreign Host on a login',
+    () => ({ path: '/login?code=x', headers: { ...bare, host: 'evil.invalid' } }),
+    'FORBIDDEN_ORIGIN',
+    /Host/,
+  ],
+  [
+    'a name that only begins like ours',
+    () => ({ headers: { host: `127.0.0.1.evil.invalid:${scene.url.port}` } }),
+    'FORBIDDEN_ORIGIN',
+    /Host/,
+  ],
+  ['our Host on another port', () => ({ headers: { host: '127.0.0.1:1' } }), 'FORBIDDEN_ORIGIN', /Host/],
+  ['a foreign Origin', () => ({ headers: { origin: 'http://evil.invalid' } }), 'FORBIDDEN_ORIGIN', /Origin.*evil/],
+  [
+    'an Origin of null',
+    () => ({ ...post('/goals', goalRequest()), headers: { origin: 'null' } }),
+    'FORBIDDEN_ORIGIN',
+    /Origin/,
+  ],
+  ['a body too large', () => post('/goals', huge), 'BODY_TOO_LARGE', /larger/],
+  [
+    'a chunked body too large',
+    () => ({ ...post('/goals', huge), headers: { 'transfer-encoding': 'chunked' } }),
+    'BODY_TOO_LARGE',
+    /larger/,
+  ],
+  ['malformed JSON', () => post('/goals', '{'), 'INPUT_INVALID', /not JSON/],
+  ['no body', () => post('/goals', ''), 'INPUT_INVALID', /not JSON/],
+  ['deep JSON', () => post('/resume', deep), 'INPUT_INVALID', /goal/],
+  ['deep JSON that does not end', () => post('/resume', '['.repeat(1_000_000)), 'INPUT_INVALID', /not JSON/],
+  [
+    'a form',
+    () => ({ ...post('/resume', 'goal=x'), headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+    'MEDIA_TYPE',
+    /application\/json/,
+  ],
+  [
+    'JSON as text',
+    () => ({ ...post('/resume', '{"goal":null}'), headers: { 'content-type': 'text/plain' } }),
+    'MEDIA_TYPE',
+    /text\/plain/,
+  ],
+  [
+    'JSON without a type',
+    () => ({ ...post('/resume', '{"goal":null}'), headers: { 'content-type': undefined } }),
+    'MEDIA_TYPE',
+    /missing/,
+  ],
+  [
+    'a form where no body is needed',
+    () => ({ ...post('/goals/{paused}/cancel', 'a=b'), headers: { 'content-type': 'multipart/form-data' } }),
+    'MEDIA_TYPE',
+    /json/,
+  ],
+  ['an unknown field', () => post('/resume', '{"goal":null,"x":1}'), 'INPUT_INVALID', /x/],
+  [
+    'a field of the prototype',
+    () => post('/resume', '{"goal":null,"__proto__":{"a":1}}'),
+    'INPUT_INVALID',
+    /__proto__/,
+  ],
+  [
+    'a NUL in a title',
+    () =>
+      post(
+        '/goals',
+        goalRequest((v) => (v.input.title = 'a\0b')),
+      ),
+    'INPUT_INVALID',
+    /input\.title/,
+  ],
+  [
+    'half a character',
+    () =>
+      post(
+        '/goals',
+        goalRequest((v) => (v.input.requirement = '\ud800')),
+      ),
+    'INPUT_INVALID',
+    /requirement/,
+  ],
+  ['a NUL in an id', () => ({ path: '/tasks/a%00b' }), 'INPUT_INVALID', /NUL/],
+  ['a NUL in a cursor', () => ({ path: '/runs?after=%00' }), 'INPUT_INVALID', /NUL/],
+  ['a path for a run', () => ({ path: '/runs/..%2f..%2fetc%2fpasswd/log' }), 'NOT_FOUND', /no run/],
+  ['a path for a goal', () => post('/goals/..%2f..%2fx/cancel'), 'NOT_FOUND', /no goal/],
+  ['dots for a task', () => ({ path: '/tasks/..%5c..' }), 'NOT_FOUND', /no task/],
+  ['a broken escape', () => ({ path: '/goals/%zz' }), 'NOT_FOUND', /no goal/],
+  ['SQL for an id', () => ({ path: `/goals/${encodeURIComponent("' or 1=1 --")}` }), 'NOT_FOUND', /no goal/],
+  ['a filter by an unknown goal', () => ({ path: '/tasks?goal=g-nosuch' }), 'NOT_FOUND', /no goal/],
+  ['an unknown query', () => ({ path: '/tasks?gaol=x' }), 'INPUT_INVALID', /gaol/],
+  ['a query where none is known', () => ({ path: '/status?x=1' }), 'INPUT_INVALID', /x/],
+  ['a limit of nothing', () => ({ path: '/tasks?limit=0' }), 'INPUT_INVALID', /limit/],
+  ['a limit without end', () => ({ path: '/events?limit=99999' }), 'INPUT_INVALID', /limit/],
+  [
+    'a wrong Last-Event-ID',
+    () => ({ path: '/events', headers: { accept: 'text/event-stream', 'last-event-id': 'x' } }),
+    'INPUT_INVALID',
+    /Last-Event-ID/,
+  ],
+  [
+    'a stream of an unknown task',
+    () => ({ path: '/events?task=t-x', headers: { accept: 'text/event-stream' } }),
+    'NOT_FOUND',
+    /no task/,
+  ],
+  [
+    'an unknown harness',
+    () =>
+      post(
+        '/goals',
+        goalRequest((v) => (v.options.harness = 'nosuch')),
+      ),
+    'INPUT_INVALID',
+    /nosuch/,
+  ],
+  ['pausing what is paused', () => post('/goals/{paused}/pause'), 'ILLEGAL', /cannot be paused/],
+  ['pausing what has ended', () => post('/goals/{gone}/pause'), 'ILLEGAL', /cannot be paused/],
+  ['cancelling what is cancelled', () => post('/goals/{gone}/cancel'), 'ILLEGAL', /cannot be cancelled/],
+  ['retrying what is done', () => post('/tasks/{doneTask}/retry'), 'ILLEGAL', /ready/],
+  ['cancelling what is done', () => post('/tasks/{doneTask}/cancel'), 'ILLEGAL', /cannot be cancelled/],
+  ['resuming what is done', () => post('/resume', '{"goal":"{done}"}'), 'ILLEGAL', /nothing to resume/],
+  ['an unknown snapshot', () => post('/restore', '{"id":"--all","into":"{top}/made"}'), 'NOT_FOUND', /no snapshot/],
+  ['an unknown route', () => ({ path: '/nosuch' }), 'NOT_FOUND', /no GET \/nosuch/],
+  ['a route with a slash too many', () => ({ path: '/goals/' }), 'NOT_FOUND', /no GET/],
+  [
+    'an unknown method',
+    () => ({ method: 'DELETE', path: '/goals/{done}' }),
+    'METHOD_NOT_ALLOWED',
+    /allowed: GET, HEAD/,
+  ],
+  ['reading what only changes', () => ({ path: '/goals/{done}/cancel' }), 'METHOD_NOT_ALLOWED', /allowed: POST/],
+  ['a preflight', () => ({ method: 'OPTIONS', path: '/goals' }), 'METHOD_NOT_ALLOWED', /allowed: GET, HEAD, POST/],
+]
+
+describe('refused, with a code, and nothing changed:', () => {
+  let before: unknown
+  beforeAll(async () => {
+    await quiet()
+    before = await scene.facts()
+  })
+  test.each(refused)('%s', async (_title, make, code, message) => {
+    const made = make()
+    const sent = { ...made, path: filled(made.path ?? '/status') }
+    const answer = await scene.call(made.body === undefined ? sent : { ...sent, body: filled(made.body) })
+    const { error } = JSON.parse(answer.text) as { error: { code: string; message: string } }
+    expect([answer.status, error.code]).toEqual([errorTable[code].status, code])
+    expect(error.message).toMatch(message)
+    expect(answer.text).not.toMatch(/\\n\s+at /)
+    if (code === 'METHOD_NOT_ALLOWED') expect(error.message).toContain(String(answer.headers.allow))
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+    expect(await scene.facts()).toEqual(before)
+  })
+})
+
+describe('a login', () => {
+  test('gives a session once, that reads and writes for our own pages', async () => {
+    const path = await login()
+    const looked = await scene.call({ method: 'HEAD', path, headers: bare })
+    expect([looked.status, looked.headers.allow]).toEqual([405, 'GET'])
+    const first = await scene.call({ path, headers: bare })
+    expect([first.status, first.headers.location]).toEqual([302, '/'])
+    const set = first.headers['set-cookie']?.[0] ?? ''
+    expect(set).toMatch(/; HttpOnly(;|$)/)
+    expect(set).toMatch(/; SameSite=Strict(;|$)/)
+    const again = await scene.call({ path, headers: html })
+    expect([again.status, again.headers['content-type']]).toEqual([401, expect.stringContaining('text/html')])
+    expect(again.headers['set-cookie']).toBeUndefined()
+    const cookie = set.split(';')[0]
+    const home = await scene.call({ path: '/', headers: { ...bare, cookie, 'sec-fetch-site': 'none' } })
+    expect([home.status, home.headers['cache-control']]).toEqual([200, 'no-store'])
+    const own = { 'content-type': 'application/json', authorization: undefined, cookie, origin: scene.url.origin }
+    const written = await scene.call({ ...post('/clean', '{"dryRun":true}'), headers: own })
+    expect(written.status).toBe(200)
+  })
+
+  test.each<[string, () => Record<string, string>, string]>([
+    ['a read from another port of this address', () => ({ 'sec-fetch-site': 'same-site' }), 'GET'],
+    ['a read from elsewhere', () => ({ 'sec-fetch-site': 'cross-site' }), 'GET'],
+    ['a write without an Origin', () => ({}), 'POST'],
+    ['a write by a typed address', () => ({ 'sec-fetch-site': 'none' }), 'POST'],
+    ['a write from another name of ours', () => ({ origin: `http://localhost:${scene.url.port}` }), 'POST'],
+    ['a write from another port', () => ({ origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }), 'POST'],
+    [
+      'a write that the browser calls same-site',
+      () => ({ origin: scene.url.origin, 'sec-fetch-site': 'same-site' }),
+      'POST',
+    ],
+  ])('does not count for %s', async (_title, headers, method) => {
+    const cookie = await session()
+    const before = await scene.facts()
+    const path = method === 'GET' ? '/status' : filled('/goals/{paused}/cancel')
+    const all = { authorization: undefined, cookie, ...headers() }
+    const answer = await scene.call({ method, path, headers: all, ...(method === 'GET' ? {} : { body: '{}' }) })
+    expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('FORBIDDEN_ORIGIN')])
+    expect(await scene.facts()).toEqual(before)
+  })
+
+  test('of a cookie beside a wrong token counts for nothing', async () => {
+    const answer = await scene.call({ headers: { cookie: await session(), authorization: 'Bearer wrong' } })
+    expect(answer.status).toBe(401)
+  })
+})
+
+test('HEAD answers like GET, without a body and without a stream', async () => {
+  for (const path of ['/status', '/events', '/']) {
+    const answer = await scene.call({ method: 'HEAD', path, headers: { accept: 'text/event-stream' } })
+    expect([path, answer.status, answer.text]).toEqual([path, 200, ''])
+    expect(answer.headers['content-type']).not.toContain('event-stream')
+  }
+})
+
+test('of twenty answers at once exactly one wins', async () => {
+  for (const path of ['/resume', '/goals/{made}/pause', '/goals/{made}/cancel']) {
+    if (path === '/resume') names.made = await makePaused()
+    const body = path === '/resume' ? filled('{"goal":"{made}"}') : '{}'
+    const answers = await Promise.all(Array.from({ length: 20 }, () => scene.call(post(filled(path), body))))
+    const won = answers.filter(({ status }) => status === 200)
+    const lost = answers.filter(({ status }) => status === 409)
+    expect([path, won.length, lost.length]).toEqual([path, 1, 19])
+    for (const { text } of lost) expect(text).toMatch(/"code":"(ILLEGAL|STALE)"/)
+  }
+  const events = await scene.api<StoredEvent[]>(filled('/events?goal={made}'))
+  expect(events.filter(({ type }) => type === 'goal.cancelled')).toHaveLength(1)
+  const { goals } = await scene.api<StatusView>('/status')
+  expect(goals.find(({ id }) => id === names.made)?.state).toBe('cancelled')
+})
+
+test('a snapshot comes back through the API', async () => {
+  const begun = await scene.call(
+    post(
+      '/goals',
+      goalRequest((value) => (value.options.harness = 'hang')),
+    ),
+  )
+  const { id } = JSON.parse(begun.text) as Goal
+  await until(
+    async () => (await scene.api<Run[]>(`/runs?goal=${id}`)).find(({ phase }) => phase === 'supervise'),
+    'the hanging agent',
+  )
+  await scene.call(post(`/goals/${id}/cancel`))
+  const [snapshot] = await scene.api<{ id: string }[]>('/snapshots')
+  const into = join(scene.top, 'restored')
+  const answer = await scene.call(post('/restore', JSON.stringify({ id: snapshot?.id, into })))
+  expect([answer.status, routes.restore.answer.safeParse(JSON.parse(answer.text)).success]).toEqual([200, true])
+})

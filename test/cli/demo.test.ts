@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { allPlaybooks, demoReport, nothing, startDemo } from '../support/demo.ts'
+
+const deadlineMs = 400_000
+
+describe('unstuck demo', () => {
+  it(
+    'six tasks recover, land on main and leave nothing behind',
+    async () => {
+      const { code, report, leftovers } = await demoReport([])
+      expect(report.missing).toEqual([])
+      expect(code).toBe(0)
+      expect(report.tasks.map((task) => [task.done, task.recovered?.by])).toEqual([
+        [true, 'missing-script-drop (DROP_COMMAND)'],
+        [true, 'transient-backoff (WAIT_AND_REQUEUE)'],
+        [true, 'directory-scope-relaunch (RELAUNCH_WITH_ADD_DIR)'],
+        [true, 'restarted engine, re-attached to the running agent'],
+        [true, 'merge queue, rebased and verified again'],
+        [true, 'git-trust-relaunch (RELAUNCH_WITH_SKIP_GIT_CHECK)'],
+      ])
+      expect(report.tasks.every((task) => Number(task.recovered?.ms) > 0)).toBe(true)
+      expect(report).toMatchObject({ ok: true, landed: true, folder: null })
+      expect(report.commits).toHaveLength(6)
+      expect(leftovers).toEqual(nothing)
+    },
+    deadlineMs,
+  )
+
+  it(
+    'without its four playbooks it fails and names what was not recovered',
+    async () => {
+      const { code, report, leftovers } = await demoReport(allPlaybooks.flatMap((name) => ['--disable', name]))
+      expect(code).toBe(1)
+      expect(report).toMatchObject({ ok: false, landed: false })
+      const said = report.missing.join('\n')
+      for (const name of allPlaybooks) expect(said).toContain(`not recovered by ${name}`)
+      expect(report.tasks.filter((task) => task.done).length).toBeLessThan(3)
+      expect(leftovers).toEqual(nothing)
+    },
+    deadlineMs,
+  )
+
+  it('an unknown playbook is refused by name before anything is made', async () => {
+    const run = startDemo(['--disable', 'magic'])
+    const { code, stderr } = await run.ended
+    expect(code).toBe(2)
+    expect(stderr).toContain('--disable magic')
+    expect(stderr).toContain('git-trust-relaunch')
+    expect(run.leftovers()).toEqual(nothing)
+    run.remove()
+  })
+})
