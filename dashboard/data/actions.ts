@@ -1,0 +1,71 @@
+/** What a person may decide, each by the API's own route. Afterwards everything is looked at again. */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Question } from '../logic/board.ts'
+import { post } from './client.ts'
+
+export interface Action {
+  label: string
+  path: string
+  body?: object
+  /** Asked before it is done, because it cannot be taken back. */
+  confirm?: { question: string; detail: string }
+  tone?: 'main' | 'danger'
+}
+
+export const useAction = () => {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: ({ path, body }: Action) => post<unknown>(path, body),
+    onSettled: () => client.invalidateQueries(),
+  })
+}
+
+const resume = (goal: string): Pick<Action, 'path' | 'body'> => ({ path: '/resume', body: { goal } })
+
+const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
+  tone: 'danger',
+  confirm: {
+    question: `Cancel this ${what}?`,
+    detail:
+      what === 'goal'
+        ? 'Running agents are stopped and nothing new of it begins. What they changed is kept as a snapshot.'
+        : 'Its agent is stopped and nothing new of it begins. What it changed is kept as a snapshot.',
+  },
+})
+
+export const goalAction = (kind: 'pause' | 'resume' | 'retry' | 'cancel', goal: string): Action => {
+  switch (kind) {
+    case 'pause':
+      return { label: 'Pause', path: `/goals/${goal}/pause` }
+    case 'resume':
+      return { label: 'Resume', ...resume(goal), tone: 'main' }
+    case 'retry':
+      return { label: 'Retry', path: `/goals/${goal}/retry`, tone: 'main' }
+    case 'cancel':
+      return { label: 'Cancel', path: `/goals/${goal}/cancel`, ...ending('goal') }
+  }
+}
+
+export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
+  kind === 'retry'
+    ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main' }
+    : { label: 'Cancel', path: `/tasks/${task}/cancel`, ...ending('task') }
+
+/** A question about a task is answered there, one about the whole goal with the goal. */
+export const answerTo = ({ goalId, taskId }: Question, choice: Question['choices'][number]): Action => {
+  const what = taskId === null ? 'goal' : 'task'
+  switch (choice) {
+    case 'resume':
+      return { ...goalAction('resume', goalId), label: 'Resume the goal' }
+    case 'retry':
+      return {
+        ...(taskId === null ? goalAction('retry', goalId) : taskAction('retry', taskId)),
+        label: `Retry the ${what}`,
+      }
+    case 'cancel':
+      return {
+        ...(taskId === null ? goalAction('cancel', goalId) : taskAction('cancel', taskId)),
+        label: `Cancel the ${what}`,
+      }
+  }
+}

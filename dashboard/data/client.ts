@@ -1,0 +1,43 @@
+/** Plain requests to the engine that served this page. The browser adds the session and the Origin; errors keep their code. */
+import type { Wire } from '../../src/api/contract.ts'
+
+export interface Failure extends Error {
+  /** 0 = no answer at all. */
+  status: number
+  code: string
+}
+
+const failure = (status: number, code: string, message: string): Failure =>
+  Object.assign(new Error(message), { status, code })
+
+export const isFailure = (error: unknown): error is Failure => error instanceof Error && 'status' in error
+
+const errorOf = (status: number, value: unknown): Failure => {
+  const { error } = (value ?? {}) as { error?: { code?: string; message?: string } }
+  return failure(status, error?.code ?? 'UNKNOWN', error?.message ?? `the engine answered with status ${status}`)
+}
+
+const answerTo = async <T>(path: string, init: RequestInit): Promise<Wire<T>> => {
+  let response: Response
+  try {
+    response = await fetch(path, { ...init, cache: 'no-store' })
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error
+    throw failure(0, 'GONE', 'the engine does not answer')
+  }
+  // An answer that is cut off or no JSON is like none: the engine ended while it was being sent.
+  const value: unknown = await response.json().catch(() => undefined)
+  if (!response.ok) throw errorOf(response.status, value)
+  if (value === undefined) throw failure(0, 'GONE', 'the engine broke off its answer')
+  return value as Wire<T>
+}
+
+export const get = <T>(path: string, signal?: AbortSignal): Promise<Wire<T>> =>
+  answerTo<T>(path, { headers: { accept: 'application/json' }, ...(signal === undefined ? {} : { signal }) })
+
+export const post = <T>(path: string, body: object = {}): Promise<Wire<T>> =>
+  answerTo<T>(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body),
+  })

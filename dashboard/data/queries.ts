@@ -1,0 +1,55 @@
+/** What the pages ask for. Events make all of it stale; a slow poll stands behind them, should one be missed. */
+import { useQuery, type Query } from '@tanstack/react-query'
+import type { ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
+import type { ServerClock } from '../logic/clock.ts'
+import { get } from './client.ts'
+
+const slowMs = 20_000
+const againMs = 2_000
+
+/** Asked again soon after a failure, for ever: an engine that comes back is found without a reload. */
+const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
+const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
+
+export const useStatus = () =>
+  useQuery({
+    ...options,
+    queryKey: ['status'],
+    queryFn: async ({ signal }) => {
+      const view = await get<StatusView>('/status', signal)
+      const clock: ServerClock = { at: Date.parse(view.at), heardAt: performance.now() }
+      return { ...view, clock }
+    },
+    // A new time in each answer: comparing all the rest would be in vain.
+    structuralSharing: false,
+  })
+
+export const useHealth = () =>
+  useQuery({ ...options, queryKey: ['health'], queryFn: ({ signal }) => get<Health>('/health', signal) })
+
+export const useRun = (id: string) =>
+  useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(`/runs/${id}`, signal) })
+
+export const useRuns = (task: string | undefined) =>
+  useQuery({
+    ...options,
+    queryKey: ['runs', task],
+    queryFn: ({ signal }) => get<Run[]>(`/runs?task=${task}`, signal),
+    enabled: task !== undefined,
+  })
+
+export const useRecoveries = (task: string | undefined) =>
+  useQuery({
+    ...options,
+    queryKey: ['recoveries', task],
+    queryFn: ({ signal }) => get<Recovery[]>(`/recoveries?task=${task}`, signal),
+    enabled: task !== undefined,
+  })
+
+export const useStory = (id: string, open: boolean) =>
+  useQuery({
+    ...options,
+    queryKey: ['story', id],
+    queryFn: ({ signal }) => get<ExplainView>(`/explain/${id}`, signal),
+    enabled: open,
+  })

@@ -1,0 +1,127 @@
+import { expect, it } from 'vitest'
+import { columnsOf, goalActions, isOver, taskActions, type Goal, type Task } from './board.ts'
+
+const task = (change: Partial<Task>): Task => ({
+  id: 't-a',
+  goalId: 'g-a',
+  number: 1,
+  title: 'Cache the tokens',
+  instructions: '',
+  role: 'worker',
+  allowedPaths: [],
+  deniedPaths: [],
+  commands: [],
+  originalCommands: [],
+  commandSource: 'task',
+  dependsOn: [],
+  targetArea: null,
+  harness: 'codex',
+  model: null,
+  priority: 0,
+  place: 'queued',
+  state: 'queued',
+  retry: null,
+  ready: true,
+  epoch: 0,
+  countFrom: '2026-01-01T00:00:00.000Z',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  changedAt: '2026-01-01T00:00:00.000Z',
+  nextStep: null,
+  run: null,
+  lane: 'feature',
+  areas: [],
+  engineId: null,
+  recoveries: 0,
+  ...change,
+})
+
+const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
+  id: 'g-a',
+  title: 'Speed up the parser',
+  requirement: '',
+  state,
+  repoMode: 'local',
+  targetBranch: 'main',
+  baseCommit: null,
+  headCommit: null,
+  autoMerge: false,
+  allowedDirs: [],
+  limits: {},
+  spend: { tokens: 0, costUsd: 0, seconds: 0 },
+  reason: '',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  changedAt: '2026-01-01T00:00:00.000Z',
+  endedAt: null,
+  branch: 'unstuck/goal/g-a',
+  tasks,
+  mergeCommand: null,
+})
+
+const failedAt = (id: string, at: string): Task =>
+  task({ id, state: 'failed', place: 'failed', nextStep: { owner: 'cycle manager', text: 'retry', at } })
+
+it('every task stands in the column of its state, and every state has one', () => {
+  const columns = columnsOf(
+    [goal('active', [task({}), task({ id: 't-b', state: 'blocked', place: 'blocked(awaiting_human)' })])],
+    '',
+  )
+  expect(columns.map(({ state, cards }) => [state, cards.map((card) => card.task.id)])).toEqual([
+    ['queued', ['t-a']],
+    ['running', []],
+    ['blocked', ['t-b']],
+    ['failed', []],
+    ['done', []],
+    ['cancelled', []],
+  ])
+})
+
+it('what is due first stands first, what ended last stands first', () => {
+  const done = (id: string, changedAt: string): Task => task({ id, state: 'done', place: 'done', changedAt })
+  const tasks = [
+    failedAt('t-late', '2026-01-02'),
+    failedAt('t-soon', '2026-01-01'),
+    done('t-old', '1'),
+    done('t-new', '2'),
+  ]
+  const columns = columnsOf([goal('active', tasks)], '')
+  expect(columns.flatMap(({ cards }) => cards.map((card) => card.task.id))).toEqual([
+    't-soon',
+    't-late',
+    't-new',
+    't-old',
+  ])
+})
+
+it.each([
+  ['codex CACHE', 1],
+  ['parser #1', 1],
+  ['t-a', 1],
+  ['claude', 0],
+])('the filter %j leaves %i card', (filter, count) => {
+  const cards = columnsOf([goal('active', [task({})])], filter).flatMap((column) => column.cards)
+  expect(cards).toHaveLength(count)
+})
+
+it('a goal that waits to be merged is still on the board', () => {
+  expect(
+    (['ready', 'paused', 'active', 'failed', 'done', 'cancelled'] as const).map((state) => isOver(goal(state, []))),
+  ).toEqual([false, false, false, true, true, true])
+})
+
+it('offers only what the engine would not refuse', () => {
+  expect(
+    (['planning', 'active', 'paused', 'ready', 'failed', 'done'] as const).map((state) =>
+      goalActions(goal(state, [])).join('+'),
+    ),
+  ).toEqual(['cancel', 'pause+cancel', 'resume+cancel', 'cancel', 'retry', ''])
+  const actions = (place: Task['place'], state: Goal['state']): string =>
+    taskActions({ task: task({ place }), goal: goal(state, []) }).join('+')
+  expect([
+    actions('failed', 'active'),
+    actions('running', 'active'),
+    actions('cancelled', 'ready'),
+    actions('done', 'active'),
+  ]).toEqual(['retry+cancel', 'cancel', '', ''])
+})

@@ -1,0 +1,38 @@
+/** What a recovery cost: the time until its outcome was seen, and what the launch or run that it led to has spent. Pure. */
+import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+import { spanText } from './clock.ts'
+import { moneyText, tokensText } from './text.ts'
+
+type Found = Wire<Recovery>
+type Attempt = Wire<Run>
+
+const spentText = ({ tokens, costUsd }: { tokens: number; costUsd: number }): string =>
+  tokens === 0 && costUsd === 0 ? '' : `, ${tokensText(tokens)}, ${moneyText(costUsd)}`
+
+/** What began because of it: the next launch of its run, else the next run of its task. */
+const ledTo = (recovery: Found, runs: readonly Attempt[]): string => {
+  const own = runs.find(({ id }) => id === recovery.runId)
+  const launch = own?.launches.find(({ startedAt }) => startedAt !== null && startedAt >= recovery.startedAt)
+  if (launch !== undefined && recovery.scope === 'launch')
+    return `launch ${launch.number}${launch.spend === null ? ' (under way)' : spentText(launch.spend)}`
+  const run = runs.find((candidate) => candidate.taskId === recovery.taskId && candidate.startedAt > recovery.startedAt)
+  if (run !== undefined && recovery.scope === 'task') return `run ${run.number}${spentText(run.spend)}`
+  return ''
+}
+
+export const costText = (recovery: Found, runs: readonly Attempt[]): string => {
+  const took =
+    recovery.decidedAt === null
+      ? 'not decided yet'
+      : spanText(Date.parse(recovery.decidedAt) - Date.parse(recovery.startedAt))
+  return [took, ledTo(recovery, runs)].filter((part) => part !== '').join('; ')
+}
+
+/** The parts of an action or post-condition beside its type, for people. */
+export const partsOf = (value: Record<string, unknown>): [string, string][] =>
+  Object.entries(value)
+    .filter(([name, part]) => name !== 'type' && name !== 'name' && part !== null && part !== false && part !== '')
+    .map(([name, part]) => {
+      if (name.endsWith('Ms') && typeof part === 'number') return [name.slice(0, -2), spanText(part)]
+      return [name, typeof part === 'string' ? part : JSON.stringify(part)]
+    })

@@ -1,0 +1,55 @@
+/**
+ * The log of a run as the page holds it: bounded, whatever an agent prints. Equal lines that follow each other are one with
+ * a number, and when there are too many the oldest go, and how many went is said. Pure.
+ */
+import type { LogView } from '../../src/api/contract.ts'
+import { visible } from './text.ts'
+
+export interface LogLine {
+  key: number
+  stream: 'stdout' | 'stderr'
+  kind: string
+  text: string
+  /** How often it came in a row. */
+  times: number
+}
+
+export interface Log {
+  lines: LogLine[]
+  /** Lines that came before the first one held. */
+  dropped: number
+  launch: number
+  nextKey: number
+}
+
+export const maxLines = 1500
+const maxChars = 4000
+
+export const emptyLog: Log = { lines: [], dropped: 0, launch: 0, nextKey: 0 }
+
+const bounded = (text: string): string =>
+  text.length <= maxChars ? text : `${text.slice(0, maxChars)} … and ${text.length - maxChars} more characters`
+
+type Incoming = Pick<LogLine, 'stream' | 'kind' | 'text'>
+
+const isRepeat = (last: LogLine | undefined, line: Incoming): last is LogLine =>
+  last !== undefined && last.kind === line.kind && last.stream === line.stream && last.text === line.text
+
+const announced = (log: Log, page: LogView): Incoming[] =>
+  page.launch > log.launch && page.lines.length > 0
+    ? [{ stream: 'stdout', kind: 'launch', text: `launch ${page.launch}` }]
+    : []
+
+export const appendLog = (log: Log, page: LogView): Log => {
+  if (page.lines.length === 0) return log
+  const lines = [...log.lines]
+  let { nextKey } = log
+  for (const found of [...announced(log, page), ...page.lines]) {
+    const line = { stream: found.stream, kind: found.kind, text: bounded(visible(found.text.trimEnd())) }
+    const last = lines.at(-1)
+    if (isRepeat(last, line)) lines[lines.length - 1] = { ...last, times: last.times + 1 }
+    else lines.push({ ...line, key: nextKey++, times: 1 })
+  }
+  const over = Math.max(0, lines.length - maxLines)
+  return { lines: lines.slice(over), dropped: log.dropped + over, launch: page.launch, nextKey }
+}

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest'
+import { linkTo, routeOf } from './route.ts'
+
+it.each(['', '#', '#/'])('%j is the board', (hash) => {
+  expect(routeOf(hash)).toEqual({ page: 'board' })
+})
+
+it('what is linked to is found', () => {
+  expect(routeOf(linkTo.goal('g-a1'))).toEqual({ page: 'goal', id: 'g-a1' })
+  expect(routeOf(linkTo.task('t-a1'))).toEqual({ page: 'task', id: 't-a1' })
+  expect(routeOf(linkTo.run('r-a1'))).toEqual({ page: 'run', id: 'r-a1' })
+})
+
+it.each([
+  '#/goals',
+  '#/goals/',
+  '#/goals/../x',
+  '#/runs/r-a/log',
+  '#/constructor/r-a',
+  '#javascript:alert(1)',
+  '#x/runs/r-a',
+])('%j is no page', (hash) => {
+  expect(routeOf(hash).page).toBe('unknown')
+})

@@ -1,0 +1,98 @@
+/** One run: where it is, its live log, and what was checked, corrected and recovered in it. */
+import type { Run, Wire } from '../../src/api/contract.ts'
+import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
+import { isFailure } from '../data/client.ts'
+import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
+import { linkTo } from '../logic/route.ts'
+import { moneyText, tokensText } from '../logic/text.ts'
+import { Ago, Badge, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { RunLog } from '../parts/log.tsx'
+import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
+import { Story } from '../parts/story.tsx'
+import { Timeline } from '../parts/timeline.tsx'
+import type { Picture } from './board-page.tsx'
+import { Missing } from './missing.tsx'
+
+const lasted = (run: Wire<Run>, clock: ServerClock): string => {
+  const end = run.endedAt === null ? serverTime(clock, performance.now()) : Date.parse(run.endedAt)
+  return spanText(end - Date.parse(run.startedAt))
+}
+
+const RunHead = ({ run, picture: { goals, clock } }: { run: Wire<Run>; picture: Picture }) => {
+  const goal = goals.find(({ id }) => id === run.goalId)
+  const task = goal?.tasks.find(({ id }) => id === run.taskId)
+  return (
+    <article className="goal">
+      <p className="quiet">
+        {goal !== undefined && (
+          <a href={linkTo.goal(goal.id)}>
+            <Said text={goal.title} />
+          </a>
+        )}
+        {task !== undefined && (
+          <>
+            {' / '}
+            <a href={linkTo.task(task.id)}>
+              #{task.number} <Said text={task.title} />
+            </a>
+          </>
+        )}
+      </p>
+      <div className="goal-title">
+        <h1>Run {run.number}</h1>
+        <Badge state={run.state} />
+      </div>
+      <Phases run={run} />
+      <p className="quiet">
+        <Said text={run.harness} /> · began <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
+        {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
+      </p>
+    </article>
+  )
+}
+
+const Details = ({ run }: { run: Wire<Run> }) => (
+  <Section title="Details">
+    <Facts
+      rows={[
+        ['Agent', run.agentId],
+        ['Session', run.sessionId === null ? null : <Said key="session" text={run.sessionId} />],
+        ['Base', run.baseCommit === null ? null : <code key="base">{run.baseCommit.slice(0, 12)}</code>],
+        ['Commit', run.commit === null ? null : <code key="commit">{run.commit.slice(0, 12)}</code>],
+        ['Judged', run.judgedAt === null ? null : new Date(run.judgedAt).toLocaleString()],
+      ]}
+    />
+  </Section>
+)
+
+export const RunPage = ({ id, picture }: { id: string; picture: Picture }) => {
+  const { data: run, error } = useRun(id)
+  const runs = useRuns(run?.taskId)
+  const recoveries = useRecoveries(run?.taskId)
+  if (run === undefined) {
+    if (isFailure(error) && error.status === 404) return <Missing what={`run ${id}`} />
+    return <Loading what="the run" />
+  }
+  return (
+    <>
+      <RunHead run={run} picture={picture} />
+      {run.errorMeta !== null && <ErrorReport error={run.errorMeta} />}
+      <div className="columns">
+        <RunLog id={id} />
+        <div>
+          <Section title="Recoveries">
+            <Timeline
+              recoveries={(recoveries.data ?? []).filter(({ runId }) => runId === id)}
+              runs={runs.data ?? [run]}
+              clock={picture.clock}
+            />
+          </Section>
+          <Checks run={run} />
+          <Launches run={run} clock={picture.clock} />
+          <Details run={run} />
+        </div>
+      </div>
+      <Story id={id} />
+    </>
+  )
+}

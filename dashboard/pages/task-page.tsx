@@ -1,0 +1,128 @@
+/** One task: what it is to do, what comes next, its runs, and how it was got unstuck. */
+import type { ReactNode } from 'react'
+import type { Run, Wire } from '../../src/api/contract.ts'
+import { taskAction } from '../data/actions.ts'
+import { useRecoveries, useRuns } from '../data/queries.ts'
+import { taskActions, type Card } from '../logic/board.ts'
+import { spanText, type ServerClock } from '../logic/clock.ts'
+import { linkTo } from '../logic/route.ts'
+import { moneyText, tokensText, visible } from '../logic/text.ts'
+import { Actions } from '../parts/actions.tsx'
+import { Ago, Badge, Block, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { NextStep } from '../parts/card.tsx'
+import { Story } from '../parts/story.tsx'
+import { Timeline } from '../parts/timeline.tsx'
+import type { Picture } from './board-page.tsx'
+import { Missing } from './missing.tsx'
+
+const listOf = (items: readonly string[]): ReactNode =>
+  items.length === 0 ? null : (
+    <ul className="plain">
+      {items.map((item) => (
+        <li key={item}>
+          <code>
+            <Said text={item} />
+          </code>
+        </li>
+      ))}
+    </ul>
+  )
+
+const dependenciesOf = ({ task, goal }: Card): ReactNode =>
+  task.dependsOn.length === 0
+    ? null
+    : task.dependsOn.map((id) => (
+        <a key={id} href={linkTo.task(id)} className="part">
+          #{goal.tasks.find((other) => other.id === id)?.number ?? '?'}
+        </a>
+      ))
+
+const Runs = ({ runs, clock }: { runs: readonly Wire<Run>[]; clock: ServerClock }) => (
+  <ul className="rows">
+    {runs.toReversed().map((run) => (
+      <li key={run.id}>
+        <a href={linkTo.run(run.id)}>Run {run.number}</a> <Badge state={run.state} />{' '}
+        <span className="quiet">
+          {run.harness}, phase {run.phase}, <Ago at={run.startedAt} clock={clock} />, {tokensText(run.spend.tokens)},{' '}
+          {moneyText(run.spend.costUsd)}, {spanText(run.spend.seconds * 1000)}
+          {run.errorMeta !== null && (
+            <>
+              , <Said text={run.errorMeta.failureCode} />
+            </>
+          )}
+        </span>
+      </li>
+    ))}
+  </ul>
+)
+
+const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: ServerClock }) => {
+  const { task, goal } = card
+  return (
+    <article className="goal">
+      <p className="quiet">
+        <a href={linkTo.goal(goal.id)}>
+          <Said text={goal.title} />
+        </a>
+      </p>
+      <h1>
+        <span className="number">#{task.number}</span> <Said text={task.title} />
+      </h1>
+      <p className="badges">
+        <Badge state={task.place} />
+        {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
+      </p>
+      <NextStep task={task} asked={asked} />
+      <Actions
+        actions={taskActions(card).map((kind) => taskAction(kind, task.id))}
+        about={`task ${visible(task.title)}`}
+      />
+    </article>
+  )
+}
+
+export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
+  const runs = useRuns(id)
+  const recoveries = useRecoveries(id)
+  const card = picture.goals
+    .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))
+    .find(({ task }) => task.id === id)
+  if (card === undefined) return <Missing what={`task ${id}`} />
+  const { task } = card
+  const asked = picture.questions.some(({ taskId }) => taskId === id)
+  return (
+    <>
+      <TaskHead card={card} asked={asked} clock={picture.clock} />
+      <div className="columns">
+        <div>
+          <Section title="Recoveries">
+            {recoveries.data === undefined ? (
+              <Loading what="recoveries" />
+            ) : (
+              <Timeline recoveries={recoveries.data} runs={runs.data ?? []} clock={picture.clock} />
+            )}
+          </Section>
+          <Section title="Runs">
+            {runs.data === undefined ? <Loading what="runs" /> : <Runs runs={runs.data} clock={picture.clock} />}
+            {runs.data?.length === 0 && <p className="quiet">No run yet.</p>}
+          </Section>
+        </div>
+        <Section title="Task">
+          <Facts
+            rows={[
+              ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
+              ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
+              ['Role', task.role],
+              ['Depends on', dependenciesOf(card)],
+              ['Checks', listOf(task.commands)],
+              ['Paths', listOf(task.allowedPaths)],
+              ['Denied', listOf(task.deniedPaths)],
+              ['Id', <code key="id">{task.id}</code>],
+            ]}
+          />
+        </Section>
+      </div>
+      <Story id={task.id} />
+    </>
+  )
+}

@@ -1,0 +1,72 @@
+/** Buttons that change something: disabled while they work, confirmed where there is no way back, refused in words. */
+import { useEffect, useRef, useState } from 'react'
+import { useAction, type Action } from '../data/actions.ts'
+
+interface ConfirmProps {
+  action: Action
+  answer: (sure: boolean) => void
+}
+
+/** The browser's own modal dialog: it holds the focus and Escape means no. */
+const Confirm = ({ action, answer }: ConfirmProps) => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const no = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    dialog.current?.showModal()
+    // Whoever pressed Enter once too often has not said yes.
+    no.current?.focus()
+  }, [])
+  const { question = '', detail = '' } = action.confirm ?? {}
+  return (
+    <dialog ref={dialog} aria-labelledby="confirm-question" onClose={() => answer(false)}>
+      <h2 id="confirm-question">{question}</h2>
+      <p>{detail}</p>
+      <div className="buttons">
+        <button type="button" className="danger" onClick={() => answer(true)}>
+          {action.label}
+        </button>
+        <button type="button" ref={no} onClick={() => answer(false)}>
+          Keep it
+        </button>
+      </div>
+    </dialog>
+  )
+}
+
+export const Actions = ({ actions, about }: { actions: Action[]; about: string }) => {
+  const [asked, setAsked] = useState<Action>()
+  const { mutate, isPending, error } = useAction()
+  if (actions.length === 0 && error === null) return null
+  return (
+    <div className="actions">
+      <div className="buttons">
+        {actions.map((action) => (
+          <button
+            key={action.label}
+            type="button"
+            className={action.tone ?? ''}
+            disabled={isPending}
+            aria-label={`${action.label}: ${about}`}
+            onClick={() => (action.confirm === undefined ? mutate(action) : setAsked(action))}
+          >
+            {action.label}
+          </button>
+        ))}
+      </div>
+      {error !== null && (
+        <p role="alert" className="refused">
+          {error.message}
+        </p>
+      )}
+      {asked !== undefined && (
+        <Confirm
+          action={asked}
+          answer={(sure) => {
+            setAsked(undefined)
+            if (sure) mutate(asked)
+          }}
+        />
+      )}
+    </div>
+  )
+}

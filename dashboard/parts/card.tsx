@@ -1,0 +1,64 @@
+/** A task on the board. Each card says what comes next and who takes that step; a wait counts down beside the state. */
+import { ownerText, type Card } from '../logic/board.ts'
+import type { ServerClock } from '../logic/clock.ts'
+import { linkTo } from '../logic/route.ts'
+import { plural } from '../logic/text.ts'
+import { Badge, Countdown, Said } from './basics.tsx'
+
+export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }) => {
+  const { nextStep } = task
+  if (nextStep === null)
+    return (
+      <p className="step stuck">
+        <strong>No next step.</strong> This is a defect: run <code>unstuck doctor</code> and report it.
+      </p>
+    )
+  if (nextStep.owner === 'nobody') return <p className="step quiet">Next: nothing, it has {nextStep.text}</p>
+  return (
+    <p className="step">
+      Next: {asked ? 'your answer to the question above' : <Said text={nextStep.text} />}{' '}
+      <span className="owner">by {ownerText(nextStep.owner)}</span>
+    </p>
+  )
+}
+
+interface TaskCardProps {
+  card: Card
+  clock: ServerClock
+  asked: boolean
+  /** Names the goal, where tasks of several stand together. */
+  withGoal: boolean
+}
+
+export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskCardProps) => (
+  <li className={`card ${task.state}`}>
+    <h4>
+      <a href={linkTo.task(task.id)}>
+        <span className="number">#{task.number}</span> <Said text={task.title} />
+      </a>
+    </h4>
+    {withGoal && (
+      <p className="quiet goal-name">
+        <Said text={goal.title} />
+      </p>
+    )}
+    <p className="badges">
+      <Badge state={task.place} />
+      {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
+    </p>
+    <NextStep task={task} asked={asked} />
+    <p className="quiet meta">
+      <span>
+        <Said text={task.harness} />
+      </span>
+      {task.run === null ? (
+        <span>no run yet</span>
+      ) : (
+        <a href={linkTo.run(task.run.id)} aria-label={`run ${task.run.number} of task ${task.number}`}>
+          run {task.run.number}
+        </a>
+      )}
+      <span>{task.recoveries === 0 ? 'no recovery' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
+    </p>
+  </li>
+)

@@ -1,0 +1,71 @@
+/** A goal's head: how far it is, what it has spent, why it waits, and what a person may do with it. */
+import { goalAction } from '../data/actions.ts'
+import { goalActions, type Goal } from '../logic/board.ts'
+import { spanText } from '../logic/clock.ts'
+import { linkTo } from '../logic/route.ts'
+import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
+import { Actions } from './actions.tsx'
+import { Badge, Command, Said } from './basics.tsx'
+
+const spendText = ({ spend, limits }: Goal): string => {
+  const of = (limit: number | undefined, text: (value: number) => string): string =>
+    limit === undefined || limit <= 0 ? '' : ` of ${text(limit)}`
+  const seconds = (value: number): string => spanText(value * 1000)
+  return [
+    `${tokensText(spend.tokens)}${of(limits.goalTokens, tokensText)}`,
+    `${moneyText(spend.costUsd)}${of(limits.goalCostUsd, moneyText)}`,
+    `${seconds(spend.seconds)}${of(limits.goalSeconds, seconds)} of agent time`,
+  ].join(' · ')
+}
+
+const Progress = ({ goal }: { goal: Goal }) => {
+  const done = goal.tasks.filter(({ place }) => place === 'done').length
+  return (
+    <div className="progress">
+      <progress value={done} max={Math.max(1, goal.tasks.length)} aria-label={`Progress of ${visible(goal.title)}`} />
+      <span>
+        {done} of {plural(goal.tasks.length, 'task')} done
+      </span>
+    </div>
+  )
+}
+
+const waits = new Set<Goal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
+
+export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
+  <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
+    <div className="goal-title">
+      {whole ? (
+        <h1>
+          <Said text={goal.title} />
+        </h1>
+      ) : (
+        <h3>
+          <a href={linkTo.goal(goal.id)}>
+            <Said text={goal.title} />
+          </a>
+        </h3>
+      )}
+      <Badge state={goal.state} />
+    </div>
+    {goal.reason !== '' && waits.has(goal.state) && (
+      <p className="reason">
+        <Said text={goal.reason} />
+      </p>
+    )}
+    <Progress goal={goal} />
+    <p className="quiet">
+      {spendText(goal)} · <code>{goal.id}</code>
+    </p>
+    {goal.mergeCommand !== null && (
+      <>
+        <p>Finished. To take the work, run in your checkout:</p>
+        <Command text={goal.mergeCommand} />
+      </>
+    )}
+    <Actions
+      actions={goalActions(goal).map((kind) => goalAction(kind, goal.id))}
+      about={`goal ${visible(goal.title)}`}
+    />
+  </article>
+)

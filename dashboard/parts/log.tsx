@@ -1,0 +1,83 @@
+/** The log of a run: text only, bounded, and at its end for as long as the reader stays there. */
+import { memo, useLayoutEffect, useRef, useState } from 'react'
+import { useRunLog } from '../data/run-log.ts'
+import type { LogLine } from '../logic/log.ts'
+import { foldText, words } from '../logic/text.ts'
+import { Section } from './basics.tsx'
+
+const kindOf = ({ kind, stream }: LogLine): string => {
+  if (kind === 'launch') return ''
+  return kind === 'text' && stream === 'stderr' ? 'stderr' : words(kind)
+}
+
+const Line = memo(({ line }: { line: LogLine }) => {
+  const [open, setOpen] = useState(false)
+  const { head, hidden } = foldText(line.text)
+  return (
+    <div className={`line ${line.kind} ${line.stream}`}>
+      <span className="kind">{kindOf(line)}</span>
+      <span className="said">
+        <bdi>{open ? line.text : head}</bdi>
+        {hidden > 0 && (
+          <button type="button" className="link" aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? 'show less' : `${hidden} more lines`}
+          </button>
+        )}
+        {line.times > 1 && <span className="times"> ×{line.times}</span>}
+      </span>
+    </div>
+  )
+})
+Line.displayName = 'Line'
+
+/** How near the end counts as at the end. */
+const nearPx = 40
+
+export const RunLog = ({ id }: { id: string }) => {
+  const { log, ended, problem } = useRunLog(id)
+  const [following, setFollowing] = useState(true)
+  const box = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    if (following && box.current !== null) box.current.scrollTop = box.current.scrollHeight
+  }, [log, following])
+  const look = (): void => {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    setFollowing(scrollHeight - scrollTop - clientHeight < nearPx)
+  }
+  const follow = (
+    <label className="switch">
+      <input type="checkbox" checked={following} onChange={(event) => setFollowing(event.target.checked)} /> Follow
+    </label>
+  )
+  return (
+    <Section title="Log" extra={follow}>
+      {problem !== undefined && (
+        <p role="status" className="refused">
+          The log cannot be read now: {problem}. It is tried again.
+        </p>
+      )}
+      {/* Read out line by line it would never end: whoever wants it goes there. */}
+      <div
+        className="log"
+        role="log"
+        aria-live="off"
+        aria-label="Log of the run"
+        tabIndex={0}
+        ref={box}
+        onScroll={look}
+      >
+        {log.dropped > 0 && (
+          <p className="quiet">
+            {log.dropped} earlier lines are not shown; <code>unstuck logs {id}</code> has them.
+          </p>
+        )}
+        {log.lines.map((line) => (
+          <Line key={line.key} line={line} />
+        ))}
+        <p className="quiet">
+          {ended ? (log.lines.length === 0 ? 'The agent said nothing.' : 'The end.') : 'Waiting for more …'}
+        </p>
+      </div>
+    </Section>
+  )
+}

@@ -1,0 +1,158 @@
+/** The parts of a run's page that the run itself carries: phases, launches with their corrections, checks, the error. */
+import { runPhases, type Run, type Wire } from '../../src/api/contract.ts'
+import { spanText, type ServerClock } from '../logic/clock.ts'
+import { moneyText, plural, tokensText } from '../logic/text.ts'
+import { Ago, Badge, Block, Facts, Said, Section } from './basics.tsx'
+
+type Shown = Wire<Run>
+type Launch = Shown['launches'][number]
+
+export const Phases = ({ run }: { run: Shown }) => {
+  const at = runPhases.indexOf(run.phase)
+  const markOf = (index: number): string => {
+    if (index < at || (index === at && run.state === 'success')) return 'passed'
+    if (index > at) return ''
+    return run.state === 'running' ? 'current' : 'stopped'
+  }
+  return (
+    <ol className="phases" aria-label="Phases">
+      {runPhases.map((phase, index) => (
+        <li key={phase} className={markOf(index)} aria-current={index === at ? 'step' : undefined}>
+          {phase}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const correctionsOf = ({ corrections, resumeSession, hint }: Launch): string[] => [
+  ...corrections.addDirs.map((dir) => `directory ${dir} allowed`),
+  ...(corrections.skipGitCheck ? ['git check skipped'] : []),
+  ...(resumeSession === null ? [] : [`session ${resumeSession} resumed`]),
+  ...(hint === null ? [] : [`hint: ${hint}`]),
+]
+
+export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => (
+  <Section title="Launches">
+    {run.launches.length === 0 && <p className="quiet">The agent was not started yet.</p>}
+    <ol className="rows">
+      {run.launches.map((launch) => (
+        <li key={launch.number}>
+          <strong>Launch {launch.number}</strong>{' '}
+          <span className="quiet">
+            {launch.startedAt === null ? 'not begun' : <Ago at={launch.startedAt} clock={clock} />}
+            {launch.spend !== null &&
+              `, ${tokensText(launch.spend.tokens)}, ${moneyText(launch.spend.costUsd)}, ${spanText(launch.spend.seconds * 1000)}`}
+          </span>
+          <ul className="plain">
+            {correctionsOf(launch).map((text) => (
+              <li key={text}>
+                <Said text={text} />
+              </li>
+            ))}
+          </ul>
+        </li>
+      ))}
+    </ol>
+  </Section>
+)
+
+const sources = {
+  task: 'from the task',
+  config: 'from the configuration',
+  contract: 'from the verify contract',
+  inferred: 'found in the repository',
+}
+
+type Check = NonNullable<Shown['verdict']>['checks'][number]
+
+const toneOf = ({ excused, exitCode, timedOut, ranNothing }: Check): string => {
+  if (excused !== undefined) return 'warn'
+  return exitCode === 0 && !timedOut && ranNothing === undefined ? 'good' : 'bad'
+}
+
+const endOf = ({ exitCode, signal, timedOut, excused, ranNothing }: Check): string => {
+  if (excused !== undefined) return excused.because
+  if (ranNothing !== undefined) return 'ran no test'
+  if (timedOut) return 'timed out'
+  if (exitCode === 0) return 'passed'
+  return exitCode === null ? `ended by ${signal ?? 'a signal'}` : `exit ${exitCode}`
+}
+
+export const Checks = ({ run: { verdict } }: { run: Shown }) => (
+  <Section title="Checks" extra={verdict === null ? undefined : <Badge state={verdict.outcome} />}>
+    {verdict === null ? (
+      <p className="quiet">Not verified yet.</p>
+    ) : (
+      <>
+        <ul className="rows">
+          {verdict.checks.map((check, index) => (
+            // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and a command may stand in it twice
+            <li key={index}>
+              <code>
+                <Said text={check.command} />
+              </code>{' '}
+              <span className={`badge ${toneOf(check)}`}>{endOf(check)}</span>{' '}
+              <span className="quiet">
+                {spanText(check.durationMs)}, {sources[check.source]}
+              </span>
+            </li>
+          ))}
+          {verdict.dropped.map(({ command, reason }) => (
+            <li key={`${command} ${reason}`}>
+              <code>
+                <Said text={command} />
+              </code>{' '}
+              <span className="badge warn">dropped</span> <Said text={reason} />
+            </li>
+          ))}
+        </ul>
+        {(verdict.weakened ?? []).map(({ kind, path, count, detail }) => (
+          <p key={`${kind} ${path} ${detail}`}>
+            <span className="badge warn">{kind}</span> <Said text={`${path} (${count}) ${detail}`} />
+          </p>
+        ))}
+        {verdict.notes.map((note) => (
+          <p key={note} className="quiet">
+            <Said text={note} />
+          </p>
+        ))}
+        <details>
+          <summary>{plural(verdict.changedPaths.length, 'changed path')}</summary>
+          <Block text={verdict.changedPaths.join('\n')} />
+        </details>
+      </>
+    )}
+  </Section>
+)
+
+export const ErrorReport = ({ error }: { error: NonNullable<Shown['errorMeta']> }) => (
+  <section className="panel error" aria-labelledby="error">
+    <h2 id="error">
+      <Said text={error.failureCode} />
+    </h2>
+    <p>
+      <Said text={error.message} />
+    </p>
+    <Facts
+      rows={[
+        ['Where', error.source],
+        ['Evidence', error.evidence === '' ? null : <Block key="evidence" text={error.evidence} />],
+        ['Command', error.failedCommand === undefined ? null : <Block key="command" text={error.failedCommand} />],
+        [
+          'Said',
+          error.failedCommandStderr === undefined ? null : <Block key="said" text={error.failedCommandStderr} />,
+        ],
+        [
+          'Paths',
+          error.policyViolations === undefined ? null : (
+            <Block
+              key="paths"
+              text={error.policyViolations.map(({ path, kind, rule }) => `${path}: ${kind} (${rule})`).join('\n')}
+            />
+          ),
+        ],
+      ]}
+    />
+  </section>
+)

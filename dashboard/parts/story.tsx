@@ -1,0 +1,27 @@
+/** Everything that happened to a task or run, told for somebody who was asleep. Read when it is opened. */
+import { useState } from 'react'
+import { useStory } from '../data/queries.ts'
+import { Loading, Said } from './basics.tsx'
+
+export const Story = ({ id }: { id: string }) => {
+  const [open, setOpen] = useState(false)
+  const { data, error } = useStory(id, open)
+  return (
+    <details className="panel" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The whole story</summary>
+      {open && data === undefined && error === null && <Loading what="the story" />}
+      {error !== null && <p className="refused">{error.message}</p>}
+      <ol className="story">
+        {data?.lines.map((line, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- the story only grows at its end
+          <li key={index}>
+            <time dateTime={line.at} className="quiet">
+              {new Date(line.at).toLocaleTimeString()}
+            </time>{' '}
+            <Said text={line.text} />
+          </li>
+        ))}
+      </ol>
+    </details>
+  )
+}

@@ -1,0 +1,79 @@
+/** How a task was got unstuck: for each recovery the evidence, the action, what had to be observed, what was, and its cost. */
+import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+import type { ServerClock } from '../logic/clock.ts'
+import { costText, partsOf } from '../logic/cost.ts'
+import { linkTo } from '../logic/route.ts'
+import { words } from '../logic/text.ts'
+import { Ago, Badge, Block, Facts, Said } from './basics.tsx'
+
+const Parts = ({ value }: { value: Record<string, unknown> }) => (
+  <>
+    {partsOf(value).map(([name, part]) => (
+      <span key={name} className="part">
+        {name}: <Said text={part} />
+      </span>
+    ))}
+  </>
+)
+
+interface EntryProps {
+  recovery: Wire<Recovery>
+  runs: readonly Wire<Run>[]
+  clock: ServerClock
+}
+
+const Entry = ({ recovery, runs, clock }: EntryProps) => {
+  const run = runs.find(({ id }) => id === recovery.runId)
+  return (
+    <li>
+      <p className="badges">
+        <strong>{words(recovery.playbook)}</strong> <Badge state={recovery.status} />
+        <span className="quiet">
+          attempt {recovery.attempt}, rung {recovery.rung}
+          {run !== undefined && (
+            <>
+              , <a href={linkTo.run(run.id)}>run {run.number}</a>
+            </>
+          )}
+          , <Ago at={recovery.startedAt} clock={clock} />
+        </span>
+      </p>
+      <Facts
+        rows={[
+          ['Evidence', <Block key="evidence" text={`${recovery.label}: ${recovery.issueDetected}`} />],
+          [
+            'Action',
+            <span key="action">
+              <code>{recovery.action.name}</code> <Parts value={recovery.action} />
+            </span>,
+          ],
+          [
+            'Counts when',
+            <span key="post">
+              {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
+            </span>,
+          ],
+          ['Observed', recovery.detail === '' ? 'not yet' : <Said key="detail" text={recovery.detail} />],
+          ['Cost', costText(recovery, runs)],
+        ]}
+      />
+    </li>
+  )
+}
+
+interface TimelineProps {
+  recoveries: readonly Wire<Recovery>[]
+  runs: readonly Wire<Run>[]
+  clock: ServerClock
+}
+
+export const Timeline = ({ recoveries, runs, clock }: TimelineProps) =>
+  recoveries.length === 0 ? (
+    <p className="quiet">Nothing had to be recovered.</p>
+  ) : (
+    <ol className="timeline">
+      {recoveries.map((recovery) => (
+        <Entry key={recovery.id} recovery={recovery} runs={runs} clock={clock} />
+      ))}
+    </ol>
+  )

@@ -1,0 +1,136 @@
+/** The frame of every page: whose engine this is, whether it answers, what waits for a person, and the page itself. */
+import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { isFailure } from './data/client.ts'
+import { useLive, type Stream } from './data/live.ts'
+import { useHealth, useStatus } from './data/queries.ts'
+import { linkTo, routeOf, type Route } from './logic/route.ts'
+import { plural } from './logic/text.ts'
+import { BoardPage, type Picture } from './pages/board-page.tsx'
+import { GoalPage } from './pages/goal-page.tsx'
+import { Missing } from './pages/missing.tsx'
+import { RunPage } from './pages/run-page.tsx'
+import { TaskPage } from './pages/task-page.tsx'
+import { Command, Loading, Said } from './parts/basics.tsx'
+import { Questions } from './parts/questions.tsx'
+import { ThemeChoice } from './parts/theme.tsx'
+
+const useRoute = (): Route => {
+  const [hash, setHash] = useState(location.hash)
+  useEffect(() => {
+    const look = (): void => setHash(location.hash)
+    window.addEventListener('hashchange', look)
+    return () => window.removeEventListener('hashchange', look)
+  }, [])
+  return routeOf(hash)
+}
+
+const pageOf = (route: Route, picture: Picture): ReactNode => {
+  switch (route.page) {
+    case 'board':
+      return <BoardPage {...picture} />
+    case 'goal':
+      return <GoalPage key={route.id} id={route.id} picture={picture} />
+    case 'task':
+      return <TaskPage key={route.id} id={route.id} picture={picture} />
+    case 'run':
+      return <RunPage key={route.id} id={route.id} picture={picture} />
+    case 'unknown':
+      return <Missing what={`page ${route.address}`} />
+  }
+}
+
+const LoggedOut = () => (
+  <section className="empty-state" role="alert">
+    <h1>You are not logged in</h1>
+    <p>The session of this browser has ended. In a terminal in the repository, this prints a new address:</p>
+    <Command text="unstuck login-url" />
+    <p className="quiet">This page goes on by itself when you have opened it in this browser.</p>
+  </section>
+)
+
+const Gone = ({ problem }: { problem: string }) => (
+  <div className="notice" role="alert">
+    <strong>The engine does not answer.</strong> {problem !== '' && <Said text={`It says: ${problem}. `} />}It is tried
+    again every two seconds; agents that were at work go on for a while. To start it: <code>unstuck up</code> in the
+    repository. Should it begin at another address, that command prints it.
+  </div>
+)
+
+const connections: Record<Stream, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
+
+const Head = ({ connection, waiting }: { connection: string; waiting: number }) => {
+  const { data } = useHealth()
+  const [first, setFirst] = useState<string>()
+  useEffect(() => setFirst((known) => known ?? data?.version), [data?.version])
+  const name = data?.root.split('/').at(-1) ?? ''
+  useEffect(() => {
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${name === '' ? 'Unstuck' : `${name}: Unstuck`}`
+  }, [waiting, name])
+  return (
+    <header>
+      <a className="brand" href={linkTo.board}>
+        Unstuck
+      </a>
+      {data !== undefined && (
+        <span className="root" title={data.root}>
+          <Said text={data.root} />
+        </span>
+      )}
+      <span className="spacer" />
+      {data !== undefined && <span className="quiet at-work">{plural(data.running, 'agent')} at work</span>}
+      <span className={`connection ${connection.replace(' ', '-')}`} role="status">
+        {connection}
+      </span>
+      <ThemeChoice />
+      {first !== undefined && data !== undefined && first !== data.version && (
+        <a className="badge warn" href="/">
+          the engine was updated: reload
+        </a>
+      )}
+    </header>
+  )
+}
+
+/** Keyboard and screen reader begin with the page that was gone to, not with the link that led there. */
+const useFocusOnMove = (route: Route) => {
+  const main = useRef<HTMLElement>(null)
+  const address = JSON.stringify(route)
+  const before = useRef(address)
+  useEffect(() => {
+    if (before.current === address) return
+    before.current = address
+    window.scrollTo(0, 0)
+    main.current?.focus()
+  }, [address])
+  return main
+}
+
+export const Shell = () => {
+  const route = useRoute()
+  const status = useStatus()
+  const stream = useLive(status.data?.lastEvent)
+  const main = useFocusOnMove(route)
+  const { data, error } = status
+  const loggedOut = isFailure(error) && error.status === 401
+  const gone = error !== null && !loggedOut
+  const questions = data?.escalations ?? []
+  const connection = loggedOut ? 'logged out' : gone ? 'gone' : connections[stream]
+  const picture = data === undefined ? undefined : { goals: data.goals, questions, clock: data.clock }
+  const shown = loggedOut || picture === undefined ? undefined : picture
+  return (
+    <>
+      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        To the content
+      </a>
+      <Head connection={connection} waiting={questions.length} />
+      {gone && <Gone problem={isFailure(error) && error.status > 0 ? error.message : ''} />}
+      {shown !== undefined && (
+        <Questions questions={questions} goals={shown.goals} clock={shown.clock} open={route.page === 'board'} />
+      )}
+      <main id="main" ref={main} tabIndex={-1}>
+        {loggedOut && <LoggedOut />}
+        {shown === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, shown)}
+      </main>
+    </>
+  )
+}
