@@ -1,0 +1,253 @@
+/**
+ * What a coding agent does in one start, as acts in time: lines that the real drivers read, edits in its workspace, mischief
+ * with the user's refs, and how it ends. Written in the words that the CLIs really print.
+ */
+import type { LaunchSpec } from '../../src/process/contract.ts'
+import type { Dice } from './dice.ts'
+import type { Behaviour, TaskPlan } from './plan.ts'
+
+export type Act =
+  | { kind: 'line'; stream: 'stdout' | 'stderr'; text: string }
+  | { kind: 'edit'; path: string; content: string }
+  | { kind: 'commit' }
+  | { kind: 'tamper'; what: 'goal' | 'main' | 'delete' }
+  | { kind: 'exit'; code: number | null; signal: string | null }
+
+export interface TimedAct {
+  at: number
+  act: Act
+}
+
+export interface Script {
+  acts: TimedAct[]
+  /** What the oracle may know: this start ends well, and with which grants. */
+  opens: boolean
+  ends: 'well' | 'badly' | 'never'
+  deniedBelow: string | null
+}
+
+export interface Start {
+  spec: LaunchSpec
+  task: TaskPlan
+  behaviour: Behaviour
+  session: string
+  dice: Dice
+}
+
+export const sharedDir = '/outside/shared'
+export const privateDir = '/outside/private'
+
+const line = (value: unknown, stream: 'stdout' | 'stderr' = 'stdout'): Act => ({
+  kind: 'line',
+  stream,
+  text: typeof value === 'string' ? value : JSON.stringify(value),
+})
+const exit = (code: number | null, signal: string | null = null): Act => ({ kind: 'exit', code, signal })
+
+interface Speech {
+  open: Act[]
+  tool(path: string): Act[]
+  denied(path: string): Act[]
+  good(cost: number): Act[]
+  overload: Act[]
+  quota: Act[]
+  auth: Act[]
+}
+
+const claudeSpeech = (session: string, cwd: string): Speech => {
+  const base = { session_id: session, parent_tool_use_id: null }
+  const usage = { input_tokens: 1200, output_tokens: 40, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+  const answer = (content: unknown[], more: object = {}): Act =>
+    line({
+      type: 'assistant',
+      message: { id: `m-${JSON.stringify(content).length}`, content, usage },
+      ...base,
+      ...more,
+    })
+  const use = (path: string): Act =>
+    answer([{ type: 'tool_use', id: `u-${path}`, name: 'Write', input: { file_path: path } }])
+  const reply = (path: string, content: string, failed: boolean): Act =>
+    line({
+      type: 'user',
+      message: {
+        content: [{ type: 'tool_result', tool_use_id: `u-${path}`, content, ...(failed ? { is_error: true } : {}) }],
+      },
+      ...base,
+    })
+  const result = (text: string, isError: boolean, cost = 0.02): Act =>
+    line({
+      type: 'result',
+      subtype: 'success',
+      is_error: isError,
+      result: text,
+      session_id: session,
+      total_cost_usd: cost,
+      usage,
+    })
+  const failed = (code: string, text: string): Act[] => [
+    answer([{ type: 'text', text }], { error: code }),
+    result(text, true),
+    exit(1),
+  ]
+  const retry = (attempt: number): Act =>
+    line({
+      type: 'system',
+      subtype: 'api_retry',
+      attempt,
+      max_retries: 10,
+      retry_delay_ms: 600,
+      error_status: 529,
+      error: 'overloaded',
+      session_id: session,
+    })
+  return {
+    open: [
+      line({ type: 'system', subtype: 'init', cwd, session_id: session, model: 'sim', claude_code_version: '2.1.197' }),
+    ],
+    tool: (path) => [use(path), reply(path, `File created successfully at: ${path}`, false)],
+    denied: (path) => [
+      use(path),
+      reply(path, `Claude requested permissions to write to ${path}, but you haven't granted it yet.`, true),
+    ],
+    good: (cost) => [answer([{ type: 'text', text: 'All done.' }]), result('All done.', false, cost), exit(0)],
+    overload: [
+      retry(1),
+      retry(2),
+      ...failed('server_error', 'API Error: Repeated 529 Overloaded errors. The API is at capacity'),
+    ],
+    quota: failed('billing_error', 'Credit balance is too low'),
+    auth: failed('authentication_failed', 'Invalid API key'),
+  }
+}
+
+const codexSpeech = (session: string): Speech => {
+  const item = (path: string): object => ({ id: `i-${path}`, type: 'file_change', changes: [{ path, kind: 'add' }] })
+  const failed = (message: string): Act[] => [
+    line({ type: 'error', message }),
+    line({ type: 'turn.failed', error: { message } }),
+    exit(1),
+  ]
+  return {
+    open: [line({ type: 'thread.started', thread_id: session }), line({ type: 'turn.started' })],
+    tool: (path) => [
+      line({ type: 'item.started', item: { ...item(path), status: 'in_progress' } }),
+      line({ type: 'item.completed', item: { ...item(path), status: 'completed' } }),
+    ],
+    denied: (path) => [
+      line(
+        `2026-01-01T00:00:00.000000Z  WARN codex_sandboxing::violation: recorded sandbox violation: resource=filesystem operation=write reason=read_only_file_system path=${path}`,
+        'stderr',
+      ),
+    ],
+    good: () => [
+      line({ type: 'item.completed', item: { id: 'i-end', type: 'agent_message', text: 'All done.' } }),
+      line({ type: 'turn.completed', usage: { input_tokens: 2400, cached_input_tokens: 0, output_tokens: 84 } }),
+      exit(0),
+    ],
+    overload: failed('Selected model is at capacity. Please try a different model.'),
+    quota: failed('Quota exceeded. Check your plan and billing details.'),
+    auth: failed('unexpected status 401 Unauthorized'),
+  }
+}
+
+const toolSpeech = (): Speech => {
+  const temporary = [line('the service is busy', 'stderr'), exit(75)]
+  return {
+    open: [line('working')],
+    tool: (path) => [line(`writing ${path}`)],
+    denied: () => [],
+    good: () => [line('All done.'), exit(0)],
+    overload: temporary,
+    quota: [line('no credit is left', 'stderr'), exit(3)],
+    auth: [line('not logged in', 'stderr'), exit(4)],
+  }
+}
+
+const speechOf = ({ task, session, spec }: Start): Speech => {
+  if (task.harness === 'claude') return claudeSpeech(session, spec.cwd)
+  return task.harness === 'codex' ? codexSpeech(session) : toolSpeech()
+}
+
+const content = (start: Start, path: string): string => `${start.task.id} ${path}\n`
+
+const work = (start: Start, speech: Speech): Act[] =>
+  start.task.paths.flatMap((path) => [
+    ...speech.tool(`${start.spec.cwd}/${path}`),
+    { kind: 'edit' as const, path, content: content(start, path) },
+  ])
+
+const edit = (path: string, text: string): Act => ({ kind: 'edit', path, content: text })
+
+const denial = (start: Start, speech: Speech, dir: string): { acts: Act[]; below: string | null } => {
+  const granted = start.spec.argv.some((word, at) => word === dir && start.spec.argv[at - 1] === '--add-dir')
+  if (granted || start.task.harness === 'tool')
+    return { acts: [...work(start, speech), ...speech.good(0.02)], below: null }
+  return { acts: [...speech.denied(`${dir}/${start.task.id}`), ...speech.good(0.02)], below: dir }
+}
+
+/** What follows the opening, by behaviour. */
+const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | null; opens?: boolean } => {
+  const { behaviour, task, spec } = start
+  const done = [...work(start, speech), ...speech.good(0.02)]
+  switch (behaviour) {
+    case 'success':
+      return { acts: done }
+    case 'own-commits':
+      return { acts: [...work(start, speech), { kind: 'commit' }, ...speech.good(0.02)] }
+    case 'no-change':
+      return { acts: speech.good(0.02) }
+    case 'denied':
+      return denial(start, speech, sharedDir)
+    case 'denied-for-good':
+      return denial(start, speech, privateDir)
+    case 'trust':
+      if (task.harness !== 'codex' || spec.argv.includes('--skip-git-repo-check')) return { acts: done }
+      return {
+        acts: [line('Not inside a trusted directory and --skip-git-repo-check was not specified.', 'stderr'), exit(1)],
+        opens: false,
+      }
+    case 'overload':
+    case 'exit-75':
+      return { acts: speech.overload }
+    case 'quota':
+      return { acts: speech.quota }
+    case 'auth':
+      return { acts: speech.auth }
+    case 'crash':
+      return { acts: [...work(start, speech).slice(0, 3), exit(1)] }
+    case 'killed':
+      return { acts: [...work(start, speech).slice(0, 3), exit(null, 'SIGKILL')] }
+    case 'hang':
+      return { acts: work(start, speech) }
+    case 'linger':
+      return { acts: done.filter(({ kind }) => kind !== 'exit') }
+    case 'outside':
+      return { acts: [...work(start, speech), edit('elsewhere/file', `${task.id}\n`), ...speech.good(0.02)] }
+    case 'broken':
+      return { acts: [...work(start, speech), edit(`src/${task.id}`, 'BROKEN\n'), ...speech.good(0.02)] }
+    case 'clash':
+      return { acts: [edit(`src/clash-${start.dice.pick(['a', 'b'])}`, 'here\n'), ...done] }
+    case 'costly':
+      return { acts: [...work(start, speech), ...speech.good(9)] }
+    case 'tamper-goal':
+      return { acts: [...work(start, speech), { kind: 'tamper', what: 'goal' }, ...speech.good(0.02)] }
+    case 'tamper-main':
+      return {
+        acts: [...work(start, speech), { kind: 'commit' }, { kind: 'tamper', what: 'main' }, ...speech.good(0.02)],
+      }
+    case 'tamper-delete':
+      return { acts: [...work(start, speech), { kind: 'tamper', what: 'delete' }, ...speech.good(0.02)] }
+  }
+}
+
+export const scriptOf = (start: Start): Script => {
+  const speech = speechOf(start)
+  const { acts: body, below = null, opens = true } = bodyOf(start, speech)
+  const acts = [...(opens ? speech.open : []), ...body]
+  const end = acts.findIndex(({ kind }) => kind === 'exit')
+  const last = acts[end]
+  const span = start.task.worksMs
+  const timed = acts.map((act, index) => ({ at: Math.round((span * (index + 1)) / acts.length), act }))
+  const ends = last === undefined ? 'never' : last.kind === 'exit' && last.code === 0 ? 'well' : 'badly'
+  return { acts: timed, opens, ends, deniedBelow: below }
+}

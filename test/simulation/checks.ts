@@ -1,0 +1,62 @@
+/** Verification commands: what comes out of one depends on the files it looks at, and on nothing else. */
+import type { CommandRequest, CommandResult } from '../../src/process/command.ts'
+import { filesOfProgram } from './processes.ts'
+import type { Incarnation } from './engine.ts'
+import type { Tree } from './git.ts'
+import type { World } from './world.ts'
+
+/** Whether work with these files passes the checks of the simulated repository. */
+export const passes = (files: Tree): boolean =>
+  ![...files.values()].includes('BROKEN\n') && !(files.has('src/clash-a') && files.has('src/clash-b'))
+
+const workTreeOf = (world: World, cwd: string): Tree | undefined => {
+  const end = cwd.indexOf('/workspace')
+  return filesOfProgram(world.git, end < 0 ? world.git.root : cwd.slice(0, end + '/workspace'.length))
+}
+
+const plain = { signal: null, timedOut: false, stdout: '', stderr: '', stdoutTruncated: false, stderrTruncated: false }
+
+const resultOf = (world: World, { argv, cwd }: CommandRequest): CommandResult => {
+  const files = workTreeOf(world, cwd)
+  if (files === undefined)
+    return { ...plain, exitCode: null, durationMs: 5, spawnError: `the working folder ${cwd} does not exist` }
+  if (argv.join(' ') === 'npm run missing')
+    return { ...plain, exitCode: 1, durationMs: 300, stderr: 'npm error Missing script: "missing"' }
+  return passes(files)
+    ? { ...plain, exitCode: 0, durationMs: 900, stdout: 'ok' }
+    : { ...plain, exitCode: 1, durationMs: 900, stdout: '1 test failed', stderr: 'AssertionError: expected true' }
+}
+
+type Step = <T>(op: string, work: () => T, more?: { latency?: number }) => Promise<T>
+
+/** The command is a program of its own: it goes on when the engine dies, until it ends or no engine shows itself. */
+export const runCheck = async (
+  world: World,
+  self: Incarnation,
+  step: Step,
+  { request }: { dir: string; request: CommandRequest },
+): Promise<CommandResult> => {
+  const process = await step('process.runCommand', () => {
+    const running = (world.processes.checks.get(request.marker) ?? []).filter(({ alive }) => alive)
+    if (running.length > 0) world.violated('one owner', `two checks of ${request.marker} run at the same time`)
+    const started = { alive: true }
+    world.processes.checks.set(request.marker, [...running, started])
+    const takes = world.latency('check') * 60
+    world.scheduler.after(takes, () => {
+      started.alive = false
+    })
+    return { started, takes }
+  })
+  await new Promise<void>((resolve) => {
+    const off = world.scheduler.after(process.takes, resolve, self)
+    request.signal?.addEventListener('abort', () => {
+      off()
+      process.started.alive = false
+      world.scheduler.after(50, resolve, self)
+    })
+  })
+  if (request.signal?.aborted === true) return { ...plain, exitCode: null, signal: 'SIGTERM', durationMs: 10 }
+  const result = resultOf(world, request)
+  world.checked(request.marker, result.exitCode === 0)
+  return result
+}

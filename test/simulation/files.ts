@@ -1,0 +1,90 @@
+/** The few files that the runtime touches itself, over the simulated clones, launch folders and a small tree of its own. */
+import { dirname } from 'node:path'
+import type { Files } from '../../src/runtime/files.ts'
+import type { SimGit } from './git.ts'
+import type { ProcessWorld } from './processes.ts'
+
+type Node = { kind: 'dir' } | { kind: 'file'; text: string }
+
+const absent = (path: string): Error =>
+  Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' })
+
+const inTree = (files: ReadonlyMap<string, string>, path: string): Node | undefined => {
+  if (path === '') return { kind: 'dir' }
+  const text = files.get(path)
+  if (text !== undefined) return { kind: 'file', text }
+  for (const name of files.keys()) if (name.startsWith(`${path}/`)) return { kind: 'dir' }
+  return undefined
+}
+
+export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<string, 'dir' | { text: string }>) => {
+  const nodes = new Map<string, Node>()
+  const makeDirs = (path: string): void => {
+    for (let at = path; !nodes.has(at); at = dirname(at)) nodes.set(at, { kind: 'dir' })
+  }
+  nodes.set('/', { kind: 'dir' })
+  for (const [path, node] of Object.entries(start)) {
+    makeDirs(dirname(path))
+    nodes.set(path, node === 'dir' ? { kind: 'dir' } : { kind: 'file', text: node.text })
+  }
+  const workTreeOf = (path: string): { files: Map<string, string>; below: string } | undefined => {
+    if (path === git.root || path.startsWith(`${git.root}/`))
+      return { files: git.userFiles, below: path.slice(git.root.length + 1) }
+    const end = path.indexOf('/workspace')
+    const dir = end < 0 ? path : path.slice(0, end + '/workspace'.length)
+    const clone = git.clones.get(dir)
+    return clone === undefined ? undefined : { files: clone.files, below: path.slice(dir.length + 1) }
+  }
+  const look = (path: string): Node | undefined => {
+    const own = nodes.get(path)
+    if (own !== undefined) return own
+    if (path.endsWith('/gate'))
+      return processes.launches.get(dirname(path))?.gate === true ? { kind: 'file', text: '' } : undefined
+    const tree = workTreeOf(path)
+    return tree === undefined ? undefined : inTree(tree.files, tree.below)
+  }
+  const need = (path: string): Node => {
+    const node = look(path)
+    if (node === undefined) throw absent(path)
+    return node
+  }
+  const files: Files = {
+    accessSync: (path) => void need(path),
+    chmodSync: (path) => void need(path),
+    existsSync: (path) => look(path) !== undefined,
+    mkdirSync: (path) => makeDirs(path),
+    readFileSync: (path) => {
+      const node = need(path)
+      if (node.kind === 'dir') throw new Error(`EISDIR: ${path}`)
+      return node.text
+    },
+    readdirSync: (path) => {
+      const tree = workTreeOf(path)
+      const names = [...(tree?.files.keys() ?? [])]
+        .filter((name) => tree?.below === '' || name.startsWith(`${tree?.below}/`))
+        .map((name) => name.slice(tree?.below === '' ? 0 : (tree?.below.length ?? 0) + 1))
+      const own = [...nodes.keys()]
+        .filter((name) => name !== path && name.startsWith(`${path}/`))
+        .map((name) => name.slice(path.length + 1))
+      return [...new Set([...names, ...own].map((name) => name.split('/')[0] ?? ''))].sort()
+    },
+    realpathSync: (path) => {
+      need(path)
+      return path
+    },
+    rmSync: (path) => {
+      for (const name of [...nodes.keys()]) if (name === path || name.startsWith(`${path}/`)) nodes.delete(name)
+      for (const dir of [...git.clones.keys()]) if (dir.startsWith(`${path}/`)) git.calls.removeWorkspace(dir)
+      processes.clear(path)
+    },
+    statSync: (path) => {
+      const node = need(path)
+      return { mode: 0o700, isDirectory: () => node.kind === 'dir', isFile: () => node.kind === 'file' }
+    },
+    writeFileSync: (path, text) => {
+      makeDirs(dirname(path))
+      nodes.set(path, { kind: 'file', text })
+    },
+  }
+  return files
+}

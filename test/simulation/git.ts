@@ -1,0 +1,356 @@
+/**
+ * Git without a disk: commits are trees of path to content, a ref moves by compare-and-swap, a merge is three-way by path.
+ * As in the real one, equal input gives an equal object, objects are seen where they were brought to, and the user's
+ * repository, the shadow and each clone are places of their own.
+ */
+import { createHash } from 'node:crypto'
+import { AppError } from '../../src/errors.ts'
+import type { Git } from '../../src/runtime/ports.ts'
+import type { Change, FastForward, Repository } from '../../src/workspace/contract.ts'
+import type { Shadow } from '../../src/workspace/shadow.ts'
+
+export type Tree = ReadonlyMap<string, string>
+
+export interface Commit {
+  tree: string
+  parents: string[]
+  message: string
+}
+
+export interface Clone {
+  base: string
+  branch: string
+  files: Map<string, string>
+  /** Commits that an agent made in its own clone. */
+  tips: string[]
+  objects: Set<string>
+}
+
+export interface SnapshotRecord {
+  id: string
+  runId: string
+  commit: string
+  tree: string
+  reason: string
+  at: string
+}
+
+/** As the ports, but answered at once: the simulated ports put a step, and perhaps a fault, around each. */
+export type Now<T> = { [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : T[K] }
+
+export interface SimGit {
+  root: string
+  refs: Map<string, string>
+  trees: Map<string, Tree>
+  commits: Map<string, Commit>
+  userObjects: Set<string>
+  shadowObjects: Set<string>
+  userFiles: Map<string, string>
+  clones: Map<string, Clone>
+  snapshots: Map<string, SnapshotRecord>
+  addTree(files: Tree): string
+  addCommit(commit: Commit): string
+  treeOf(object: string): Tree
+  isAncestor(commit: string, tip: string): boolean
+  /** Told before a clone goes. */
+  onDiscard: (dir: string, clone: Clone) => void
+  calls: Now<Omit<Git, 'compareRefs'>>
+}
+
+const nameOf = (value: unknown): string => createHash('sha1').update(JSON.stringify(value)).digest('hex')
+
+const sorted = (files: Tree): [string, string][] => [...files].sort(([a], [b]) => (a < b ? -1 : 1))
+
+const changesOf = (from: Tree, to: Tree): (Change & { newObject: string })[] => {
+  const paths = [...new Set([...from.keys(), ...to.keys()])].sort()
+  return paths.flatMap((path) => {
+    const [before, after] = [from.get(path), to.get(path)]
+    if (before === after) return []
+    const kind = before === undefined ? 'added' : after === undefined ? 'deleted' : 'modified'
+    const mode = (content: string | undefined): string => (content === undefined ? '000000' : '100644')
+    return [{ path, kind, oldMode: mode(before), newMode: mode(after), newObject: nameOf(after ?? '') }]
+  })
+}
+
+const merge = (trees: {
+  base: Tree
+  ours: Tree
+  theirs: Tree
+}): { files: Map<string, string>; conflicts: string[] } => {
+  const files = new Map(trees.ours)
+  const conflicts: string[] = []
+  for (const { path } of changesOf(trees.base, trees.theirs)) {
+    const [base, ours, theirs] = [trees.base.get(path), trees.ours.get(path), trees.theirs.get(path)]
+    if (ours !== base && ours !== theirs) conflicts.push(path)
+    else if (theirs === undefined) files.delete(path)
+    else files.set(path, theirs)
+  }
+  return { files, conflicts }
+}
+
+export const trailersOf = (message: string): Record<string, string> =>
+  Object.fromEntries([...message.matchAll(/^(Unstuck-\w+): (.+)$/gm)].map((match) => [match[1], match[2]]))
+
+const createObjects = () => {
+  const trees = new Map<string, Tree>()
+  const commits = new Map<string, Commit>()
+  const addTree = (files: Tree): string => {
+    const entries = sorted(files)
+    const name = nameOf(['tree', entries])
+    if (!trees.has(name)) trees.set(name, new Map(entries))
+    return name
+  }
+  const addCommit = (commit: Commit): string => {
+    const name = nameOf(['commit', commit.tree, commit.parents, commit.message])
+    commits.set(name, commit)
+    return name
+  }
+  const treeOf = (object: string): Tree => {
+    const found = trees.get(commits.get(object)?.tree ?? object)
+    if (found === undefined) throw new AppError('GIT_FAILED', `there is no object ${object}`)
+    return found
+  }
+  const isAncestor = (commit: string, tip: string): boolean => {
+    const seen = new Set<string>()
+    const open = [tip]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (next === commit) return true
+      if (seen.has(next)) continue
+      seen.add(next)
+      open.push(...(commits.get(next)?.parents ?? []))
+    }
+    return false
+  }
+  return { trees, commits, addTree, addCommit, treeOf, isAncestor }
+}
+
+type State = Omit<SimGit, 'calls'>
+
+const userFiles = (state: State, workTree: string): Map<string, string> => {
+  if (workTree === state.root) return state.userFiles
+  const clone = state.clones.get(workTree)
+  if (clone === undefined) throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} is not a folder any more`)
+  return clone.files
+}
+
+const visibleToUser = (state: State, commit: string): void => {
+  if (!state.userObjects.has(commit)) throw new AppError('GIT_FAILED', `bad object ${commit}`)
+}
+
+const landingCalls = (state: State) => {
+  const readRef = (ref: string): string | null => state.refs.get(ref) ?? null
+  /** History as far as the shadow has it. */
+  const bring = (to: string): void => {
+    const open = [to]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (state.userObjects.has(next)) continue
+      if (!state.shadowObjects.has(next)) throw new AppError('GIT_FAILED', `bad object ${next}`)
+      state.userObjects.add(next)
+      open.push(...(state.commits.get(next)?.parents ?? []))
+    }
+  }
+  const swap = (ref: string, from: string | null, to: string | null): boolean => {
+    if (readRef(ref) !== from) return false
+    if (to === null) state.refs.delete(ref)
+    else {
+      visibleToUser(state, to)
+      state.refs.set(ref, to)
+    }
+    return true
+  }
+  return {
+    readRef: (_repository: Repository, ref: string) => readRef(ref),
+    readRefs: (_repository: Repository, prefix?: string) => {
+      const found = [...state.refs]
+        .filter(([ref]) => ref.startsWith(prefix ?? 'refs/'))
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+      return Object.fromEntries(prefix === undefined ? [...found, ['HEAD', 'ref: refs/heads/main']] : found)
+    },
+    ensureGoalBranch: (_repository: Repository, request: { name: string; start: string }) => {
+      const ref = `refs/heads/${request.name}`
+      const created = swap(ref, null, request.start)
+      return { ref, head: readRef(ref) ?? request.start, created }
+    },
+    bringObjects: (_repository: Repository, _shadow: Shadow, range: { from: string | null; to: string }) =>
+      bring(range.to),
+    publish: (_repository: Repository, _shadow: Shadow, request: { ref: string; from: string | null; to: string }) => {
+      const now = readRef(request.ref)
+      if (now === request.to) return 'done' as const
+      if (now !== request.from) return 'moved' as const
+      bring(request.to)
+      return swap(request.ref, request.from, request.to) ? ('done' as const) : ('moved' as const)
+    },
+    restoreRef: (_repository: Repository, request: { ref: string; from: string | null; to: string | null }) => {
+      if (readRef(request.ref) === request.to) return 'done' as const
+      return swap(request.ref, request.from, request.to) ? ('done' as const) : ('moved' as const)
+    },
+    isAncestor: (_repository: Repository, commit: string, ref: string) => {
+      const tip = readRef(ref)
+      return tip !== null && state.isAncestor(commit, tip)
+    },
+    isCommitOf: (place: Repository | string, request: { commit: string; below: string | null; not: string | null }) => {
+      const known =
+        state.userObjects.has(request.commit) || (typeof place === 'string' && state.shadowObjects.has(request.commit))
+      if (!known || request.below === null) return known
+      if (request.not !== null && state.isAncestor(request.commit, request.not)) return false
+      return state.isAncestor(request.commit, request.below)
+    },
+    handOver: (_repository: Repository, _shadow: Shadow, { runId, commit }: { runId: string; commit: string }) => {
+      bring(commit)
+      state.refs.set(`refs/unstuck/runs/${runId}`, commit)
+    },
+    dropHandOver: (_repository: Repository, runId: string) => void state.refs.delete(`refs/unstuck/runs/${runId}`),
+    isBelow: (_repository: Repository, commit: string, tip: string) => state.isAncestor(commit, tip),
+    commitsBetween: (_repository: Repository, range: { head: string; tip: string }, limit: number) => {
+      const found: { commit: string; parent: string | null; trailers: Record<string, string> }[] = []
+      for (let at = range.tip; at !== range.head && found.length < limit;) {
+        const [parent = null] = state.commits.get(at)?.parents ?? []
+        found.push({ commit: at, parent, trailers: trailersOf(state.commits.get(at)?.message ?? '') })
+        if (parent === null) break
+        at = parent
+      }
+      return found
+    },
+    fastForward: (_repository: Repository, request: { branch: string | null; to: string }): FastForward => {
+      const ref = `refs/heads/${request.branch ?? ''}`
+      const from = readRef(ref)
+      if (from === null) return { ok: false, reason: 'branch-missing', detail: `There is no branch ${ref}`, paths: [] }
+      if (state.isAncestor(request.to, from)) return { ok: true, from, to: from }
+      if (!state.isAncestor(from, request.to)) return { ok: false, reason: 'diverged', detail: 'diverged', paths: [] }
+      const dirty = changesOf(state.treeOf(from), state.userFiles)
+      if (dirty.length > 0)
+        return { ok: false, reason: 'dirty', detail: 'uncommitted changes', paths: dirty.map(({ path }) => path) }
+      state.userFiles = new Map(state.treeOf(request.to))
+      return swap(ref, from, request.to)
+        ? { ok: true, from, to: request.to }
+        : { ok: false, reason: 'moved', detail: 'moved', paths: [] }
+    },
+  }
+}
+
+const workCalls = (state: State) => ({
+  openRepository: (path: string): Repository => ({
+    root: path,
+    commonDir: `${path}/.git`,
+    id: 'repo-000000000000',
+    branch: 'main',
+    head: state.refs.get('refs/heads/main') ?? null,
+  }),
+  createWorkspace: (request: { repository: Repository; base: string; dir: string; branch: string }) => {
+    const { dir, base, branch } = request
+    const present = state.clones.get(dir)
+    if (present?.base === base && present.branch === branch) return { dir, base, branch, reused: true }
+    if (present !== undefined) throw new AppError('ILLEGAL', `${dir} is the workspace of base ${present.base}`)
+    visibleToUser(state, base)
+    state.clones.set(dir, { base, branch, files: new Map(state.treeOf(base)), tips: [], objects: new Set() })
+    return { dir, base, branch, reused: false }
+  },
+  removeWorkspace: (dir: string): void => {
+    const clone = state.clones.get(dir)
+    if (clone === undefined) return
+    state.onDiscard(dir, clone)
+    state.clones.delete(dir)
+  },
+  prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
+  captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
+    const files = userFiles(state, request.workTree)
+    const changes = changesOf(state.treeOf(request.base), files).map(({ newObject: _object, ...change }) => change)
+    return { base: request.base, tree: state.addTree(new Map(files)), changes, nestedRepositories: [], leftOut: [] }
+  },
+  captureBase: (_shadow: Shadow, request: { workTree: string; name: string }) => {
+    const tree = state.addTree(new Map(userFiles(state, request.workTree)))
+    const commit = state.addCommit({ tree, parents: [], message: `base ${request.name}\n` })
+    state.shadowObjects.add(commit)
+    return commit
+  },
+  changesBetween: (_shadow: Shadow, from: string, to: string) => changesOf(state.treeOf(from), state.treeOf(to)),
+  linkTarget: () => 'nowhere',
+  topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
+    const files = state.treeOf(commit)
+    const names = [...new Set([...files.keys()].map((path) => path.split('/')[0] ?? ''))]
+    return {
+      names,
+      texts: Object.fromEntries(wanted.flatMap((name) => (files.has(name) ? [[name, files.get(name) ?? '']] : []))),
+    }
+  },
+})
+
+const shadowCalls = (state: State) => ({
+  buildTree: (_shadow: Shadow, request: { base: string; tree: string; paths: string[] }) => {
+    const files = new Map(state.treeOf(request.base))
+    const work = state.treeOf(request.tree)
+    for (const path of request.paths) {
+      const content = work.get(path)
+      if (content === undefined) files.delete(path)
+      else files.set(path, content)
+    }
+    return state.addTree(files)
+  },
+  buildCommit: (_shadow: Shadow, request: Parameters<Git['buildCommit']>[1]) => {
+    const trailers = Object.entries(request.trailers).map(([key, value]) => `${key}: ${value}`)
+    const message = [request.subject, request.body, trailers.join('\n')].join('\n\n')
+    const commit = state.addCommit({ tree: request.tree, parents: [request.base], message })
+    state.shadowObjects.add(commit)
+    return commit
+  },
+  integrate: (_shadow: Shadow, { commit, onto }: { commit: string; onto: string }) => {
+    const source = state.commits.get(commit)
+    const parent = source?.parents[0]
+    if (source === undefined || parent === undefined) throw new Error(`${commit} does not have exactly one parent`)
+    if (parent === onto) return { ok: true as const, commit, rebased: false }
+    const trees = { base: state.treeOf(parent), ours: state.treeOf(onto), theirs: state.treeOf(commit) }
+    const { files, conflicts } = merge(trees)
+    if (conflicts.length > 0) return { ok: false as const, conflicts }
+    const rebased = state.addCommit({ tree: state.addTree(files), parents: [onto], message: source.message })
+    state.shadowObjects.add(rebased)
+    return { ok: true as const, commit: rebased, rebased: true }
+  },
+  keepAgentCommits: (_shadow: Shadow, request: { workspace: string; runId: string; base: string }) => {
+    const clone = state.clones.get(request.workspace)
+    if (clone === undefined) return { kept: [], reason: '.git is not a folder of objects' }
+    for (const object of clone.objects) state.shadowObjects.add(object)
+    const kept = clone.tips.map((commit, index) => ({
+      ref: `refs/unstuck/agent/${request.runId}/${index + 1}`,
+      commit,
+    }))
+    return { kept, reason: null }
+  },
+  snapshot: (_shadow: Shadow, request: Parameters<Git['snapshot']>[1]) => {
+    const tree = state.addTree(new Map(userFiles(state, request.workTree)))
+    const own = [...state.snapshots.values()].filter(({ runId }) => runId === request.runId)
+    const last = Math.max(0, ...own.map(({ id }) => Number(id.slice(id.lastIndexOf('-') + 1))))
+    const id = `${request.runId}-${last + 1}`
+    const { runId, reason, at } = request
+    const commit = state.addCommit({ tree, parents: [request.base], message: `snapshot ${id} ${at}\n` })
+    state.snapshots.set(id, { id, runId, commit, tree, reason, at })
+    return { id, commit, reason, at, leftOut: [] }
+  },
+  listSnapshots: (_shadow: Shadow, runId?: string) =>
+    [...state.snapshots.values()]
+      .filter((snapshot) => runId === undefined || snapshot.runId === runId)
+      .map(({ id, commit, reason, at }) => ({ id, commit, reason, at, leftOut: [] })),
+  textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
+  dropSnapshot: (_shadow: Shadow, id: string): void => {
+    state.snapshots.delete(id)
+  },
+})
+
+export const createGit = (root: string, files: Tree): SimGit => {
+  const objects = createObjects()
+  const state: State = {
+    ...objects,
+    root,
+    refs: new Map(),
+    userObjects: new Set(),
+    shadowObjects: new Set(),
+    userFiles: new Map(files),
+    clones: new Map(),
+    snapshots: new Map(),
+    onDiscard: () => undefined,
+  }
+  const first = objects.addCommit({ tree: objects.addTree(files), parents: [], message: 'first\n' })
+  state.userObjects.add(first)
+  state.refs.set('refs/heads/main', first)
+  const calls = { ...landingCalls(state), ...workCalls(state), ...shadowCalls(state) }
+  return Object.assign(state, { calls })
+}

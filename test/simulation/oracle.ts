@@ -1,0 +1,460 @@
+/**
+ * The promises of the specification, looked at after every commit. What it compares with is the world itself (which programs
+ * live, what files and refs hold, what checks came out) and the rows, never what the engine says about itself.
+ */
+import { flows } from '../../src/domain/flows.ts'
+import type { Flow } from '../../src/domain/flow.ts'
+import { lastLaunch, type Run } from '../../src/domain/run.ts'
+import { taskEnded, type Task } from '../../src/domain/task.ts'
+import { parsePathRule } from '../../src/recovery/policy/rule.ts'
+import { checkPolicy } from '../../src/recovery/policy/check.ts'
+import { totalBudget } from '../../src/recovery/ladder.ts'
+import { nextStepOf } from '../../src/runtime/next-step.ts'
+import type { Recovery } from '../../src/store/recovery.ts'
+import { passes } from './checks.ts'
+import { trailersOf } from './git.ts'
+import type { Look, RowChange } from './mirror.ts'
+import type { SimLaunch } from './processes.ts'
+import type { World } from './world.ts'
+
+const flowOf = (entity: string): Flow => {
+  const flow = flows.find((candidate) => candidate.entity === entity)
+  if (flow === undefined) throw new Error(`no flow of ${entity}`)
+  return flow
+}
+
+const tables: Record<string, { flow: Flow; state: (row: object) => string }> = {
+  goal: { flow: flowOf('goal'), state: (row) => (row as { state: string }).state },
+  task: { flow: flowOf('task'), state: (row) => (row as Task).place },
+  run: { flow: flowOf('run'), state: (row) => (row as { state: string }).state },
+  agent: { flow: flowOf('agent'), state: (row) => (row as { state: string }).state },
+  merge_entry: { flow: flowOf('merge entry'), state: (row) => (row as { state: string }).state },
+  escalation: { flow: flowOf('escalation'), state: (row) => (row as { state: string }).state },
+}
+
+/** Steps of the flow from one state to another: one transaction may hold two. Undefined: the table has no such way. */
+const distance = (flow: Flow, from: string, to: string): number | undefined => {
+  if (from === to) return 0
+  if (flow.rows.some((row) => row.from === from && row.to === to)) return 1
+  const middle = flow.rows.filter((row) => row.from === from).map((row) => row.to)
+  return flow.rows.some((row) => middle.includes(row.from) && row.to === to) ? 2 : undefined
+}
+
+export interface Oracle {
+  observe(look: Look): void
+  programStarts(launch: SimLaunch): void
+  stopRequested(launch: SimLaunch): void
+  discarded(dir: string): void
+  /** Looked at between commits, for what should have happened by now. */
+  overdue(): void
+  settled(): void
+  transitions(): number
+}
+
+interface Facts {
+  world: World
+  /** When a row was seen first, by the world's own clock. */
+  recoverySeen: Map<string, number>
+  leaseSeen: Map<string, number>
+  doomedSince: Map<string, number>
+}
+
+const runsOf = (world: World, taskId: string): Run[] =>
+  [...world.tables.run.values()].filter((run) => run.taskId === taskId)
+
+const checkMoves = (world: World, change: RowChange): number => {
+  const table = tables[change.table]
+  if (table === undefined || change.after === undefined) return 0
+  const to = table.state(change.after)
+  const from = change.before === undefined ? '' : table.state(change.before)
+  if (change.before !== undefined && from === to) return 0
+  const steps = distance(table.flow, from, to)
+  if (steps === undefined) world.violated('legal moves', `${change.table} ${change.id} went from "${from}" to "${to}"`)
+  return steps ?? 0
+}
+
+/** What the events of one commit say must be a way along the flow table too, and must end where the row is. */
+const checkEvents = (world: World, { events, changes }: Look): void => {
+  for (const entity of ['task', 'goal'] as const) {
+    for (const change of changes.filter(({ table, before }) => table === entity && before !== undefined)) {
+      const table = tables[entity] as (typeof tables)[string]
+      const own = events.filter(
+        (event) =>
+          (entity === 'task' ? event.taskId : event.goalId) === change.id && typeof event.payload['from'] === 'string',
+      )
+      const moves = own.filter(({ type, payload }) =>
+        table.flow.rows.some((row) => row.event === type && row.from === payload['from'] && row.to === payload['to']),
+      )
+      const from = table.state(change.before as object)
+      const to = table.state(change.after as object)
+      if (from === to) continue
+      const chain = moves.reduce<string | undefined>(
+        (at, { payload }) => (at === payload['from'] ? (payload['to'] as string) : at),
+        from,
+      )
+      if (chain !== to)
+        world.violated(
+          'explained',
+          `${entity} ${change.id} went from ${from} to ${to}, its events say ${JSON.stringify(own.map(({ payload }) => payload))}`,
+        )
+    }
+  }
+}
+
+const checkOwners = (world: World): void => {
+  const { run, lease, task, agent } = world.tables
+  const running = [...run.values()].filter(({ state }) => state === 'running')
+  const byTask = new Map<string, number>()
+  for (const { id, taskId, epoch } of running) {
+    byTask.set(taskId, (byTask.get(taskId) ?? 0) + 1)
+    const held = lease.get(taskId)
+    if (held?.runId !== id || held.epoch !== epoch)
+      world.violated('one owner', `running run ${id} holds no lease of its task`)
+    const owner = task.get(taskId)
+    if (owner?.place !== 'running' || owner.epoch !== epoch)
+      world.violated(
+        'one owner',
+        `run ${id} (epoch ${epoch}) runs while its task is ${owner?.place} (epoch ${owner?.epoch})`,
+      )
+  }
+  for (const [taskId, count] of byTask)
+    if (count > 1) world.violated('one owner', `${count} runs of ${taskId} are running`)
+  if (lease.size !== running.length)
+    world.violated('one owner', `${lease.size} leases for ${running.length} running runs`)
+  const areas = new Set<string>()
+  for (const owner of task.values()) {
+    if (owner.place !== 'running') continue
+    if (!byTask.has(owner.id)) world.violated('nothing stuck', `task ${owner.id} is running without a run`)
+    if (owner.targetArea !== null && areas.has(owner.targetArea))
+      world.violated('one owner', `two tasks run in the area ${owner.targetArea}`)
+    if (owner.targetArea !== null) areas.add(owner.targetArea)
+  }
+  const holders = new Set([...lease.values()].map(({ agentId }) => agentId))
+  for (const { id, state } of agent.values())
+    if ((state === 'busy') !== holders.has(id))
+      world.violated('one owner', `agent ${id} is ${state} and ${holders.has(id) ? 'holds a' : 'has no'} lease`)
+}
+
+const strictStep = (world: World, task: Task): string | undefined => {
+  const { goal, run, merge_entry: merges, escalation } = world.tables
+  const own = goal.get(task.goalId)
+  const all = [...world.tables.task.values()].filter(({ goalId }) => goalId === task.goalId)
+  const facts = {
+    ...{ task, goal: own as NonNullable<typeof own>, tasks: all, runs: runsOf(world, task.id) },
+    ...{ merges: [...merges.values()], escalations: [...escalation.values()] },
+  }
+  if (nextStepOf(facts) === undefined) return 'nextStepOf knows no step'
+  if (task.place === 'queued') {
+    const met = task.dependsOn.every((id) => world.tables.task.get(id)?.place === 'done')
+    if (task.ready !== (own?.state === 'active' && met))
+      return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
+  }
+  if (task.place === 'failed' && task.retry === null) return 'failed without a retry time'
+  if (task.place === 'blocked(awaiting_judge)') {
+    const last = [...run.values()].filter((candidate) => candidate.taskId === task.id && candidate.epoch === task.epoch)
+    const entry = [...merges.values()].find(
+      ({ runId, state }) => runId === last[0]?.id && (state === 'pending' || state === 'processing'),
+    )
+    if (last[0]?.state !== 'success' || (last[0].judgedAt !== null && entry === undefined))
+      return 'no judge and no merge entry takes it'
+  }
+  return undefined
+}
+
+const checkSteps = (world: World, look: Look): void => {
+  const goals = new Set(
+    look.changes.map(({ after }) => (after !== undefined && 'goalId' in after ? after.goalId : undefined)),
+  )
+  for (const { table, id } of look.changes) if (table === 'goal') goals.add(id)
+  for (const task of world.tables.task.values()) {
+    const state = world.tables.goal.get(task.goalId)?.state
+    if (!goals.has(task.goalId) || taskEnded(task.place) || state === 'cancelled') continue
+    const reason = strictStep(world, task)
+    if (reason !== undefined)
+      world.violated('nothing stuck', `task ${task.id} (${task.title}, ${task.place}): ${reason}`)
+  }
+}
+
+/** No write of a run whose task was claimed again; epochs rise. */
+const checkFence = (world: World, { changes }: Look): void => {
+  for (const { table, before, after } of changes) {
+    if (table !== 'run' || after === undefined) continue
+    const run = after as Run
+    const newer = runsOf(world, run.taskId).filter(({ number }) => number > run.number)
+    if (before === undefined) {
+      const older = runsOf(world, run.taskId).filter(({ number }) => number < run.number)
+      if (older.some(({ epoch }) => epoch >= run.epoch))
+        world.violated('one owner', `run ${run.id} has epoch ${run.epoch}, an earlier one of its task as well`)
+    } else if (newer.length > 0 && (before as Run).version !== run.version)
+      world.violated('one owner', `run ${run.id} was written after ${newer[0]?.id} took its task`)
+    if (before !== undefined && (before as Run).state === 'running' && run.state !== 'running') {
+      if (world.processes.all.some(({ spec, program }) => spec.marker === run.id && program?.alive === true))
+        world.violated('one owner', `run ${run.id} ended (${run.state}) while its agent lives`)
+      if ((world.processes.checks.get(`${run.id}-check`) ?? []).some(({ alive }) => alive))
+        world.violated('one owner', `run ${run.id} ended while a check of it runs`)
+    }
+  }
+}
+
+/** Everything between the base and the head of a goal is a commit of ours, each task's once, inside its fence, and passes. */
+const checkBranches = (world: World, { changes }: Look): void => {
+  for (const { table, after } of changes) {
+    if (table !== 'goal') continue
+    const goal = after as { id: string; baseCommit: string | null; headCommit: string | null; repoMode: string }
+    if (goal.repoMode === 'direct' || goal.headCommit === null) continue
+    const seen = new Set<string>()
+    for (let at = goal.headCommit; at !== goal.baseCommit;) {
+      const commit = world.git.commits.get(at)
+      const taskId = trailersOf(commit?.message ?? '')['Unstuck-Task']
+      if (commit === undefined || taskId === undefined)
+        return world.violated('one owner', `goal ${goal.id} holds the foreign commit ${at}`)
+      if (seen.has(taskId)) return world.violated('one owner', `task ${taskId} is merged twice into ${goal.id}`)
+      seen.add(taskId)
+      if (!world.git.userObjects.has(at))
+        world.violated('nothing lost', `commit ${at} of ${goal.id} is not in the user's repository`)
+      at = commit.parents[0] ?? ''
+    }
+  }
+  for (const { table, before, after } of changes) {
+    if (
+      table !== 'merge_entry' ||
+      (after as { state: string }).state !== 'merged' ||
+      (before as { state: string } | undefined)?.state === 'merged'
+    )
+      continue
+    const entry = after as { landedCommit: string | null; goalId: string; taskId: string }
+    const goal = world.tables.goal.get(entry.goalId)
+    const landed = entry.landedCommit ?? ''
+    if (goal?.headCommit === null || goal === undefined || !world.git.isAncestor(landed, goal.headCommit))
+      world.violated('one owner', `merged entry of ${entry.taskId}: ${landed} is not on the branch`)
+    checkCommit(world, landed, entry.taskId)
+  }
+}
+
+const rules = (texts: string[]) =>
+  texts.flatMap((text) => {
+    const parsed = parsePathRule(text)
+    return parsed.ok ? [parsed.rule] : []
+  })
+
+const checkCommit = (world: World, landed: string, taskId: string): void => {
+  const commit = world.git.commits.get(landed)
+  const task = world.tables.task.get(taskId)
+  if (commit === undefined || task === undefined) return world.violated('the fence', `no commit ${landed}`)
+  if (!passes(world.git.treeOf(landed)))
+    world.violated('the fence', `commit ${landed} of ${taskId} does not pass its checks`)
+  const changes = world.git.calls.changesBetween(world.shadow, commit.parents[0] ?? '', landed)
+  const { violations } = checkPolicy({
+    changes,
+    allowedPaths: rules(task.allowedPaths),
+    deniedPaths: rules(task.deniedPaths),
+    nestedRepositories: [],
+  })
+  if (violations.length > 0) world.violated('the fence', `commit ${landed} of ${taskId} changes ${violations[0]?.path}`)
+}
+
+/** Done means: its commit is where it belongs, or, in place, its verdict is recorded. */
+const checkDone = (world: World, { changes }: Look): void => {
+  for (const { table, id, before, after } of changes) {
+    if (table !== 'task' || (after as Task).place !== 'done' || (before as Task | undefined)?.place === 'done') continue
+    const task = after as Task
+    const direct = world.tables.goal.get(task.goalId)?.repoMode === 'direct'
+    const merged = [...world.tables.merge_entry.values()].filter(
+      ({ taskId, state }) => taskId === id && state === 'merged',
+    )
+    const good = runsOf(world, id).some(
+      ({ state, verdict }) => state === 'success' && verdict !== null && verdict.outcome !== 'not verified',
+    )
+    if (direct ? !good : merged.length !== 1)
+      world.violated('one owner', `task ${id} is done with ${merged.length} merged entries`)
+  }
+}
+
+const observed = (facts: Facts, recovery: Recovery): boolean => {
+  const { world } = facts
+  const since = facts.recoverySeen.get(recovery.id) ?? 0
+  const launches = world.processes.all.filter(
+    ({ program, spec }) =>
+      program !== undefined &&
+      program.startedAt >= since &&
+      world.tables.run.get(spec.marker)?.taskId === recovery.taskId,
+  )
+  const endedWell = (launch: SimLaunch): boolean => launch.exit !== undefined && launch.program?.script.ends !== 'badly'
+  const condition = recovery.postCondition as { type: string; directory?: string }
+  switch (condition.type) {
+    case 'session_opens':
+      return launches.some(
+        ({ spec, program }) => spec.argv.includes('--skip-git-repo-check') && program?.script.opens === true,
+      )
+    case 'directory_usable':
+      return launches.some(
+        (launch) =>
+          launch.spec.argv.includes(condition.directory ?? '') &&
+          endedWell(launch) &&
+          launch.program?.script.deniedBelow !== condition.directory,
+      )
+    case 'provider_answers':
+      return launches.some(endedWell)
+    default:
+      return (
+        world.lastCheck.get(`${recovery.runId}-check`) === true ||
+        runsOf(world, recovery.taskId).some(({ id }) => world.lastCheck.get(`${id}-check`) === true)
+      )
+  }
+}
+
+const checkRecoveries = (facts: Facts, { changes }: Look): void => {
+  const { world } = facts
+  for (const { table, id, before, after } of changes) {
+    if (table !== 'recovery') continue
+    const recovery = after as Recovery
+    if (before === undefined) {
+      facts.recoverySeen.set(id, world.scheduler.now())
+      const from = world.tables.task.get(recovery.taskId)?.countFrom ?? new Date(0)
+      const past = [...world.tables.recovery.values()].filter(
+        (old) => old.taskId === recovery.taskId && old.id !== id && old.startedAt >= from,
+      )
+      const wait = recovery.action.type === 'wait'
+      const again = past.find(
+        (old) => old.actionKey === recovery.actionKey && (old.status === 'failed' || old.runId === recovery.runId),
+      )
+      if (!wait && again !== undefined)
+        world.violated(
+          'every retry changes something',
+          `${recovery.playbook} on ${recovery.taskId} is the same action as ${again.id}`,
+        )
+      const spent = past.filter(({ counted }) => counted).length
+      if (recovery.counted && spent >= totalBudget)
+        world.violated('everything ends', `recovery ${spent + 1} of ${recovery.taskId}`)
+      const waits = past.filter(
+        ({ label, playbook }) => label === recovery.label && playbook === recovery.playbook,
+      ).length
+      if (wait && waits >= world.mostWaits)
+        world.violated(
+          'everything ends',
+          `wait ${waits + 1} for ${recovery.label} of ${recovery.taskId}, the limit was never above ${world.mostWaits}`,
+        )
+    }
+    const settled = recovery.status === 'success' && (before as Recovery | undefined)?.status !== 'success'
+    if (settled && !observed(facts, recovery))
+      world.violated(
+        'a recovery counts if it helped',
+        `${recovery.playbook} ${id} is a success, but its ${recovery.postCondition.type} was not seen`,
+      )
+  }
+}
+
+/** Work that an agent left in its workspace is also elsewhere. */
+const kept = (world: World, runId: string, tree: string): boolean => {
+  const run = world.tables.run.get(runId)
+  if (
+    run?.tree === tree ||
+    (run?.commit !== null && run?.commit !== undefined && world.git.commits.get(run.commit)?.tree === tree)
+  )
+    return true
+  return [...world.git.snapshots.values()].some((snapshot) => snapshot.runId === runId && snapshot.tree === tree)
+}
+
+const worthKeeping = (world: World, dir: string): { runId: string; tree: string } | undefined => {
+  const runId = /\/runs\/([^/]+)\/workspace$/.exec(dir)?.[1]
+  const clone = world.git.clones.get(dir)
+  if (runId === undefined || clone === undefined) return undefined
+  const tree = world.git.addTree(new Map(clone.files))
+  return tree === world.git.commits.get(clone.base)?.tree ? undefined : { runId, tree }
+}
+
+const checkOverdue = (facts: Facts): void => {
+  const { world } = facts
+  const now = world.scheduler.now()
+  for (const run of world.tables.run.values()) {
+    if (run.state !== 'running' || run.phase !== 'supervise') continue
+    const quiet = now - Math.max(facts.leaseSeen.get(run.taskId) ?? 0, world.steadySince())
+    if (quiet > 4_000 * world.config.lease.ttlSeconds)
+      world.violated('nothing stuck', `nobody renews the lease of ${run.id} for ${quiet} ms`)
+  }
+  for (const task of world.tables.task.values()) {
+    const doomed =
+      task.place === 'queued' &&
+      world.tables.goal.get(task.goalId)?.state === 'active' &&
+      task.dependsOn.some((id) => world.tables.task.get(id)?.place === 'cancelled')
+    if (!doomed) facts.doomedSince.delete(task.id)
+    else if (!facts.doomedSince.has(task.id)) facts.doomedSince.set(task.id, now)
+    const since = Math.max(facts.doomedSince.get(task.id) ?? now, world.steadySince())
+    if (doomed && now - since > 600_000)
+      world.violated('nothing stuck', `task ${task.id} waits for one that was cancelled`)
+  }
+}
+
+const checkSettled = (world: World): void => {
+  for (const goal of world.tables.goal.values()) {
+    const tasks = [...world.tables.task.values()].filter(({ goalId }) => goalId === goal.id)
+    const open = tasks.filter(({ place }) => !taskEnded(place))
+    if (open.length > 0)
+      world.violated(
+        'everything ends',
+        `goal ${goal.id} is ${goal.state}, its task ${open[0]?.id} is ${open[0]?.place}`,
+      )
+    if (
+      goal.state === 'ready' &&
+      goal.headCommit !== null &&
+      world.git.refs.get(`refs/heads/unstuck/goal/${goal.id}`) !== goal.headCommit
+    )
+      world.violated('one owner', `the branch of ${goal.id} is not at its head`)
+    const asked = [...world.tables.escalation.values()].some(
+      ({ goalId, state }) => goalId === goal.id && state === 'pending',
+    )
+    if (asked && goal.state !== 'failed')
+      world.violated('everything ends', `goal ${goal.id} is ${goal.state} with an open question`)
+  }
+  for (const launch of world.processes.all)
+    if (launch.program?.alive === true) world.violated('one owner', `the agent of ${launch.spec.marker} lives on`)
+}
+
+const checkStart = (world: World, launch: SimLaunch): void => {
+  const runId = launch.spec.marker
+  const run = world.tables.run.get(runId)
+  if (run?.state !== 'running')
+    return world.violated('one owner', `an agent starts for run ${runId}, which is ${run?.state}`)
+  if (lastLaunch(run)?.shim?.pid !== launch.identity.pid)
+    world.violated('one owner', `an agent of ${runId} starts before its identity is committed`)
+  for (const other of world.processes.all) {
+    if (other === launch || other.program?.alive !== true) continue
+    if (world.tables.run.get(other.spec.marker)?.taskId === run.taskId)
+      world.violated('one owner', `two agents of task ${run.taskId} work at the same time`)
+  }
+}
+
+export const createOracle = (world: World): Oracle => {
+  const facts: Facts = { world, recoverySeen: new Map(), leaseSeen: new Map(), doomedSince: new Map() }
+  let transitions = 0
+  return {
+    transitions: () => transitions,
+    observe: (look) => {
+      for (const change of look.changes) {
+        transitions += checkMoves(world, change)
+        if (change.table === 'lease') facts.leaseSeen.set(change.id, world.scheduler.now())
+      }
+      if (look.changes.every(({ table }) => table === 'lease')) return
+      checkEvents(world, look)
+      checkOwners(world)
+      checkFence(world, look)
+      checkBranches(world, look)
+      checkDone(world, look)
+      checkRecoveries(facts, look)
+      checkSteps(world, look)
+    },
+    programStarts: (launch) => checkStart(world, launch),
+    stopRequested: (launch) => {
+      const work = worthKeeping(world, launch.spec.cwd)
+      if (work !== undefined && !world.snapshotsFail() && !kept(world, work.runId, work.tree))
+        world.violated('nothing lost', `the agent of ${work.runId} is stopped without a snapshot of its work`)
+    },
+    discarded: (dir) => {
+      const work = worthKeeping(world, dir)
+      if (work !== undefined && !world.snapshotsFail() && !kept(world, work.runId, work.tree))
+        world.violated('nothing lost', `the workspace of ${work.runId} is discarded with work that is nowhere else`)
+    },
+    overdue: () => checkOverdue(facts),
+    settled: () => checkSettled(world),
+  }
+}

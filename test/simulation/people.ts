@@ -1,0 +1,218 @@
+/** What people and the machine do to the world: goals given, answers, pauses, cancels, and the blows of fate. */
+import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
+import { AppError } from '../../src/errors.ts'
+import type { Context } from '../../src/runtime/context.ts'
+import { clean } from '../../src/runtime/housekeeping.ts'
+import { createGoal } from '../../src/runtime/planner.ts'
+import { createDice, type Dice } from './dice.ts'
+import { Killed } from './engine.ts'
+import type { GoalPlan, WorldEvent, WorldEventKind } from './plan.ts'
+import type { World } from './world.ts'
+
+/** What the API answers with an error a person may read; anything else that is thrown is a bug. */
+const told = (world: World, what: string, error: unknown): void => {
+  if (error instanceof Killed) return
+  const own = error instanceof AppError || (error as { injected?: boolean }).injected === true
+  if (own) world.trace(`${what} was refused: ${String(error)}`)
+  else world.broken(what, error)
+}
+
+interface Desk {
+  context: Context
+  cancelRunning: (taskId: string) => Promise<void>
+}
+
+/** The engine that answers now, if one does. */
+const deskOf = (world: World): Desk | undefined => {
+  const current = world.current
+  const engine = current?.engine
+  if (current === undefined || engine === undefined || !current.alive || current.stopping.signal.aborted)
+    return undefined
+  return { context: current.context, cancelRunning: (taskId) => engine.cancelRunning(taskId) }
+}
+
+const ask = (world: World, what: string, work: (desk: Desk) => Promise<unknown>): void => {
+  const desk = deskOf(world)
+  if (desk === undefined) return void world.scheduler.after(700, () => ask(world, what, work))
+  world.disturbedAt = world.scheduler.now()
+  world.trace(what)
+  work(desk).then(
+    () => world.trace(`${what}: done`),
+    (error: unknown) => told(world, what, error),
+  )
+}
+
+export const giveGoal = (world: World, goal: GoalPlan, tries = 3): void => {
+  const known = (): boolean => [...world.tables.goal.values()].some(({ title }) => title === goal.id)
+  ask(world, `goal ${goal.id} is given`, async ({ context }) => {
+    if (known()) return
+    const tasks = goal.tasks.map((task) => ({
+      ...{ id: task.id, title: task.id, instructions: `Do ${task.id}.`, allowedPaths: ['src/**'], deniedPaths: [] },
+      ...{
+        commands: task.commands,
+        after: task.after,
+        priority: task.priority,
+        role: 'worker' as const,
+        harness: task.harness,
+      },
+      ...(task.area === null ? {} : { targetArea: task.area }),
+    }))
+    const input = { title: goal.id, requirement: goal.id, tasks, allowedDirs: [], warnings: [] }
+    const options = {
+      autoMerge: goal.autoMerge,
+      repoMode: goal.direct ? ('direct' as const) : ('local' as const),
+      allowedDirs: [],
+      harness: null,
+      limits: {},
+    }
+    await createGoal(context, input, options)
+  })
+  // Whoever gets no answer looks again.
+  if (tries > 0) world.scheduler.after(60_000, () => void (known() || giveGoal(world, goal, tries - 1)))
+}
+
+const some = <T>(dice: Dice, list: T[]): T | undefined => (list.length === 0 ? undefined : dice.pick(list))
+
+const goalsIn = (world: World, ...states: string[]) =>
+  [...world.tables.goal.values()].filter(({ state }) => states.includes(state))
+
+const onTask =
+  (kind: 'cancel' | 'retry') =>
+  (world: World, dice: Dice): void => {
+    const open =
+      kind === 'cancel'
+        ? ['queued', 'running', 'failed', 'blocked(awaiting_human)', 'blocked(awaiting_judge)']
+        : ['failed', 'blocked(awaiting_human)', 'cancelled']
+    const task = some(
+      dice,
+      [...world.tables.task.values()].filter(({ place }) => open.includes(place)),
+    )
+    if (task === undefined) return
+    ask(world, `${kind} of ${task.id}`, ({ context, cancelRunning }) =>
+      kind === 'cancel' ? cancelTask(context, task.id, cancelRunning) : retryTask(context, task.id),
+    )
+  }
+
+const onGoal =
+  (what: string, states: string[], work: (desk: Desk, id: string) => Promise<unknown>) =>
+  (world: World, dice: Dice): void => {
+    const goal = some(dice, goalsIn(world, ...states))
+    if (goal !== undefined) ask(world, `${what} ${goal.id}`, (desk) => work(desk, goal.id))
+  }
+
+const mergeByHand = (world: World, dice: Dice): void => {
+  const goal = some(dice, goalsIn(world, 'ready'))
+  const { git } = world
+  if (goal?.headCommit === null || goal === undefined) return
+  if (git.refs.get(`refs/heads/unstuck/goal/${goal.id}`) !== goal.headCommit) return
+  const moved = git.calls.fastForward(world.shadow.repository, { branch: 'main', to: goal.headCommit })
+  world.trace(`a person merges ${goal.id}: ${moved.ok ? 'done' : moved.reason}`)
+}
+
+const commitByHand = (world: World): void => {
+  const { git } = world
+  const head = git.refs.get('refs/heads/main') ?? ''
+  const files = new Map(git.treeOf(head)).set('README.md', `read me at ${world.scheduler.now()}\n`)
+  const commit = git.addCommit({ tree: git.addTree(files), parents: [head], message: 'by hand\n' })
+  git.userObjects.add(commit)
+  git.refs.set('refs/heads/main', commit)
+  git.userFiles.set('README.md', files.get('README.md') ?? '')
+  world.trace('a person commits to main')
+}
+
+/** A graceful end that does not come is a promise broken as well. */
+const restart = (world: World): void => {
+  const current = world.current
+  if (current === undefined) return
+  current.stopping.abort()
+  world.scheduler.after(400_000, () => {
+    if (current.alive && current.suspendedUntil < world.scheduler.now() - 300_000)
+      world.violated('everything ends', 'the engine does not stop')
+  })
+}
+
+const jump = (world: World, dice: Dice): void => {
+  const by = dice.int(10_000, 1_200_000) * (dice.chance(0.4) ? -1 : 1)
+  const whose = dice.int(0, 2)
+  if (whose === 1) world.offsets.store += by
+  else {
+    world.offsets.machine += by
+    // The store's clock is the machine's own, or a server's that goes on as before.
+    if (whose === 2) world.offsets.store -= by
+  }
+}
+
+const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
+  'lose-shim': (world, dice) => {
+    const launch = some(
+      dice,
+      world.processes.all.filter(({ shim, program }) => shim && program?.alive === true),
+    )
+    if (launch !== undefined) world.processes.loseShim(launch)
+  },
+  'suspend-engine': (world, dice) => {
+    if (world.current !== undefined) world.current.suspendedUntil = world.scheduler.now() + dice.int(2_000, 250_000)
+  },
+  jump,
+  reboot: (world) => {
+    world.processes.reboot()
+    world.current?.kill('the machine rebooted')
+  },
+  kill: (world) => world.current?.kill('kill -9'),
+  restart,
+  pause: onGoal('pause', ['active', 'awaiting_human'], ({ context }, id) => pauseGoal(context, id)),
+  resume: onGoal('resume', ['paused'], ({ context }, id) => resumeGoals(context, id)),
+  'cancel-task': onTask('cancel'),
+  'cancel-goal': onGoal('cancel', ['active', 'paused', 'awaiting_human', 'ready'], ({ context, cancelRunning }, id) =>
+    cancelGoal(context, id, cancelRunning),
+  ),
+  'retry-task': onTask('retry'),
+  'retry-goal': onGoal('retry', ['active', 'paused', 'awaiting_human', 'failed'], ({ context }, id) =>
+    retryGoal(context, id),
+  ),
+  clean: (world) => ask(world, 'clean', ({ context }) => clean(context, false)),
+  config: (world, dice) => world.setConfig({ maxParallel: dice.int(1, 5), transientLimit: dice.int(2, 6) }),
+  'merge-by-hand': mergeByHand,
+  'commit-by-hand': commitByHand,
+}
+
+export const happen = (world: World, event: WorldEvent): void => {
+  world.disturbedAt = world.scheduler.now()
+  world.trace(`event ${event.id}: ${event.kind}`)
+  acts[event.kind](world, createDice(`event/${event.pick}`))
+}
+
+/** When nothing moves by itself any more, a person answers one thing; false when there is nothing to answer. */
+export const answerOne = (world: World, round: number): boolean => {
+  const dice = createDice(`${world.plan.seed}/answers/${round}`)
+  const [paused] = goalsIn(world, 'paused')
+  if (paused !== undefined) {
+    if (round > 16)
+      ask(world, `the end of ${paused.id}`, ({ context, cancelRunning }) =>
+        cancelGoal(context, paused.id, cancelRunning),
+      )
+    else ask(world, `answer: resume ${paused.id}`, ({ context }) => resumeGoals(context, paused.id))
+    return true
+  }
+  const waiting = goalsIn(world, 'awaiting_human')
+  if (waiting.length === 0) return false
+  const goal = dice.pick(waiting)
+  const task = [...world.tables.task.values()].find(
+    ({ goalId, place }) => goalId === goal.id && place === 'blocked(awaiting_human)',
+  )
+  if (task === undefined) {
+    world.violated('everything ends', `goal ${goal.id} waits for a person and asks nothing`)
+    return false
+  }
+  if (round < 12 && dice.chance(0.8))
+    ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id))
+  else
+    ask(world, `answer: cancel ${task.id}`, ({ context, cancelRunning }) => cancelTask(context, task.id, cancelRunning))
+  return true
+}
+
+/** Long after everything: what retention lets go must be kept elsewhere. */
+export const cleanUp = (world: World): void => {
+  world.offsets.machine += 15 * 24 * 3600 * 1000
+  ask(world, 'clean, two weeks later', ({ context }) => clean(context, false))
+}

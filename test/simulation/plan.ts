@@ -1,0 +1,265 @@
+/**
+ * What will happen in one seed, decided before it begins: goals with their tasks and how the agents behave, faults, and what
+ * people do. Every part has a name, and a part that is masked out leaves all others as they are: that is how a failing seed
+ * is made smaller.
+ */
+import type { CrashPoint } from '../../src/runtime/context.ts'
+import { crashPoints } from '../../src/runtime/context.ts'
+import { createDice, type Dice } from './dice.ts'
+
+/** How one start of the agent goes. */
+export type Behaviour =
+  | 'success'
+  | 'own-commits'
+  | 'no-change'
+  | 'denied'
+  | 'denied-for-good'
+  | 'trust'
+  | 'overload'
+  | 'quota'
+  | 'auth'
+  | 'exit-75'
+  | 'crash'
+  | 'killed'
+  | 'hang'
+  | 'linger'
+  | 'outside'
+  | 'broken'
+  | 'clash'
+  | 'costly'
+  | 'tamper-goal'
+  | 'tamper-main'
+  | 'tamper-delete'
+
+export interface TaskPlan {
+  id: string
+  harness: 'claude' | 'codex' | 'tool'
+  after: string[]
+  area: string | null
+  priority: number
+  commands: string[]
+  /** The n-th start of its agent behaves as the n-th of these; the last one stands for all later ones. */
+  behaviours: Behaviour[]
+  /** Paths it changes; shared ones conflict. */
+  paths: string[]
+  /** How long its agent works, in milliseconds. */
+  worksMs: number
+}
+
+export interface GoalPlan {
+  id: string
+  atMs: number
+  direct: boolean
+  autoMerge: boolean
+  tasks: TaskPlan[]
+}
+
+export type FaultKind =
+  | 'error-before'
+  | 'error-after'
+  | 'disk-full'
+  | 'slow'
+  | 'kill-before'
+  | 'kill-after'
+  | 'mid-transaction'
+
+export interface Fault {
+  id: string
+  kind: FaultKind
+  /** Name of a port's call (`git.publish`, `store.transaction`) or of a crash point (`point.judged`). */
+  op: string
+  /** The n-th such call from the beginning of the world. */
+  nth: number
+}
+
+export type WorldEventKind =
+  | 'lose-shim'
+  | 'suspend-engine'
+  | 'jump'
+  | 'reboot'
+  | 'kill'
+  | 'restart'
+  | 'pause'
+  | 'resume'
+  | 'cancel-task'
+  | 'cancel-goal'
+  | 'retry-task'
+  | 'retry-goal'
+  | 'clean'
+  | 'config'
+  | 'merge-by-hand'
+  | 'commit-by-hand'
+
+export interface WorldEvent {
+  id: string
+  kind: WorldEventKind
+  atMs: number
+  /** Chooses whom it hits and how much. */
+  pick: number
+}
+
+export interface Plan {
+  seed: string
+  goals: GoalPlan[]
+  faults: Fault[]
+  events: WorldEvent[]
+  maxParallel: number
+  ttlSeconds: number
+  transientLimit: number
+}
+
+const gitOps = [
+  'bringObjects buildCommit buildTree captureBase captureTree changesBetween createWorkspace ensureGoalBranch fastForward',
+  'integrate isAncestor isCommitOf keepAgentCommits prepareDependencies publish readRef readRefs removeWorkspace restoreRef snapshot',
+].flatMap((line) => line.split(' ').map((name) => `git.${name}`))
+const processOps = ['startShim', 'waitForExit', 'sweep', 'runCommand', 'follow'].map((name) => `process.${name}`)
+const fileOps = ['writeFileSync', 'mkdirSync', 'rmSync'].map((name) => `file.${name}`)
+const asyncKinds: FaultKind[] = ['error-before', 'error-after', 'slow', 'kill-before', 'kill-after']
+const points: CrashPoint[] = [...crashPoints]
+
+const faultOf = (dice: Dice, id: string, size: number): Fault => {
+  const where = dice.int(0, 99)
+  // Few calls of most kinds are made for one task: numbers beyond them would never come.
+  const nth = dice.int(1, Math.max(2, Math.round(size * (dice.chance(0.5) ? 0.4 : 1.2))))
+  if (where < 30) {
+    const op = dice.chance(0.6) ? 'store.transaction' : 'store.query'
+    const kinds: FaultKind[] =
+      op === 'store.query'
+        ? ['error-before', 'error-after', 'slow', 'kill-before', 'kill-after']
+        : ['error-before', 'error-after', 'mid-transaction', 'disk-full', 'slow', 'kill-before', 'kill-after']
+    return { id, kind: dice.pick(kinds), op, nth: nth * dice.int(1, op === 'store.query' ? 60 : 12) }
+  }
+  if (where < 55) return { id, kind: 'kill-before', op: `point.${dice.pick(points)}`, nth }
+  if (where < 80) return { id, kind: dice.pick(asyncKinds), op: dice.pick(gitOps), nth: nth * dice.int(1, 3) }
+  if (where < 92) return { id, kind: dice.pick(asyncKinds), op: dice.pick(processOps), nth: nth * dice.int(1, 2) }
+  return { id, kind: dice.pick(['disk-full', 'kill-before'] as const), op: dice.pick(fileOps), nth }
+}
+
+const early: Behaviour[] = [
+  'denied',
+  'trust',
+  'overload',
+  'overload',
+  'exit-75',
+  'crash',
+  'killed',
+  'hang',
+  'linger',
+  'outside',
+  'broken',
+  'quota',
+  'auth',
+  'no-change',
+  'denied-for-good',
+  'clash',
+  'costly',
+  'tamper-goal',
+  'tamper-main',
+  'tamper-delete',
+  'own-commits',
+]
+
+const behavioursOf = (dice: Dice): Behaviour[] => {
+  if (dice.chance(0.45)) return ['success']
+  const list = Array.from({ length: dice.int(1, 3) }, () => dice.pick(early))
+  return dice.chance(0.85) ? [...list, 'success'] : list
+}
+
+const commandsOf = (dice: Dice): string[] => {
+  const list = ['npm test']
+  if (dice.chance(0.2)) list.push('npm run missing')
+  if (dice.chance(0.2)) list.push('cd sub && node check.mjs')
+  if (dice.chance(0.04)) list.push('echo "$(date)"')
+  return list
+}
+
+const taskOf = (dice: Dice, id: string, earlier: TaskPlan[]): TaskPlan => ({
+  id,
+  harness: dice.pick(['claude', 'claude', 'codex', 'tool'] as const),
+  after:
+    earlier.length > 0 && dice.chance(0.35)
+      ? [...new Set(Array.from({ length: dice.int(1, 2) }, () => dice.pick(earlier).id))]
+      : [],
+  area: dice.chance(0.25) ? dice.pick(['one', 'two']) : null,
+  priority: dice.int(0, 2),
+  commands: commandsOf(dice),
+  behaviours: behavioursOf(dice),
+  paths: [`src/${id}`, ...(dice.chance(0.2) ? [`src/shared-${dice.int(1, 3)}`] : [])],
+  worksMs: dice.int(500, 12_000),
+})
+
+const goalOf = (dice: Dice, id: string, size: number): GoalPlan => {
+  const tasks: TaskPlan[] = []
+  for (let number = 1; number <= size; number += 1) {
+    const name = `${id}t${number}`
+    tasks.push(taskOf(dice.fork(name), name, tasks))
+  }
+  return { id, atMs: dice.int(0, 20_000), direct: dice.chance(0.12), autoMerge: dice.chance(0.4), tasks }
+}
+
+const kinds: WorldEventKind[] = [
+  'lose-shim',
+  'suspend-engine',
+  'jump',
+  'reboot',
+  'kill',
+  'kill',
+  'restart',
+  'pause',
+  'resume',
+  'cancel-task',
+  'cancel-goal',
+  'retry-task',
+  'retry-goal',
+  'clean',
+  'config',
+  'merge-by-hand',
+  'commit-by-hand',
+]
+
+export const makePlan = (seed: string): Plan => {
+  const dice = createDice(`plan/${seed}`)
+  const sizes = Array.from({ length: dice.int(1, 4) }, () => dice.int(1, 12))
+  const goals = sizes.map((size, index) => goalOf(dice.fork(`g${index + 1}`), `g${index + 1}`, size))
+  const size = sizes.reduce((sum, count) => sum + count, 0)
+  const calm = dice.chance(0.08)
+  const count = (most: number): number => (calm ? 0 : dice.int(0, most))
+  const faults = Array.from({ length: count(4 + size) }, (_value, index) =>
+    faultOf(dice.fork(`f${index + 1}`), `f${index + 1}`, size),
+  )
+  const length = 20_000 + size * 6_000
+  const events = Array.from({ length: count(3 + Math.round(size / 2)) }, (_value, index) => {
+    const own = dice.fork(`e${index + 1}`)
+    return { id: `e${index + 1}`, kind: own.pick(kinds), atMs: own.int(500, length), pick: own.int(0, 1_000_000) }
+  })
+  return {
+    ...{ seed, goals, faults, events },
+    maxParallel: dice.int(1, 4),
+    ttlSeconds: dice.pick([40, 60, 120]),
+    transientLimit: dice.int(2, 5),
+  }
+}
+
+/** Without the named parts. A task that goes takes the dependencies on it along. */
+export const without = (plan: Plan, names: ReadonlySet<string>): Plan => ({
+  ...plan,
+  goals: plan.goals
+    .filter(({ id }) => !names.has(id))
+    .map((goal) => ({
+      ...goal,
+      tasks: goal.tasks
+        .filter(({ id }) => !names.has(id))
+        .map((task) => ({ ...task, after: task.after.filter((id) => !names.has(id)) })),
+    }))
+    .filter(({ tasks }) => tasks.length > 0),
+  faults: plan.faults.filter(({ id }) => !names.has(id)),
+  events: plan.events.filter(({ id }) => !names.has(id)),
+})
+
+/** Everything that can be taken away, what disturbs first. */
+export const partsOf = (plan: Plan): string[] => [
+  ...plan.events.map(({ id }) => id),
+  ...plan.faults.map(({ id }) => id),
+  ...plan.goals.map(({ id }) => id),
+  ...plan.goals.flatMap(({ tasks }) => tasks.map(({ id }) => id)),
+]

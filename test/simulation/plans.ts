@@ -1,0 +1,27 @@
+/** Small worlds written by hand, for cases that once broke a promise: a seed's plan changes with the generator, these do not. */
+import type { Behaviour, Fault, GoalPlan, Plan, TaskPlan } from './plan.ts'
+
+export const aTask = (id: string, behaviours: Behaviour[], more: Partial<TaskPlan> = {}): TaskPlan => ({
+  ...{
+    id,
+    harness: 'claude',
+    after: [],
+    area: null,
+    priority: 0,
+    commands: ['npm test'],
+    behaviours,
+    paths: [`src/${id}`],
+  },
+  worksMs: 4_000,
+  ...more,
+})
+
+export const aGoal = (tasks: TaskPlan[], more: Partial<GoalPlan> = {}): GoalPlan => ({
+  ...{ id: 'g', atMs: 0, direct: false, autoMerge: false, tasks },
+  ...more,
+})
+
+export const aPlan = (goals: GoalPlan[], faults: Omit<Fault, 'id'>[] = [], events: Plan['events'] = []): Plan => ({
+  ...{ seed: 'by hand', goals, events, maxParallel: 2, ttlSeconds: 60, transientLimit: 3 },
+  faults: faults.map((fault, index) => ({ ...fault, id: `f${index + 1}` })),
+})

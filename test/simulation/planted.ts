@@ -1,0 +1,239 @@
+/**
+ * Bugs that the simulation must find, each put in from outside: a statement rewritten on its way to the store, rows changed
+ * on their way back, or a port that does not do what it says. The product knows nothing of them.
+ */
+import type { Context } from '../../src/runtime/context.ts'
+import type { Ports } from '../../src/runtime/ports.ts'
+import type { Db, Queryable, Sql } from '../../src/store/db.ts'
+import { noHooks, type Hooks, type World } from './world.ts'
+
+export interface Planted {
+  name: string
+  /** Which promise it breaks. */
+  breaks: string
+  /** Where the short form begins to look. */
+  from: number
+  hooks: () => Hooks
+}
+
+interface Tamper {
+  statement?: (statement: Sql, world: World) => Sql
+  rows?: (statement: Sql, rows: object[]) => object[]
+}
+
+const through = (
+  db: Queryable,
+  world: World,
+  { statement = (same) => same, rows = (_s, same) => same }: Tamper,
+): Queryable => ({
+  query: async <Row>(asked: Sql) => rows(asked, await db.query<object>(statement(asked, world))) as Row[],
+})
+
+const onStore = (tamper: Tamper): Hooks => ({
+  ...noHooks,
+  db: (db: Db, world) => ({
+    ...db,
+    ...through(db, world, tamper),
+    transaction: (work) => db.transaction((tx) => work(through(tx, world, tamper))),
+  }),
+})
+
+const rewrite = (marker: string, change: (text: string) => string): Hooks => {
+  const rewritten = new Map<string, string>()
+  return onStore({
+    statement: ({ text, values }) => {
+      if (!text.includes(marker)) return { text, values }
+      const next = rewritten.get(text) ?? change(text)
+      if (next === text) throw new Error(`the planted bug changes nothing in: ${text}`)
+      rewritten.set(text, next)
+      return { text: next, values }
+    },
+  })
+}
+
+const onPorts = (change: (ports: Ports, context: Context, world: World) => Partial<Ports>): Hooks => ({
+  ...noHooks,
+  context: (context, world) => ({ ...context, ports: { ...context.ports, ...change(context.ports, context, world) } }),
+})
+
+const isOurs = (world: World, commit: string): boolean =>
+  world.git.commits.get(commit)?.message.includes('Unstuck-Task') === true
+
+export const planted: readonly Planted[] = [
+  {
+    name: 'epoch-not-rising',
+    from: 1,
+    breaks: 'one owner',
+    hooks: () =>
+      rewrite('epoch = epoch + 1', (text) => text.replace('epoch = epoch + 1', 'epoch = greatest(epoch, 1)')),
+  },
+  {
+    name: 'gate-before-identity',
+    from: 1,
+    breaks: 'one owner',
+    hooks: () =>
+      onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          startShim: async (dir, spec, environment) => {
+            const shim = await processes.startShim(dir, spec, environment)
+            processes.openGate(dir)
+            return shim
+          },
+        },
+      })),
+  },
+  {
+    name: 'retry-time-not-persisted',
+    from: 1,
+    breaks: 'nothing stuck',
+    hooks: () =>
+      rewrite('count_from = case when', (text) =>
+        text.replace(/retry_at = (\$\d+)/, 'retry_at = case when false then $1::timestamptz end'),
+      ),
+  },
+  {
+    name: 'area-not-checked',
+    from: 2,
+    breaks: 'one owner',
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) => ({
+          text: text
+            .replace('lease.span && task.span', 'lease.span && task.span and false')
+            .replace(/(insert into lease[^]*)(area_spans\(\$\d+::jsonb\))/, '$1case when false then $2 end'),
+          values,
+        }),
+      }),
+  },
+  {
+    name: 'merged-twice-after-a-crash',
+    from: 3,
+    breaks: 'one owner',
+    hooks: () =>
+      onPorts(({ git }, context, world) => ({
+        git: {
+          ...git,
+          // Takes whatever stands on the branch for the head, and does not compare before it swaps.
+          integrate: async (shadow, request) => {
+            const refs = await git.readRefs(context.repository, 'refs/heads/unstuck/goal/')
+            let onto = request.onto
+            for (const [ref, head] of Object.entries(refs))
+              if (isOurs(world, head) && (await git.isAncestor(context.repository, request.onto, ref))) onto = head
+            return git.integrate(shadow, { ...request, onto })
+          },
+          publish: async (repository, shadow, request) =>
+            git.publish(repository, shadow, { ...request, from: await git.readRef(repository, request.ref) }),
+          restoreRef: async () => 'done',
+        },
+      })),
+  },
+  {
+    name: 'recovery-counted-before-observation',
+    from: 1,
+    breaks: 'a recovery counts if it helped',
+    hooks: () => rewrite('insert into recovery', (text) => text.replace("'acting'", "'success'")),
+  },
+  {
+    name: 'budget-forgotten-at-restart',
+    from: 7,
+    breaks: 'everything ends',
+    hooks: () => {
+      let since = ''
+      let number = 0
+      return onStore({
+        statement: ({ text, values }, world) => {
+          if (!text.includes('select recovery.* from recovery')) return { text, values }
+          if (world.current?.number !== number) since = world.wall().toISOString()
+          number = world.current?.number ?? number
+          return {
+            text: text.replace(
+              'order by recovery.started_at',
+              'and recovery.started_at >= $2::timestamptz order by recovery.started_at',
+            ),
+            values: [...values, since],
+          }
+        },
+      })
+    },
+  },
+  {
+    name: 'cancelled-agent-not-ended',
+    from: 23,
+    breaks: 'one owner',
+    hooks: () =>
+      onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          requestStop: (shim, cause) => (cause === 'cancelled' ? undefined : processes.requestStop(shim, cause)),
+          sweep: async () => 0,
+        },
+      })),
+  },
+  {
+    name: 'dependents-not-cancelled',
+    from: 2,
+    breaks: 'everything ends',
+    hooks: () =>
+      onStore({
+        rows: ({ text }, rows) =>
+          text.includes('from task where $1::text is null') ? rows.map((row) => ({ ...row, depends_on: [] })) : rows,
+      }),
+  },
+  {
+    name: 'reattach-forgets-a-run',
+    from: 5,
+    breaks: 'nothing stuck',
+    hooks: () =>
+      onStore({
+        rows: ({ text }, rows) => (text.includes('as expired from run') ? rows.slice(1) : rows),
+      }),
+  },
+  {
+    name: 'no-snapshot-before-a-stop',
+    from: 3,
+    breaks: 'nothing lost',
+    hooks: () =>
+      onPorts(({ git }) => ({
+        git: {
+          ...git,
+          snapshot: async (_shadow, { reason, at }) => ({ id: 'none', commit: 'none', reason, at, leftOut: [] }),
+        },
+      })),
+  },
+  {
+    name: 'readiness-not-refreshed',
+    from: 15,
+    breaks: 'nothing stuck',
+    hooks: () =>
+      rewrite('set ready = fresh.ready', (text) =>
+        text.replace("g.state = 'active' and", "g.state in ('active', 'paused') and"),
+      ),
+  },
+  {
+    name: 'fence-open',
+    from: 4,
+    breaks: 'the fence',
+    hooks: () =>
+      onStore({
+        rows: ({ text }, rows) =>
+          text.includes('from task where id =') ? rows.map((row) => ({ ...row, allowed_paths: ['**'] })) : rows,
+      }),
+  },
+  {
+    name: 'checks-not-run',
+    from: 2,
+    breaks: 'the fence',
+    hooks: () =>
+      onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          runCommand: async (dir, request) => ({
+            ...(await processes.runCommand(dir, request)),
+            exitCode: 0,
+            signal: null,
+          }),
+        },
+      })),
+  },
+]

@@ -1,0 +1,132 @@
+/** One seed from its first event to where nothing moves any more, or to the first promise that does not hold. */
+import { taskEnded } from '../../src/domain/task.ts'
+import { Killed } from './engine.ts'
+import type { FaultKind, Plan } from './plan.ts'
+import { answerOne, cleanUp, giveGoal, happen } from './people.ts'
+import { tables, type SyncStore } from './pglite-sync.ts'
+import { createWorld, type Hooks, type Violation, type World } from './world.ts'
+
+export interface Outcome {
+  violation: Violation | undefined
+  transitions: number
+  steps: number
+  virtualMs: number
+  faults: ReadonlyMap<FaultKind, number>
+  fingerprint: string
+  recent: string[]
+  /** How the goals ended. */
+  ends: Record<string, number>
+}
+
+export interface RunOptions {
+  hooks?: Hooks
+  /** More events of the scheduler than this are a livelock. */
+  steps?: number
+  each?: (line: string) => void
+}
+
+const ended = new Set(['ready', 'done', 'failed', 'cancelled'])
+const waits = new Set(['paused', 'awaiting_human'])
+/** After the last disturbance everything must be at rest within this. */
+const patienceMs = 75 * 60 * 1000
+const quietMs = 15_000
+
+/** Whether every goal has ended or waits for a person, and no run is at work. */
+const atRest = (world: World): boolean => {
+  if (world.current?.engine === undefined || !world.current.alive || world.current.stopping.signal.aborted) return false
+  const goals = [...world.tables.goal.values()]
+  if (!goals.every(({ state }) => ended.has(state) || waits.has(state))) return false
+  // What a cancel that was cut short left over is taken up later.
+  const over = (id: string): boolean => world.tables.goal.get(id)?.state === 'cancelled'
+  if ([...world.tables.task.values()].some(({ goalId, place }) => over(goalId) && !taskEnded(place))) return false
+  if ([...world.tables.escalation.values()].some(({ goalId, state }) => over(goalId) && state === 'pending'))
+    return false
+  return ![...world.tables.run.values()].some(({ state }) => state === 'running')
+}
+
+const complete = (world: World): boolean => [...world.tables.goal.values()].every(({ state }) => ended.has(state))
+
+const setOut = (world: World): number => {
+  const { plan, scheduler } = world
+  let last = 0
+  for (const goal of plan.goals) {
+    scheduler.after(goal.atMs, () => giveGoal(world, goal))
+    last = Math.max(last, goal.atMs)
+  }
+  for (const event of plan.events) {
+    scheduler.after(event.atMs, () => happen(world, event))
+    last = Math.max(last, event.atMs)
+  }
+  const overdue = (): void => {
+    world.oracle.overdue()
+    scheduler.after(5_000, overdue)
+  }
+  scheduler.after(5_000, overdue)
+  return last
+}
+
+const live = async (world: World, steps: number): Promise<void> => {
+  const last = setOut(world)
+  let restSince = -1
+  let round = 0
+  let cleaned = false
+  while (world.violation === undefined) {
+    await world.scheduler.step()
+    const now = world.scheduler.now()
+    if (world.scheduler.steps() > steps) return world.violated('everything ends', `still at work after ${steps} events`)
+    if (now - Math.max(world.disturbedAt, last) > patienceMs)
+      return world.violated('everything ends', 'still at work hours after the last disturbance')
+    if (now <= last || !atRest(world)) restSince = -1
+    else if (restSince < 0) restSince = now
+    if (restSince < 0 || now - restSince < quietMs) continue
+    if (complete(world) && cleaned) return world.oracle.settled()
+    restSince = -1
+    if (complete(world)) {
+      cleaned = true
+      cleanUp(world)
+      continue
+    }
+    round += 1
+    answerOne(world, round)
+  }
+}
+
+const reset = (store: SyncStore): void => {
+  store.simple('rollback')
+  store.simple(`truncate ${tables.join(', ')} restart identity`)
+  store.simple('update leader set engine_id = null, term = 0')
+}
+
+export const runPlan = async (plan: Plan, store: SyncStore, options: RunOptions = {}): Promise<Outcome> => {
+  reset(store)
+  const world = createWorld(plan, store, options.hooks)
+  if (options.each !== undefined) {
+    const { trace } = world
+    const { each } = options
+    world.trace = (text) => {
+      trace(text)
+      each(`${(world.scheduler.now() / 1000).toFixed(3)} ${text}`)
+    }
+  }
+  const rejected = (error: unknown): void => {
+    if (!(error instanceof Killed)) world.broken('a rejection that nobody handles', error)
+  }
+  process.on('unhandledRejection', rejected)
+  try {
+    world.boot()
+    await live(world, options.steps ?? 400_000)
+  } catch (error) {
+    world.broken('the simulation itself', error)
+  } finally {
+    world.current?.kill('the seed is over')
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', rejected)
+  }
+  const ends: Record<string, number> = {}
+  for (const { state } of world.tables.goal.values()) ends[state] = (ends[state] ?? 0) + 1
+  return {
+    ...{ violation: world.violation, transitions: world.oracle.transitions(), steps: world.scheduler.steps() },
+    ...{ virtualMs: world.scheduler.now(), faults: world.faults.fired, fingerprint: world.fingerprint() },
+    ...{ recent: world.recent(), ends },
+  }
+}

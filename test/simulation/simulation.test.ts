@@ -1,0 +1,127 @@
+/**
+ * The real runtime in the simulated world. The fixed seeds are the short form; more by `npm run simulate -- --seeds 1000`
+ * or, here, by UNSTUCK_SIMULATE_SEEDS.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSyncStore, type SyncStore } from './pglite-sync.ts'
+import { makePlan, partsOf, without } from './plan.ts'
+import { planted } from './planted.ts'
+import { aGoal, aPlan, aTask } from './plans.ts'
+import { runPlan, type Outcome } from './run.ts'
+import { shrink } from './shrink.ts'
+
+let store: SyncStore
+beforeAll(async () => {
+  store = await openSyncStore()
+})
+afterAll(async () => store.close())
+
+const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '24')
+const run = (seed: number): Promise<Outcome> => runPlan(makePlan(String(seed)), store)
+
+/** What to say when a seed breaks a promise: everything needed to see it again. */
+const broken = (seed: number, { violation, recent }: Outcome): string =>
+  `npm run simulate -- --seed ${seed}: ${violation?.promise}: ${violation?.text}\n${recent.slice(-30).join('\n')}`
+
+describe('the real runtime under a simulated clock, with faults at every port', () => {
+  test(`keeps its promises in ${seeds} seeds`, async () => {
+    const faults = new Set<string>()
+    const ends = new Set<string>()
+    let transitions = 0
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const outcome = await run(seed)
+      expect(outcome.violation, broken(seed, outcome)).toBeUndefined()
+      transitions += outcome.transitions
+      for (const kind of outcome.faults.keys()) faults.add(kind)
+      for (const state of Object.keys(outcome.ends)) ends.add(state)
+    }
+    // A simulation in which nothing happens keeps every promise.
+    expect(transitions).toBeGreaterThan(100 * seeds)
+    expect([...faults].sort()).toEqual(
+      ['disk-full', 'error-after', 'error-before', 'kill-after', 'kill-before', 'mid-transaction', 'slow'].sort(),
+    )
+    expect([...ends].sort()).toEqual(['cancelled', 'done', 'failed', 'ready'])
+  })
+
+  test.each([3, 12])('seed %i gives the same trace, byte for byte, every time', async (seed) => {
+    const [first, second] = [await run(seed), await run(seed)]
+    expect(second.fingerprint).toBe(first.fingerprint)
+    expect(second.recent).toEqual(first.recent)
+    expect((await run(seed + 1)).fingerprint).not.toBe(first.fingerprint)
+  })
+})
+
+describe('planted bugs', () => {
+  test.each(planted.map((bug) => [bug.name, bug] as const))('%s is found', async (_name, bug) => {
+    let found: string | undefined
+    for (let seed = bug.from; seed <= bug.from + 60 && found !== bug.breaks; seed += 1) {
+      const { violation } = await runPlan(makePlan(String(seed)), store, { hooks: bug.hooks() })
+      found = violation?.promise
+    }
+    expect(found).toBe(bug.breaks)
+  })
+
+  test('one is shrunk to a handful of parts that still break the same promise', async () => {
+    const bug = planted.find(({ name }) => name === 'epoch-not-rising')!
+    let seed = bug.from
+    for (; seed <= bug.from + 60; seed += 1)
+      if ((await runPlan(makePlan(String(seed)), store, { hooks: bug.hooks() })).violation !== undefined) break
+    const small = await shrink(
+      { seed: String(seed), start: new Set(), hooks: bug.hooks, steps: 100_000, most: 25 },
+      store,
+    )
+    const left = partsOf(without(makePlan(String(seed)), small.without))
+    expect(small.outcome.violation?.promise).toBe(bug.breaks)
+    expect(left.length).toBeLessThan(partsOf(makePlan(String(seed))).length / 2)
+  })
+})
+
+describe('what the simulation found stays mended', () => {
+  test('a run whose supervision fails ends its agent before it ends', async () => {
+    const plan = aPlan(
+      [aGoal([aTask('t1', ['hang', 'success'])])],
+      [{ kind: 'error-after', op: 'process.follow', nth: 1 }],
+    )
+    const outcome = await runPlan(plan, store)
+    expect(outcome.violation).toBeUndefined()
+    expect(outcome.ends).toEqual({ ready: 1 })
+  })
+
+  test.each([2_600, 3_300])(
+    'what an agent wrote after it was told to stop at %i ms is kept before clean takes its workspace',
+    async (atMs) => {
+      const events = [
+        { id: 'e1', kind: 'cancel-task' as const, atMs, pick: 1 },
+        { id: 'e2', kind: 'retry-goal' as const, atMs: atMs + 9_000, pick: 1 },
+        { id: 'e3', kind: 'clean' as const, atMs: 70_000, pick: 1 },
+      ]
+      const outcome = await runPlan(aPlan([aGoal([aTask('t1', ['success'])])], [], events), store)
+      expect(outcome.violation).toBeUndefined()
+      expect(outcome.ends).toEqual({ ready: 1 })
+    },
+  )
+
+  test('a cancel that is cut short by the store is finished without a restart', async () => {
+    const events = [{ id: 'e1', kind: 'cancel-goal' as const, atMs: 2_500, pick: 1 }]
+    const tasks = [aTask('t1', ['success']), aTask('t2', ['success'], { after: ['t1'] })]
+    for (let nth = 3; nth <= 10; nth += 1) {
+      const plan = aPlan([aGoal(tasks)], [{ kind: 'error-before', op: 'store.transaction', nth }], events)
+      const { violation, recent } = await runPlan(plan, store)
+      expect(violation, `transaction ${nth}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
+    }
+  })
+
+  test('two transactions that fail in a row, whichever they are, leave nothing without an owner', async () => {
+    for (let nth = 1; nth <= 24; nth += 1) {
+      const plan = aPlan(
+        [aGoal([aTask('t1', ['success'])])],
+        [
+          { kind: 'disk-full', op: 'store.transaction', nth },
+          { kind: 'disk-full', op: 'store.transaction', nth: nth + 1 },
+        ],
+      )
+      const { violation, recent } = await runPlan(plan, store)
+      expect(violation, `transactions ${nth} and ${nth + 1}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
+    }
+  })
+})

@@ -1,0 +1,280 @@
+/** The simulated world of one seed: everything that the engine can reach, and what an engine's death leaves behind. */
+import { createHash } from 'node:crypto'
+import { configSchema, type Config } from '../../src/config-schema.ts'
+import type { Context } from '../../src/runtime/context.ts'
+import type { Files } from '../../src/runtime/files.ts'
+import type { Db, Sql } from '../../src/store/db.ts'
+import type { Shadow } from '../../src/workspace/shadow.ts'
+import { privateDir, sharedDir } from './agents.ts'
+import { createDice } from './dice.ts'
+import { bootEngine, Killed, type Incarnation } from './engine.ts'
+import { createFaults, type Faults } from './faults.ts'
+import { createFiles } from './files.ts'
+import { createGit, type SimGit } from './git.ts'
+import { createMirror, type Tables } from './mirror.ts'
+import { createOracle, type Oracle } from './oracle.ts'
+import type { SyncStore } from './pglite-sync.ts'
+import type { Plan, TaskPlan } from './plan.ts'
+import { createProcesses, type ProcessWorld } from './processes.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
+
+export interface Violation {
+  promise: string
+  text: string
+}
+
+/** Where a planted bug gets its hands on the product. */
+export interface Hooks {
+  context(context: Context, world: World): Context
+  db(db: Db, world: World): Db
+}
+
+export const noHooks: Hooks = { context: (context) => context, db: (db) => db }
+
+export interface World {
+  plan: Plan
+  hooks: Hooks
+  scheduler: Scheduler
+  git: SimGit
+  processes: ProcessWorld
+  files: Files
+  faults: Faults
+  tables: Tables
+  oracle: Oracle
+  config: Config
+  /** The largest number of waits that the configuration ever allowed. */
+  mostWaits: number
+  shadow: Shadow
+  lastCheck: Map<string, boolean>
+  current: Incarnation | undefined
+  offsets: { machine: number; store: number }
+  violation: Violation | undefined
+  /** When something disturbed the world last. */
+  disturbedAt: number
+  latency(op: string): number
+  wall(): Date
+  newId(prefix: string): string
+  trace(text: string): void
+  recent(): string[]
+  fingerprint(): string
+  logged(level: string, message: string, fields: Record<string, unknown>): void
+  begin(): void
+  statement(statement: Sql): object[]
+  commit(): void
+  rollback(): void
+  written(): void
+  checked(marker: string, passed: boolean): void
+  snapshotsFail(): boolean
+  /** Since when an engine has been up without a break. */
+  steadySince(): number
+  boot(): void
+  engineGone(self: Incarnation, why: string): void
+  setConfig(change: { maxParallel?: number; transientLimit?: number }): void
+  broken(what: string, error: unknown): void
+  violated(promise: string, text: string): void
+}
+
+const root = '/repo'
+const epoch = Date.UTC(2026, 0, 1)
+const start = new Map([
+  ['package.json', JSON.stringify({ scripts: { test: 'node check.mjs' } })],
+  ['check.mjs', 'check\n'],
+  ['sub/check.mjs', 'check\n'],
+  ['README.md', 'read me\n'],
+])
+
+const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: number }): Config =>
+  configSchema.parse({
+    harness: {
+      claude: { command: ['/bin/claude'] },
+      codex: { command: ['/bin/codex'] },
+      tool: { command: ['/bin/tool'] },
+    },
+    allowedDirs: [sharedDir],
+    maxParallel: change.maxParallel ?? plan.maxParallel,
+    lease: { ttlSeconds: plan.ttlSeconds },
+    limits: { runSeconds: 60, runCostUsd: 5 },
+    verify: { timeoutSeconds: 60, totalSeconds: 180 },
+    retry: {
+      transientBaseSeconds: 4,
+      transientMaxSeconds: 40,
+      transientLimit: change.transientLimit ?? plan.transientLimit,
+    },
+  })
+
+const tracer = (scheduler: Scheduler) => {
+  const hash = createHash('sha256')
+  const recent: string[] = []
+  return {
+    trace: (text: string): void => {
+      const line = `${(scheduler.now() / 1000).toFixed(3)} ${text}`
+      hash.update(line).update('\n')
+      recent.push(line)
+      if (recent.length > 400) recent.splice(0, 200)
+    },
+    recent: () => recent,
+    fingerprint: () => hash.copy().digest('hex'),
+  }
+}
+
+interface Traits {
+  /** Tables that it writes. */
+  writes: string[]
+  /** Whether the store's clock matters to it: defaults of columns read it too. */
+  timed: boolean
+}
+
+const known = new Map<string, Traits>()
+const traitsOf = (text: string): Traits => {
+  const found = known.get(text)
+  if (found !== undefined) return found
+  const writes = [...text.matchAll(/\b(?:insert into|update|delete from)\s+(\w+)\s/gi)].map((match) => match[1] ?? '')
+  const traits = { writes, timed: writes.length > 0 || text.includes('unstuck_now') }
+  known.set(text, traits)
+  return traits
+}
+
+/** The store's side: one connection, its clock set before whatever reads it, the oracle behind every commit. */
+const storePart = (world: World, store: SyncStore) => {
+  const mirror = createMirror(store)
+  world.tables = mirror.tables
+  let setTo = ''
+  const touched = new Set<string>()
+  const setClock = (): void => {
+    const now = new Date(world.wall().getTime() + world.offsets.store).toISOString()
+    if (now === setTo) return
+    store.simple(`set unstuck.now = '${now}'`)
+    setTo = now
+  }
+  const look = (): void => {
+    if (touched.size === 0) return
+    const seen = mirror.look(touched)
+    touched.clear()
+    for (const event of seen.events)
+      world.trace(
+        `${event.id} ${event.type} ${event.goalId ?? ''} ${event.taskId ?? ''} ${event.runId ?? ''} ${JSON.stringify(event.payload)}`,
+      )
+    world.oracle.observe(seen)
+  }
+  return {
+    begin: () => store.simple('begin'),
+    statement: (statement: Sql) => {
+      const { writes, timed } = traitsOf(statement.text)
+      for (const table of writes) touched.add(table)
+      if (timed) setClock()
+      return store.query(statement)
+    },
+    commit: () => {
+      store.simple('commit')
+      look()
+    },
+    rollback: () => {
+      store.simple('rollback')
+      touched.clear()
+      // What was set in it is gone with it.
+      setTo = ''
+    },
+    written: look,
+  }
+}
+
+const enginePart = (world: World) => {
+  let number = 0
+  let steady = 0
+  const boot = (): void => {
+    number += 1
+    steady = world.scheduler.now()
+    world.trace(`engine ${number} starts`)
+    world.current = bootEngine(world, number)
+  }
+  return {
+    boot,
+    steadySince: () => Math.max(steady, world.current === undefined ? Infinity : 0, world.current?.suspendedUntil ?? 0),
+    engineGone: (self: Incarnation, why: string): void => {
+      world.trace(`engine ${self.number} ended: ${why}`)
+      if (world.current !== self) return
+      world.current = undefined
+      const dice = createDice(`${world.plan.seed}/boot/${number}`)
+      // Mostly soon; now and then so late that the shims have given up.
+      world.scheduler.after(dice.chance(0.8) ? dice.int(200, 5_000) : dice.int(30_000, 200_000), boot)
+    },
+  }
+}
+
+const findTask = (world: World, runId: string): TaskPlan | undefined => {
+  const title = world.tables.task.get(world.tables.run.get(runId)?.taskId ?? '')?.title
+  return world.plan.goals.flatMap(({ tasks }) => tasks).find(({ id }) => id === title)
+}
+
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
+
+const plainPart = (world: World) => {
+  const names = createDice(`${world.plan.seed}/names`)
+  const waits = createDice(`${world.plan.seed}/latency`)
+  const words: Record<string, [number, number]> = {
+    store: [0, 3],
+    git: [5, 120],
+    process: [1, 30],
+    check: [5, 80],
+    slow: [1, 60],
+  }
+  return {
+    newId: (prefix: string) => `${prefix}-${Array.from({ length: 8 }, () => names.pick(alphabet.split(''))).join('')}`,
+    latency: (op: string) => {
+      const [low, high] = words[op.split('.')[0] ?? ''] ?? [1, 10]
+      return waits.int(low, high)
+    },
+    wall: () => new Date(epoch + world.scheduler.now() + world.offsets.machine),
+    checked: (marker: string, passed: boolean) => void world.lastCheck.set(marker, passed),
+    snapshotsFail: () => world.plan.faults.some(({ op }) => op === 'git.snapshot'),
+    setConfig: (change: { maxParallel?: number; transientLimit?: number }) => {
+      world.config = configOf(world.plan, change)
+      world.mostWaits = Math.max(world.mostWaits, world.config.retry.transientLimit)
+    },
+    violated: (promise: string, text: string) => {
+      world.trace(`BROKEN PROMISE ${promise}: ${text}`)
+      world.violation ??= { promise, text }
+    },
+    broken: (what: string, error: unknown) => {
+      if (error instanceof Killed) return
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      world.violated('no bug', `${what}: ${text}`)
+    },
+    logged: (level: string, message: string, fields: Record<string, unknown>) => {
+      // Without its stack: that names whoever started the seed.
+      const plain = (_key: string, value: unknown): unknown =>
+        typeof value === 'string' ? value.replace(/\n +at [^]*$/, '') : value
+      if (level !== 'info') world.trace(`${level}: ${message} ${JSON.stringify(fields, plain)}`)
+    },
+  }
+}
+
+export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks): World => {
+  const scheduler = createScheduler()
+  const git = createGit(root, start)
+  const world = {
+    ...{ plan, hooks, scheduler, git, lastCheck: new Map(), current: undefined, violation: undefined, disturbedAt: 0 },
+    ...{ offsets: { machine: 0, store: 0 }, mostWaits: plan.transientLimit, config: configOf(plan, {}) },
+  } as unknown as World
+  Object.assign(world, tracer(scheduler), plainPart(world))
+  world.shadow = { gitDir: '/state/shadow', rawGitDir: '/state/shadow-raw', repository: git.calls.openRepository(root) }
+  world.oracle = createOracle(world)
+  Object.assign(world, storePart(world, store), enginePart(world))
+  world.faults = createFaults(plan.faults, ({ id, kind, op }) => {
+    world.disturbedAt = scheduler.now()
+    world.trace(`fault ${id}: ${kind} ${op}`)
+  })
+  world.processes = createProcesses({
+    ...{ scheduler, git, dice: createDice(`${plan.seed}/programs`), wall: world.wall, trace: world.trace },
+    taskOf: (runId) => findTask(world, runId),
+    goalRefOf: (runId) => `refs/heads/unstuck/goal/${world.tables.run.get(runId)?.goalId ?? ''}`,
+    onStart: (launch) => world.oracle.programStarts(launch),
+    onStopRequest: (launch) => world.oracle.stopRequested(launch),
+  })
+  git.onDiscard = (dir) => world.oracle.discarded(dir)
+  world.files = createFiles(git, world.processes, {
+    ...{ '/state': 'dir', '/cache': 'dir', [sharedDir]: 'dir', [privateDir]: 'dir' },
+    ...{ '/bin/claude': { text: '' }, '/bin/codex': { text: '' }, '/bin/tool': { text: '' } },
+  })
+  return world
+}
