@@ -1,0 +1,139 @@
+/**
+ * What a chaos run does: how many rounds, from which seed, killed where. All dice are rolled here, before anything is
+ * started, so that a seed names the whole run.
+ */
+import { crashPoints, type CrashPoint } from '../../src/runtime/context.ts'
+
+export interface Settings {
+  roundsPerPoint: number
+  randomRounds: number
+  seed: number
+  /** In every n-th round a real CLI is in the middle of a tool call; 0 = never. */
+  realEvery: number
+  /** Every point is passed in a world of this kind, where such a world passes it. */
+  kind?: Kind
+  /** Which store the engines use. */
+  store: 'embedded' | 'postgres'
+}
+
+const numberOf = (text: string | undefined, standard: number): number => (text === undefined ? standard : Number(text))
+
+/** Defaults are the form of CI, with one real CLI; the long form is CHAOS_ROUNDS=5 CHAOS_RANDOM=30 CHAOS_REAL_EVERY=3. */
+export const settingsOf = (environment: NodeJS.ProcessEnv): Settings => ({
+  roundsPerPoint: numberOf(environment.CHAOS_ROUNDS, 1),
+  randomRounds: numberOf(environment.CHAOS_RANDOM, 5),
+  seed: numberOf(environment.CHAOS_SEED, 20_261_121),
+  realEvery: numberOf(environment.CHAOS_REAL_EVERY, 22),
+  ...(environment.CHAOS_KIND === undefined ? {} : { kind: environment.CHAOS_KIND as Kind }),
+  store: environment.CHAOS_STORE === 'postgres' ? 'postgres' : 'embedded',
+})
+
+/** mulberry32: small, fast, and the same on every machine. */
+export const dice = (seed: number): (() => number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/**
+ * `question`: one task ends with a question, so the goal waits for a person. `landing`: everything ends well and the
+ * user's branch is fast-forwarded. `direct`: in place, in a plain folder. `remote`: as landing, on a bare repository by URL.
+ */
+export type Kind = 'question' | 'landing' | 'direct' | 'remote'
+export type Cli = 'claude' | 'codex'
+
+export interface Round {
+  name: string
+  kind: Kind
+  /** The point and its pass, or the times after the goal was posted (or the engine was ready again) of the kills. */
+  kill: { point: CrashPoint; pass: number } | { delaysMs: number[] }
+  real: Cli | null
+}
+
+/** How often a world of this kind passes a point for sure; 0 = never. */
+const passes = (kind: Kind, point: CrashPoint): number => {
+  const tasks = kind === 'direct' ? 3 : kind === 'question' ? 5 : 4
+  const merged = kind === 'direct' ? 0 : 4
+  const counts: Partial<Record<CrashPoint, number>> = {
+    'goal-created': 1,
+    'workspace-made': kind === 'direct' ? 0 : tasks,
+    'recovery-intended': kind === 'direct' ? 1 : 3,
+    'check-passed': kind === 'direct' ? 3 : 4,
+    verified: kind === 'direct' ? 3 : 4,
+    'commit-made': merged,
+    'run-finished': kind === 'direct' ? 3 : 4,
+    'run-push': kind === 'remote' ? 4 : 0,
+    'run-pushed': kind === 'remote' ? 4 : 0,
+    judged: merged,
+    'merge-claimed': merged,
+    'merge-integrated': merged,
+    'merge-push': kind === 'remote' ? 4 : 0,
+    'merge-published': merged,
+    'merge-recorded': merged,
+    'goal-ready': kind === 'question' ? 0 : 1,
+    'goal-push': kind === 'remote' ? 1 : 0,
+    'goal-landed': kind === 'landing' || kind === 'remote' ? 1 : 0,
+  }
+  return counts[point] ?? tasks
+}
+
+const kinds: Kind[] = ['landing', 'question', 'direct', 'landing', 'question']
+
+/** The held CLI works in a clone, which a plain folder has none of. */
+const mayHold = (kind: Kind, real: Cli | null): boolean => real === null || kind !== 'direct'
+
+/** The kinds of world that pass the point, in turn; which of them begins differs from point to point. */
+const kindFor = (point: CrashPoint, turn: number, real: Cli | null): Kind => {
+  const able = kinds.filter((kind) => passes(kind, point) > 0 && mayHold(kind, real))
+  return able[turn % able.length] ?? 'remote'
+}
+
+const pick = (roll: () => number, from: number, to: number): number => from + Math.floor(roll() * (to - from + 1))
+
+/** Every n-th round is a real one, beginning in the middle of the first n; which CLI it is takes turns. */
+const realOf = (number: number, every: number): Cli | null => {
+  if (every <= 0 || number % every !== Math.floor(every / 2)) return null
+  return Math.floor(number / every) % 2 === 0 ? 'claude' : 'codex'
+}
+
+export const pointRounds = (settings: Settings): Round[] => {
+  const roll = dice(settings.seed)
+  let number = 0
+  return crashPoints.flatMap((point, index) =>
+    Array.from({ length: settings.roundsPerPoint }, (_value, round): Round => {
+      number += 1
+      const wanted = realOf(number, settings.realEvery)
+      const kind =
+        settings.kind !== undefined && passes(settings.kind, point) > 0
+          ? settings.kind
+          : kindFor(point, index + round, wanted)
+      // The held CLI's goal is one of a checkout.
+      const real = kind === 'remote' ? null : wanted
+      const pass = pick(roll, 1, passes(kind, point))
+      return {
+        name: `${point} pass ${pass}, ${kind}${real === null ? '' : `, ${real}`}`,
+        kind,
+        kill: { point, pass },
+        real,
+      }
+    }),
+  )
+}
+
+const longestDelayMs = 9_000
+
+export const randomRounds = (settings: Settings): Round[] => {
+  const roll = dice(settings.seed + 1)
+  return Array.from({ length: settings.randomRounds }, (_value, round): Round => {
+    const delaysMs = Array.from({ length: pick(roll, 1, 3) }, () => pick(roll, 0, longestDelayMs))
+    const real = realOf(round + 1, settings.realEvery)
+    const able = kinds.filter((kind) => mayHold(kind, real))
+    const kind = able[pick(roll, 0, able.length - 1)] as Kind
+    const name = `random ${round + 1} after ${delaysMs.join(' and ')} ms, ${kind}${real === null ? '' : `, ${real}`}`
+    return { name, kind, kill: { delaysMs }, real }
+  })
+}

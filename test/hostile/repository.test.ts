@@ -1,0 +1,51 @@
+/** Repositories that try to start something on the machine of whoever lets Unstuck work in them. */
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { attributes, makeHostile, makeRepository, user } from '../workspace/scene.ts'
+import { openScene, until, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(async () => scene.clear())
+
+const fakePrograms = (root: string, program: string): void => {
+  const bin = join(root, 'node_modules', '.bin')
+  mkdirSync(bin, { recursive: true })
+  for (const name of ['git', 'node', 'sh', 'claude', 'codex']) {
+    writeFileSync(join(bin, name), `#!/bin/sh\nexec '${program}' "$0"\n`)
+    chmodSync(join(bin, name), 0o755)
+  }
+}
+
+test('hooks, monitor, filters, includes, aliases, submodule settings and fake programs of the repository start nothing', async () => {
+  scene = await openScene(['honest'], {
+    files: { '.gitattributes': attributes, 'a.md': 'a\n', 'b.ts': 'b\n', 'c.js': 'c\n' },
+    arrange: ({ top, root, canary }) => {
+      makeRepository(join(top, 'library'))
+      user(root, '-c', 'protocol.file.allow=always', 'submodule', 'add', '--quiet', join(top, 'library'), 'lib')
+      user(root, 'commit', '--quiet', '-m', 'submodule', '--', 'lib', '.gitmodules')
+      user(root, 'config', 'submodule.lib.update', `!${canary.program}`)
+      fakePrograms(root, canary.program)
+      writeFileSync(join(root, '.git', 'info', 'exclude'), 'node_modules\n')
+      makeHostile(join(root, '.git', 'modules', 'lib'), canary)
+      makeHostile(join(root, '.git'), canary)
+    },
+  })
+  const goal = await scene.work()
+  expect([goal.state, goal.tasks[0]?.place]).toEqual(['ready', 'done'])
+  for (const args of [[], ['status'], ['doctor'], ['report'], ['restore']]) await scene.cli(...args)
+  await scene.expectUnharmed()
+})
+
+test('a branch of the hostile repository is fast-forwarded without starting anything, and only with a clean checkout', async () => {
+  scene = await openScene(['honest'], {
+    files: { '.gitattributes': attributes, 'a.md': 'a\n' },
+    arrange: ({ root, canary }) => makeHostile(join(root, '.git'), canary),
+  })
+  const dirty = await scene.work([{}], { autoMerge: true })
+  expect(dirty.state).toBe('ready')
+  const refusal = await until(async () => (await scene.events('goal.not_landed'))[0], 'a refusal')
+  expect(refusal.payload).toMatchObject({ reason: 'dirty', paths: ['README.md', 'staged.txt'] })
+  await scene.expectUnharmed()
+  expect(readFileSync(join(scene.root, 'README.md'), 'utf8')).toBe('edited, not committed\n')
+})

@@ -1,0 +1,282 @@
+/**
+ * One engine over one repository of a user, with a hostile program as the agent. The picture of everything that is the
+ * user's (files, index, refs, configuration, hooks) is taken before and compared afterwards; the canary is a file that
+ * only a program started by mistake would make.
+ */
+import { createHash } from 'node:crypto'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
+import { expect } from 'vitest'
+import type { DoctorView, GoalRequest, GoalView, StatusView, StoredEvent } from '../../src/api/contract.ts'
+import { serve, type Served } from '../../src/api/serve.ts'
+import { stateDirOf } from '../../src/api/state-dir.ts'
+import { goalEnded } from '../../src/domain/goal.ts'
+import { processesWithEnvironment } from '../../src/platform.ts'
+import { removeFolder } from '../../src/workspace/clone.ts'
+import { openRepository } from '../../src/workspace/repository.ts'
+import { commitAll, makeCanary, put, user, type Canary } from '../workspace/scene.ts'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+export const fixture = (name: string): string => join(checkout, 'test', 'fixture', 'hostile', name)
+
+export interface SceneOptions {
+  /** Files of the user's first commit; `check.mjs` is what verification runs. */
+  files?: Record<string, string>
+  /** Drivers of agents that speak a protocol. */
+  drivers?: Record<string, 'claude' | 'codex'>
+  /** More environment of the engine. */
+  environment?: Record<string, string>
+  config?: Record<string, unknown>
+  /** Called with the finished repository before its picture is taken. */
+  arrange?: (scene: Pick<Scene, 'top' | 'root' | 'canary' | 'outside'>) => void
+}
+
+export interface Scene {
+  top: string
+  root: string
+  /** A folder that is nobody's business here. */
+  outside: string
+  stateDir: string
+  canary: Canary
+  environment: Record<string, string>
+  api<T>(path: string, body?: unknown): Promise<T>
+  /** Runs one goal to where nothing moves any more. */
+  work(tasks?: Partial<Task>[], options?: Partial<GoalRequest['options']>): Promise<GoalView>
+  status(): Promise<StatusView>
+  /** From here on only new events count, and the picture is a new one. For tests that share an engine. */
+  begin(): Promise<void>
+  /** Since `begin`. */
+  events(type?: string): Promise<StoredEvent[]>
+  cli(...args: string[]): Promise<{ stdout: string; stderr: string; exitCode?: number | undefined }>
+  /** Nothing foreign ran, what is the user's is as before, no process is left and the promises hold. */
+  expectUnharmed(except?: (path: string) => boolean): Promise<void>
+  /** Stops the engine and leaves the folders. */
+  stop(): Promise<void>
+  clear(): Promise<void>
+}
+
+type Task = GoalRequest['input']['tasks'][number]
+
+const digest = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex').slice(0, 16)
+
+const described = (path: string): string => {
+  const found = lstatSync(path)
+  if (found.isSymbolicLink()) return `link ${readlinkSync(path)}`
+  return found.isFile() ? `${(found.mode & 0o7777).toString(8)} ${digest(path)}` : 'other'
+}
+
+/** Objects may be added to a repository, and our own branches with their logs; nothing else. */
+const ours = /^\.git\/(objects|logs)(\/|$)|^\.git\/refs\/heads\/unstuck(\/|$)/
+
+export const picture = (root: string, folder = root): Record<string, string> =>
+  Object.assign(
+    {},
+    ...readdirSync(folder, { withFileTypes: true }).map((entry) => {
+      const path = join(folder, entry.name)
+      const name = relative(root, path)
+      if (ours.test(name)) return {}
+      return entry.isDirectory() ? picture(root, path) : { [name]: described(path) }
+    }),
+  ) as Record<string, string>
+
+const standardFiles = {
+  'check.mjs':
+    "import { readFileSync } from 'node:fs'\nif (!readFileSync('src/work.txt', 'utf8').includes('done')) process.exit(1)\n",
+  'src/work.txt': 'open\n',
+  'README.md': 'a project\n',
+}
+
+export const standardTask: Task = {
+  id: '1',
+  title: 'Do the work',
+  instructions: 'Write "done" into src/work.txt.',
+  allowedPaths: ['**'],
+  deniedPaths: [],
+  commands: ['node check.mjs'],
+  after: [],
+  priority: 0,
+  role: 'worker',
+}
+
+export const until = async <T>(look: () => Promise<T | undefined>, what: string): Promise<T> => {
+  const deadline = performance.now() + 240_000
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > deadline) throw new Error(`waited too long for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+const callerOf =
+  (served: Served, stateDir: string) =>
+  async <T>(path: string, body?: unknown): Promise<T> => {
+    const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
+    const answer = await fetch(`${served.url}${path}`, {
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    })
+    const value = (await answer.json()) as T
+    if (!answer.ok) throw new Error(JSON.stringify(value))
+    return value
+  }
+
+const makeUser = (options: SceneOptions, agents: string[]) => {
+  const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-hostile-')))
+  const root = join(top, 'project')
+  const outside = join(top, 'outside')
+  const canary = makeCanary(top)
+  mkdirSync(root)
+  mkdirSync(outside)
+  writeFileSync(join(outside, 'private.txt'), 'nobody else reads this\n')
+  user(root, 'init', '--quiet', '--initial-branch=main')
+  const harnesses = agents.map((agent) => {
+    const command = [process.execPath, fixture(`${agent}.mjs`), root, canary.path, outside]
+    return [agent, { driver: options.drivers?.[agent] ?? 'command', command }] as const
+  })
+  const config = {
+    harness: { default: agents[0], ...Object.fromEntries(harnesses) },
+    lease: { ttlSeconds: 30 },
+    ...options.config,
+  }
+  put(root, { ...standardFiles, ...options.files, '.gitignore': '.unstuck/\n' })
+  commitAll(root, 'first')
+  // Uncommitted, staged and stashed work of the user, all of which must stay as it is.
+  put(root, { 'README.md': 'stashed\n' })
+  user(root, 'stash', '--quiet')
+  user(root, 'branch', 'side')
+  put(root, { 'staged.txt': 'staged\n', 'README.md': 'edited, not committed\n', 'notes/untracked.txt': 'mine\n' })
+  user(root, 'add', 'staged.txt')
+  put(root, { '.unstuck/config.json': JSON.stringify(config) })
+  options.arrange?.({ top, root, outside, canary })
+  return { top, root, outside, canary }
+}
+
+/** Starts the engine over a new repository; the agents are programs of test/fixture/hostile, the first one is the default. */
+export const openScene = async (agents: string[], options: SceneOptions = {}): Promise<Scene> => {
+  const { top, root, outside, canary } = makeUser(options, agents)
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: join(top, 'home'),
+    UNSTUCK_HOME: join(top, 'state'),
+    XDG_CACHE_HOME: join(checkout, 'node_modules', '.cache'),
+    ...options.environment,
+  }
+  mkdirSync(environment.HOME)
+  let before = picture(root)
+  const outsideBefore = picture(outside)
+  let shown = 0
+  const served = await serve({ root, environment, version: 'test' })
+  const stateDir = stateDirOf(environment, (await openRepository(root)).id)
+  const api = callerOf(served, stateDir)
+  const status = (): Promise<StatusView> => api<StatusView>('/status')
+  const allEvents = async (): Promise<StoredEvent[]> => {
+    const after = shown
+    const found: StoredEvent[] = []
+    for (let page = 500; page === 500;) {
+      const next = await api<StoredEvent[]>(`/events?after=${found.at(-1)?.id ?? after}&limit=500`)
+      found.push(...next)
+      page = next.length
+    }
+    return found
+  }
+  const settled = async (id: string): Promise<GoalView | undefined> => {
+    const goal = (await status()).goals.find((candidate) => candidate.id === id)
+    return goal !== undefined && (goalEnded(goal.state) || ['paused', 'awaiting_human'].includes(goal.state))
+      ? goal
+      : undefined
+  }
+  return {
+    top,
+    root,
+    outside,
+    stateDir,
+    canary,
+    environment,
+    api,
+    status,
+    events: async (type) => (await allEvents()).filter((event) => type === undefined || event.type === type),
+    begin: async () => {
+      before = picture(root)
+      shown = (await allEvents()).at(-1)?.id ?? shown
+    },
+    work: async (tasks = [{}], extra = {}) => {
+      const request: GoalRequest = {
+        input: {
+          title: 'A goal',
+          requirement: 'work',
+          tasks: tasks.map((task, index) => ({ ...standardTask, id: String(index + 1), ...task })),
+          allowedDirs: [],
+          warnings: [],
+        },
+        options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: null, limits: {}, ...extra },
+      }
+      const { id } = await api<GoalView>('/goals', request)
+      return until(() => settled(id), `goal ${id}`)
+    },
+    cli: async (...args) =>
+      execa(process.execPath, [join(checkout, 'bin', 'unstuck.js'), ...args], {
+        cwd: root,
+        env: environment,
+        extendEnv: false,
+        reject: false,
+        stripFinalNewline: false,
+      }),
+    expectUnharmed: async (except = () => false) => {
+      const kept = (all: Record<string, string>) =>
+        Object.fromEntries(Object.entries(all).filter(([path]) => !except(path)))
+      expect(canary.sung() ? readFileSync(canary.path, 'utf8') : 'silent').toBe('silent')
+      expect(kept(picture(root))).toEqual(kept(before))
+      expect(kept(picture(outside))).toEqual(kept(outsideBefore))
+      const doctor = await api<DoctorView>('/doctor')
+      expect(doctor.checks.filter(({ ok }) => !ok)).toEqual([])
+      for (const event of await allEvents()) {
+        if (event.runId !== null) expect(processesWithEnvironment('UNSTUCK_RUN', event.runId)).toEqual([])
+      }
+    },
+    stop: () => served.stop(),
+    clear: async () => {
+      await served.stop()
+      await removeFolder(top)
+    },
+  }
+}
+
+/** Files of a commit or branch of the user's repository. */
+export const filesAt = (root: string, rev: string): string[] =>
+  user(root, 'ls-tree', '-r', '-z', '--name-only', rev)
+    .split('\0')
+    .filter((name) => name !== '')
+
+/** Everything below a folder whose bytes hold a text. */
+export const holders = (folder: string, text: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(text))
+    .map((path) => relative(folder, path))
+
+export const expectDone = (goal: GoalView): void => {
+  expect([goal.state, ...goal.tasks.map(({ place }) => place)]).toEqual(['ready', ...goal.tasks.map(() => 'done')])
+}
+
+/** One pending question about the goal's only task, and nothing on the goal branch. */
+export const expectOneQuestion = async (scene: Scene, goal: GoalView, wanted: RegExp): Promise<void> => {
+  expect(goal.tasks.map(({ place }) => place)).toEqual(['blocked(awaiting_human)'])
+  const escalations = (await scene.status()).escalations.filter(({ goalId }) => goalId === goal.id)
+  expect(escalations).toHaveLength(1)
+  expect(`${escalations[0]?.question}\n${escalations[0]?.details}`).toMatch(wanted)
+  expect(user(scene.root, 'rev-parse', goal.branch)).toBe(goal.baseCommit)
+}
