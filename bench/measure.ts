@@ -1,0 +1,45 @@
+/** Shared by the benchmarks: runs a program to its end and takes medians, so that one noisy run decides nothing. */
+import { spawn } from 'node:child_process'
+
+export interface Finished {
+  ms: number
+  code: number | null
+  stdout: string
+}
+
+export const time = (argv: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Finished> =>
+  new Promise((resolve, reject) => {
+    const [program = '', ...rest] = argv
+    const begun = performance.now()
+    const child = spawn(program, rest, { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+    let stdout = ''
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ ms: performance.now() - begun, code, stdout }))
+  })
+
+export const median = (values: number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+/** Runs the measurements in turns, so that a slow moment of the machine hits all of them. */
+export const inTurns = async <Name extends string>(
+  rounds: number,
+  measures: Record<Name, () => Promise<number>>,
+): Promise<Record<Name, number>> => {
+  const names = Object.keys(measures) as Name[]
+  const found = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) found[name].push(await measures[name]())
+  }
+  return Object.fromEntries(names.map((name) => [name, median(found[name])])) as Record<Name, number>
+}
+
+export const print = (bench: string, figures: Record<string, number | string>): void => {
+  const rounded = Object.entries(figures).map(([key, value]) => [
+    key,
+    typeof value === 'number' ? Math.round(value * 100) / 100 : value,
+  ])
+  process.stdout.write(`${JSON.stringify({ bench, ...Object.fromEntries(rounded) })}\n`)
+}

@@ -1,0 +1,302 @@
+/**
+ * The queue, in one run on one PostgreSQL server of its own (fsync off for all): claimed and ended jobs per second beside
+ * graphile-worker and pg-boss, the latency of a claim with 1,000 and 100,000 tasks queued, and how long a task of an engine
+ * with 100 idle slots takes from its row to the open gate of its shim. The other two are installed into the cache folder;
+ * their jobs are rows that are taken and completed one by one, ours are goals' tasks with runs, leases and events.
+ * JOBS, CLAIMERS and STARTS in the environment set another form.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+import type { Goal, StoredEvent } from '../src/api/contract.ts'
+import { stateDirOf } from '../src/api/state-dir.ts'
+import { must, sql, type Db } from '../src/store/db.ts'
+import { migrate } from '../src/store/migrate.ts'
+import { openPostgres } from '../src/store/postgres.ts'
+import { databasePlace } from '../src/store/postgres-place.ts'
+import { finishRun } from '../src/store/run.ts'
+import { claimTask, getTask, moveTask, type Claim } from '../src/store/task.ts'
+import { openRepository } from '../src/workspace/repository.ts'
+import { startServer } from '../test/postgres/server.ts'
+import { activeGoal, agents } from '../test/store/scene.ts'
+import { median, print } from './measure.ts'
+
+const jobs = Number(process.env.JOBS ?? 2000)
+const claimers = Number(process.env.CLAIMERS ?? 8)
+const starts = Number(process.env.STARTS ?? 100)
+const versions = { 'graphile-worker': '0.18.0', 'pg-boss': '12.35.0' }
+
+const quantile = (values: number[], part: number): number => {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}
+
+const others = (): string => {
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  const place = join(cache, 'unstuck-ci', `queues-${Object.values(versions).join('-')}`)
+  if (existsSync(join(place, 'complete'))) return place
+  mkdirSync(place, { recursive: true })
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, dependencies: versions }))
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: place,
+    stdio: ['ignore', 2, 2],
+  })
+  writeFileSync(join(place, 'complete'), '')
+  return place
+}
+
+/** Loosely typed on purpose: neither is a dependency of this project. */
+const load = async (place: string, name: keyof typeof versions): Promise<Record<string, never>> =>
+  (await import(pathToFileURL(createRequire(join(place, 'package.json')).resolve(name)).href)) as Record<string, never>
+
+const timed = async (work: () => Promise<void>): Promise<number> => {
+  const begun = performance.now()
+  await work()
+  return (performance.now() - begun) / 1000
+}
+
+const side = async (count: number, work: (index: number) => Promise<void>): Promise<void> => {
+  await Promise.all(Array.from({ length: count }, (_value, index) => work(index)))
+}
+
+/** A goal with so many queued tasks: one made as any, the others as its copies, in one statement. */
+const fill = async (db: Db, count: number): Promise<void> => {
+  await activeGoal(db, 'g', [{ id: 'seed' }])
+  await db.query(sql`insert into task select (jsonb_populate_record(seed,
+      jsonb_build_object('id', 't' || copy, 'number', copy))).*
+    from task seed, generate_series(2, ${count}::int) as copies (copy) where seed.id = 'seed'`)
+  await db.query(sql`analyze task`)
+}
+
+const openOurs = async (url: string, id: string): Promise<Db> => {
+  const db = await openPostgres({ place: databasePlace(url, `bench-${id.padStart(12, '0')}`) })
+  await migrate(db)
+  return db
+}
+
+const claimOne = (db: Db, agentId: string, runId: string): Promise<Claim | undefined> =>
+  db.transaction((tx) => claimTask(tx, { agentId, runId, ttlSeconds: 300 }))
+
+const endOne = (db: Db, claim: Claim): Promise<void> =>
+  db.transaction(async (tx) => {
+    must(await finishRun(tx, claim.run, 'succeeded', null))
+    const task = await getTask(tx, claim.task.id)
+    if (task !== undefined) must(await moveTask(tx, task, 'run_succeeded'))
+  })
+
+const ours = async (url: string): Promise<{ perSecond: number }> => {
+  const db = await openOurs(url, 'a')
+  await agents(db, ...Array.from({ length: claimers }, (_value, index) => `a${index}`))
+  await fill(db, jobs)
+  let done = 0
+  const seconds = await timed(() =>
+    side(claimers, async (index) => {
+      for (let turn = 0; ; turn += 1) {
+        const claim = await claimOne(db, `a${index}`, `r${index}-${turn}`)
+        if (claim === undefined) return
+        await endOne(db, claim)
+        done += 1
+      }
+    }),
+  )
+  await db.close()
+  if (done !== jobs) throw new Error(`${done} of ${jobs} tasks were claimed`)
+  return { perSecond: jobs / seconds }
+}
+
+const latencies = async (url: string, queued: number): Promise<number[]> => {
+  const db = await openOurs(url, queued.toString(16))
+  await agents(db, 'a')
+  await fill(db, queued)
+  const found: number[] = []
+  for (let turn = 0; turn < 300; turn += 1) {
+    const begun = performance.now()
+    const claim = await claimOne(db, 'a', `r${turn}`)
+    found.push(performance.now() - begun)
+    if (claim === undefined) throw new Error('the queue is empty')
+    await endOne(db, claim)
+  }
+  await db.close()
+  return found.slice(50)
+}
+
+interface Boss {
+  start(): Promise<void>
+  stop(options: { graceful: boolean }): Promise<void>
+  createQueue(name: string): Promise<void>
+  insert(name: string, jobs: { data: object }[]): Promise<unknown>
+  fetch(name: string): Promise<{ id: string }[]>
+  complete(name: string, id: string): Promise<unknown>
+}
+
+const pgBoss = async (url: string, place: string): Promise<number> => {
+  const { PgBoss } = (await load(place, 'pg-boss')) as unknown as { PgBoss: new (options: object) => Boss }
+  const boss = new PgBoss({ connectionString: url, max: claimers, supervise: false, schedule: false })
+  await boss.start()
+  await boss.createQueue('bench')
+  await boss.insert(
+    'bench',
+    Array.from({ length: jobs }, (_value, number) => ({ data: { number } })),
+  )
+  let done = 0
+  const seconds = await timed(() =>
+    side(claimers, async () => {
+      for (;;) {
+        const [job] = await boss.fetch('bench')
+        if (job === undefined) return
+        await boss.complete('bench', job.id)
+        done += 1
+      }
+    }),
+  )
+  await boss.stop({ graceful: false })
+  if (done !== jobs) throw new Error(`pg-boss ended ${done} of ${jobs} jobs`)
+  return jobs / seconds
+}
+
+interface Graphile {
+  run(options: object): Promise<{ stop(): Promise<void> }>
+  runMigrations(options: object): Promise<void>
+  Logger: new (factory: () => () => void) => object
+}
+
+const graphile = async (url: string, place: string): Promise<number> => {
+  const { run, runMigrations, Logger } = (await load(place, 'graphile-worker')) as unknown as Graphile
+  const logger = new Logger(() => () => undefined)
+  await runMigrations({ connectionString: url, logger })
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(
+    `select graphile_worker.add_job('bench', json_build_object('number', n)) from generate_series(1, ${jobs}) n`,
+  )
+  let done = 0
+  let ended = (): void => undefined
+  const all = new Promise<void>((resolve) => (ended = resolve))
+  const taskList = {
+    bench: async () => {
+      done += 1
+      if (done === jobs) ended()
+    },
+  }
+  let runner: { stop(): Promise<void> } | undefined
+  const seconds = await timed(async () => {
+    runner = await run({ connectionString: url, concurrency: claimers, taskList, logger, noHandleSignals: true })
+    await all
+  })
+  await runner?.stop()
+  await client.end()
+  return jobs / seconds
+}
+
+interface Engine {
+  ask<T>(path: string, body?: string): Promise<T>
+  stop(): Promise<void>
+}
+
+/** An engine with 100 slots and an agent that is the shell and one file. */
+const startEngine = async (url: string): Promise<Engine> => {
+  const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-schedule-'))
+  const repo = join(folder, 'repo')
+  const places = { UNSTUCK_HOME: join(folder, 'home'), XDG_CACHE_HOME: join(folder, 'cache') }
+  const env = { ...process.env, ...places, UNSTUCK_DATABASE_URL: url }
+  mkdirSync(join(repo, '.unstuck'), { recursive: true })
+  const command = ['/bin/sh', '-c', 'echo "$UNSTUCK_RUN_DIR" > note.txt']
+  const config = { maxParallel: 100, harness: { default: 'bench', bench: { command } }, verify: { commands: ['true'] } }
+  writeFileSync(join(repo, '.unstuck', 'config.json'), JSON.stringify(config))
+  const git = (...args: string[]): void =>
+    void execFileSync('git', ['-c', 'user.name=Bench', '-c', 'user.email=bench@localhost', ...args], { cwd: repo })
+  git('init', '-q', '-b', 'main')
+  git('add', '-A')
+  git('commit', '-q', '-m', 'base')
+  const entry = join(import.meta.dirname, '..', 'bin', 'unstuck.js')
+  const up = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(up.stdout, 'data')
+  const stateDir = stateDirOf(env, (await openRepository(repo)).id)
+  const { url: engine } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { url: string }
+  const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return {
+    ask: async <T>(path: string, body?: string) =>
+      (await (
+        await fetch(`${engine}${path}`, { headers, ...(body === undefined ? {} : { method: 'POST', body }) })
+      ).json()) as T,
+    stop: async () => {
+      up.kill('SIGTERM')
+      await once(up, 'exit')
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    },
+  }
+}
+
+const goalBody = (repoMode: 'local' | 'direct'): string => {
+  const paths = { allowedPaths: ['**'], deniedPaths: [] }
+  const task = { id: '1', title: 'Note', instructions: 'Write a note.', ...paths, commands: [], after: [] }
+  const tasks = [{ ...task, priority: 0, role: 'worker' }]
+  return JSON.stringify({
+    input: { title: 'Note', requirement: 'Write a note.', tasks, allowedDirs: [], warnings: [] },
+    options: { autoMerge: false, repoMode, allowedDirs: [], harness: null, limits: {} },
+  })
+}
+
+const ended = /^goal\.(ready|done|awaiting_human|paused|failed)$/
+
+/** Posts one goal and waits for its end: what the run does after its start must not run beside the next one. */
+const startOne = async (engine: Engine, body: string): Promise<number> => {
+  const goal = await engine.ask<Goal>('/goals', body)
+  for (;;) {
+    const events = await engine.ask<StoredEvent[]>(`/events?goal=${goal.id}&limit=100`)
+    const at = (wanted: (event: StoredEvent) => boolean): number =>
+      Date.parse(String(events.find((event) => wanted(event))?.at ?? ''))
+    if (events.some(({ type }) => ended.test(type)))
+      return (
+        at(({ type, payload }) => type === 'run.phase' && payload.to === 'supervise') -
+        at(({ type }) => type === 'task.created')
+      )
+    await delay(50)
+  }
+}
+
+/** From the task's row to the open gate of its shim, by the store's clock: one task at a time, all slots idle. */
+const startTimes = async (engine: Engine, repoMode: 'local' | 'direct'): Promise<number[]> => {
+  const found: number[] = []
+  for (let turn = 0; turn < starts + 5; turn += 1) found.push(await startOne(engine, goalBody(repoMode)))
+  return found.slice(5)
+}
+
+const place = others()
+const server = await startServer()
+const own = await ours(server.url)
+const bossPerSecond = await pgBoss(server.url, place)
+const graphilePerSecond = await graphile(server.url, place)
+const few = await latencies(server.url, 1000)
+const many = await latencies(server.url, 100_000)
+const engine = await startEngine(server.url)
+const local = await startTimes(engine, 'local')
+const direct = await startTimes(engine, 'direct')
+await engine.stop()
+print('schedule', {
+  jobs,
+  claimers,
+  unstuckPerSecond: own.perSecond,
+  pgBossPerSecond: bossPerSecond,
+  graphilePerSecond,
+  ofPgBoss: own.perSecond / bossPerSecond,
+  ofGraphile: own.perSecond / graphilePerSecond,
+  claimP50MsAt1k: median(few),
+  claimP99MsAt1k: quantile(few, 0.99),
+  claimP50MsAt100k: median(many),
+  claimP99MsAt100k: quantile(many, 0.99),
+  startP50Ms: median(local),
+  startP99Ms: quantile(local, 0.99),
+  directStartP50Ms: median(direct),
+  directStartP99Ms: quantile(direct, 0.99),
+  targetStartP99Ms: 150,
+})
+await server.clear()
+process.exit(0)

@@ -1,0 +1,26 @@
+/** Builds the publishable package into an emptied `dist`: compiled JavaScript, the store's template dump and the dashboard. */
+import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildTemplate, templateName } from '../src/store/template.ts'
+
+const root = join(import.meta.dirname, '..')
+const dist = join(root, 'dist')
+
+rmSync(dist, { recursive: true, force: true })
+execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'], {
+  cwd: root,
+  stdio: 'inherit',
+})
+execFileSync(
+  process.execPath,
+  [
+    join(root, 'node_modules', 'vite', 'bin', 'vite.js'),
+    'build',
+    ...['--config', join(root, 'dashboard', 'vite.config.ts'), '--configLoader', 'native'],
+    ...['--outDir', join(dist, 'dashboard'), '--logLevel', 'warn'],
+  ],
+  // Whatever this runs in, what is published is no development build.
+  { cwd: root, stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production' } },
+)
+await buildTemplate(join(dist, 'src', 'store', templateName()))

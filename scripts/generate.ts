@@ -1,0 +1,68 @@
+/**
+ * Writes the files that are made from the code's own tables: docs/, schema/ and src/store/schema.sql. With `--check` it
+ * writes nothing, names the files that differ and ends with 1.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { taskFileSchema } from '../src/runtime/goal-input.ts'
+import { verifyContractSchema } from '../src/runtime/verify-contract.ts'
+import type { Db } from '../src/store/db.ts'
+import { migrate } from '../src/store/migrate.ts'
+import { openPglite } from '../src/store/pglite.ts'
+import { apiPage } from './api-page.ts'
+import { configPage, errorsPage, eventsPage, recoveryPage, statesPage } from './pages.ts'
+import { schemaText } from './schema-sql.ts'
+
+export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
+
+/** Path and content of every generated file. `db` is a migrated, empty store. */
+export const documents = async (db: Db): Promise<Map<string, string>> =>
+  new Map([
+    ['docs/states.md', statesPage()],
+    ['docs/config.md', configPage()],
+    ['docs/errors.md', errorsPage()],
+    ['docs/events.md', eventsPage()],
+    ['docs/recovery.md', recoveryPage()],
+    ['docs/api.md', apiPage()],
+    ['schema/tasks.schema.json', `${JSON.stringify(taskFileSchema(), null, 2)}\n`],
+    ['schema/verify.contract.schema.json', `${JSON.stringify(verifyContractSchema(), null, 2)}\n`],
+    ['src/store/schema.sql', await schemaText(db)],
+  ])
+
+const readOrEmpty = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return '' // a file that is not there differs like any other
+  }
+}
+
+/** Generated files whose content on disk is another. */
+export const outdated = (root: string, files: ReadonlyMap<string, string>): string[] =>
+  [...files].filter(([path, content]) => readOrEmpty(join(root, path)) !== content).map(([path]) => path)
+
+const write = (root: string, path: string, content: string): void => {
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(join(root, path), content)
+}
+
+/** Writes or checks below `root`; the exit code. */
+export const generate = async (root: string, args: readonly string[]): Promise<number> => {
+  const db = await openPglite({ dataDir: null })
+  await migrate(db)
+  const files = await documents(db)
+  await db.close()
+  const changed = outdated(root, files)
+  if (args.includes('--check')) {
+    for (const path of changed) console.error(`${path} is not what the code says; run "npm run generate"`)
+    return changed.length === 0 ? 0 : 1
+  }
+  for (const path of changed) {
+    write(root, path, files.get(path) ?? '')
+    console.log(`wrote ${path}`)
+  }
+  return 0
+}
+
+if (import.meta.main) process.exitCode = await generate(repositoryRoot, process.argv.slice(2))

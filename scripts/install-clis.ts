@@ -1,0 +1,117 @@
+/**
+ * Installs the exact agent CLIs that the heavy tests drive, once per machine, into a cache outside the repository, and
+ * prints `{ "claude": <path>, "codex": <path> }`; with names as arguments, those (`gemini` and `opencode` are for runs by
+ * hand, CI does without). An install is built beside its place and moved there only after the
+ * program has answered `--version`, so a half-finished one is never taken for a finished one.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { messageOf } from '../src/errors.ts'
+
+interface Cli {
+  name: string
+  package: string
+  version: string
+  /** Run inside the installed package if npm did not run install scripts: puts the platform's binary in place. */
+  finish?: string
+}
+
+const clis = [
+  { name: 'claude', package: '@anthropic-ai/claude-code', version: '2.1.197', finish: 'install.cjs' },
+  { name: 'codex', package: '@openai/codex', version: '0.169.0' },
+] as const satisfies Cli[]
+
+const byHand: Cli[] = [
+  { name: 'gemini', package: '@google/gemini-cli', version: '0.61.0' },
+  { name: 'opencode', package: 'opencode-ai', version: '1.18.33', finish: 'postinstall.mjs' },
+]
+
+export type CliPaths = Record<(typeof clis)[number]['name'], string>
+
+const binary = (root: string, { name }: Cli): string => join(root, 'node_modules', '.bin', name)
+
+const works = (root: string, cli: Cli): boolean => {
+  const path = binary(root, cli)
+  if (!existsSync(path)) return false
+  const { status, stdout } = spawnSync(path, ['--version'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: 60_000,
+  })
+  return status === 0 && stdout.split(/\s+/).includes(cli.version)
+}
+
+const fetchInto = (root: string, cli: Cli): void => {
+  // An own package.json keeps npm from climbing to a project above the cache folder.
+  writeFileSync(join(root, 'package.json'), JSON.stringify({ private: true }))
+  const flags = ['--no-audit', '--no-fund', '--no-save', '--include=optional', '--loglevel=error']
+  execFileSync('npm', ['install', ...flags, `${cli.package}@${cli.version}`], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    timeout: 600_000,
+  })
+  if (works(root, cli)) return
+  if (cli.finish !== undefined)
+    execFileSync(process.execPath, [cli.finish], {
+      cwd: join(root, 'node_modules', cli.package),
+      stdio: ['ignore', 2, 2],
+    })
+  if (!works(root, cli)) throw new Error(`${cli.package}@${cli.version} was installed but does not answer --version`)
+}
+
+const attempt = (place: string, cli: Cli): void => {
+  const scratch = mkdtempSync(`${place}.partial-`)
+  try {
+    fetchInto(scratch, cli)
+    rmSync(place, { recursive: true, force: true })
+    renameSync(scratch, place)
+  } catch (error) {
+    // Somebody else may have finished the same install meanwhile; then theirs is as good.
+    if (!works(place, cli)) throw error
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const install = (cache: string, cli: Cli): string => {
+  const place = join(cache, `${cli.name}-${cli.version}`)
+  mkdirSync(dirname(place), { recursive: true })
+  for (let tries = 1; !works(place, cli); tries += 1) {
+    try {
+      attempt(place, cli)
+    } catch (error) {
+      if (tries === 3) throw error
+      process.stderr.write(`install-clis: ${cli.name}: ${messageOf(error)}; trying again\n`)
+    }
+  }
+  return binary(place, cli)
+}
+
+const cacheOf = (environment: NodeJS.ProcessEnv): string =>
+  join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'unstuck-ci')
+
+/** Paths of working CLIs of the pinned versions; installs what is missing. */
+export const installClis = (environment: NodeJS.ProcessEnv): CliPaths => {
+  const cache = cacheOf(environment)
+  const [claude, codex] = clis
+  return { claude: install(cache, claude), codex: install(cache, codex) }
+}
+
+const installNamed = (environment: NodeJS.ProcessEnv, names: string[]): Record<string, string> => {
+  const paths: Record<string, string> = {}
+  for (const name of names) {
+    const cli = [...clis, ...byHand].find((known) => known.name === name)
+    if (cli === undefined) throw new Error(`there is no CLI "${name}" to install`)
+    paths[name] = install(cacheOf(environment), cli)
+  }
+  return paths
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2)
+  const paths = names.length === 0 ? installClis(process.env) : installNamed(process.env, names)
+  process.stdout.write(`${JSON.stringify(paths)}\n`)
+}

@@ -1,0 +1,126 @@
+/**
+ * Holds test/vocabulary.json against the names that the founding documents print (test/fixture/vocabulary.txt): each name
+ * stands there once, as `built` with the test that observes it, as `planned`, or as `not a name` with the reason. With
+ * `--report <file>` (JSON of vitest, may be given several times) the test of each built name must have passed in it.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { parseJson } from '../src/validation.ts'
+
+const entrySchema = z.discriminatedUnion('status', [
+  z.strictObject({
+    name: z.string(),
+    status: z.literal('built'),
+    test: z.strictObject({
+      file: z.string(),
+      title: z.string(),
+      /** Where the title stands when `file` only runs a suite of another module. */
+      source: z.string().optional(),
+      /** How the name reads here, where the specification changed it. */
+      as: z.string().optional(),
+    }),
+  }),
+  z.strictObject({ name: z.string(), status: z.literal('planned') }),
+  z.strictObject({ name: z.string(), status: z.literal('not a name'), reason: z.string().min(10) }),
+])
+
+export type Entry = z.output<typeof entrySchema>
+type Built = Extract<Entry, { status: 'built' }>
+
+/** Tests that passed, as `<file> <title>`. */
+export type Passed = ReadonlySet<string>
+
+const reportSchema = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      assertionResults: z.array(z.object({ title: z.string(), status: z.string() })),
+    }),
+  ),
+})
+
+export const passedIn = (report: unknown, root: string): Passed => {
+  const { testResults } = reportSchema.parse(report)
+  return new Set(
+    testResults.flatMap(({ name, assertionResults }) =>
+      assertionResults
+        .filter((test) => test.status === 'passed')
+        .map((test) => `${name.startsWith(root) ? name.slice(root.length) : name} ${test.title}`),
+    ),
+  )
+}
+
+const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefined, passed?: Passed): string[] => {
+  const { file, title, source = file, as = entry.name } = entry.test
+  const text = read(source)
+  if (text === undefined || read(file) === undefined) return [`${entry.name}: there is no ${source} (run by ${file})`]
+  const found: string[] = []
+  if (!text.includes(`'${title}'`)) found.push(`${entry.name}: ${source} has no test '${title}'`)
+  if (!text.includes(as)) found.push(`${entry.name}: ${source} does not mention ${as}`)
+  if (passed !== undefined && !passed.has(`${file} ${title}`))
+    found.push(`${entry.name}: '${title}' of ${file} did not run and pass`)
+  return found
+}
+
+/** Everything that is wrong, one line each. */
+export const problems = (
+  entries: readonly Entry[],
+  names: readonly string[],
+  read: (path: string) => string | undefined,
+  passed?: Passed,
+): string[] => {
+  const counted = new Map<string, number>()
+  for (const { name } of entries) counted.set(name, (counted.get(name) ?? 0) + 1)
+  return [
+    ...names.filter((name) => !counted.has(name)).map((name) => `${name}: is missing`),
+    ...[...counted.keys()]
+      .filter((name) => !names.includes(name))
+      .map((name) => `${name}: is not in the list of names`),
+    ...[...counted].filter(([, count]) => count > 1).map(([name]) => `${name}: stands there more than once`),
+    ...entries.filter((entry) => entry.status === 'built').flatMap((entry) => problemsOfBuilt(entry, read, passed)),
+  ]
+}
+
+export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
+
+export const readIn =
+  (root: string) =>
+  (path: string): string | undefined => {
+    try {
+      return readFileSync(join(root, path), 'utf8')
+    } catch {
+      return undefined // the caller names the file that is not there
+    }
+  }
+
+export const namesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+export const entriesIn = (text: string): Entry[] => {
+  const json = parseJson(text)
+  if (!json.ok) throw new Error(`test/vocabulary.json is not JSON (${json.problem})`)
+  return z.array(entrySchema).parse(json.value)
+}
+
+const check = (reports: readonly string[]): number => {
+  const read = readIn(repositoryRoot)
+  const entries = entriesIn(read('test/vocabulary.json') ?? '')
+  const names = namesIn(read('test/fixture/vocabulary.txt') ?? '')
+  const passed = new Set(
+    reports.flatMap((path) => [...passedIn(JSON.parse(readFileSync(path, 'utf8')), repositoryRoot)]),
+  )
+  const found = problems(entries, names, read, reports.length === 0 ? undefined : passed)
+  for (const problem of found) console.error(problem)
+  const count = (status: Entry['status']): number => entries.filter((entry) => entry.status === status).length
+  console.log(
+    `${names.length} names: ${count('built')} built, ${count('planned')} planned, ${count('not a name')} not a name; ${found.length} problems`,
+  )
+  return found.length === 0 ? 0 : 1
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { report: { type: 'string', multiple: true } } })
+  process.exitCode = check(values.report ?? [])
+}
