@@ -1,0 +1,53 @@
+/** The generated files are what the code says: a change of a table without `npm run generate` fails here. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { documents, outdated, repositoryRoot } from '../scripts/generate.ts'
+import { flows } from '../src/domain/flows.ts'
+import { errorTable } from '../src/errors.ts'
+import { playbooks } from '../src/recovery/ladder.ts'
+import { openPglite } from '../src/store/pglite.ts'
+import { loadTemplate } from '../src/store/template.ts'
+
+let files = new Map<string, string>()
+const empty = mkdtempSync(join(tmpdir(), 'unstuck-generate-'))
+
+beforeAll(async () => {
+  const db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  files = await documents(db)
+  await db.close()
+})
+afterAll(() => rmSync(empty, { recursive: true, force: true }))
+
+it('every generated file is up to date', () => {
+  expect(outdated(repositoryRoot, files), 'run "npm run generate"').toEqual([])
+})
+
+it('a missing or changed file is named', () => {
+  expect(outdated(empty, files)).toEqual([...files.keys()])
+  writeFileSync(join(empty, 'states.md'), 'old')
+  expect(outdated(empty, new Map([['states.md', 'new']]))).toEqual(['states.md'])
+  expect(outdated(empty, new Map([['states.md', 'old']]))).toEqual([])
+})
+
+it('the pages name every move, error and playbook', () => {
+  const page = (path: string): string => files.get(path) ?? ''
+  for (const flow of flows) for (const row of flow.rows) expect(page('docs/states.md')).toContain(`\`${row.trigger}\``)
+  for (const code of Object.keys(errorTable)) expect(page('docs/errors.md')).toContain(`\`${code}\``)
+  for (const { id } of playbooks) expect(page('docs/recovery.md')).toContain(`\`${id}\``)
+  expect(page('docs/recovery.md')).toContain('`RELAUNCH_WITH_ADD_DIR` (addDir the directory, resume true)')
+})
+
+it('the schema read back has tables, checks, indexes and functions', () => {
+  const text = files.get('src/store/schema.sql') ?? ''
+  for (const piece of [
+    'create table task (',
+    'task_goal_id_number_key UNIQUE (goal_id, number)',
+    'CREATE UNIQUE INDEX run_one_running_per_task',
+    'FUNCTION public.unstuck_now()',
+    'number integer not null generated always as identity',
+    'FOREIGN KEY (run_id) REFERENCES run(id)',
+  ])
+    expect(text).toContain(piece)
+})
