@@ -381,7 +381,7 @@ export const snapshot = of<Snapshot>()(
 )
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
-  z.strictObject({ kind: z.enum(['workspace', 'snapshot', 'remote ref']), id: text, reason: text }),
+  z.strictObject({ kind: z.enum(['workspace', 'snapshot', 'ref', 'remote ref']), id: text, reason: text }),
 )
 export const stopping = z.strictObject({ stopping: z.literal(true) })
 export const draining = z.strictObject({ draining: z.literal(true), running: count })

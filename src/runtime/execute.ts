@@ -18,6 +18,7 @@ import type { ChangeList } from '../workspace/contract.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readDenials } from './denials.ts'
+import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { replaceLast, startLaunch } from './launch.ts'
 import { verify } from './phase-verify.ts'
 import { prepareRun } from './prepare.ts'
@@ -218,8 +219,7 @@ const commit = async (session: Session): Promise<Next> => {
     body: bodyOf(session),
     trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
   })
-  // Whoever merges may be another engine, with a shadow of its own.
-  if (context.db.leads !== undefined && session.goal.repoMode === 'local')
+  if (isHandedOver(context, session.goal))
     await context.ports.git.handOver(context.repository, context.shadow, { runId: run.id, from: base, commit: made })
   context.at('commit-made')
   if (session.goal.repoMode === 'remote') return publishRun(session, made)
@@ -339,11 +339,8 @@ const rideToEnd = async (session: Session): Promise<void> => {
   }
 }
 
-/**
- * Runs a session to its ending, or lets go of it when the engine stops or somebody else took over. Never rejects. An ending
- * that fails is tried again: a run that is `running` without an executor would be stuck until the engine is restarted.
- */
-export const executeRun = async (session: Session): Promise<void> => {
+/** An ending that fails is tried again: a run that is `running` without an executor would be stuck until the engine is restarted. */
+const rideOut = async (session: Session): Promise<void> => {
   const { context } = session
   for (let failures = 0; failures <= mostFailures;) {
     try {
@@ -357,4 +354,25 @@ export const executeRun = async (session: Session): Promise<void> => {
       if (!(await takeUpAgain(session, Math.min(longestPauseMs, outageMs * 2 ** failures)))) return
     }
   }
+}
+
+const handsOver: readonly RunPhase[] = ['commit', 'finish']
+
+/** One who was overtaken while he handed his commit over has put it where nobody will ask for it. */
+const dropVainHandOver = async (session: Session): Promise<void> => {
+  const { context, run, goal } = session
+  if (context.stopping.aborted || run.state === 'success') return
+  if (!isHandedOver(context, goal) || !handsOver.includes(run.phase)) return
+  try {
+    await dropUnused(context, run.id)
+  } catch (error) {
+    // The leader looks for it once more before the goal is ready.
+    context.log.warn({ run: run.id, error: messageOf(error) }, 'the store failed after a run')
+  }
+}
+
+/** Runs a session to its ending, or lets go of it when the engine stops or somebody else took over. Never rejects. */
+export const executeRun = async (session: Session): Promise<void> => {
+  await rideOut(session)
+  await dropVainHandOver(session)
 }

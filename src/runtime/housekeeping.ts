@@ -1,17 +1,18 @@
 /**
  * `clean`: removes what retention no longer needs. Workspaces go when their run's work is merged or after 14 days,
- * snapshots after 14 days, a run's ref on a git remote like its workspace; what a run that is still of use left is never touched.
+ * snapshots after 14 days, a run's ref on a git remote like its workspace, one in the repository when its merge has ended; what a run that is still of use left is never touched.
  */
 import { join } from 'node:path'
 import { getRun } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import { runPaths, type Context } from './context.ts'
+import { dropUnused, handOverRef, listUnused } from './hand-overs.ts'
 import { dropRunRef, listRunRefs, runRef } from './remote-link.ts'
 
 const retentionMs = 14 * 24 * 3600 * 1000
 
 export interface Cleaned {
-  kind: 'workspace' | 'snapshot' | 'remote ref'
+  kind: 'workspace' | 'snapshot' | 'ref' | 'remote ref'
   id: string
   reason: string
 }
@@ -58,6 +59,10 @@ export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[
     if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
     removed.push({ kind: 'snapshot', id: snapshot.id, reason: 'it is older than 14 days' })
     if (!dryRun) await git.dropSnapshot(context.shadow, snapshot.id)
+  }
+  for (const runId of await listUnused(context)) {
+    removed.push({ kind: 'ref', id: handOverRef(runId), reason: 'no merge will read it any more' })
+    if (!dryRun) await dropUnused(context, runId)
   }
   return [...removed, ...(await cleanRemote(context, dryRun))]
 }

@@ -21,6 +21,7 @@ import { listMerges, moveMerge } from '../store/merge.ts'
 import { getRun } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
+import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { runHonestly } from './honest-checks.ts'
 import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from './remote-link.ts'
 import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
@@ -52,8 +53,7 @@ const record = async (landing: Landing, landedCommit: string): Promise<void> => 
     }
   })
   context.at('merge-recorded')
-  if (context.db.leads !== undefined && goal.repoMode === 'local')
-    await context.ports.git.dropHandOver(context.repository, run.id)
+  if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
 
 const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
@@ -78,6 +78,7 @@ const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
       choices: ['retry', 'cancel'],
     })
   })
+  if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
 
 const headOf = (goal: Goal): string => {

@@ -1,6 +1,9 @@
-/** All statements on agents, the executor slots of the engines. */
+/**
+ * All statements on agents, the executor slots of the engines. A statement that had to wait for a row looks at that row
+ * again, but at other tables as they were before: what a change depends on elsewhere is therefore locked by a statement before it.
+ */
 import type { Agent } from '../domain/agent.ts'
-import { fromRow, json, sql, type Queryable } from './db.ts'
+import { fromRow, json, one, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 /**
@@ -13,6 +16,8 @@ export const registerAgents = async (
   host: string,
   engineId: string | null = null,
 ): Promise<void> => {
+  // A claim of this engine that is under way holds its agent: without its lease in sight the agent would count as idle.
+  await tx.query(sql`select id from agent where engine_id is not distinct from ${engineId} order by id for update`)
   for (const id of ids) {
     await tx.query(sql`
       insert into agent (id, role, host, engine_id, state) values (${id}, 'worker', ${host}, ${engineId}, 'idle')
@@ -39,9 +44,11 @@ export const idleAgents = async (db: Queryable, engineId: string): Promise<strin
 
 /** Takes idle agents of an engine that is offline out of service. */
 export const retireAgents = async (tx: Queryable, engineId: string): Promise<void> => {
+  // It may be registering again at this moment; agents that go offline after that would never be called back.
+  const gone = await one(tx, sql`select id from engine where id = ${engineId} and state = 'offline' for update`)
+  if (gone === undefined) return
   const rows = await tx.query<{ id: string }>(
-    sql`update agent set state = 'offline' where engine_id = ${engineId} and state = 'idle'
-      and exists (select 1 from engine where id = ${engineId} and state = 'offline') returning id`,
+    sql`update agent set state = 'offline' where engine_id = ${engineId} and state = 'idle' returning id`,
   )
   if (rows.length > 0)
     await appendEvent(tx, {
@@ -52,6 +59,7 @@ export const retireAgents = async (tx: Queryable, engineId: string): Promise<voi
 
 /** Gives an agent back that is busy and holds no lease. */
 export const freeAgent = async (tx: Queryable, id: string): Promise<void> => {
+  await tx.query(sql`select id from agent where id = ${id} for update`)
   const rows = await tx.query(
     sql`update agent set state = 'idle' where id = ${id} and state = 'busy'
       and not exists (select 1 from lease where agent_id = agent.id) returning id`,

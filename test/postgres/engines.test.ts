@@ -51,7 +51,7 @@ interface World {
   root: string
   db: Db
   engines: ChildProcess[]
-  start(home: string, roles?: string): Promise<Engine>
+  start(home: string, roles?: string, more?: NodeJS.ProcessEnv): Promise<Engine>
 }
 
 const git = (root: string, ...args: string[]): string =>
@@ -84,12 +84,17 @@ const makeRepository = (top: string, config: object): string => {
 
 const daemon = fileURLToPath(new URL('../support/daemon.ts', import.meta.url))
 
-const startEngine = async (world: Omit<World, 'start'>, home: string, roles = ''): Promise<Engine> => {
+const startEngine = async (
+  world: Omit<World, 'start'>,
+  home: string,
+  roles = '',
+  more: NodeJS.ProcessEnv = {},
+): Promise<Engine> => {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
   const environment = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: home, UNSTUCK_DATABASE_URL: server.url }
   const child = spawn(process.execPath, [daemon], {
     cwd: world.root,
-    env: { ...environment, DAEMON_ROLES: roles },
+    env: { ...environment, DAEMON_ROLES: roles, ...more },
     stdio: 'inherit',
   })
   world.engines.push(child)
@@ -128,7 +133,10 @@ const openWorld = async (config: object = {}): Promise<World> => {
   const root = makeRepository(top, { maxParallel: 2, lease: { ttlSeconds: 6 }, ...config })
   const db = await openPostgres({ place: databasePlace(server.url, (await openRepository(root)).id) })
   const parts = { top, root, db, engines: [] }
-  const world = { ...parts, start: (home: string, roles?: string) => startEngine(parts, join(top, home), roles) }
+  const world = {
+    ...parts,
+    start: (home: string, roles?: string, more?: NodeJS.ProcessEnv) => startEngine(parts, join(top, home), roles, more),
+  }
   opened.push(world)
   return world
 }
@@ -193,6 +201,8 @@ const events = async (db: Db, type: string): Promise<{ payload: Record<string, u
 const isReady = (db: Db, goal: string) => async (): Promise<boolean> =>
   (await countOf(db, `goal where id = '${goal}' and state = 'ready'`)) === 1
 
+const leftRefs = (root: string): string => git(root, 'for-each-ref', '--format=%(refname)', 'refs/unstuck')
+
 /** Each task is on the goal branch in exactly one commit, and the store says the same. */
 const mergedOnce = async ({ db, root }: World, goal: string, count: number): Promise<void> => {
   const trailers = git(root, 'log', '--format=%(trailers:key=Unstuck-Task,valueonly)', `main..unstuck/goal/${goal}`)
@@ -201,7 +211,7 @@ const mergedOnce = async ({ db, root }: World, goal: string, count: number): Pro
   expect(new Set(onBranch).size).toBe(count)
   expect(await countOf(db, `task where goal_id = '${goal}' and state = 'done'`)).toBe(count)
   expect(await countOf(db, `merge_entry where goal_id = '${goal}' and state = 'merged'`)).toBe(count)
-  expect(git(root, 'for-each-ref', '--format=%(refname)', 'refs/unstuck')).toBe('')
+  expect(leftRefs(root)).toBe('')
 }
 
 describe('two engines on one store', () => {
@@ -232,6 +242,8 @@ describe('two engines on one store', () => {
         (await listEngines(db)).some(({ id, state }) => id === a.id && state === 'online'),
       )
       await waitFor('the goal is ready', isReady(db, goal))
+      // A sleeper that wakes up this late puts away what it still handed over, when it finds that nobody asks for it.
+      await waitFor('no ref is left', async () => leftRefs(world.root) === '')
       await mergedOnce(world, goal, tasks)
       const expired = (await events(db, 'lease.expired')).map(({ payload }) => String(payload.evidence))
       for (const evidence of expired) expect(evidence).toMatch(/the lease ended \d+ s ago; .+/)
@@ -276,5 +288,37 @@ describe('two engines on one store', () => {
     await waitFor('the goal is ready', isReady(world.db, goal))
     await mergedOnce(world, goal, 4)
     expect((await listEngines(world.db)).find(({ id }) => id === b.id)?.state).toBe('offline')
+  })
+  const overtaken = async (world: World) => {
+    const [a, b] = [
+      await world.start('a', 'control'),
+      await world.start('b', 'executor', { CHAOS_POINT: 'commit-made', CHAOS_SIGNAL: 'SIGSTOP' }),
+    ]
+    const goal = await newGoal(a, 1)
+    await waitFor('its run is taken back', async () => (await events(world.db, 'lease.expired')).length === 1)
+    expect(leftRefs(world.root)).toMatch(/^refs\/unstuck\/runs\/r-\w+$/)
+    return { b, goal }
+  }
+
+  it('one that was overtaken at the hand-over drops its ref when it wakes up', async () => {
+    const world = await openWorld({ maxParallel: 1 })
+    const { b, goal } = await overtaken(world)
+    // Its next run must not end the goal, which would drop the ref as well.
+    writeFileSync(join(world.top, 'hold'), '')
+    b.child.kill('SIGCONT')
+    await waitFor('its ref is gone', async () => leftRefs(world.root) === '')
+    expect(await countOf(world.db, `task where state = 'done'`)).toBe(0)
+    rmSync(join(world.top, 'hold'))
+    await waitFor('the goal is ready', isReady(world.db, goal))
+    await mergedOnce(world, goal, 1)
+  })
+
+  it('what one handed over before it died is gone when the goal is ready', async () => {
+    const world = await openWorld({ maxParallel: 1 })
+    const { b, goal } = await overtaken(world)
+    b.child.kill('SIGKILL')
+    await world.start('c', 'executor')
+    await waitFor('the goal is ready', isReady(world.db, goal))
+    await mergedOnce(world, goal, 1)
   })
 })

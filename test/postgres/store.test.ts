@@ -2,7 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { must, one, sql, type Db } from '../../src/store/db.ts'
+import type { EngineInfo } from '../../src/domain/engine.ts'
+import { freeAgent, idleAgents, listAgents, retireAgents } from '../../src/store/agent.ts'
+import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { getEngine, moveEngine, registerEngine } from '../../src/store/engine.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres.ts'
@@ -10,7 +13,7 @@ import { databasePlace } from '../../src/store/postgres-place.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { claimTask, listTasks, moveTask } from '../../src/store/task.ts'
 import { exerciseStore } from '../store/exercise.ts'
-import { exerciseEngines } from '../store/exercise-engines.ts'
+import { engineOf, exerciseEngines } from '../store/exercise-engines.ts'
 import { activeGoal, agents, claimed, task } from '../store/scene.ts'
 import { startServer, type Server } from './server.ts'
 
@@ -50,6 +53,9 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
     await delay(5)
   }
 }
+
+/** Statements that wait for another one's lock. */
+const waiting = sql`select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
 
 describe('PostgreSQL', () => exerciseStore(() => openMigrated()))
 describe('engines on PostgreSQL', () => exerciseEngines(() => openMigrated()))
@@ -159,6 +165,47 @@ describe('a store on a server', () => {
     const left = first.leads?.() === true ? second : first
     await until('the other one leads', () => [first, second].some((db) => db.leads?.() === true))
     await Promise.all([left, plain].map((db) => db.close().catch(() => undefined)))
+  })
+
+  it('an engine that comes back while its agents are put out of service keeps them', async () => {
+    const id = freshId()
+    const [db, leader] = [await openMigrated(id), await openIn(id)]
+    const register = (tx: Queryable): Promise<void> => registerEngine(tx, engineOf('e'), ['a1', 'a2'])
+    await db.transaction(register)
+    await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e')) as EngineInfo, 'left')))
+    const retiring = await db.transaction(async (tx) => {
+      await register(tx)
+      const work = leader.transaction((other) => retireAgents(other, 'e'))
+      await until('it waits', async () => (await db.query(waiting)).length === 1)
+      return { work }
+    })
+    await retiring.work
+    expect(await idleAgents(db, 'e')).toEqual(['a1', 'a2'])
+    await Promise.all([db.close(), leader.close()])
+  })
+
+  it('an agent whose claim is under way is not given to another one', async () => {
+    const id = freshId()
+    const [db, other] = [await openMigrated(id), await openIn(id)]
+    for (const work of [
+      (tx: Queryable): Promise<void> => registerEngine(tx, engineOf('e'), ['a1']),
+      (tx: Queryable): Promise<void> => freeAgent(tx, 'a1'),
+    ]) {
+      await activeGoal(db, 'g', [{}])
+      await db.transaction((tx) => registerEngine(tx, engineOf('e'), ['a1']))
+      await db.query(sql`update agent set state = 'busy'`)
+      const asked = await db.transaction(async (tx) => {
+        await tx.query(sql`update agent set state = 'idle'`)
+        await claimTask(tx, { agentId: 'a1', runId: 'r', ttlSeconds: 60 })
+        const done = other.transaction(work)
+        await until('it waits', async () => (await db.query(waiting)).length === 1)
+        return { done }
+      })
+      await asked.done
+      expect((await listAgents(db)).map(({ state }) => state)).toEqual(['busy'])
+      await db.script('truncate goal, agent, engine cascade')
+    }
+    await Promise.all([db.close(), other.close()])
   })
 
   it('a change of another process rings within 100 ms; an own one does not ring', async () => {
