@@ -136,6 +136,8 @@ export const runOnBase = async (
     return found
   } catch (error) {
     if (!(error instanceof AppError)) throw error
+    // What could not be followed to its end may still run, in a workspace that is removed now and for a run that ends.
+    await request.ports.processes.sweep(request.marker)
     return unknown(messageOf(error))
   } finally {
     await git.removeWorkspace(workspace)

@@ -218,6 +218,8 @@ const startOver = async (landing: Landing, error: unknown): Promise<void> => {
   const { context, entry } = landing
   const detail = messageOf(error)
   context.log.error({ entry: entry.id, error: detail }, 'a merge failed unexpectedly')
+  // A check that could not be followed to its end may still run.
+  await context.ports.processes.sweep(`${entry.id}-check`)
   if (entry.attempts >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text: detail }))
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
 }

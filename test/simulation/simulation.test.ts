@@ -124,4 +124,11 @@ describe('what the simulation found stays mended', () => {
       expect(violation, `transactions ${nth} and ${nth + 1}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
     }
   })
+  test('a check on the base commit that could not be followed is ended before its run is', async () => {
+    for (let nth = 1; nth <= 4; nth += 1) {
+      const plan = aPlan([aGoal([aTask('t1', ['broken'])])], [{ kind: 'error-after', op: 'process.runCommand', nth }])
+      const { violation, recent } = await runPlan(plan, store)
+      expect(violation, `command ${nth}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
+    }
+  })
 })
