@@ -21,7 +21,7 @@ import { harnessNamed } from '../runtime/harness-choice.ts'
 import { clean } from '../runtime/housekeeping.ts'
 import { createGoal } from '../runtime/planner.ts'
 import { readRunLog } from '../runtime/run-log.ts'
-import { allEvents, reportView, statusView, withCountdown } from '../runtime/views.ts'
+import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/views.ts'
 import { listAgents } from '../store/agent.ts'
 import { readEvents, storeNow } from '../store/event.ts'
 import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns, pageOfTasks } from '../store/page.ts'
@@ -158,11 +158,11 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {
       await goalNamed(context.db, id)
-      return (await statusView(context.db)).goals.find((goal) => goal.id === id)
+      return goalView(context.db, id)
     },
     getTask: async ({ id }) => {
-      await taskNamed(context.db, id)
-      return (await statusView(context.db)).goals.flatMap(({ tasks }) => tasks).find((task) => task.id === id)
+      const { goalId } = await taskNamed(context.db, id)
+      return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
     },
     getRun: async ({ id }) => runNamed(context.db, id),
     runLog: async ({ id, query }) => {

@@ -5,17 +5,19 @@ import { leaderNow, type Leader } from '../store/leader.ts'
 import type { Queryable } from '../store/db.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../store/event.ts'
-import { listGoals } from '../store/goal.ts'
+import { getGoal, listGoals } from '../store/goal.ts'
 import { listMerges } from '../store/merge.ts'
 import { countRecoveries, listRecoveries } from '../store/recovery.ts'
 import { listRuns } from '../store/run.ts'
-import { listTasks } from '../store/task.ts'
+import { listTasks, runningTasks } from '../store/task.ts'
 import type { EngineInfo } from '../domain/engine.ts'
+import type { Escalation } from '../domain/escalation.ts'
+import type { Goal } from '../domain/goal.ts'
 import type { Run } from '../domain/run.ts'
 import { stateOf, type Task } from '../domain/task.ts'
 import { mergeCommand } from './cycle.ts'
 import { goalBranch } from './context.ts'
-import { nextStepOf, type TaskStep } from './next-step.ts'
+import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
 
 const shownStep = (step: TaskStep | undefined) =>
   step === undefined
@@ -42,40 +44,82 @@ const shownRun = (run: Run | undefined) =>
     ? null
     : { id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt }
 
+/** What is kept by a key, in the order of the list. */
+const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((key: string) => T[]) => {
+  const found = Map.groupBy(list, keyOf)
+  return (key) => found.get(key) ?? []
+}
+
+/** Per task only what its next step may depend on: thousands of tasks that each look at all others would hold up the engine. */
+const stepsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: Goal) => TaskStep | undefined) => {
+  const running = facts.tasks.filter((task) => task.place === 'running')
+  const tasks = new Map(facts.tasks.map((task) => [task.id, task]))
+  const runs = groups(facts.runs, (run) => run.taskId)
+  const merges = groups(facts.merges, (entry) => entry.taskId)
+  const escalations = groups(facts.escalations, (entry) => entry.taskId)
+  return (task, goal) => {
+    const needed = task.dependsOn.flatMap((id) => tasks.get(id) ?? [])
+    const near = { runs: runs(task.id), merges: merges(task.id), escalations: escalations(task.id) }
+    return nextStepOf({ ...facts, ...near, task, goal, tasks: [...needed, ...running] })
+  }
+}
+
+const goalViews = async (
+  db: Queryable,
+  goals: Goal[],
+  shared: { tasks: Task[]; engines: NonNullable<TaskFacts['engines']>; escalations: Escalation[]; now: Date },
+  goalId: string | null,
+) => {
+  const { tasks, now } = shared
+  const [runs, merges, recoveries] = [
+    await listRuns(db, { goalId }),
+    await listMerges(db, { goalId }),
+    await countRecoveries(db),
+  ]
+  const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
+  const stepOf = stepsOf({ ...shared, runs, merges })
+  return goals.map((goal) => ({
+    ...goal,
+    branch: goalBranch(goal.id),
+    tasks: tasksOf(goal.id).map((task) => ({
+      ...withCountdown(task, now),
+      state: stateOf(task.place),
+      run: shownRun(runsOf(task.id).at(-1)),
+      recoveries: recoveries.get(task.id) ?? 0,
+      nextStep: shownStep(stepOf(task, goal)),
+    })),
+    mergeCommand: goal.state === 'ready' ? mergeCommand(goal) : null,
+  }))
+}
+
+/** The open questions, the agents and the engines, and what the goals' views share with them. */
+const around = async (db: Queryable) => {
+  const [escalations, found, leader, now] = [
+    await listEscalations(db, { pendingOnly: true }),
+    await listEngines(db),
+    await leaderNow(db),
+    await storeNow(db),
+  ]
+  return { escalations, engines: found.map((engine) => engineView(engine, leader, now)), now }
+}
+
 /** Every goal with its tasks and their next steps, the open questions and the agents. */
 export const statusView = async (db: Queryable) => {
   // Read first: whoever follows the events from here on misses nothing that this picture lacks.
   const lastEvent = await lastEventId(db)
-  const [goals, tasks, runs, merges, escalations, agents, found, leader, recoveries, now] = [
-    await listGoals(db),
-    await listTasks(db, null),
-    await listRuns(db, {}),
-    await listMerges(db, {}),
-    await listEscalations(db, { pendingOnly: true }),
-    await listAgents(db),
-    await listEngines(db),
-    await leaderNow(db),
-    await countRecoveries(db),
-    await storeNow(db),
-  ]
-  const engines = found.map((engine) => engineView(engine, leader, now))
-  const views = goals.map((goal) => {
-    const own = tasks.filter((task) => task.goalId === goal.id)
-    const view = (task: Task) => ({
-      ...withCountdown(task, now),
-      state: stateOf(task.place),
-      run: shownRun(runs.findLast((run) => run.taskId === task.id)),
-      recoveries: recoveries.get(task.id) ?? 0,
-      nextStep: shownStep(nextStepOf({ task, goal, tasks, runs, merges, escalations, engines })),
-    })
-    return {
-      ...goal,
-      branch: goalBranch(goal.id),
-      tasks: own.map(view),
-      mergeCommand: goal.state === 'ready' ? mergeCommand(goal) : null,
-    }
-  })
-  return { at: now.toISOString(), lastEvent, goals: views, escalations, agents, engines }
+  const shared = { ...(await around(db)), tasks: await listTasks(db, null) }
+  const goals = await goalViews(db, await listGoals(db), shared, null)
+  const { escalations, engines, now } = shared
+  return { at: now.toISOString(), lastEvent, goals, escalations, agents: await listAgents(db), engines }
+}
+
+/** One goal as in `statusView`, or undefined. */
+export const goalView = async (db: Queryable, id: string) => {
+  const goal = await getGoal(db, id)
+  if (goal === undefined) return undefined
+  const others = (await runningTasks(db)).filter(({ goalId }) => goalId !== id)
+  const shared = { ...(await around(db)), tasks: [...(await listTasks(db, id)), ...others] }
+  return (await goalViews(db, [goal], shared, id))[0]
 }
 
 /** What happened since a time: landed, recovered, waiting, spent. */

@@ -93,6 +93,9 @@ export const listTasks = async (db: Queryable, goalId: string | null): Promise<T
     )
   ).map(readTask)
 
+export const runningTasks = async (db: Queryable): Promise<Task[]> =>
+  (await db.query<object>(sql`select * from task where state = 'running' order by id`)).map(readTask)
+
 /** Failed tasks whose persisted retry time has come by the store's clock. */
 export const dueTasks = async (db: Queryable): Promise<Task[]> =>
   (

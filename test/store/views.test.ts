@@ -1,0 +1,34 @@
+/** The picture of one goal is the one that the status shows of it, rivals of other goals included. */
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { goalView, statusView } from '../../src/runtime/views.ts'
+import type { Db } from '../../src/store/db.ts'
+import { openPglite } from '../../src/store/pglite.ts'
+import { loadTemplate } from '../../src/store/template.ts'
+import { activeGoal, agents, claimed, end } from './scene.ts'
+
+let db: Db
+beforeAll(async () => {
+  db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+})
+afterAll(() => db.close())
+
+it('one goal looks as in the status', async () => {
+  await activeGoal(db, 'g', [{ allowedPaths: ['src/**'] }, { allowedPaths: ['docs/**'], dependsOn: ['g-t1'] }])
+  await activeGoal(db, 'h', [{ allowedPaths: ['lib/**'] }, { allowedPaths: ['src/api/**'] }])
+  await agents(db, 'a1', 'a2')
+  await claimed(db, 'a1')
+  const { run } = await claimed(db, 'a2')
+  await end(db, run, 'interrupted', 'interrupted')
+  const status = await statusView(db)
+  const steps = status.goals.flatMap(({ tasks }) => tasks.map(({ id, nextStep }) => [id, nextStep?.text]))
+  expect(new Map(steps as [string, string][])).toEqual(
+    new Map([
+      ['g-t1', expect.stringMatching(/^run \S+: prepare$/)],
+      ['g-t2', 'waits for task 1'],
+      ['h-t1', expect.any(String)],
+      ['h-t2', 'waits for task 1 "task 1", which is at work in src/api'],
+    ]),
+  )
+  for (const goal of status.goals) expect(await goalView(db, goal.id)).toEqual(goal)
+  expect(await goalView(db, 'unknown')).toBeUndefined()
+})
