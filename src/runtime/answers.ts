@@ -7,6 +7,7 @@ import type { Moved, Queryable } from '../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../store/escalation.ts'
 import { getGoal, halfCancelled, listGoals, moveGoal, resetGoalSpend } from '../store/goal.ts'
 import { listMerges, moveMerge } from '../store/merge.ts'
+import { listRuns } from '../store/run.ts'
 import { getTask, listTasks, moveTask } from '../store/task.ts'
 import type { Context } from './context.ts'
 
@@ -99,11 +100,19 @@ const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise
   }
 }
 
+/** A task is not cancelled under a run: it may have been claimed since it was looked at, or its engine is stopping. */
+const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
+  const [run] = task.place === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
+  if (run !== undefined)
+    throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
+}
+
 export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
   const before = await taskNamed(context.db, id)
   if (before.place === 'running') await cancelRunning(id)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
+    await refuseUnderRun(tx, task)
     if (task.place !== 'cancelled') {
       const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
         (entry) => entry.taskId === id,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
-import { moveTask } from '../../src/store/task.ts'
+import { claimTask, moveTask } from '../../src/store/task.ts'
 import { openTestStore, type Store } from './store.ts'
 
 let store: Store
@@ -83,6 +83,16 @@ describe('cancel', () => {
     await cancelTask(store.context, id, nothingRuns)
     expect([(await store.task(id)).place, await answersOf(goal.id)]).toEqual(['cancelled', ['cancel']])
     await refused(cancelTask(store.context, id, nothingRuns), 'ILLEGAL', /cancelled already/)
+  })
+
+  test('is refused while the run goes on: it may have begun just now, or its engine is stopping', async () => {
+    const other = await openTestStore()
+    const { tasks } = await other.goal()
+    const id = tasks[0]?.id ?? ''
+    await other.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId: 'r-under', ttlSeconds: 60 }))
+    await refused(cancelTask(other.context, id, nothingRuns), 'STALE', /run r-under of task 1 has not ended yet/)
+    expect((await other.task(id)).place).toBe('running')
+    await other.close()
   })
 
   test('of a running task waits for its executor', async () => {
