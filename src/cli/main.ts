@@ -5,9 +5,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
 import { nearest } from '../validation.ts'
+import { collect, portNumber, positive } from './arguments.ts'
 import type { Io } from './io.ts'
 import { safe } from './render.ts'
 
@@ -18,22 +19,6 @@ const readVersion = (): string => {
   }
   return 'unknown'
 }
-
-const positive = (text: string): number => {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
-    throw new InvalidArgumentError('give a number above 0')
-  return value
-}
-
-const portNumber = (text: string): number => {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 0 || value > 65_535)
-    throw new InvalidArgumentError('give a port from 0 to 65535')
-  return value
-}
-
-const collect = (value: string, before: string[]): string[] => [...before, value]
 
 type Action = (io: Io) => Promise<number>
 
@@ -287,6 +272,29 @@ const addTools = (program: Command, choose: (action: Action) => void): void => {
     .option('--port <n>', 'port, 0 = any', portNumber)
     .action((script: string, options) =>
       choose(async (io) => (await import('./commands/sim.ts')).sim(io, script, options)),
+    )
+  program
+    .command('exec')
+    .description(
+      'run one headless agent command under the same supervision, with no project, store or engine: unstuck exec -- codex exec "<task>"',
+    )
+    .argument('<command...>', 'the agent command, behind --')
+    .option(
+      '--harness <name>',
+      'whose events to read: auto (by the program), claude, codex, gemini, opencode, command',
+      'auto',
+    )
+    .option(
+      '--allow-dir <dir>',
+      'a directory outside that the agent may be given when it is refused (repeatable)',
+      collect,
+      [],
+    )
+    .option('--max-wait <seconds>', 'longest single wait for a provider; what needs longer ends with 75', positive, 600)
+    .option('--stdin <file>', 'standard input of the agent (otherwise it is empty)')
+    .option('--json', 'events as JSON lines, the result last')
+    .action((command: string[], options) =>
+      choose(async (io) => (await import('./commands/exec.ts')).exec(io, command, options)),
     )
   program
     .command('harness')

@@ -12,7 +12,7 @@ import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
  * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
  * decides, so what is denied in general stands before what is allowed.
  */
-const permissionsOf = (dirs: string[]): string =>
+export const permissionsOf = (dirs: string[]): string =>
   JSON.stringify({
     read: { '*': 'allow', '*.env': 'deny', '*.env.*': 'deny', '*.env.example': 'allow' },
     edit: { '*': 'allow' },

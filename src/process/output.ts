@@ -17,7 +17,7 @@ export interface Output {
 }
 
 export interface OutputOptions {
-  log: SegmentLog
+  log: Pick<SegmentLog, 'append'>
   redact: Redact
   lineMaxBytes: number
   /** Longest secret that must be seen whole: so much is held beyond the limit, or the cut would leave half a secret. */

@@ -1,0 +1,102 @@
+/**
+ * One launch of the agent, as a child of this process: lines of both streams, redacted and bounded, and an end that leaves
+ * nothing behind. Standard input is a file or empty, never an open pipe: two CLIs hang on one.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentExit } from '../harness/driver.ts'
+import { createTree, markerName } from '../process/find.ts'
+import { createOutput } from '../process/output.ts'
+import { createRedactor, secretValues } from '../process/redact.ts'
+import { endTree } from '../process/stop.ts'
+
+const lineMaxBytes = 1024 * 1024
+const secretMaxBytes = 4096
+const graceMs = 5_000
+/** A survivor in a session of its own may hold the pipes for ever. */
+const drainMs = 2_000
+
+export type StreamName = 'stdout' | 'stderr'
+
+export interface LaunchParts {
+  argv: string[]
+  cwd: string
+  environment: Record<string, string | undefined>
+  stdinFile: string | null
+  /** Names this launch in the environment of its whole tree. */
+  marker: string
+  line(stream: StreamName, text: string): void
+}
+
+export interface RunningAgent {
+  /** Never rejects. `fault` = it could not be started. */
+  ended: Promise<AgentExit & { fault?: string }>
+  /** Ends the whole tree; the first cause is kept. */
+  stop(cause: string): void
+}
+
+const faultOf = (program: string, error: unknown): string => {
+  const { code = String(error) } = error as NodeJS.ErrnoException
+  return code === 'ENOENT'
+    ? `the program ${program} was not found (${code})`
+    : `${program} could not be started (${code})`
+}
+
+const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
+  const log = {
+    append: (bytes: Buffer) =>
+      bytes
+        .toString('utf8')
+        .slice(0, -1)
+        .split('\n')
+        .forEach((text) => line(stream, text)),
+  }
+  return createOutput({ log, redact: createRedactor(secretValues(environment)), lineMaxBytes, secretMaxBytes })
+}
+
+export const launchAgent = (parts: LaunchParts): RunningAgent => {
+  const [program = '', ...args] = parts.argv
+  const input = parts.stdinFile === null ? 'ignore' : openSync(parts.stdinFile, 'r')
+  const env = { ...parts.environment, [markerName]: parts.marker }
+  const child = spawn(program, args, { cwd: parts.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
+  if (input !== 'ignore') closeSync(input)
+  const look = createTree(parts.marker, child.pid)
+  const asked = Promise.withResolvers<void>()
+  let cause: string | undefined
+  const pipes = { stdout: child.stdout as Readable, stderr: child.stderr as Readable }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const pipe = pipes[stream]
+    const output = linesTo(stream, parts)
+    pipe.on('data', (chunk: Buffer) => output.push(chunk))
+    pipe.once('close', () => output.end())
+  }
+  const run = async (): Promise<AgentExit & { fault?: string }> => {
+    const closed = once(child, 'close')
+    try {
+      await Promise.race([once(child, 'exit'), asked.promise])
+    } catch (error) {
+      closed.catch(() => undefined) // the same error, told once
+      return { code: null, signal: null, fault: faultOf(program, error) }
+    }
+    const own = child.exitCode !== null || child.signalCode !== null
+    await endTree(look, graceMs)
+    await Promise.race([closed, delay(drainMs, undefined, { ref: false })])
+    pipes.stdout.destroy()
+    pipes.stderr.destroy()
+    return {
+      code: child.exitCode,
+      signal: child.signalCode,
+      ...(own || cause === undefined ? {} : { stopCause: cause }),
+    }
+  }
+  return {
+    ended: run(),
+    stop: (given) => {
+      cause ??= given
+      asked.resolve()
+    },
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The command line of somebody else's agent, as data: which CLI it is, whether it runs headless, how its events are asked
+ * for, and how corrections go in. What the user wrote stays; only what is named here is added. Facts about the CLIs are
+ * those of their drivers.
+ */
+import { basename } from 'node:path'
+import type { LaunchCorrections } from '../domain/run.ts'
+import { AppError } from '../errors.ts'
+import type { Driver } from '../harness/driver.ts'
+import { driverNamed } from '../harness/drivers.ts'
+import { permissionsOf } from '../harness/opencode.ts'
+
+/** What a launch changes; the first one nothing. */
+export interface Change {
+  corrections: LaunchCorrections
+  /** Goes on in this session; `hint` takes the place of the task there. */
+  resume?: { session: string; hint: string }
+}
+
+export interface ChangedLine {
+  argv: string[]
+  /** Added to the user's environment, which wins where it names one of them. */
+  env: Record<string, string>
+  /** The session goes on. False = the whole task was given again. */
+  resumed: boolean
+}
+
+interface Adapter {
+  /** How the headless form begins, for people who gave an interactive one. */
+  form: string
+  isHeadless(args: string[]): boolean
+  line(args: string[], change: Change): { args: string[]; env: Record<string, string>; resumed: boolean }
+}
+
+const has = (args: string[], ...flags: string[]): boolean => args.some((arg) => flags.includes(arg))
+
+/** Without options that take a value, in either spelling. */
+const withoutValued = (args: string[], ...flags: string[]): string[] =>
+  args.filter(
+    (arg, at) =>
+      !flags.includes(arg) && !flags.includes(args[at - 1] ?? '') && !flags.some((flag) => arg.startsWith(`${flag}=`)),
+  )
+
+/** In front of a lone `--`, behind which nothing is an option any more. */
+const added = (args: string[], more: string[]): string[] => {
+  const at = args.indexOf('--')
+  return at < 0 ? [...args, ...more] : [...args.slice(0, at), ...more, ...args.slice(at)]
+}
+
+const isWord = (arg: string | undefined): boolean => arg !== undefined && !arg.startsWith('-')
+
+const withWord = (args: string[], at: number, text: string): string[] => [
+  ...args.slice(0, at),
+  text,
+  ...args.slice(at + 1),
+]
+
+/** Where the prompt of `-p <prompt>` stands; -1 = somewhere else, where it cannot be told from an option's value. */
+const promptAfter = (args: string[], ...flags: string[]): number => {
+  const at = args.findIndex((arg) => flags.includes(arg))
+  return at >= 0 && isWord(args[at + 1]) ? at + 1 : -1
+}
+
+const claude: Adapter = {
+  form: 'claude -p "<task>"',
+  isHeadless: (args) => has(args, '-p', '--print'),
+  line: (args, { corrections, resume }) => {
+    const own = withoutValued(args, '--output-format').filter((arg) => arg !== '--verbose')
+    const at = promptAfter(own, '-p', '--print')
+    const going = resume !== undefined && at >= 0
+    const told = going ? withoutValued(withWord(own, at, resume.hint), '--resume', '-r', '--session-id') : own
+    const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
+    const more = [...(going ? ['--resume', resume.session] : []), ...dirs]
+    return {
+      args: ['--output-format', 'stream-json', '--verbose', ...added(told, more)],
+      env: { DISABLE_AUTOUPDATER: '1' },
+      resumed: going,
+    }
+  },
+}
+
+const codexExec = (args: string[]): number => args.findIndex((arg) => arg === 'exec' || arg === 'e')
+
+/** Options of `codex exec` that take no value: behind any other, the last word may be that option's. */
+const codexSwitches = ['--json', '--skip-git-repo-check', '--full-auto', '--ephemeral', '--oss']
+
+/** The prompt when it is the last argument and no option's value; -1 = it cannot be told. */
+const codexPrompt = (args: string[], after: number): number => {
+  const last = args.length - 1
+  const before = args[last - 1] ?? ''
+  const free = last - 1 === after || isWord(before) || codexSwitches.includes(before)
+  return last > after && isWord(args[last]) && free && !has(args.slice(after + 1, last), 'resume') ? last : -1
+}
+
+const codex: Adapter = {
+  form: 'codex exec "<task>"',
+  isHeadless: (args) => codexExec(args) >= 0,
+  line: (args, { corrections, resume }) => {
+    const own = args.filter((arg) => arg !== '--json')
+    const exec = codexExec(own)
+    const at = codexPrompt(own, exec)
+    const going = resume !== undefined && at >= 0
+    const rest = own.slice(exec + 1)
+    // Every flag stands before `resume`, which refuses them.
+    const words = going ? [...own.slice(exec + 1, at), 'resume', resume.session, resume.hint] : rest
+    const skip = corrections.skipGitCheck && !has(own, '--skip-git-repo-check') ? ['--skip-git-repo-check'] : []
+    const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
+    return {
+      args: [...own.slice(0, exec + 1), '--json', ...skip, ...dirs, ...words],
+      env: { RUST_LOG: 'error,codex_sandboxing=warn' },
+      resumed: going,
+    }
+  },
+}
+
+const gemini: Adapter = {
+  form: 'gemini -p "<task>"',
+  isHeadless: (args) => promptAfter(args, '-p', '--prompt') >= 0,
+  line: (args, { corrections, resume }) => {
+    const own = withoutValued(args, '-o', '--output-format')
+    const told =
+      resume === undefined
+        ? own
+        : [
+            ...withoutValued(withWord(own, promptAfter(own, '-p', '--prompt'), resume.hint), '--resume', '-r'),
+            ...['--resume', resume.session],
+          ]
+    const skip = corrections.skipGitCheck && !has(own, '--skip-trust') ? ['--skip-trust'] : []
+    const dirs = corrections.addDirs
+      .filter((dir) => !dir.includes(','))
+      .flatMap((dir) => ['--include-directories', dir])
+    return {
+      args: [...told, '-o', 'stream-json', ...skip, ...dirs],
+      env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+      resumed: resume !== undefined,
+    }
+  },
+}
+
+const opencode: Adapter = {
+  form: 'opencode run "<task>"',
+  isHeadless: (args) => has(args, 'run'),
+  line: (args, { corrections }) => ({
+    args: [
+      ...added(
+        withoutValued(args, '--format', '--log-level').filter((arg) => arg !== '--print-logs'),
+        [...['--format', 'json', '--print-logs', '--log-level', 'ERROR']],
+      ),
+    ],
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: 'true',
+      ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: permissionsOf(corrections.addDirs) }),
+    },
+    resumed: false,
+  }),
+}
+
+const plain: Adapter = {
+  form: '',
+  isHeadless: () => true,
+  line: (args) => ({ args, env: {}, resumed: false }),
+}
+
+const adapters: Record<Exclude<Driver['name'], 'acp'>, Adapter> = { claude, codex, gemini, opencode, command: plain }
+
+export const execHarnesses = Object.keys(adapters)
+
+export interface AgentCommand {
+  driver: Driver
+  line(change: Change): ChangedLine
+}
+
+/** `wanted` = a harness's name, or `auto`: by the program's name. Throws USAGE for what waits for a person at a terminal. */
+export const agentCommand = (argv: readonly string[], wanted: string): AgentCommand => {
+  const [program = '', ...args] = argv
+  const word = basename(program)
+  const name = wanted === 'auto' ? (word in adapters ? word : 'command') : wanted
+  const adapter = adapters[name as keyof typeof adapters] as Adapter | undefined
+  const driver = driverNamed(name)
+  if (adapter === undefined || driver === undefined)
+    throw new AppError(
+      'USAGE',
+      `--harness ${JSON.stringify(wanted)} is unknown; give auto, ${execHarnesses.join(', ')}`,
+    )
+  if (!adapter.isHeadless(args))
+    throw new AppError(
+      'USAGE',
+      `"${argv.join(' ')}" waits for a person at a terminal; give the headless form: unstuck exec -- ${adapter.form}`,
+    )
+  return {
+    driver,
+    line: (change) => {
+      const { args: changed, env, resumed } = adapter.line(args, change)
+      return { argv: [program, ...changed], env, resumed }
+    },
+  }
+}
