@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Asked, Context, Protocol, Reply, Settled } from './protocol.ts'
-import { events, halves, json } from './protocol.ts'
+import { events, halves, json, withRetryAfter } from './protocol.ts'
 
 const blockSchema = z.looseObject({
   type: z.string(),
@@ -173,6 +173,13 @@ const errorTypes: Record<number, string> = {
   529: 'overloaded_error',
 }
 
+const error: Protocol['error'] = ({ status, type, message }) =>
+  json(status, {
+    type: 'error',
+    error: { type: type ?? errorTypes[status] ?? 'api_error', message },
+    request_id: `req_${randomUUID()}`,
+  })
+
 export const anthropic: Protocol = {
   name: 'anthropic',
   route: (method, path) => {
@@ -183,10 +190,10 @@ export const anthropic: Protocol = {
   },
   read,
   answer: (answer, context) => reply(partsOf(answer, context.fileText), context),
-  error: ({ status, type, message }) =>
-    json(status, {
-      type: 'error',
-      error: { type: type ?? errorTypes[status] ?? 'api_error', message },
-      request_id: `req_${randomUUID()}`,
-    }),
+  error,
+  limit: (reset) =>
+    withRetryAfter(error({ status: 429, type: undefined, message: 'The limit of this account is reached.' }), reset),
+  // The CLI reads both numbers out of these words.
+  overflow: () =>
+    error({ status: 400, type: undefined, message: 'prompt is too long: 210000 tokens > 200000 maximum' }),
 }

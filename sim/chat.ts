@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Asked, Context, Protocol, Reply, Settled } from './protocol.ts'
-import { halves, json } from './protocol.ts'
+import { halves, json, withRetryAfter } from './protocol.ts'
 
 const contentSchema = z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]).nullish()
 const messageSchema = z.looseObject({
@@ -115,13 +115,22 @@ const errorCodes: Record<number, string> = {
   503: 'server_is_overloaded',
 }
 
+const error: Protocol['error'] = ({ status, type, message }) => {
+  const code = type ?? errorCodes[status] ?? 'server_error'
+  return json(status, { error: { message, type: code, code, param: null } })
+}
+
 export const chat: Protocol = {
   name: 'chat',
   route: (method, path) => (method === 'POST' && /^(?:\/v1)?\/chat\/completions$/.test(path) ? 'model' : undefined),
   read,
   answer: (answer, context) => reply(deltaOf(answer), context),
-  error: ({ status, type, message }) => {
-    const code = type ?? errorCodes[status] ?? 'server_error'
-    return json(status, { error: { message, type: code, code, param: null } })
-  },
+  error,
+  limit: (reset) =>
+    withRetryAfter(
+      error({ status: 429, type: 'insufficient_quota', message: 'The quota of this account is used up.' }),
+      reset,
+    ),
+  overflow: () =>
+    error({ status: 400, type: 'context_length_exceeded', message: 'The input is longer than the context window.' }),
 }

@@ -137,4 +137,29 @@ export const gemini: Protocol = {
   answer,
   error: ({ status, type, message }) =>
     json(status, { error: { code: status, message, status: type ?? statuses[status] ?? 'INTERNAL' } }),
+  limit: (reset) =>
+    json(429, {
+      error: {
+        code: 429,
+        status: 'RESOURCE_EXHAUSTED',
+        message: 'The quota of this model is used up.',
+        details: [
+          {
+            '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
+            violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel' }],
+          },
+          ...(reset === undefined
+            ? []
+            : [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${reset.resetInSeconds}s` }]),
+        ],
+      },
+    }),
+  overflow: () =>
+    json(400, {
+      error: {
+        code: 400,
+        status: 'INVALID_ARGUMENT',
+        message: 'The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).',
+      },
+    }),
 }

@@ -201,4 +201,26 @@ export const openai: Protocol = {
     const name = type ?? errorTypes[status] ?? 'server_error'
     return json(status, { error: { message: text, type: name, code: name, param: null } })
   },
+  limit: (reset) =>
+    json(429, {
+      error: {
+        type: 'usage_limit_reached',
+        message: 'The usage limit has been reached',
+        plan_type: 'plus',
+        ...(reset === undefined ? {} : { resets_at: reset.resetAt, resets_in_seconds: reset.resetInSeconds }),
+      },
+    }),
+  // Said inside the stream: a status alone is not taken for it.
+  overflow: () =>
+    events([
+      {
+        type: 'response.failed',
+        sequence_number: 0,
+        response: {
+          id: `resp_${randomUUID()}`,
+          status: 'failed',
+          error: { code: 'context_length_exceeded', message: 'The input is longer than the context window.' },
+        },
+      },
+    ]),
 }

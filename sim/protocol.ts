@@ -44,6 +44,10 @@ export interface Protocol {
   read: (body: unknown, headers: IncomingHttpHeaders, path: string) => Asked
   answer: (answer: Settled, context: Context) => Reply
   error: (problem: { status: number; type: string | undefined; message: string }) => Reply
+  /** The account's limit is reached; `resetAt` in whole seconds of the epoch, `resetInSeconds` the same from now. */
+  limit: (reset: { resetInSeconds: number; resetAt: number } | undefined) => Reply
+  /** The request is longer than the model can take. */
+  overflow: () => Reply
 }
 
 export const json = (status: number, value: unknown): Reply => ({
@@ -51,6 +55,9 @@ export const json = (status: number, value: unknown): Reply => ({
   headers: { 'content-type': 'application/json' },
   parts: [JSON.stringify(value)],
 })
+
+export const withRetryAfter = (reply: Reply, reset: { resetInSeconds: number } | undefined): Reply =>
+  reset === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(reset.resetInSeconds) } }
 
 export interface WireEvent {
   type: string

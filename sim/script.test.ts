@@ -27,6 +27,8 @@ test.each([
     script({ error: { status: 503, times: 'always' } }, { text: 'a' }),
     'steps[1]: can never be reached',
   ],
+  ['a number of circles that is none', script({ again: { shell: 'ls', times: 1 } }), 'steps[0].again.times: '],
+  ['circles of nothing', script({ text: 'a' }, { again: { times: 3 } }), 'steps[1].again.shell: '],
   ['no steps', script(), 'conversations[0].steps: '],
   ['no marker', { conversations: [{ name: 'a', steps: [{ text: 'a' }] }] }, 'conversations[0].match: needs either'],
   ['no conversations', {}, 'conversations: '],
@@ -35,6 +37,12 @@ test.each([
   expect(() => parseScript(value, 'x.json')).toThrow(expect.objectContaining({ code: 'INPUT_INVALID' }))
   expect(() => parseScript(value, 'x.json')).toThrow(message)
   expect(() => parseScript(value, 'x.json')).toThrow('x.json')
+})
+
+test('circles stand for as many steps', () => {
+  const shell = { kind: 'shell', command: 'ls' }
+  const { steps } = conversation({ again: { shell: 'ls', times: 3 } }, { text: 'a' })
+  expect(steps).toEqual([shell, shell, shell, { kind: 'text', text: 'a' }])
 })
 
 test('names must differ and only one conversation may be the default', () => {

@@ -46,6 +46,12 @@ const stepKinds = {
   cut: orTrue(z.strictObject({ times })),
   /** An answer without content. A fault, because agents do not keep it and so it would be due for ever. */
   empty: orTrue(z.strictObject({ times })),
+  /** The limit of an account, in the protocol's own shape, with the time of its reset where one is given. */
+  limit: orTrue(z.strictObject({ resetInSeconds: z.int().nonnegative().optional(), times })),
+  /** The conversation no longer fits into the model. */
+  overflow: orTrue(z.strictObject({ times })),
+  /** A page in HTML where an answer should be, as a broken proxy gives it. */
+  garbage: orTrue(z.strictObject({ times })),
   /** No headers, or no event behind them, until the client leaves. */
   silence: orTrue(z.strictObject({ afterHeaders: z.boolean().default(false), times })),
 }
@@ -67,7 +73,7 @@ const stepSchema = z.unknown().transform((value, context): Step => {
   }
   const names = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
   const [name] = names
-  const known = Object.keys(stepKinds).join(', ')
+  const known = [...Object.keys(stepKinds), 'again'].join(', ')
   if (name === undefined || names.length !== 1) return problem(`a step is an object with exactly one of: ${known}`)
   if (!isKind(name)) return problem(`unknown step "${name}"; known are: ${known}`)
   const parsed = stepKinds[name].safeParse((value as Record<string, unknown>)[name])
@@ -75,6 +81,27 @@ const stepSchema = z.unknown().transform((value, context): Step => {
   for (const issue of parsed.error.issues) problem(issue.message, [name, ...issue.path])
   return z.NEVER
 })
+
+/** `{ "again": { "shell": "ls", "times": 20 } }` stands for twenty steps: a model that goes in circles. */
+const againSchema = z
+  .strictObject({ again: z.strictObject({ shell: filled, times: z.int().min(2).max(1000) }) })
+  .transform(({ again }) => Array.from({ length: again.times }, (): Step => ({ kind: 'shell', command: again.shell })))
+
+const isAgain = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).join() === 'again'
+
+const stepsSchema = z
+  .array(
+    z.unknown().transform((value, context): Step[] => {
+      const parsed = isAgain(value) ? againSchema.safeParse(value) : z.array(stepSchema).safeParse([value])
+      if (parsed.success) return parsed.data
+      for (const { message, path } of parsed.error.issues)
+        context.addIssue({ code: 'custom', message, path: isAgain(value) ? path : path.slice(1) })
+      return z.NEVER
+    }),
+  )
+  .min(1)
+  .transform((steps) => steps.flat())
 
 const conversationSchema = z
   .strictObject({
@@ -84,7 +111,7 @@ const conversationSchema = z
     usage: z
       .strictObject({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() })
       .default({ inputTokens: 1000, outputTokens: 50 }),
-    steps: z.array(stepSchema).min(1),
+    steps: stepsSchema,
   })
   .superRefine((conversation, context) => {
     if ((conversation.match === undefined) === (conversation.default === undefined))
@@ -125,7 +152,7 @@ export interface ScriptInput {
     match?: string
     default?: true
     usage?: { inputTokens: number; outputTokens: number }
-    steps: { [K in Kind]: Record<K, z.input<(typeof stepKinds)[K]>> }[Kind][]
+    steps: ({ [K in Kind]: Record<K, z.input<(typeof stepKinds)[K]>> }[Kind] | z.input<typeof againSchema>)[]
   }[]
 }
 

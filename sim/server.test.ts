@@ -48,6 +48,11 @@ const claude = (messages: unknown[], more: object = {}): object => ({
   messages: [{ role: 'user', content: [{ type: 'text', text: 'do MARK' }] }, ...messages],
   ...more,
 })
+const geminiAsked = {
+  contents: [{ role: 'user', parts: [{ text: 'do MARK' }] }],
+  tools: [{ functionDeclarations: [] }],
+}
+const chatAsked = { model: 'm', tools: [{ type: 'function' }], messages: [{ role: 'user', content: 'do MARK' }] }
 const used = (id: string, result: string, error = false): unknown[] => [
   { role: 'assistant', content: [{ type: 'tool_use', id, name: 'Bash', input: {} }] },
   { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: result, is_error: error }] },
@@ -184,6 +189,46 @@ test('an error is dealt as often as it says, with the words and headers of the p
   expect(third.status).toBe(503)
   expect(await third.json()).toMatchObject({ error: { code: 'server_is_overloaded', message: 'busy' } })
   expect((await post('/v1/messages', claude([]))).status).toBe(200)
+})
+
+test('a limit says when it resets, in the shape of the protocol', async () => {
+  const before = Math.floor(Date.now() / 1000)
+  await start({ limit: { resetInSeconds: 3600, times: 4 } }, { limit: true }, { text: 'ok' })
+  const anthropic = await post('/v1/messages', claude([]))
+  expect([anthropic.status, anthropic.headers.get('retry-after')]).toEqual([429, '3600'])
+  const openai = (await (await post('/responses', codex([]))).json()) as { error: { resets_at: number } }
+  expect(openai.error).toMatchObject({ type: 'usage_limit_reached', resets_in_seconds: 3600 })
+  expect(openai.error.resets_at - before - 3600).toBeOneOf([0, 1, 2, 3, 4, 5])
+  const gemini = await post('/v1beta/models/m:streamGenerateContent', geminiAsked)
+  expect(await gemini.json()).toMatchObject({
+    error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: [{}, { retryDelay: '3600s' }] },
+  })
+  const chat = await post('/v1/chat/completions', chatAsked)
+  expect([chat.status, chat.headers.get('retry-after')]).toEqual([429, '3600'])
+  const without = await post('/v1/messages', claude([]))
+  expect([without.status, without.headers.get('retry-after')]).toEqual([429, null])
+  expect((await post('/v1/messages', claude([]))).status).toBe(200)
+})
+
+test('a conversation that no longer fits is refused as each protocol does', async () => {
+  await start({ overflow: { times: 'always' } })
+  expect(await (await post('/v1/messages', claude([]))).json()).toMatchObject({
+    error: { type: 'invalid_request_error', message: expect.stringContaining('prompt is too long') },
+  })
+  const [event] = await eventsOf(await post('/responses', codex([])))
+  expect(event).toMatchObject({ type: 'response.failed', response: { error: { code: 'context_length_exceeded' } } })
+  expect((await post('/v1beta/models/m:streamGenerateContent', geminiAsked)).status).toBe(400)
+  expect(await (await post('/v1/chat/completions', chatAsked)).json()).toMatchObject({
+    error: { code: 'context_length_exceeded' },
+  })
+})
+
+test('garbage is a page where an answer should be', async () => {
+  await start({ garbage: true }, { text: 'ok' })
+  const response = await post('/v1/messages', claude([]))
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html'])
+  expect(await response.text()).toContain('<html>')
+  expect(await (await post('/v1/messages', claude([]))).text()).toContain('message_stop')
 })
 
 test('requests without tools get harmless words and use up no fault', async () => {

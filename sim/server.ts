@@ -108,12 +108,36 @@ const refuse = (
   send(response, { ...reply, headers: { ...reply.headers, ...wait } })
 }
 
+const page: Reply = {
+  status: 200,
+  headers: { 'content-type': 'text/html' },
+  parts: ['<html><body>Bad gateway</body></html>'],
+}
+
+/** What the protocol itself says of a fault that is no answer; undefined for the others. */
+const spoilt = (protocol: Protocol, fault: Move['fault']): Reply | undefined => {
+  if (fault?.kind === 'garbage') return page
+  if (fault?.kind === 'overflow') return protocol.overflow()
+  if (fault?.kind !== 'limit') return undefined
+  const { resetInSeconds } = fault
+  return protocol.limit(
+    resetInSeconds === undefined
+      ? undefined
+      : { resetInSeconds, resetAt: Math.floor(Date.now() / 1000) + resetInSeconds },
+  )
+}
+
 const perform = async (exchange: Exchange, conversation: Conversation, move: Move): Promise<void> => {
   const { protocol, body, asked, response, entry } = exchange
   const { fault } = move
   if (fault?.kind === 'error') {
     entry.status = fault.status
     return refuse(exchange, fault)
+  }
+  const bad = spoilt(protocol, fault)
+  if (bad !== undefined) {
+    entry.status = bad.status
+    return send(response, bad)
   }
   if (fault?.kind === 'silence') return keepSilent(response, fault.afterHeaders)
   const context = { body, model: asked.model, usage: conversation.usage, fileText }
