@@ -10,7 +10,7 @@ import { listEscalations, openEscalation } from '../store/escalation.ts'
 import { confirmLead } from '../store/leader.ts'
 import type { FastForward } from '../workspace/contract.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
-import { dropAllUnused, isHandedOver } from './hand-overs.ts'
+import { dropAllUnused } from './hand-overs.ts'
 import { isOutage, isRefusal } from './remote-link.ts'
 import { forwardTarget, isOnTarget, remoteMergeCommand } from './remote-target.ts'
 
@@ -133,7 +133,7 @@ export const mergeCommand = (goal: Goal): string =>
 const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
   const ended = tasks.every((task) => task.place === 'done' || task.place === 'cancelled')
   if (ended) {
-    if (isHandedOver(context, goal)) await dropAllUnused(context)
+    await dropAllUnused(context)
     const cancelled = tasks.filter((task) => task.place === 'cancelled').length
     if (cancelled > 0) {
       await context.db.transaction((tx) =>

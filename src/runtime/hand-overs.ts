@@ -49,6 +49,13 @@ export const listUnused = async (context: Context): Promise<string[]> => {
   return found
 }
 
+/** Where commits are handed over at all. */
 export const dropAllUnused = async (context: Context): Promise<void> => {
-  for (const runId of await listUnused(context)) await dropUnused(context, runId)
+  if (context.db.leads === undefined || context.remote !== undefined) return
+  try {
+    for (const runId of await listUnused(context)) await dropUnused(context, runId)
+  } catch (error) {
+    if (isStoreTrouble(error)) throw error
+    context.log.warn({ error: messageOf(error) }, 'the refs of handed over commits could not be read')
+  }
 }

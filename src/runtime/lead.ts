@@ -6,6 +6,7 @@ import { fencedBy, leaderNow, takeLead, unseatSilent } from '../store/leader.ts'
 import { finishCancels } from './answers.ts'
 import type { Context } from './context.ts'
 import type { Grace } from './grace.ts'
+import { dropAllUnused } from './hand-overs.ts'
 import { recoverMerges } from './merge-queue.ts'
 
 export interface Lead {
@@ -34,6 +35,8 @@ export const createLead = (context: Context, engineId: string, grace: Grace): Le
     const own = { ...context, db: fencedBy(context.db, taken) }
     await recoverMerges(own)
     await finishCancels(own, 0)
+    // One who was killed after a merge could not put away what the merge had read.
+    await dropAllUnused(own)
     return taken
   }
   return {

@@ -171,7 +171,11 @@ const waitFor = async (what: string, look: () => Promise<boolean>, ms = deadline
   }
 }
 
-const newGoal = async (engine: Engine, count: number, more: object = {}): Promise<string> => {
+const newGoal = async (
+  engine: Engine,
+  count: number,
+  more: (number: number) => object = () => ({}),
+): Promise<string> => {
   const task = (index: number) => ({
     id: String(index),
     title: `Task ${index}`,
@@ -182,7 +186,7 @@ const newGoal = async (engine: Engine, count: number, more: object = {}): Promis
     after: [],
     priority: 0,
     role: 'worker',
-    ...more,
+    ...more(index),
   })
   const input = {
     ...{ title: 'Goal', requirement: 'Goal', allowedDirs: [], warnings: [] },
@@ -320,5 +324,20 @@ describe('two engines on one store', () => {
     await world.start('c', 'executor')
     await waitFor('the goal is ready', isReady(world.db, goal))
     await mergedOnce(world, goal, 1)
+  })
+  it('what one killed after a merge had still to put away is gone when it leads again', async () => {
+    const world = await openWorld({ maxParallel: 1 })
+    const a = await world.start('a', '', { CHAOS_POINT: 'merge-recorded' })
+    // The second task holds the goal open: its end would put everything away as well.
+    const goal = await newGoal(a, 2, (number) => (number === 2 ? { after: ['1'] } : {}))
+    await once(a.child, 'exit')
+    expect(leftRefs(world.root)).toMatch(/^refs\/unstuck\/runs\/r-\w+$/)
+    writeFileSync(join(world.top, 'hold'), '')
+    await world.start('a')
+    await waitFor('the ref is gone', async () => leftRefs(world.root) === '')
+    expect(await countOf(world.db, `goal where id = '${goal}' and state = 'active'`)).toBe(1)
+    rmSync(join(world.top, 'hold'))
+    await waitFor('the goal is ready', isReady(world.db, goal))
+    await mergedOnce(world, goal, 2)
   })
 })
