@@ -27,6 +27,12 @@ export const safe = (text: string): string =>
 
 export const clockOf = (iso: string): string => new Date(iso).toTimeString().slice(0, 8)
 
+/** With its day, unless that is today. */
+const dayClockOf = (iso: string, now: string): string => {
+  const [day, today] = [new Date(iso).toDateString(), new Date(now).toDateString()]
+  return day === today ? clockOf(iso) : `${clockOf(iso)} on ${day}`
+}
+
 export const secondsText = (seconds: number): string => {
   if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`
   const minutes = Math.round(seconds / 60)
@@ -43,8 +49,12 @@ const stepText = (task: TaskView, now: string): string => {
   const step = task.nextStep
   if (step === null) return 'STUCK: run "unstuck doctor" and report this'
   if (step.owner === 'nobody') return ''
-  const wait = step.at === undefined ? '' : ` in ${secondsText((Date.parse(step.at) - Date.parse(now)) / 1000)}`
-  return `${step.text}${wait}`
+  if (step.at === undefined) return step.text
+  const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
+  // Who reads this in the evening wants to know whether it goes on tonight.
+  if (task.place === 'blocked(quota_wait)')
+    return `task retry: quota ${secondsText(seconds).replace(' ', '')}, at ${dayClockOf(step.at, now)}: ${step.text}`
+  return `${step.text} in ${secondsText(seconds)}`
 }
 
 export const taskLine = (paint: Paint, task: TaskView, now: string): string => {

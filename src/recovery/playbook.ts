@@ -10,7 +10,18 @@ export type Scope = 'launch' | 'run' | 'task' | 'goal'
 export type Action =
   | { type: 'relaunch'; name: string; addDir?: string; skipGitCheck?: true; resume: boolean; hint: string }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
-  | { type: 'wait'; name: 'WAIT_AND_REQUEUE'; delayMs: number; count: number; limit: number }
+  | {
+      type: 'wait'
+      /** `WAIT_FOR_QUOTA` parks the task as `blocked(quota_wait)` meanwhile. */
+      name: 'WAIT_AND_REQUEUE' | 'WAIT_FOR_QUOTA'
+      /** At least this long. */
+      delayMs: number
+      /** ISO time at which the provider says that it answers again, and how long after that the task begins. */
+      until?: string
+      jitterMs?: number
+      count: number
+      limit: number
+    }
 
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
@@ -57,6 +68,9 @@ export interface RetryPolicy {
   transientBaseSeconds: number
   transientMaxSeconds: number
   transientLimit: number
+  /** Where the provider does not say when its limit ends: the first wait and the longest. */
+  quotaBaseSeconds: number
+  quotaMaxSeconds: number
 }
 
 /** A recovery as the store has it, as far as the decision needs it. */

@@ -68,8 +68,14 @@ export const retryTask = async (context: Context, id: string): Promise<Task> => 
   return taskNamed(context.db, id)
 }
 
-const retriable = (task: Task): boolean =>
-  task.place === 'blocked(awaiting_human)' || task.place === 'failed' || task.place === 'cancelled'
+const retriablePlaces: readonly Task['place'][] = [
+  'blocked(awaiting_human)',
+  'blocked(quota_wait)',
+  'failed',
+  'cancelled',
+]
+
+const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
 
 /** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {

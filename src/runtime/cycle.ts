@@ -21,12 +21,16 @@ interface Refused {
   paths: string[]
 }
 
-/** Failed tasks whose persisted time has come go back to the queue. */
+/** Tasks whose persisted time has come go back to the queue. */
 const requeueDue = async (context: Context): Promise<void> => {
   for (const task of await dueTasks(context.db)) {
     await context.db.transaction((tx) =>
       moveTask(tx, task, 'retry_due', {
-        payload: { reason: 'cooldown_retry', after: task.retry?.reason, count: task.retry?.count },
+        payload: {
+          reason: task.place === 'failed' ? 'cooldown_retry' : 'quota_wait_retry',
+          after: task.retry?.reason,
+          count: task.retry?.count,
+        },
       }),
     )
   }

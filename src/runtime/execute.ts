@@ -71,6 +71,12 @@ const judgeLaunchRecoveries = (session: Session, result: Extract<LaunchResult, {
   })
 }
 
+/** The zone in which a CLI here tells the time of day; a `TZ` that is no zone's name is the system's business. */
+const timeZoneOf = (environment: Record<string, string | undefined>): string => {
+  const { TZ = '' } = environment
+  return TZ.includes('/') || TZ === 'UTC' ? TZ : Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
 const supervise = async (session: Session): Promise<Next> => {
   const result = await superviseLaunch(session)
   if (result.kind === 'let-go') return 'ended'
@@ -113,7 +119,9 @@ const supervise = async (session: Session): Promise<Next> => {
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
-  return recover(session, { kind: 'launch', harness: session.driver.name, failure: settled.error, denials })
+  const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
+  const failure = { ...settled.error, said }
+  return recover(session, { kind: 'launch', harness: session.driver.name, failure, denials })
 }
 
 const collect = async (session: Session): Promise<Next> => {

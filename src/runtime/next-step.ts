@@ -106,6 +106,18 @@ const judgeStep = ({ task, runs, merges, goal }: TaskFacts): TaskStep | undefine
   return undefined
 }
 
+/** Nobody has to do anything: it goes on when the limit of the account ends. */
+const quotaStep = ({ task, runs }: TaskFacts): TaskStep | undefined => {
+  if (task.retry === null) return undefined
+  const last = runs.filter(({ taskId }) => taskId === task.id).at(-1)
+  const said = last?.errorMeta?.evidence ?? ''
+  return {
+    owner: 'cycle manager',
+    text: `the limit of ${last?.harness ?? task.harness} resets${said === '' ? '' : ` ("${said.slice(0, 200)}")`}`,
+    at: task.retry.at,
+  }
+}
+
 /** The next step of a task, or undefined for one that is stuck. Ended tasks have the step "none". */
 export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
   const { task, runs } = facts
@@ -127,6 +139,8 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
             text: `retry ${task.retry.count} of ${task.retry.limit} after ${task.retry.reason}`,
             at: task.retry.at,
           }
+    case 'blocked(quota_wait)':
+      return quotaStep(facts)
     case 'blocked(awaiting_judge)':
       return judgeStep(facts)
     case 'blocked(awaiting_human)': {
@@ -140,7 +154,6 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
               .join(' | '),
           }
     }
-    case 'blocked(quota_wait)':
     case 'blocked(needs_rework)':
     case 'blocked(issue_linking)':
       return undefined

@@ -7,6 +7,7 @@ import type { EscalationKind } from '../domain/escalation.ts'
 import { mayStartWork } from '../domain/goal.ts'
 import type { ErrorMeta, Run } from '../domain/run.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
+import { clampReset } from '../recovery/reset-time.ts'
 import { must, type Queryable } from '../store/db.ts'
 import { openEscalation } from '../store/escalation.ts'
 import { appendEvent, storeNow } from '../store/event.ts'
@@ -147,6 +148,17 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   })
 }
 
+type Wait = Extract<RecoverStep['action'], { type: 'wait' }>
+
+/** By the store's clock: after the least wait and, where the provider stated a time, after that time. */
+const dueAt = ({ delayMs, until, jitterMs = 0 }: Wait, now: Date): Date => {
+  const least = now.getTime() + delayMs
+  if (until === undefined) return new Date(least)
+  // Once more: between what was said and this moment clocks and engines may have changed.
+  const stated = clampReset(new Date(until), now).getTime() + jitterMs
+  return new Date(Math.max(least, stated))
+}
+
 /** A persisted wait: the run failed, the task is requeued when its time has come. */
 export const endWaiting = async (
   session: Session,
@@ -159,14 +171,17 @@ export const endWaiting = async (
     await failOpen(context, tx, session.task.id, `the provider failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, session.run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
-    const at = new Date((await storeNow(tx)).getTime() + action.delayMs)
-    const retry = { reason: decision.diagnosis.label, at, count: action.count, limit: action.limit }
+    const at = dueAt(action, await storeNow(tx))
+    const parks = action.name === 'WAIT_FOR_QUOTA'
+    const reason = parks ? 'quota_wait' : decision.diagnosis.label
+    const retry = { reason, at, count: action.count, limit: action.limit }
     must(
-      await moveTask(tx, await freshTask(tx, session), 'run_failed', {
+      await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
         runId: session.run.id,
         retry,
         payload: {
           failureCode: decision.diagnosis.failureCode,
+          evidence: decision.diagnosis.evidence,
           retryAt: at.toISOString(),
           count: action.count,
           limit: action.limit,

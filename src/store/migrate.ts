@@ -7,8 +7,9 @@ import { one, sql, type Db } from './db.ts'
 import { migration as first } from './migrations/0001-first.ts'
 import { migration as engines } from './migrations/0002-engines.ts'
 import { migration as remote } from './migrations/0003-remote.ts'
+import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
 
-export const migrations: readonly string[] = [first, engines, remote]
+export const migrations: readonly string[] = [first, engines, remote, quotaWait]
 
 const uniqueViolation = '23505'
 

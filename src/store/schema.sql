@@ -304,5 +304,5 @@ create table task (
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
-CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE (state = 'failed'::text);
+CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
 CREATE INDEX task_running ON public.task USING btree (id) WHERE (state = 'running'::text);

@@ -1,0 +1,85 @@
+/** A limit of the account, from the words of the CLI to the task that goes on by itself, over a restart of the engine. */
+import { afterEach, expect, test } from 'vitest'
+import { createPaint, goalLines } from '../../src/cli/render.ts'
+import { openScene, type Agent, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(async () => scene.clear())
+
+/** Refuses until `seconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
+const limitedFor = (seconds: number, name: string): string => `
+    begin()
+    count('TOP/starts-${name}')
+    const first = 'TOP/first-${name}'
+    if (!existsSync(first)) put(first, String(Date.now()))
+    const resets = Number(readFileSync(first, 'utf8')) + ${seconds}000
+    if (Date.now() < resets) {
+      print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: resets / 1000, rateLimitType: 'five_hour' } })
+      print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
+      end({ is_error: true, api_error_status: 429, result: "You've hit your limit" })
+      process.exit(1)
+    }
+    put('made.txt', 'made')
+    end()`
+
+const limited = (seconds: number): Agent => ({ driver: 'claude', program: limitedFor(seconds, 'limited') })
+
+test(
+  'quota: the task is blocked(quota_wait) with its time, outlives the engine, and goes on when the limit resets',
+  { timeout: 120_000 },
+  async () => {
+    scene = await openScene({ limited: limited(14) })
+    const goal = await scene.goal([{}])
+    const parked = await scene.waitFor('the task is parked', async () => {
+      const task = await scene.task(goal)
+      return task.place === 'blocked(quota_wait)' ? task : undefined
+    })
+    expect(parked).toMatchObject({
+      retry: { reason: 'quota_wait', count: 1 },
+      nextStep: { owner: 'cycle manager', text: expect.stringContaining("You've hit your limit") as string },
+    })
+    const at = new Date(parked.retry?.at ?? 0)
+    const [view] = (await scene.get<{ goals: Parameters<typeof goalLines>[1][] }>('/status')).goals
+    const now = new Date(at.getTime() - 79_000).toISOString()
+    expect(goalLines(createPaint(false), view!, now).join('\n')).toMatch(
+      /blocked\(quota_wait\).*\n.*quota 79s, at \d\d:/,
+    )
+
+    await scene.restart()
+    expect((await scene.task(goal)).retry?.at).toEqual(parked.retry?.at)
+    await scene.until(goal, 'ready')
+    const runs = await scene.runs(goal)
+    expect(runs.map(({ state }) => state)).toEqual(['failed', 'success'])
+    expect(runs[0]).toMatchObject({ errorMeta: { failureCode: 'quota_failure', evidence: "You've hit your limit" } })
+    expect(new Date(runs[1]!.startedAt).getTime()).toBeGreaterThanOrEqual(at.getTime())
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'quota-wait', label: 'llm_quota', status: 'success', counted: false, rung: 2 },
+    ])
+    expect(await scene.questions()).toEqual([])
+    const requeued = await scene.events(goal, 'task.requeued')
+    expect(requeued.map(({ payload }) => payload['reason'])).toEqual(['quota_wait_retry'])
+  },
+)
+
+test('a person may have a parked task tried again at once', { timeout: 60_000 }, async () => {
+  const broke = `
+    begin()
+    if (count('TOP/starts') === 1) { end({ is_error: true, api_error_status: 400, result: 'Credit balance is too low' }); process.exit(1) }
+    put('made.txt', 'made')
+    end()`
+  const billing = broke.replace(
+    'end({ is_error',
+    "print({ type: 'assistant', error: 'billing_error', message: { content: [{ type: 'text', text: 'Credit balance is too low' }] } }); end({ is_error",
+  )
+  scene = await openScene({ broke: { driver: 'claude', program: billing } })
+  const goal = await scene.goal([{}])
+  const parked = await scene.waitFor('the task is parked', async () => {
+    const task = await scene.task(goal)
+    return task.place === 'blocked(quota_wait)' ? task : undefined
+  })
+  // Nothing says when there will be credit again: the configured wait, two minutes and up to a fifth more.
+  expect(parked.retry?.inSeconds).toBeGreaterThan(100)
+  expect(parked.retry?.inSeconds).toBeLessThanOrEqual(144)
+  await scene.post(`/tasks/${parked.id}/retry`)
+  await scene.until(goal, 'ready')
+})
