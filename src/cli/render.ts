@@ -87,8 +87,13 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
     ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
     `    answer: ${entry.choices.map((choice) => `unstuck ${choice} ${choice === 'resume' || entry.taskId === null ? entry.goalId : entry.taskId}`).join('  |  ')}`,
   ])
+  const limits = status.limits.map(
+    ({ account, harnesses, evidence, until }) =>
+      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${dayClockOf(new Date(until).toISOString(), status.at)}: ${safe(evidence).slice(0, 200)} ${paint.dim(`[${account}]`)}`,
+  )
   return [
     ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
+    ...limits,
     ...engineLines(paint, status.engines),
     ...questions,
   ]

@@ -3,6 +3,7 @@ import type { Choice } from '../domain/escalation.ts'
 import { goalEnded, type Goal } from '../domain/goal.ts'
 import { taskEnded, type Task } from '../domain/task.ts'
 import { AppError } from '../errors.ts'
+import { liftLimits } from '../store/account.ts'
 import type { Moved, Queryable } from '../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../store/escalation.ts'
 import { getGoal, halfCancelled, listGoals, moveGoal, resetGoalSpend } from '../store/goal.ts'
@@ -50,6 +51,8 @@ const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
 }
 
 const retryOne = async (tx: Queryable, task: Task, choice: Choice): Promise<void> => {
+  // Whoever tops up an account does not want to wait for what it said before.
+  if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
   orThrow(await moveTask(tx, task, 'retried', { newCount: true, payload: { reason: 'manual_requeue' } }))
   await answer(tx, task.id, choice)
 }

@@ -15,6 +15,7 @@ import { getGoal } from '../store/goal.ts'
 import { getRun, holdLease } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
+import { limitOn } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readDenials } from './denials.ts'
@@ -27,7 +28,7 @@ import { settleOpen } from './recover.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
-import { endCancelled, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
+import { endCancelled, endHeld, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
 import { keepSnapshot, stopLaunch, superviseLaunch, type LaunchResult } from './supervise.ts'
 
 const on = async (work: Promise<void>): Promise<Next> => {
@@ -235,7 +236,7 @@ const commit = async (session: Session): Promise<Next> => {
   return 'on'
 }
 
-/** A launch begins new work: not while the goal is paused, and not beyond a ceiling. */
+/** A launch begins new work: not while the goal is paused, its account at its limit, or a ceiling reached. */
 const launch = async (session: Session): Promise<Next> => {
   const goal = await getGoal(session.context.db, session.goal.id)
   if (goal !== undefined) session.goal = goal
@@ -243,6 +244,12 @@ const launch = async (session: Session): Promise<Next> => {
   if (!begun && !mayStartWork(session.goal)) {
     await keepSnapshot(session, `the goal is ${session.goal.state}`)
     await (session.goal.state === 'cancelled' ? endCancelled(session) : endPaused(session))
+    return 'ended'
+  }
+  const held = begun ? undefined : await limitOn(session.context, session.context.db, session.run.harness)
+  if (held !== undefined) {
+    await keepSnapshot(session, `its account is at its limit: ${held.account}`)
+    await endHeld(session, held)
     return 'ended'
   }
   const overrun = overrunOf(session.goal.limits, session.run.spend, session.goal.spend)

@@ -225,6 +225,15 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'another engine leads: judges, merges, heals',
     sentence: (p) => `engine ${text(p, 'engine')} leads now`,
   },
+  'account.limited': {
+    meaning: 'an account is at its limit: nothing is launched on it until then',
+    sentence: (p) =>
+      `account ${text(p, 'account')} is at its limit ("${text(p, 'evidence')}"); nothing is launched on it until ${text(p, 'until')}`,
+  },
+  'account.available': {
+    meaning: 'an account takes launches again',
+    sentence: (p) => `account ${text(p, 'account')} takes launches again: ${text(p, 'reason')}`,
+  },
   'dispatcher.waiting': {
     meaning: 'an engine takes no new work because its machine is short of something',
     sentence: (p) => `engine ${text(p, 'engine')} takes no new work: ${text(p, 'reason')}`,

@@ -2,18 +2,21 @@
  * How a run ends. Each ending is one transaction over run, lease, agent, task, goal and escalation, so that there is no
  * moment in which a task has no next step.
  */
+import type { AccountLimit } from '../domain/account.ts'
 import type { Goal } from '../domain/goal.ts'
 import type { EscalationKind } from '../domain/escalation.ts'
 import { mayStartWork } from '../domain/goal.ts'
 import type { ErrorMeta, Run } from '../domain/run.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
 import { clampReset } from '../recovery/reset-time.ts'
+import { limitAccount } from '../store/account.ts'
 import { must, type Queryable } from '../store/db.ts'
 import { openEscalation } from '../store/escalation.ts'
 import { appendEvent, storeNow } from '../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../store/goal.ts'
 import { finishRun, judgeRun, listRuns } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
+import { accountFor, namesOn } from './accounts.ts'
 import type { Context } from './context.ts'
 import { failOpen, recordIntent, type Decision, type RecoverStep } from './recover.ts'
 import type { Session } from './session.ts'
@@ -159,6 +162,18 @@ const dueAt = ({ delayMs, until, jitterMs = 0 }: Wait, now: Date): Date => {
   return new Date(Math.max(least, stated))
 }
 
+/** What one run met counts for every other on the same account. */
+const breakAccount = async (
+  tx: Queryable,
+  { context, task, run }: Session,
+  { until, diagnosis }: { until: Date; diagnosis: Diagnosis },
+): Promise<void> => {
+  const account = accountFor(context, run.harness)
+  const harnesses = namesOn(context, account)
+  const limit = { account, harnesses, evidence: diagnosis.evidence, until, taskId: task.id, runId: run.id }
+  await limitAccount(tx, limit, run.goalId)
+}
+
 /** A persisted wait: the run failed, the task is requeued when its time has come. */
 export const endWaiting = async (
   session: Session,
@@ -171,10 +186,13 @@ export const endWaiting = async (
     await failOpen(context, tx, session.task.id, `the provider failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, session.run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
-    const at = dueAt(action, await storeNow(tx))
+    const now = await storeNow(tx)
+    const at = dueAt(action, now)
     const parks = action.name === 'WAIT_FOR_QUOTA'
     const reason = parks ? 'quota_wait' : decision.diagnosis.label
     const retry = { reason, at, count: action.count, limit: action.limit }
+    if (parks)
+      await breakAccount(tx, session, { until: dueAt({ ...action, jitterMs: 0 }, now), diagnosis: decision.diagnosis })
     must(
       await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
         runId: session.run.id,
@@ -190,6 +208,24 @@ export const endWaiting = async (
     )
   })
   context.at('recovery-intended')
+}
+
+/**
+ * The account reached its limit between the claim and the launch: back to the queue, where the task is not taken before the
+ * limit resets. Nothing was tried, so what is open stays open.
+ */
+export const endHeld = async (session: Session, { account, until }: AccountLimit): Promise<void> => {
+  const reason = `account ${account} is at its limit until ${until.toISOString()}`
+  const errorMeta: ErrorMeta = {
+    ...{ source: 'engine', failureCode: 'account_limited', message: reason, evidence: reason },
+    signature: 'account_limited',
+  }
+  await session.context.db.transaction(async (tx) => {
+    await closeRun(tx, session, 'interrupted', errorMeta)
+    must(
+      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+    )
+  })
 }
 
 const interruption = (reason: string): ErrorMeta => ({

@@ -1,4 +1,5 @@
 /** What people are shown, composed from the store. Reads only; used by the API and by commands that open the store themselves. */
+import { limitedAccounts } from '../store/account.ts'
 import { listAgents } from '../store/agent.ts'
 import { listEngines } from '../store/engine.ts'
 import { leaderNow, type Leader } from '../store/leader.ts'
@@ -46,7 +47,7 @@ const shownRun = (run: Run | undefined) =>
 export const statusView = async (db: Queryable) => {
   // Read first: whoever follows the events from here on misses nothing that this picture lacks.
   const lastEvent = await lastEventId(db)
-  const [goals, tasks, runs, merges, escalations, agents, found, leader, recoveries, now] = [
+  const [goals, tasks, runs, merges, escalations, agents, found, leader, recoveries, limits, now] = [
     await listGoals(db),
     await listTasks(db, null),
     await listRuns(db, {}),
@@ -56,6 +57,7 @@ export const statusView = async (db: Queryable) => {
     await listEngines(db),
     await leaderNow(db),
     await countRecoveries(db),
+    await limitedAccounts(db),
     await storeNow(db),
   ]
   const engines = found.map((engine) => engineView(engine, leader, now))
@@ -66,7 +68,7 @@ export const statusView = async (db: Queryable) => {
       state: stateOf(task.place),
       run: shownRun(runs.findLast((run) => run.taskId === task.id)),
       recoveries: recoveries.get(task.id) ?? 0,
-      nextStep: shownStep(nextStepOf({ task, goal, tasks, runs, merges, escalations, engines })),
+      nextStep: shownStep(nextStepOf({ task, goal, tasks, runs, merges, escalations, engines, limits })),
     })
     return {
       ...goal,
@@ -75,7 +77,7 @@ export const statusView = async (db: Queryable) => {
       mergeCommand: goal.state === 'ready' ? mergeCommand(goal) : null,
     }
   })
-  return { at: now.toISOString(), lastEvent, goals: views, escalations, agents, engines }
+  return { at: now.toISOString(), lastEvent, goals: views, escalations, agents, engines, limits }
 }
 
 /** What happened since a time: landed, recovered, waiting, spent. */

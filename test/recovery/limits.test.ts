@@ -83,3 +83,47 @@ test('a person may have a parked task tried again at once', { timeout: 60_000 },
   await scene.post(`/tasks/${parked.id}/retry`)
   await scene.until(goal, 'ready')
 })
+
+const waitingFor = (goal: string, place: string) =>
+  scene.waitFor(`a task is ${place}`, async () => {
+    const task = await scene.task(goal)
+    return task.place === place ? task : undefined
+  })
+
+test(
+  'an account at its limit gets no launch from any goal, also after a restart, and all go on when it resets',
+  { timeout: 120_000 },
+  async () => {
+    const twin = `begin(); count('TOP/starts-twin'); put('made.txt', 'made'); end()`
+    scene = await openScene(
+      { limited: limited(16), other: { driver: 'claude', program: twin } },
+      { maxParallel: 3, limits: { runSeconds: 100 } },
+    )
+    const first = await scene.goal([{ harness: 'limited' }])
+    await waitingFor(first, 'blocked(quota_wait)')
+    const second = await scene.goal([{ harness: 'limited' }])
+    const third = await scene.goal([{ harness: 'other' }])
+    const [limit] = (await scene.get<{ limits: { account: string; harnesses: string[]; until: string }[] }>('/status'))
+      .limits
+    expect(limit).toMatchObject({
+      account: expect.stringMatching(/^claude:[0-9a-f]{12}$/) as string,
+      harnesses: ['limited'],
+    })
+    // Another account is not in its way.
+    await scene.until(third, 'ready')
+    const held = await scene.task(second)
+    expect(held).toMatchObject({
+      place: 'queued',
+      nextStep: { owner: 'dispatcher', text: 'the account of limited is free again', at: limit?.until },
+    })
+    await scene.restart()
+    await scene.until(first, 'ready')
+    await scene.until(second, 'ready')
+    // Its only run began after the limit had reset: nothing was started to be refused.
+    const [run, ...more] = await scene.runs(second)
+    expect(more).toEqual([])
+    expect(new Date(run!.startedAt).getTime()).toBeGreaterThanOrEqual(Date.parse(limit!.until))
+    expect(await scene.questions()).toEqual([])
+    expect((await scene.events(first, 'account.limited')).length).toBe(1)
+  },
+)
