@@ -13,7 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
-import { quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
+import { freshSession, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
 /** In the order in which they are tried within a family. */
@@ -21,6 +21,7 @@ export const playbooks: readonly Playbook[] = [
   gitTrustRelaunch,
   directoryScopeRelaunch,
   quotaWait,
+  freshSession,
   transientBackoff,
   remoteBackoff,
   missingScriptDrop,

@@ -8,7 +8,16 @@ export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
 export type Action =
-  | { type: 'relaunch'; name: string; addDir?: string; skipGitCheck?: true; resume: boolean; hint: string }
+  | {
+      type: 'relaunch'
+      name: string
+      addDir?: string
+      skipGitCheck?: true
+      /** A new session that is told what the one before it did. */
+      fresh?: true
+      resume: boolean
+      hint: string
+    }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
   | {
       type: 'wait'
@@ -87,7 +96,7 @@ export interface PastRecovery {
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':
-      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`
+      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}${action.fresh === true ? ':fresh' : ''}`
     case 'drop_command':
       return `drop:${action.command}`
     case 'wait':

@@ -18,6 +18,7 @@ import { finishRun, judgeRun, listRuns } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
 import { accountFor, namesOn } from './accounts.ts'
 import type { Context } from './context.ts'
+import { providerQuestion } from './provider-question.ts'
 import { failOpen, recordIntent, type Decision, type RecoverStep } from './recover.ts'
 import type { Session } from './session.ts'
 
@@ -95,6 +96,11 @@ const questionOf = (session: Session, diagnosis: Diagnosis, reason: string): Que
         ? `To allow it: add "${diagnosis.facts.directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`
         : 'Mend the permission, then unstuck resume.'
     return { kind: 'blocker', question: blockerText(session, diagnosis), details: [...details, advice].join('\n') }
+  }
+  const provider = providerQuestion(session, diagnosis)
+  if (provider !== undefined) {
+    const { question, advice } = provider
+    return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
   }
   return {
     kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),

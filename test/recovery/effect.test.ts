@@ -74,6 +74,20 @@ const limited: Agent = {
     } else { put('made.txt', 'made'); end() }`,
 }
 
+/** Its session grows too long while it works; one that is told so, and what is there, comes to the end. */
+const overlong: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    const told = args.some((text) => text.includes('grew too long') && text.includes('- added: half.txt'))
+    if (told && existsSync('half.txt')) { put('made.txt', 'made'); end() }
+    else {
+      put('half.txt', 'half')
+      end({ is_error: true, terminal_reason: 'prompt_too_long', result: 'Prompt is too long' })
+      process.exit(1)
+    }`,
+}
+
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
 const cases: Case[] = [
@@ -107,6 +121,14 @@ const cases: Case[] = [
       return { ...rest, delayMs: 0 }
     },
     once: true,
+  },
+  {
+    ...{ playbook: 'fresh-session', label: 'context_overflow', agent: overlong },
+    ...{ actionTaken: 'RELAUNCH_WITH_FRESH_SESSION', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { fresh: _fresh, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
   },
   {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },

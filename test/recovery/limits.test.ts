@@ -127,3 +127,39 @@ test(
     expect((await scene.events(first, 'account.limited')).length).toBe(1)
   },
 )
+
+const apiRetry = (code: string, status: number): string =>
+  `print({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
+
+test(
+  'a wrong key and a missing model are one clear question each, without a retry that cannot help',
+  { timeout: 60_000 },
+  async () => {
+    const missing =
+      "begin(); print({ type: 'assistant', error: 'model_not_found', message: { content: [{ type: 'text', text: 'There is an issue with the selected model' }] } }); end({ is_error: true, result: 'There is an issue with the selected model' }); process.exit(1)"
+    scene = await openScene(
+      {
+        // Would go on trying for minutes, as the real one does.
+        locked: { driver: 'claude', program: `begin(); ${apiRetry('authentication_failed', 401)}; forever()` },
+        unknown: { driver: 'claude', program: missing },
+      },
+      { maxParallel: 2 },
+    )
+    const [locked, unknown] = [
+      await scene.goal([{ harness: 'locked' }]),
+      await scene.goal([{ harness: 'unknown', model: 'm-9' }]),
+    ]
+    await scene.until(locked, 'awaiting_human')
+    await scene.until(unknown, 'awaiting_human')
+    const questions = await scene.questions()
+    expect(questions).toHaveLength(2)
+    const of = (goal: string) => questions.find(({ goalId }) => goalId === goal)
+    expect(of(locked)?.question).toMatch(/^Harness "locked" cannot log in/)
+    expect(of(locked)?.details).toMatch(/Next step: mend the login .*harness\.locked\.command.*unstuck retry t-/)
+    expect(of(unknown)?.question).toMatch(/^The provider of harness "unknown" does not have the model "m-9"/)
+    for (const goal of [locked, unknown]) {
+      expect(await scene.recoveries(goal)).toEqual([])
+      expect(await scene.runs(goal)).toHaveLength(1)
+    }
+  },
+)

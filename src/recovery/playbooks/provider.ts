@@ -94,6 +94,26 @@ export const remoteBackoff: Playbook = {
   counted: false,
 }
 
+export const freshSession: Playbook = {
+  id: 'fresh-session',
+  rung: 2,
+  scope: 'launch',
+  title: 'Relaunch with a new session that is told what was done so far',
+  answers: ['context_overflow'],
+  needs: 'a structured error of the CLI, or its own sentence, that the conversation is too long for the model',
+  plan: () => ({
+    type: 'relaunch',
+    name: 'RELAUNCH_WITH_FRESH_SESSION',
+    fresh: true,
+    resume: false,
+    hint: 'The session before this one grew too long for the model and ended. Its work is in the workspace: go on from it, do not begin again, and read no more than you need.',
+  }),
+  postCondition: () => ({ type: 'provider_answers' }),
+  // A task that is too long twice is too long.
+  budget: 1,
+  counted: true,
+}
+
 export const transientBackoff: Playbook = {
   id: 'transient-backoff',
   rung: 2,
