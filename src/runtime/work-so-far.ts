@@ -1,5 +1,7 @@
 /** What an agent has done so far, in words for the session that goes on with it. */
+import { join } from 'node:path'
 import type { Change } from '../workspace/contract.ts'
+import type { RunPaths } from './context.ts'
 import { workTreeOf, type Session } from './session.ts'
 
 const mostPaths = 30
@@ -21,4 +23,13 @@ export const workSoFar = async (session: Session): Promise<string> => {
     indexFile: session.paths.index,
   })
   return listChanges(changes)
+}
+
+export const handOverFile = (paths: RunPaths): string => join(paths.root, 'hand-over.md')
+
+/** What the agent is told about the run before; undefined = there is nothing to go on from. */
+export const handOverText = ({ context, paths }: Session): string | undefined => {
+  const { files } = context.ports
+  const path = handOverFile(paths)
+  return files.existsSync(path) ? files.readFileSync(path, 'utf8') : undefined
 }

@@ -163,3 +163,25 @@ test(
     }
   },
 )
+
+test('the run after a limit goes on from the work of the one before, and is told so', { timeout: 90_000 }, async () => {
+  const program = limitedFor(8, 'halfway').replace(
+    'if (Date.now() < resets) {',
+    `if (Date.now() < resets) {
+      put('half.txt', 'half'); put('sub/more.txt', 'more')
+      print({ type: 'assistant', message: { content: [{ type: 'text', text: 'The first half is there.' }] } })`,
+  )
+  const asked = program.replace(
+    "put('made.txt', 'made')",
+    "put('made.txt', args.join(' ') + readFileSync('half.txt', 'utf8'))",
+  )
+  scene = await openScene({ halfway: { driver: 'claude', program: asked } })
+  const goal = await scene.goal([{}])
+  await scene.until(goal, 'ready')
+  expect(scene.show('half.txt', goal)).toBe('half')
+  expect(scene.show('sub/more.txt', goal)).toBe('more')
+  const brief = scene.show('made.txt', goal)
+  expect(brief).toContain('The attempt before this one (harness halfway) was ended by a limit of its account')
+  expect(brief).toContain('- added: half.txt\n- added: sub/more.txt')
+  expect(brief).toContain('Its last words: The first half is there.')
+})
