@@ -5,6 +5,7 @@ import { flows } from '../src/domain/flows.ts'
 import { errorTable, exitCodes } from '../src/errors.ts'
 import type { Diagnosis } from '../src/recovery/diagnosis.ts'
 import { agentRules } from '../src/recovery/diagnosis/agent.ts'
+import { limitRules } from '../src/recovery/limit.ts'
 import { nextStep, playbooks, totalBudget } from '../src/recovery/ladder.ts'
 import type { Action, Playbook, PostCondition } from '../src/recovery/playbook.ts'
 import { eventTypes } from '../src/runtime/explain.ts'
@@ -124,7 +125,13 @@ const sample = (playbook: Playbook): Diagnosis => ({
   },
 })
 
-const noRetry = { transientBaseSeconds: 1, transientMaxSeconds: 1, transientLimit: 1 }
+const noRetry = {
+  transientBaseSeconds: 1,
+  transientMaxSeconds: 1,
+  transientLimit: 1,
+  quotaBaseSeconds: 1,
+  quotaMaxSeconds: 1,
+}
 
 /** Numbers depend on the case and the configuration: their names are enough. */
 const fieldsOf = (value: Action | PostCondition): string =>
@@ -157,17 +164,25 @@ const playbookRow = (playbook: Playbook): string[] => {
   ]
 }
 
+/** What a provider refuses, in the order in which the parts of a rule are looked at. */
+const limitRows = (): string[][] =>
+  limitRules.map((rule) => [
+    rule.id,
+    rule.kind,
+    (rule.types ?? []).map(code).join(', ') + (rule.says === undefined ? '' : ` that says ${code(rule.says.source)}`),
+    (rule.codes ?? []).map(code).join(', '),
+    rule.starts === undefined ? '' : code(rule.starts.source),
+    (rule.statuses ?? []).join(', '),
+    code(rule.meaning.label),
+    code(rule.meaning.failureCode),
+    rule.meaning.retryable ? 'yes' : 'no',
+  ])
+
 const ruleRows = (): string[][] =>
   agentRules.map((rule) => [
     rule.id,
     rule.harness ?? 'any',
-    [
-      ...(rule.types ?? []),
-      ...(rule.statuses ?? []).map(String),
-      ...(rule.text === undefined ? [] : [rule.text.source]),
-    ]
-      .map(code)
-      .join(', '),
+    [...(rule.types ?? []), ...(rule.text === undefined ? [] : [rule.text.source])].map(code).join(', '),
     String(rule.meaning.rung),
     code(rule.meaning.label),
     code(rule.meaning.failureCode),
@@ -189,5 +204,8 @@ export const recoveryPage = (): string =>
       '## What a CLI reports and what it means',
       "First match wins. Text is only looked at in a structured error field or on the CLI's own stderr with a failing exit; anything else is `unknown`.",
       table(['rule', 'harness', 'reported', 'rung', 'label', 'failure code', 'retryable'], ruleRows()),
+      '## What a provider refuses',
+      'Looked at after the rules above, by type, then by code, sentence and status; a sentence counts at the start of a line only. The end of a limit is a structured field, else what stands behind "resets", "try again" and the like in those words: an epoch, a duration, a time of day with or without its zone, a date, or seconds. It is never in the past and at most 8 days away.',
+      table(['rule', 'kind', 'type', 'code', 'sentence', 'status', 'label', 'failure code', 'retryable'], limitRows()),
     ].join('\n\n'),
   )

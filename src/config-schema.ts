@@ -190,6 +190,11 @@ const folders = {
       meaning: 'Retries after transient failures; -1 lifts the limit.',
       environment: 'FAILED_TASK_MAX_RETRY_COUNT',
     }),
+    quotaBaseSeconds: seconds(0).default(120).meta({
+      meaning: 'Wait for a limit of the provider that names no time of its reset; it doubles each time.',
+      environment: 'BLOCKED_TASK_RETRY_COOLDOWN_MS',
+    }),
+    quotaMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   remote: z.strictObject({
     timeoutSeconds: seconds(1).default(300).meta({

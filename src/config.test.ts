@@ -41,7 +41,10 @@ it('without a file, every key has its built-in value', () => {
     admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
     limits: { runSeconds: 3600 },
     verify: { timeoutSeconds: 600, totalSeconds: 1800 },
-    retry: { transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
+    retry: {
+      ...{ transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
+      ...{ quotaBaseSeconds: 120, quotaMaxSeconds: 1800 },
+    },
     playbooks: { disabled: [] },
     deniedPaths: [],
     env: [],
@@ -62,11 +65,15 @@ describe('precedence', () => {
   it('the variables of the seeds reach their keys, in the units of the keys', () => {
     const environment = {
       FAILED_TASK_RETRY_COOLDOWN_MS: '1500',
+      BLOCKED_TASK_RETRY_COOLDOWN_MS: '2500',
       FAILED_TASK_MAX_RETRY_COUNT: '-1',
       UNSTUCK_HARNESS: 'codex',
     }
     const config = load({ retry: { transientMaxSeconds: 60 } }, { environment })
-    expect(config.retry).toEqual({ transientBaseSeconds: 1.5, transientMaxSeconds: 60, transientLimit: -1 })
+    expect(config.retry).toEqual({
+      ...{ transientBaseSeconds: 1.5, transientMaxSeconds: 60, transientLimit: -1 },
+      ...{ quotaBaseSeconds: 2.5, quotaMaxSeconds: 1800 },
+    })
     expect(config.harness.default).toBe('codex')
   })
 
@@ -238,6 +245,7 @@ it('the table for the docs has every key once, with default, variable and meanin
   expect(new Set(keys).size).toBe(keys.length)
   const variables = rows.map((row) => row.environment).filter((name) => name !== '')
   expect(variables.toSorted()).toEqual([
+    'BLOCKED_TASK_RETRY_COOLDOWN_MS',
     'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
     'DISPATCH_DOCSER_LANE_MAX_SLOTS',
     'DISPATCH_FEATURE_LANE_MIN_SLOTS',

@@ -71,6 +71,7 @@ const variables: readonly { name: string; key: string; read: (text: string) => u
   { name: 'UNSTUCK_HARNESS', key: 'harness.default', read: (text) => text },
   { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: number },
   { name: 'FAILED_TASK_RETRY_COOLDOWN_MS', key: 'retry.transientBaseSeconds', read: fromMilliseconds },
+  { name: 'BLOCKED_TASK_RETRY_COOLDOWN_MS', key: 'retry.quotaBaseSeconds', read: fromMilliseconds },
   { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'retry.transientLimit', read: number },
   { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: number },
   { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: number },

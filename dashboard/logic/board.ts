@@ -71,7 +71,7 @@ export const goalActions = ({ state }: Goal): GoalAction[] => {
 
 export const taskActions = ({ task, goal }: Card): ('retry' | 'cancel')[] => {
   const open = goal.state !== 'cancelled' && goal.state !== 'done' && goal.state !== 'ready'
-  const retriable = ['failed', 'cancelled', 'blocked(awaiting_human)'].includes(task.place)
+  const retriable = ['failed', 'cancelled', 'blocked(awaiting_human)', 'blocked(quota_wait)'].includes(task.place)
   const over = task.place === 'done' || task.place === 'cancelled'
   return [...(retriable && open ? (['retry'] as const) : []), ...(over ? [] : (['cancel'] as const))]
 }

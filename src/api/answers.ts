@@ -3,6 +3,7 @@
  * against them. `Wire` ties each to the type that the engine works with, so a field added there is missed here by tsc.
  */
 import { z } from 'zod'
+import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
 import { agentStates } from '../domain/agent.ts'
 import { lanes } from '../domain/dispatch.ts'
@@ -311,6 +312,12 @@ export const health = of<Health>()(
     store: text,
   }),
 )
+const accountLimit = of<Wire<AccountLimit>>()(
+  z.strictObject({
+    ...{ account: text, harnesses: names, evidence: text, until: time },
+    ...{ taskId: id('t'), runId: id('r'), openedAt: time },
+  }),
+)
 export const status = of<Wire<StatusView>>()(
   z.strictObject({
     at: time,
@@ -319,6 +326,7 @@ export const status = of<Wire<StatusView>>()(
     escalations: z.array(escalation),
     agents: z.array(agent),
     engines: z.array(engine),
+    limits: z.array(accountLimit),
   }),
 )
 const counts = z.record(text, count)

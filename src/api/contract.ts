@@ -3,6 +3,7 @@
  * sees nothing else of the engine.
  */
 import { z } from 'zod'
+import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
@@ -178,6 +179,8 @@ export interface StatusView {
   escalations: Escalation[]
   agents: Agent[]
   engines: EngineView[]
+  /** Accounts on which nothing is launched now. */
+  limits: AccountLimit[]
 }
 
 export interface LogView {

@@ -27,6 +27,12 @@ export const safe = (text: string): string =>
 
 export const clockOf = (iso: string): string => new Date(iso).toTimeString().slice(0, 8)
 
+/** With its day, unless that is today. */
+const dayClockOf = (iso: string, now: string): string => {
+  const [day, today] = [new Date(iso).toDateString(), new Date(now).toDateString()]
+  return day === today ? clockOf(iso) : `${clockOf(iso)} on ${day}`
+}
+
 export const secondsText = (seconds: number): string => {
   if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`
   const minutes = Math.round(seconds / 60)
@@ -43,8 +49,12 @@ const stepText = (task: TaskView, now: string): string => {
   const step = task.nextStep
   if (step === null) return 'STUCK: run "unstuck doctor" and report this'
   if (step.owner === 'nobody') return ''
-  const wait = step.at === undefined ? '' : ` in ${secondsText((Date.parse(step.at) - Date.parse(now)) / 1000)}`
-  return `${step.text}${wait}`
+  if (step.at === undefined) return step.text
+  const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
+  // Who reads this in the evening wants to know whether it goes on tonight.
+  if (task.place === 'blocked(quota_wait)')
+    return `task retry: quota ${secondsText(seconds).replace(' ', '')}, at ${dayClockOf(step.at, now)}: ${step.text}`
+  return `${step.text} in ${secondsText(seconds)}`
 }
 
 export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
@@ -77,8 +87,13 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
     ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
     `    answer: ${entry.choices.map((choice) => `unstuck ${choice} ${choice === 'resume' || entry.taskId === null ? entry.goalId : entry.taskId}`).join('  |  ')}`,
   ])
+  const limits = status.limits.map(
+    ({ account, harnesses, evidence, until }) =>
+      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${dayClockOf(new Date(until).toISOString(), status.at)}: ${safe(evidence).slice(0, 200)} ${paint.dim(`[${account}]`)}`,
+  )
   return [
     ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
+    ...limits,
     ...engineLines(paint, status.engines),
     ...questions,
   ]

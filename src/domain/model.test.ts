@@ -96,7 +96,7 @@ describe('the model of the flow tables', () => {
     const seen = new Set<string>()
     const done = new Set<string>()
     for (const { goals, list } of fc.sample(fc.record({ goals: someGoals, list: someCommands(160, 120) }), {
-      numRuns: 300,
+      numRuns: 1500,
       seed: 7,
     })) {
       const world = newWorld(goals)
@@ -114,6 +114,7 @@ describe('the model of the flow tables', () => {
     for (const state of [
       'task done',
       'task failed',
+      'task blocked(quota_wait)',
       'goal done',
       'goal failed',
       'goal awaiting_human',

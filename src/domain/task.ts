@@ -101,8 +101,23 @@ export const taskFlow = {
       owner: 'executor',
       event: 'task.escalated',
     },
+    {
+      from: 'running',
+      to: 'blocked(quota_wait)',
+      trigger: 'quota_reached',
+      owner: 'executor',
+      event: 'task.quota_wait',
+    },
     { from: 'failed', to: 'queued', trigger: 'retry_due', owner: 'cycle manager', event: 'task.requeued' },
     { from: 'failed', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    {
+      from: 'blocked(quota_wait)',
+      to: 'queued',
+      trigger: 'retry_due',
+      owner: 'cycle manager',
+      event: 'task.requeued',
+    },
+    { from: 'blocked(quota_wait)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     { from: 'blocked(awaiting_judge)', to: 'done', trigger: 'merged', owner: 'merge queue', event: 'task.done' },
     {
       from: 'blocked(awaiting_judge)',

@@ -157,7 +157,9 @@ const settlePending = (parts: ExecParts, pending: Pending | undefined, ended: En
 /** A turn that ended well is judged by nobody here, so a refusal told to the model is acted upon where it can be corrected. */
 const diagnosisOf = (parts: ExecParts, { settled, denials }: Ended): Diagnosis | undefined => {
   const harness = parts.command.driver.name
-  if (!settled.ok) return diagnose({ kind: 'launch', harness, failure: settled.error, denials })
+  // The CLI is on this machine and tells the time in its zone.
+  const said = { at: new Date(), timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }
+  if (!settled.ok) return diagnose({ kind: 'launch', harness, failure: { ...settled.error, said }, denials })
   const open = denials.filter(({ allowedBy }) => allowedBy !== undefined)
   return open.length === 0
     ? undefined
@@ -191,6 +193,10 @@ const waitFor = async (parts: ExecParts, diagnosis: Diagnosis, delayMs: number):
   if (delayMs > parts.maxWaitMs) return false
   return delay(delayMs, true, { signal: parts.signal }).catch(() => false)
 }
+
+/** At least the playbook's own wait, and not before the time that the provider stated. */
+const delayOf = ({ delayMs, until, jitterMs = 0 }: Extract<Action, { type: 'wait' }>): number =>
+  until === undefined ? delayMs : Math.max(delayMs, Date.parse(until) - Date.now() + jitterMs)
 
 const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagnosis.retryable
 
@@ -245,7 +251,8 @@ const goesOn = 'The provider did not answer before. Continue and finish the task
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
 export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
   const history: PastRecovery[] = []
-  const policy = { playbooks, disabled: [], retry: parts.retry }
+  // A session that begins anew has to be told what was done, and only the engine knows that.
+  const policy = { playbooks, disabled: ['fresh-session'], retry: parts.retry }
   let change: Change = { corrections: noCorrections }
   let pending: Pending | undefined
   for (let number = 1; ; number += 1) {
@@ -264,7 +271,7 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
     const { action } = step
     if (action.type === 'drop_command') throw new Error('no check is run here, so none can be dropped')
     const { sessionId } = ended.reading
-    if (action.type === 'wait' && !(await waitFor(parts, diagnosis, action.delayMs)))
+    if (action.type === 'wait' && !(await waitFor(parts, diagnosis, delayOf(action))))
       return parts.signal.aborted
         ? resultOf(ended, number, { outcome: 'stopped', exitCode: 130 })
         : giveUp(parts, { ended, diagnosis, reason: 'the wait is too long' }, number)

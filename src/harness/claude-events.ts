@@ -4,6 +4,7 @@
  */
 import { assistantError, resultError, retryError } from './claude-errors.ts'
 import { denialOf, listedDenial, pathOf } from './claude-denials.ts'
+import { epochReset } from '../recovery/reset-time.ts'
 import type { AgentNote, OpenCall, Reading, Tokens } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
@@ -67,10 +68,10 @@ const readLimit = (reading: Reading, event: JsonObject): Step => {
     const { limit: _over, ...rest } = reading
     return { reading: rest }
   }
-  const resetAt = new Date((numberAt(info, 'resetsAt') ?? Number.NaN) * 1000)
+  const resetAt = epochReset(numberAt(info, 'resetsAt') ?? Number.NaN)
   const code = textAt(info, 'rateLimitType')
   const limit = {
-    ...(Number.isNaN(resetAt.getTime()) ? {} : { resetAt }),
+    ...(resetAt === undefined ? {} : { resetAt }),
     ...(code === undefined ? {} : { code }),
   }
   return { reading: { ...reading, limit } }

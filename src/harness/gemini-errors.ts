@@ -2,6 +2,7 @@
  * Gemini's failures as types. The final event calls nearly every one `unknown` and wraps what the API said into
  * `[API Error: …]`: the answer's body where it kept it, else a sentence.
  */
+import { resetIn } from '../recovery/reset-time.ts'
 import type { FaultType, Reading, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
@@ -72,13 +73,11 @@ const bodyError = (error: JsonObject): ReportedError => {
 }
 
 const wrapped = /^\[API Error: ([\s\S]*?)\](?:\n|$)/
-/** From the RetryInfo of the answer, in the CLI's words. */
-const waitSeconds = /\nSuggested retry after (\d+(?:\.\d+)?)s\.?$/
-
+/** In the CLI's words, from the RetryInfo of the answer or the server's own. */
 const withReset = (error: ReportedError, said: string, at: string | undefined): ReportedError => {
-  const seconds = waitSeconds.exec(said)?.[1]
-  const resetAt = new Date(Date.parse(at ?? '') + Number(seconds) * 1000)
-  return seconds === undefined || Number.isNaN(resetAt.getTime()) ? error : { ...error, resetAt }
+  const time = new Date(at ?? '')
+  const reset = Number.isNaN(time.getTime()) ? undefined : resetIn(said, { at: time, timeZone: 'UTC' })
+  return reset === undefined ? error : { ...error, resetAt: reset.at }
 }
 
 /** What the API said, with or without its wrapping. */

@@ -2,6 +2,7 @@
  * OpenCode's failures as types: the error's name, the provider's own code in the answer's body, the status, and the CLI's
  * sentences where there was no answer.
  */
+import { epochReset, retryAfterReset } from '../recovery/reset-time.ts'
 import type { FaultType, Reading, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
@@ -37,11 +38,6 @@ const sentences: Sentence[] = [
 const typeIn = (table: Record<string, FaultType>, key: string | undefined): FaultType | undefined =>
   key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined
 
-const later = (at: number | undefined, seconds: number): Date | undefined => {
-  const time = new Date((at ?? Number.NaN) + seconds * 1000)
-  return Number.isNaN(time.getTime()) ? undefined : time
-}
-
 /** The body knows best; `Retry-After` counts from the event, also when it is a date. */
 const resetOf = (
   body: JsonObject | undefined,
@@ -49,13 +45,11 @@ const resetOf = (
   at: number | undefined,
 ): Date | undefined => {
   const epoch = numberAt(body, 'resets_at')
-  if (epoch !== undefined) return later(0, epoch)
+  if (epoch !== undefined) return epochReset(epoch)
+  const said = new Date(at ?? Number.NaN)
+  if (Number.isNaN(said.getTime())) return undefined
   const seconds = numberAt(body, 'resets_in_seconds')
-  if (seconds !== undefined) return later(at, seconds)
-  const header = textAt(objectAt(data, 'responseHeaders'), 'retry-after') ?? ''
-  if (/^\d{1,9}$/.test(header)) return later(at, Number(header))
-  const date = new Date(header)
-  return header === '' || Number.isNaN(date.getTime()) ? undefined : date
+  return retryAfterReset(String(seconds ?? textAt(objectAt(data, 'responseHeaders'), 'retry-after') ?? ''), said)
 }
 
 /** From an `error` event. `at` is the event's own time in milliseconds. */

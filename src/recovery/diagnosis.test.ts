@@ -64,7 +64,7 @@ const meanings: Record<FaultType, [label: string, failureCode: string, retryable
   authentication_failed: ['auth_failure', 'permission_or_auth_failure', false],
   billing_error: ['llm_quota', 'quota_failure', true],
   usage_limit: ['llm_quota', 'quota_failure', true],
-  rate_limit: ['provider_overloaded', 'transient_or_flaky_failure', true],
+  rate_limit: ['llm_quota', 'quota_failure', true],
   overloaded: ['provider_overloaded', 'transient_or_flaky_failure', true],
   server_error: ['provider_overloaded', 'transient_or_flaky_failure', true],
   network: ['network_transient', 'transient_or_flaky_failure', true],
@@ -96,8 +96,13 @@ describe('a fault that a CLI reports', () => {
     expect(diagnose(launch('claude', { type }))).toMatchObject({ label, failureCode, retryable })
   })
 
-  it.each([408, 429, 500, 502, 503, 504, 529])('with nothing but status %i is an overload', (httpStatus) => {
+  it.each([408, 500, 502, 503, 504, 529])('with nothing but status %i is an overload', (httpStatus) => {
     expect(diagnose(launch('claude', { httpStatus }))).toMatchObject({ label: 'provider_overloaded', rung: 2 })
+  })
+
+  it('with nothing but status 429 or 402 is a limit of the account', () => {
+    for (const httpStatus of [402, 429])
+      expect(diagnose(launch('claude', { httpStatus }))).toMatchObject({ label: 'llm_quota', rung: 2 })
   })
 
   it('with a status that says nothing stays unknown', () => {

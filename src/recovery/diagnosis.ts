@@ -2,6 +2,7 @@
 import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
 import type { Evidence } from './evidence.ts'
+import type { LimitKind } from './limit.ts'
 import { signatureOf } from './signature.ts'
 
 /** SPEC §3: the family of playbooks that the diagnosis belongs to. */
@@ -28,7 +29,11 @@ export interface Diagnosis {
     allowedBy?: string
     command?: string
     remaining?: number
+    /** What the provider refuses, and until when. */
+    limit?: LimitKind
     resetAt?: Date
+    /** How far away that was when it was said. */
+    resetInMs?: number
     /** The command ran no test on the base commit either, so the work took none away. */
     emptyBefore?: boolean
   }

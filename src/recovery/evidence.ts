@@ -3,12 +3,18 @@
  * here that a tool or a model could have written to look like trouble.
  */
 
+import type { Saying } from './reset-time.ts'
+
 export interface ReportedFailure {
   source: 'event' | 'stderr' | 'exit'
   type?: string
+  /** The CLI's or server's own word for it. */
+  code?: string
   httpStatus?: number
   text: string
   resetAt?: Date
+  /** When it was said and in which zone, for a reset time in its words; absent = none is looked for. */
+  said?: Saying
 }
 
 export interface ObservedDenial {

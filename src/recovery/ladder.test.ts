@@ -4,12 +4,18 @@ import { diagnose, type Diagnosis } from './diagnosis.ts'
 import type { Evidence, ObservedDenial } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
-import { backoffMs } from './playbooks/provider.ts'
+import { backoffMs, quotaWait } from './playbooks/provider.ts'
 
 const policy: RecoveryPolicy = {
   playbooks,
   disabled: [],
-  retry: { transientBaseSeconds: 120, transientMaxSeconds: 3600, transientLimit: 5 },
+  retry: {
+    transientBaseSeconds: 120,
+    transientMaxSeconds: 3600,
+    transientLimit: 5,
+    quotaBaseSeconds: 120,
+    quotaMaxSeconds: 1800,
+  },
 }
 const task = { id: 't', runId: 'r1' }
 
@@ -170,6 +176,78 @@ describe('an overload', () => {
   })
 })
 
+describe('a limit of the account', () => {
+  const said = new Date('2026-11-21T21:00:00Z')
+  const limited = (resetAt?: Date): Diagnosis =>
+    diagnose({
+      kind: 'launch',
+      harness: 'claude',
+      failure: {
+        ...{ source: 'event', type: 'usage_limit', text: "You've hit your limit" },
+        said: { at: said, timeZone: 'UTC' },
+        ...(resetAt === undefined ? {} : { resetAt }),
+      },
+      denials: [],
+    })
+  const wait = (diagnosis: Diagnosis, history: PastRecovery[] = []) => {
+    const { action } = recover(nextStep(diagnosis, history, policy, task))
+    if (action.type !== 'wait') throw new Error(action.type)
+    return action
+  }
+  const waits = (length: number): PastRecovery[] =>
+    Array.from({ length }, () => past(nextStep(limited(), [], policy, task), 'failed', 'llm_quota'))
+
+  it('waits until it resets, and a little longer, but not for all tasks equally', () => {
+    const resetAt = new Date(said.getTime() + 3 * 3600 * 1000)
+    expect(wait(limited(resetAt))).toMatchObject({
+      ...{ name: 'WAIT_FOR_QUOTA', delayMs: 0, until: resetAt.toISOString(), count: 1 },
+    })
+    const jitters = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => {
+      const { action } = recover(nextStep(limited(resetAt), [], policy, { id, runId: 'r1' }))
+      return action.type === 'wait' ? action.jitterMs : undefined
+    })
+    expect(new Set(jitters).size).toBeGreaterThan(3)
+    for (const jitter of jitters) expect(jitter).toBeGreaterThanOrEqual(1_000)
+    for (const jitter of jitters) expect(jitter).toBeLessThanOrEqual(60_000)
+  })
+
+  it('that says no time waits longer each time, up to the longest', () => {
+    const delays = [0, 1, 2, 3, 4, 9].map((count) => wait(limited(), waits(count)).delayMs / 1000)
+    expect(delays).toEqual(delays.toSorted((a, b) => a - b))
+    expect(delays[0]).toBeGreaterThanOrEqual(120)
+    expect(delays[0]).toBeLessThanOrEqual(144)
+    expect(delays.at(-1)).toBe(1800)
+    expect(wait(limited())).not.toHaveProperty('until')
+  })
+
+  it('whose time turns out to be wrong again and again is not believed for ever', () => {
+    const soon = new Date(said.getTime() + 1000)
+    expect(wait(limited(soon), waits(2)).delayMs).toBe(0)
+    expect(wait(limited(soon), waits(3)).delayMs).toBeGreaterThanOrEqual(120_000)
+  })
+
+  it('is no recovery of the task’s twelve and asks nobody for a long time, but not never', () => {
+    const step = recover(nextStep(limited(), waits(99), policy, task))
+    expect(step.playbook).toMatchObject({ id: 'quota-wait', counted: false })
+    expect(nextStep(limited(), waits(100), policy, task)).toMatchObject({ kind: 'exhausted', then: 'escalate' })
+  })
+
+  it('an overload waits as long as the server says, and no less than it would have', () => {
+    const overloadUntil = diagnose({
+      kind: 'launch',
+      harness: 'opencode',
+      failure: {
+        ...{ source: 'event', type: 'overloaded', text: 'Overloaded', resetAt: new Date(said.getTime() + 5000) },
+        said: { at: said, timeZone: 'UTC' },
+      },
+      denials: [],
+    })
+    const action = wait(overloadUntil)
+    expect(action).toMatchObject({ name: 'WAIT_AND_REQUEUE', until: '2026-11-21T21:00:05.000Z' })
+    expect(action.delayMs).toBeGreaterThanOrEqual(120_000)
+  })
+})
+
 describe('the total of a task', () => {
   const counted = (length: number): PastRecovery[] =>
     Array.from({ length }, (_, index) => ({
@@ -226,6 +304,8 @@ describe('backoff', () => {
     transientBaseSeconds: fc.integer({ min: 1, max: 600 }),
     transientMaxSeconds: fc.integer({ min: 600, max: 7200 }),
     transientLimit: fc.integer({ min: 0, max: 50 }),
+    quotaBaseSeconds: fc.integer({ min: 1, max: 600 }),
+    quotaMaxSeconds: fc.integer({ min: 600, max: 7200 }),
   })
 
   it('grows, is bounded and is the same after a restart', () => {
@@ -337,7 +417,8 @@ describe('any sequence of failures', () => {
           let exhausted = 0
           // Each attempt is a run of its own, the case that allows most.
           for (let attempt = 0; exhausted < evidences.length; attempt += 1) {
-            expect(attempt).toBeLessThan((totalBudget + 3 * 5 + 1) * (evidences.length + 1) * 2)
+            const most = totalBudget + 3 * 5 + quotaWait.budget + 1
+            expect(attempt).toBeLessThan(most * (evidences.length + 1) * 2)
             const diagnosis = diagnose(evidences[attempt % evidences.length]!)
             const runId = `r${attempt}`
             const step = nextStep(diagnosis, history, limited, { id: 't', runId })
@@ -358,7 +439,7 @@ describe('any sequence of failures', () => {
           expect(history.filter((entry) => entry.counted).length).toBeLessThanOrEqual(totalBudget)
           for (const label of new Set(history.map((entry) => entry.label))) {
             const waits = history.filter((entry) => entry.label === label && !entry.counted)
-            expect(waits.length).toBeLessThanOrEqual(transientLimit)
+            expect(waits.length).toBeLessThanOrEqual(label === 'llm_quota' ? quotaWait.budget : transientLimit)
           }
         },
       ),

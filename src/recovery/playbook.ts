@@ -8,9 +8,29 @@ export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
 export type Action =
-  | { type: 'relaunch'; name: string; addDir?: string; skipGitCheck?: true; resume: boolean; hint: string }
+  | {
+      type: 'relaunch'
+      name: string
+      addDir?: string
+      skipGitCheck?: true
+      /** A new session that is told what the one before it did. */
+      fresh?: true
+      resume: boolean
+      hint: string
+    }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
-  | { type: 'wait'; name: 'WAIT_AND_REQUEUE'; delayMs: number; count: number; limit: number }
+  | {
+      type: 'wait'
+      /** `WAIT_FOR_QUOTA` parks the task as `blocked(quota_wait)` meanwhile. */
+      name: 'WAIT_AND_REQUEUE' | 'WAIT_FOR_QUOTA'
+      /** At least this long. */
+      delayMs: number
+      /** ISO time at which the provider says that it answers again, and how long after that the task begins. */
+      until?: string
+      jitterMs?: number
+      count: number
+      limit: number
+    }
 
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
@@ -57,6 +77,9 @@ export interface RetryPolicy {
   transientBaseSeconds: number
   transientMaxSeconds: number
   transientLimit: number
+  /** Where the provider does not say when its limit ends: the first wait and the longest. */
+  quotaBaseSeconds: number
+  quotaMaxSeconds: number
 }
 
 /** A recovery as the store has it, as far as the decision needs it. */
@@ -73,7 +96,7 @@ export interface PastRecovery {
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':
-      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`
+      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}${action.fresh === true ? ':fresh' : ''}`
     case 'drop_command':
       return `drop:${action.command}`
     case 'wait':

@@ -3,6 +3,7 @@ import type { Choice } from '../domain/escalation.ts'
 import { goalEnded, type Goal } from '../domain/goal.ts'
 import { taskEnded, type Task } from '../domain/task.ts'
 import { AppError } from '../errors.ts'
+import { liftLimits } from '../store/account.ts'
 import type { Moved, Queryable } from '../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../store/escalation.ts'
 import { getGoal, halfCancelled, listGoals, moveGoal, resetGoalSpend } from '../store/goal.ts'
@@ -51,6 +52,8 @@ const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
 }
 
 const retryOne = async (tx: Queryable, task: Task, choice: Choice): Promise<void> => {
+  // Whoever tops up an account does not want to wait for what it said before.
+  if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
   orThrow(await moveTask(tx, task, 'retried', { newCount: true, payload: { reason: 'manual_requeue' } }))
   await answer(tx, task.id, choice)
 }
@@ -69,8 +72,14 @@ export const retryTask = async (context: Context, id: string): Promise<Task> => 
   return taskNamed(context.db, id)
 }
 
-const retriable = (task: Task): boolean =>
-  task.place === 'blocked(awaiting_human)' || task.place === 'failed' || task.place === 'cancelled'
+const retriablePlaces: readonly Task['place'][] = [
+  'blocked(awaiting_human)',
+  'blocked(quota_wait)',
+  'failed',
+  'cancelled',
+]
+
+const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
 
 /** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {

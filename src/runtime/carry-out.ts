@@ -6,6 +6,7 @@ import { decide, recordIntent } from './recover.ts'
 import { save, type Session } from './session.ts'
 import { endExhausted, endWaiting, errorMetaOf } from './settle.ts'
 import { keepSnapshot } from './supervise.ts'
+import { workSoFar } from './work-so-far.ts'
 
 /** Whether the run goes on with its (possibly new) phase, or has ended. */
 export type Next = 'on' | 'ended'
@@ -37,7 +38,7 @@ export const recover = async (
       ...(action.addDir === undefined ? {} : { addDir: action.addDir }),
       ...(action.skipGitCheck === true ? { skipGitCheck: true } : {}),
       resumeSession: action.resume && session.driver.canResume ? session.run.sessionId : null,
-      hint: action.hint,
+      hint: action.fresh === true ? `${action.hint}\n${await workSoFar(session)}` : action.hint,
     })
     await context.db.transaction(async (tx) => {
       await recordIntent(context, tx, session.run, { diagnosis, step })

@@ -2,6 +2,7 @@
 import type { Goal } from '../domain/goal.ts'
 import type { Task } from '../domain/task.ts'
 import { messageOf } from '../errors.ts'
+import { dropEndedLimits } from '../store/account.ts'
 import { must } from '../store/db.ts'
 import { appendEvent } from '../store/event.ts'
 import { getGoal, listGoals, moveGoal, progressGoal } from '../store/goal.ts'
@@ -21,12 +22,17 @@ interface Refused {
   paths: string[]
 }
 
-/** Failed tasks whose persisted time has come go back to the queue. */
+/** Tasks whose persisted time has come go back to the queue, and limits whose time has come are over. */
 const requeueDue = async (context: Context): Promise<void> => {
+  await context.db.transaction(dropEndedLimits)
   for (const task of await dueTasks(context.db)) {
     await context.db.transaction((tx) =>
       moveTask(tx, task, 'retry_due', {
-        payload: { reason: 'cooldown_retry', after: task.retry?.reason, count: task.retry?.count },
+        payload: {
+          reason: task.place === 'failed' ? 'cooldown_retry' : 'quota_wait_retry',
+          after: task.retry?.reason,
+          count: task.retry?.count,
+        },
       }),
     )
   }

@@ -11,6 +11,7 @@ import { appendEvent } from '../store/event.ts'
 import { getGoal } from '../store/goal.ts'
 import { getRun } from '../store/run.ts'
 import { claimTask, getTask, type Claim } from '../store/task.ts'
+import { freeHarnesses } from './accounts.ts'
 import { kindOf, shortage } from './admission.ts'
 import type { Context } from './context.ts'
 import { harnessesHere } from './engine-self.ts'
@@ -58,11 +59,16 @@ const startUnsure = async (context: Context, executors: Executors): Promise<void
   }
 }
 
-const claimFor = async (context: Context, executors: Executors, agentId: string): Promise<Claim | undefined> => {
+const claimFor = async (
+  context: Context,
+  executors: Executors,
+  agentId: string,
+  harnesses: string[],
+): Promise<Claim | undefined> => {
   const runId = context.newId('r')
   executors.unsure.add(runId)
   const { lease, lanes } = context.config()
-  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, harnesses: executors.harnesses }
+  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, harnesses }
   const claim = await context.db.transaction((tx) => claimTask(tx, request))
   // Without a task the transaction wrote nothing; with one, `unsure` keeps it until its executor runs.
   if (claim === undefined) executors.unsure.delete(runId)
@@ -98,7 +104,9 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return
     if (!(await admit(context, executors, engineId))) return
-    const claim = await claimFor(context, executors, agentId)
+    // Each time anew: a run that began meanwhile may have met its limit already.
+    const free = await freeHarnesses(context, harnesses)
+    const claim = await claimFor(context, executors, agentId, free)
     if (claim === undefined) return
     context.at('claimed')
     await startUnsure(context, executors)

@@ -15,6 +15,7 @@ import { getGoal } from '../store/goal.ts'
 import { getRun, holdLease } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
+import { limitOn } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readDenials } from './denials.ts'
@@ -27,7 +28,7 @@ import { settleOpen } from './recover.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
-import { endCancelled, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
+import { endCancelled, endHeld, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
 import { keepSnapshot, stopLaunch, superviseLaunch, type LaunchResult } from './supervise.ts'
 
 const on = async (work: Promise<void>): Promise<Next> => {
@@ -69,6 +70,12 @@ const judgeLaunchRecoveries = (session: Session, result: Extract<LaunchResult, {
       return undefined
     })
   })
+}
+
+/** The zone in which a CLI here tells the time of day; a `TZ` that is no zone's name is the system's business. */
+const timeZoneOf = (environment: Record<string, string | undefined>): string => {
+  const { TZ = '' } = environment
+  return TZ.includes('/') || TZ === 'UTC' ? TZ : Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 const supervise = async (session: Session): Promise<Next> => {
@@ -113,7 +120,9 @@ const supervise = async (session: Session): Promise<Next> => {
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
-  return recover(session, { kind: 'launch', harness: session.driver.name, failure: settled.error, denials })
+  const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
+  const failure = { ...settled.error, said }
+  return recover(session, { kind: 'launch', harness: session.driver.name, failure, denials })
 }
 
 const collect = async (session: Session): Promise<Next> => {
@@ -227,7 +236,7 @@ const commit = async (session: Session): Promise<Next> => {
   return 'on'
 }
 
-/** A launch begins new work: not while the goal is paused, and not beyond a ceiling. */
+/** A launch begins new work: not while the goal is paused, its account at its limit, or a ceiling reached. */
 const launch = async (session: Session): Promise<Next> => {
   const goal = await getGoal(session.context.db, session.goal.id)
   if (goal !== undefined) session.goal = goal
@@ -235,6 +244,12 @@ const launch = async (session: Session): Promise<Next> => {
   if (!begun && !mayStartWork(session.goal)) {
     await keepSnapshot(session, `the goal is ${session.goal.state}`)
     await (session.goal.state === 'cancelled' ? endCancelled(session) : endPaused(session))
+    return 'ended'
+  }
+  const held = begun ? undefined : await limitOn(session.context, session.context.db, session.run.harness)
+  if (held !== undefined) {
+    await keepSnapshot(session, `its account is at its limit: ${held.account}`)
+    await endHeld(session, held)
     return 'ended'
   }
   const overrun = overrunOf(session.goal.limits, session.run.spend, session.goal.spend)

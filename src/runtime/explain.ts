@@ -10,10 +10,13 @@ const text = (payload: Payload, key: string): string => {
 }
 
 const actionName = (payload: Payload): string => {
-  const action = payload.action as { name?: string; addDir?: string; command?: string; delayMs?: number } | undefined
+  const action = payload.action as
+    | { name?: string; addDir?: string; command?: string; delayMs?: number; until?: string }
+    | undefined
   const detail =
     action?.addDir ??
     action?.command ??
+    (action?.until === undefined ? undefined : `until ${action.until}`) ??
     (action?.delayMs === undefined ? undefined : `${Math.round(action.delayMs / 1000)} s`)
   return `${action?.name ?? '?'}${detail === undefined ? '' : ` (${detail})`}`
 }
@@ -63,6 +66,10 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'a run failed and a retry is scheduled',
     sentence: (p) =>
       `the run failed (${text(p, 'failureCode')}); retry ${text(p, 'count')} of ${text(p, 'limit')} at ${text(p, 'retryAt')}`,
+  },
+  'task.quota_wait': {
+    meaning: 'a limit of the account was reached; the task waits until it resets',
+    sentence: (p) => `the limit is reached ("${text(p, 'evidence')}"); it goes on at ${text(p, 'retryAt')}`,
   },
   'task.escalated': {
     meaning: 'the task waits for a person',
@@ -217,6 +224,15 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
   'leader.changed': {
     meaning: 'another engine leads: judges, merges, heals',
     sentence: (p) => `engine ${text(p, 'engine')} leads now`,
+  },
+  'account.limited': {
+    meaning: 'an account is at its limit: nothing is launched on it until then',
+    sentence: (p) =>
+      `account ${text(p, 'account')} is at its limit ("${text(p, 'evidence')}"); nothing is launched on it until ${text(p, 'until')}`,
+  },
+  'account.available': {
+    meaning: 'an account takes launches again',
+    sentence: (p) => `account ${text(p, 'account')} takes launches again: ${text(p, 'reason')}`,
   },
   'dispatcher.waiting': {
     meaning: 'an engine takes no new work because its machine is short of something',

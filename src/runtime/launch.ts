@@ -14,6 +14,7 @@ import { buildBrief, defaultRoleText } from './brief.ts'
 import type { Files } from './files.ts'
 import { rememberRefs } from './ref-guard.ts'
 import { passedNames, save, workTreeOf, type Session } from './session.ts'
+import { handOverText } from './work-so-far.ts'
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
@@ -49,7 +50,7 @@ const promptOf = (session: Session, launch: Launch): string => {
     task: session.task,
     roleText: defaultRoleText[session.task.role],
     hostText: `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
-    failures: launch.hint === null || launch.hint === '' ? [] : [launch.hint],
+    failures: [launch.hint ?? '', handOverText(session) ?? ''].filter((text) => text !== ''),
     runDir: session.paths.agentDir,
   })
   return brief

@@ -2,6 +2,7 @@
  * Promise 1 as a function: who takes the next step of a task, and when. A task for which nobody does is a defect, and
  * `unstuck doctor` shows it. Pure.
  */
+import type { AccountLimit } from '../domain/account.ts'
 import { overlapOf } from '../domain/area.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
@@ -19,6 +20,8 @@ export interface TaskFacts {
   escalations: readonly Escalation[]
   /** Absent = nothing is said about who could do it. */
   engines?: readonly (EngineInfo & { silent: boolean })[]
+  /** Accounts at their limit; absent = none. */
+  limits?: readonly AccountLimit[]
 }
 
 export interface TaskStep {
@@ -81,6 +84,14 @@ const rivalStep = (task: Task, tasks: readonly Task[]): TaskStep | undefined => 
     : { owner: 'dispatcher', text: `waits for its lane: ${same.length} of ${task.lane} at work` }
 }
 
+/** Nothing is launched on an account at its limit, so its tasks wait in the queue. */
+const limitStep = (task: Task, limits: TaskFacts['limits']): TaskStep | undefined => {
+  const held = limits?.find(({ harnesses }) => harnesses.includes(task.harness))
+  return held === undefined
+    ? undefined
+    : { owner: 'dispatcher', text: `the account of ${task.harness} is free again`, at: held.until }
+}
+
 const queuedStep = (facts: TaskFacts): TaskStep => {
   const { task, goal, tasks } = facts
   if (goal.state === 'paused') return { owner: 'person', text: `goal paused: unstuck resume ${goal.id}` }
@@ -90,7 +101,9 @@ const queuedStep = (facts: TaskFacts): TaskStep => {
   if (missing.length > 0)
     return { owner: 'dispatcher', text: `waits for task ${missing.map((other) => other?.number ?? '?').join(', ')}` }
   return (
-    engineStep(task, facts.engines) ?? rivalStep(task, tasks) ?? { owner: 'dispatcher', text: 'waits for a free agent' }
+    engineStep(task, facts.engines) ??
+    limitStep(task, facts.limits) ??
+    rivalStep(task, tasks) ?? { owner: 'dispatcher', text: 'waits for a free agent' }
   )
 }
 
@@ -104,6 +117,18 @@ const judgeStep = ({ task, runs, merges, goal }: TaskFacts): TaskStep | undefine
   if (run !== undefined && run.judgedAt === null)
     return { owner: 'judge', text: `run ${run.id} waits for its judgement` }
   return undefined
+}
+
+/** Nobody has to do anything: it goes on when the limit of the account ends. */
+const quotaStep = ({ task, runs }: TaskFacts): TaskStep | undefined => {
+  if (task.retry === null) return undefined
+  const last = runs.filter(({ taskId }) => taskId === task.id).at(-1)
+  const said = last?.errorMeta?.evidence ?? ''
+  return {
+    owner: 'cycle manager',
+    text: `the limit of ${last?.harness ?? task.harness} resets${said === '' ? '' : ` ("${said.slice(0, 200)}")`}`,
+    at: task.retry.at,
+  }
 }
 
 /** The next step of a task, or undefined for one that is stuck. Ended tasks have the step "none". */
@@ -127,6 +152,8 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
             text: `retry ${task.retry.count} of ${task.retry.limit} after ${task.retry.reason}`,
             at: task.retry.at,
           }
+    case 'blocked(quota_wait)':
+      return quotaStep(facts)
     case 'blocked(awaiting_judge)':
       return judgeStep(facts)
     case 'blocked(awaiting_human)': {
@@ -140,7 +167,6 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
               .join(' | '),
           }
     }
-    case 'blocked(quota_wait)':
     case 'blocked(needs_rework)':
     case 'blocked(issue_linking)':
       return undefined

@@ -32,6 +32,7 @@ import {
   readRef,
   restoreRef,
 } from '../workspace/landing.ts'
+import { layOver } from '../workspace/lay-over.ts'
 import { compareRefs, readRefs } from '../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../workspace/history.ts'
 import { topOfCommit } from '../workspace/tree.ts'
@@ -73,6 +74,7 @@ const realGit = {
   isBelow,
   isCommitOf,
   keepAgentCommits,
+  layOver,
   linkTarget,
   listSnapshots,
   openRepository,

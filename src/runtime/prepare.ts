@@ -5,6 +5,7 @@ import { missingProgram } from './harness-choice.ts'
 import type { Files } from './files.ts'
 import { bringBase } from './remote-run.ts'
 import { save, type Session } from './session.ts'
+import { takeOver } from './take-over.ts'
 
 const usable = (files: Files, path: string): boolean => {
   try {
@@ -117,6 +118,9 @@ export const prepareRun = async (session: Session): Promise<void> => {
     : (goal.headCommit ?? goal.baseCommit)
   if (base === null) throw new AppError('REPOSITORY_STATE', `goal ${goal.id} has no base commit`)
   if (goal.repoMode === 'remote') await bringBase(session, base)
-  if (!direct) await prepareClone(session, base)
+  if (!direct) {
+    await prepareClone(session, base)
+    await takeOver(session, base)
+  }
   await save(session, { phase: 'launch', baseCommit: base })
 }

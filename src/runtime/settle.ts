@@ -2,18 +2,23 @@
  * How a run ends. Each ending is one transaction over run, lease, agent, task, goal and escalation, so that there is no
  * moment in which a task has no next step.
  */
+import type { AccountLimit } from '../domain/account.ts'
 import type { Goal } from '../domain/goal.ts'
 import type { EscalationKind } from '../domain/escalation.ts'
 import { mayStartWork } from '../domain/goal.ts'
 import type { ErrorMeta, Run } from '../domain/run.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
+import { clampReset } from '../recovery/reset-time.ts'
+import { limitAccount } from '../store/account.ts'
 import { must, type Queryable } from '../store/db.ts'
 import { openEscalation } from '../store/escalation.ts'
 import { appendEvent, storeNow } from '../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../store/goal.ts'
 import { finishRun, judgeRun, listRuns } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
+import { accountFor, namesOn } from './accounts.ts'
 import type { Context } from './context.ts'
+import { providerQuestion } from './provider-question.ts'
 import { failOpen, recordIntent, type Decision, type RecoverStep } from './recover.ts'
 import type { Session } from './session.ts'
 
@@ -92,6 +97,11 @@ const questionOf = (session: Session, diagnosis: Diagnosis, reason: string): Que
         : 'Mend the permission, then unstuck resume.'
     return { kind: 'blocker', question: blockerText(session, diagnosis), details: [...details, advice].join('\n') }
   }
+  const provider = providerQuestion(session, diagnosis)
+  if (provider !== undefined) {
+    const { question, advice } = provider
+    return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
+  }
   return {
     kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),
     question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}. Retry it, or cancel it?`,
@@ -147,6 +157,29 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   })
 }
 
+type Wait = Extract<RecoverStep['action'], { type: 'wait' }>
+
+/** By the store's clock: after the least wait and, where the provider stated a time, after that time. */
+const dueAt = ({ delayMs, until, jitterMs = 0 }: Wait, now: Date): Date => {
+  const least = now.getTime() + delayMs
+  if (until === undefined) return new Date(least)
+  // Once more: between what was said and this moment clocks and engines may have changed.
+  const stated = clampReset(new Date(until), now).getTime() + jitterMs
+  return new Date(Math.max(least, stated))
+}
+
+/** What one run met counts for every other on the same account. */
+const breakAccount = async (
+  tx: Queryable,
+  { context, task, run }: Session,
+  { until, diagnosis }: { until: Date; diagnosis: Diagnosis },
+): Promise<void> => {
+  const account = accountFor(context, run.harness)
+  const harnesses = namesOn(context, account)
+  const limit = { account, harnesses, evidence: diagnosis.evidence, until, taskId: task.id, runId: run.id }
+  await limitAccount(tx, limit, run.goalId)
+}
+
 /** A persisted wait: the run failed, the task is requeued when its time has come. */
 export const endWaiting = async (
   session: Session,
@@ -159,14 +192,20 @@ export const endWaiting = async (
     await failOpen(context, tx, session.task.id, `the provider failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, session.run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
-    const at = new Date((await storeNow(tx)).getTime() + action.delayMs)
-    const retry = { reason: decision.diagnosis.label, at, count: action.count, limit: action.limit }
+    const now = await storeNow(tx)
+    const at = dueAt(action, now)
+    const parks = action.name === 'WAIT_FOR_QUOTA'
+    const reason = parks ? 'quota_wait' : decision.diagnosis.label
+    const retry = { reason, at, count: action.count, limit: action.limit }
+    if (parks)
+      await breakAccount(tx, session, { until: dueAt({ ...action, jitterMs: 0 }, now), diagnosis: decision.diagnosis })
     must(
-      await moveTask(tx, await freshTask(tx, session), 'run_failed', {
+      await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
         runId: session.run.id,
         retry,
         payload: {
           failureCode: decision.diagnosis.failureCode,
+          evidence: decision.diagnosis.evidence,
           retryAt: at.toISOString(),
           count: action.count,
           limit: action.limit,
@@ -175,6 +214,24 @@ export const endWaiting = async (
     )
   })
   context.at('recovery-intended')
+}
+
+/**
+ * The account reached its limit between the claim and the launch: back to the queue, where the task is not taken before the
+ * limit resets. Nothing was tried, so what is open stays open.
+ */
+export const endHeld = async (session: Session, { account, until }: AccountLimit): Promise<void> => {
+  const reason = `account ${account} is at its limit until ${until.toISOString()}`
+  const errorMeta: ErrorMeta = {
+    ...{ source: 'engine', failureCode: 'account_limited', message: reason, evidence: reason },
+    signature: 'account_limited',
+  }
+  await session.context.db.transaction(async (tx) => {
+    await closeRun(tx, session, 'interrupted', errorMeta)
+    must(
+      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+    )
+  })
 }
 
 const interruption = (reason: string): ErrorMeta => ({

@@ -101,6 +101,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
   const seen: Watch = { reading: session.driver.begin() }
   const { clock, ports, lingerMs } = session.context
   let endLinger: (() => void) | undefined
+  let refused = false
   const check = (): void => {
     if (seen.overrun !== undefined) return
     const overrun = overrunOf(
@@ -127,6 +128,11 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       if (!('line' in item)) continue
       seen.reading = session.driver.read(seen.reading, item.stream, item.line).reading
       check()
+      // It would try a wrong key for minutes, and not once with another answer.
+      if (!refused && seen.reading.retry?.error.type === 'authentication_failed') {
+        refused = true
+        void stopLaunch(session, 'correction')
+      }
       if (seen.reading.final !== undefined)
         endLinger ??= clock.after(lingerMs, () => void stopLaunch(session, 'lingering'))
       else if (endLinger !== undefined) {

@@ -1,4 +1,5 @@
 /** What people are shown, composed from the store. Reads only; used by the API and by commands that open the store themselves. */
+import { limitedAccounts } from '../store/account.ts'
 import { listAgents } from '../store/agent.ts'
 import { listEngines } from '../store/engine.ts'
 import { leaderNow, type Leader } from '../store/leader.ts'
@@ -67,7 +68,7 @@ const stepsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
 const goalViews = async (
   db: Queryable,
   goals: Goal[],
-  shared: { tasks: Task[]; engines: NonNullable<TaskFacts['engines']>; escalations: Escalation[]; now: Date },
+  shared: Required<Pick<TaskFacts, 'engines' | 'limits'>> & { tasks: Task[]; escalations: Escalation[]; now: Date },
   goalId: string | null,
 ) => {
   const { tasks, now } = shared
@@ -92,15 +93,16 @@ const goalViews = async (
   }))
 }
 
-/** The open questions, the agents and the engines, and what the goals' views share with them. */
+/** The open questions, the engines and the limits of accounts: what the views of goals share. */
 const around = async (db: Queryable) => {
-  const [escalations, found, leader, now] = [
+  const [escalations, found, leader, limits, now] = [
     await listEscalations(db, { pendingOnly: true }),
     await listEngines(db),
     await leaderNow(db),
+    await limitedAccounts(db),
     await storeNow(db),
   ]
-  return { escalations, engines: found.map((engine) => engineView(engine, leader, now)), now }
+  return { escalations, engines: found.map((engine) => engineView(engine, leader, now)), limits, now }
 }
 
 /** Every goal with its tasks and their next steps, the open questions and the agents. */
@@ -109,8 +111,8 @@ export const statusView = async (db: Queryable) => {
   const lastEvent = await lastEventId(db)
   const shared = { ...(await around(db)), tasks: await listTasks(db, null) }
   const goals = await goalViews(db, await listGoals(db), shared, null)
-  const { escalations, engines, now } = shared
-  return { at: now.toISOString(), lastEvent, goals, escalations, agents: await listAgents(db), engines }
+  const { escalations, engines, limits, now } = shared
+  return { at: now.toISOString(), lastEvent, goals, escalations, agents: await listAgents(db), engines, limits }
 }
 
 /** One goal as in `statusView`, or undefined. */

@@ -7,8 +7,10 @@ import { one, sql, type Db } from './db.ts'
 import { migration as first } from './migrations/0001-first.ts'
 import { migration as engines } from './migrations/0002-engines.ts'
 import { migration as remote } from './migrations/0003-remote.ts'
+import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
+import { migration as accountLimit } from './migrations/0005-account-limit.ts'
 
-export const migrations: readonly string[] = [first, engines, remote]
+export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit]
 
 const uniqueViolation = '23505'
 

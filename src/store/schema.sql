@@ -48,6 +48,19 @@ AS $function$
   select coalesce(nullif(current_setting('unstuck.now', true), '')::timestamptz, clock_timestamp())
 $function$;
 
+create table account_limit (
+  account text not null,
+  harnesses jsonb not null,
+  evidence text not null,
+  until timestamp with time zone not null,
+  task_id text not null,
+  run_id text not null,
+  opened_at timestamp with time zone not null default unstuck_now(),
+  constraint account_limit_pkey PRIMARY KEY (account),
+  constraint account_limit_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint account_limit_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
+);
+
 create table agent (
   id text not null,
   role text not null,
@@ -304,5 +317,5 @@ create table task (
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
-CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE (state = 'failed'::text);
+CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
 CREATE INDEX task_running ON public.task USING btree (id) WHERE (state = 'running'::text);

@@ -96,18 +96,22 @@ export const listTasks = async (db: Queryable, goalId: string | null): Promise<T
 export const runningTasks = async (db: Queryable): Promise<Task[]> =>
   (await db.query<object>(sql`select * from task where state = 'running' order by id`)).map(readTask)
 
-/** Failed tasks whose persisted retry time has come by the store's clock. */
+/** Failed tasks, and those parked for a quota, whose persisted retry time has come by the store's clock. */
 export const dueTasks = async (db: Queryable): Promise<Task[]> =>
   (
     await db.query<object>(
-      sql`select * from task where state = 'failed' and retry_at <= unstuck_now() order by retry_at`,
+      sql`select * from task where (state = 'failed' or block_reason = 'quota_wait') and retry_at <= unstuck_now() order by retry_at`,
     )
   ).map(readTask)
 
 /** When the next retry comes due; undefined when none waits. */
 export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
-  (await one<{ at: Date | null }>(db, sql`select min(retry_at) as at from task where state = 'failed'`))?.at ??
-  undefined
+  (
+    await one<{ at: Date | null }>(
+      db,
+      sql`select min(retry_at) as at from task where state = 'failed' or block_reason = 'quota_wait'`,
+    )
+  )?.at ?? undefined
 
 export interface TaskChange {
   retry?: Retry | null

@@ -19,6 +19,8 @@ interface Case {
   actionTaken: string
   /** Whether it is one of the task's recoveries in total; waits are not. */
   counted: boolean
+  /** Would be taken far more often than a test can wait for. */
+  once?: true
   /** What a person finds when it did not help. */
   ends: 'paused' | 'awaiting_human'
 }
@@ -57,6 +59,35 @@ const overloaded: Agent = {
     else { put('made.txt', 'made'); end() }`,
 }
 
+/** The limit of the account is reached until 20 seconds after it was first asked; the CLI says so in its limit event. */
+const limited: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    const first = 'TOP/limited'
+    if (!existsSync(first)) put(first, String(Date.now()))
+    const resets = Number(readFileSync(first, 'utf8')) + 20000
+    if (Date.now() < resets) {
+      print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: resets / 1000, rateLimitType: 'five_hour' } })
+      print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
+      end({ is_error: true, api_error_status: 429, result: "You've hit your limit" })
+    } else { put('made.txt', 'made'); end() }`,
+}
+
+/** Its session grows too long while it works; one that is told so, and what is there, comes to the end. */
+const overlong: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    const told = args.some((text) => text.includes('grew too long') && text.includes('- added: half.txt'))
+    if (told && existsSync('half.txt')) { put('made.txt', 'made'); end() }
+    else {
+      put('half.txt', 'half')
+      end({ is_error: true, terminal_reason: 'prompt_too_long', result: 'Prompt is too long' })
+      process.exit(1)
+    }`,
+}
+
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
 const cases: Case[] = [
@@ -80,6 +111,24 @@ const cases: Case[] = [
     ...{ playbook: 'transient-backoff', label: 'provider_overloaded', agent: overloaded },
     ...{ actionTaken: 'WAIT_AND_REQUEUE', counted: false, ends: 'awaiting_human' },
     without: (action) => ({ ...(action as Extract<Action, { type: 'wait' }>), delayMs: 0 }),
+  },
+  {
+    ...{ playbook: 'quota-wait', label: 'llm_quota', agent: limited },
+    ...{ actionTaken: 'WAIT_FOR_QUOTA', counted: false, ends: 'awaiting_human' },
+    // At once, and the second answer is a question: the wait itself is what helps.
+    without: (action) => {
+      const { until: _until, jitterMs: _jitter, ...rest } = action as Extract<Action, { type: 'wait' }>
+      return { ...rest, delayMs: 0 }
+    },
+    once: true,
+  },
+  {
+    ...{ playbook: 'fresh-session', label: 'context_overflow', agent: overlong },
+    ...{ actionTaken: 'RELAUNCH_WITH_FRESH_SESSION', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { fresh: _fresh, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
   },
   {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
@@ -115,6 +164,7 @@ const effectless = (playbook: Playbook): Playbook => {
   let meant: Action | undefined
   return {
     ...playbook,
+    ...(row.once === true ? { budget: 1 } : {}),
     plan: (...given) => {
       meant = playbook.plan(...given)
       return meant === undefined ? undefined : row.without(meant)

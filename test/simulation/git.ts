@@ -329,6 +329,18 @@ const shadowCalls = (state: State) => ({
     [...state.snapshots.values()]
       .filter((snapshot) => runId === undefined || snapshot.runId === runId)
       .map(({ id, commit, reason, at }) => ({ id, commit, reason, at, leftOut: [] })),
+  layOver: (_shadow: Shadow, { snapshot: work, from, onto, into }: Parameters<Git['layOver']>[1]) => {
+    const moved = new Set(changesOf(state.treeOf(from), state.treeOf(onto)).map(({ path }) => path))
+    const changes = changesOf(state.treeOf(from), state.treeOf(work)).map(({ newObject: _object, ...rest }) => rest)
+    const laid = changes.filter(({ path }) => !moved.has(path))
+    const files = userFiles(state, into)
+    for (const { path } of laid) {
+      const content = state.treeOf(work).get(path)
+      if (content === undefined) files.delete(path)
+      else files.set(path, content)
+    }
+    return { laid, left: changes.filter(({ path }) => moved.has(path)).map(({ path }) => path) }
+  },
   textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
   dropSnapshot: (_shadow: Shadow, id: string): void => {
     state.snapshots.delete(id)

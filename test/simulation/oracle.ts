@@ -9,6 +9,7 @@ import { taskEnded, type Task } from '../../src/domain/task.ts'
 import { parsePathRule } from '../../src/recovery/policy/rule.ts'
 import { checkPolicy } from '../../src/recovery/policy/check.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
+import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
 import { nextStepOf } from '../../src/runtime/next-step.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import { passes } from './checks.ts'
@@ -57,6 +58,8 @@ interface Facts {
   recoverySeen: Map<string, number>
   leaseSeen: Map<string, number>
   doomedSince: Map<string, number>
+  /** Accounts at their limit, by the events that say so. */
+  limits: Map<string, { harnesses: string[]; since: Date; until: Date }>
 }
 
 const runsOf = (world: World, taskId: string): Run[] =>
@@ -329,10 +332,12 @@ const checkRecoveries = (facts: Facts, { changes }: Look): void => {
       const waits = past.filter(
         ({ label, playbook }) => label === recovery.label && playbook === recovery.playbook,
       ).length
-      if (wait && waits >= world.mostWaits)
+      // A limit of the account is waited for as often as its playbook says: nobody's configuration ends that.
+      const most = recovery.action.name === 'WAIT_FOR_QUOTA' ? quotaWait.budget : world.mostWaits
+      if (wait && waits >= most)
         world.violated(
           'everything ends',
-          `wait ${waits + 1} for ${recovery.label} of ${recovery.taskId}, the limit was never above ${world.mostWaits}`,
+          `wait ${waits + 1} for ${recovery.label} of ${recovery.taskId}, the limit was never above ${most}`,
         )
     }
     const settled = recovery.status === 'success' && (before as Recovery | undefined)?.status !== 'success'
@@ -410,13 +415,42 @@ const checkSettled = (world: World): void => {
     if (launch.program?.alive === true) world.violated('one owner', `the agent of ${launch.spec.marker} lives on`)
 }
 
-const checkStart = (world: World, launch: SimLaunch): void => {
+const seeLimits = ({ limits }: Facts, { events }: Look): void => {
+  for (const { type, at, payload } of events) {
+    const account = String(payload['account'])
+    if (type === 'account.available') limits.delete(account)
+    if (type !== 'account.limited') continue
+    const since = limits.get(account)?.since ?? at
+    limits.set(account, {
+      harnesses: payload['harnesses'] as string[],
+      since,
+      until: new Date(String(payload['until'])),
+    })
+  }
+}
+
+/** Between a claim's look at the limits and its lease. */
+const lookMs = 2_000
+
+/** What was known when the task was claimed; a limit met by another run after that comes too late for one that starts. */
+const checkLimits = ({ world, limits }: Facts, run: Run): void => {
+  for (const [account, { harnesses, since, until }] of limits)
+    if (harnesses.includes(run.harness) && run.startedAt < until && run.startedAt.getTime() - since.getTime() > lookMs)
+      world.violated(
+        'nothing on a limited account',
+        `run ${run.id} starts on ${account}, at its limit until ${until.toISOString()}`,
+      )
+}
+
+const checkStart = (facts: Facts, launch: SimLaunch): void => {
+  const { world } = facts
   const runId = launch.spec.marker
   const run = world.tables.run.get(runId)
   if (run?.state !== 'running')
     return world.violated('one owner', `an agent starts for run ${runId}, which is ${run?.state}`)
   if (lastLaunch(run)?.shim?.pid !== launch.identity.pid)
     world.violated('one owner', `an agent of ${runId} starts before its identity is committed`)
+  checkLimits(facts, run)
   for (const other of world.processes.all) {
     if (other === launch || other.program?.alive !== true) continue
     if (world.tables.run.get(other.spec.marker)?.taskId === run.taskId)
@@ -425,11 +459,18 @@ const checkStart = (world: World, launch: SimLaunch): void => {
 }
 
 export const createOracle = (world: World): Oracle => {
-  const facts: Facts = { world, recoverySeen: new Map(), leaseSeen: new Map(), doomedSince: new Map() }
+  const facts: Facts = {
+    world,
+    recoverySeen: new Map(),
+    leaseSeen: new Map(),
+    doomedSince: new Map(),
+    limits: new Map(),
+  }
   let transitions = 0
   return {
     transitions: () => transitions,
     observe: (look) => {
+      seeLimits(facts, look)
       for (const change of look.changes) {
         transitions += checkMoves(world, change)
         if (change.table === 'lease') facts.leaseSeen.set(change.id, world.scheduler.now())
@@ -443,7 +484,7 @@ export const createOracle = (world: World): Oracle => {
       checkRecoveries(facts, look)
       checkSteps(world, look)
     },
-    programStarts: (launch) => checkStart(world, launch),
+    programStarts: (launch) => checkStart(facts, launch),
     stopRequested: (launch) => {
       const work = worthKeeping(world, launch.spec.cwd)
       if (work !== undefined && !world.snapshotsFail() && !kept(world, work.runId, work.tree))

@@ -9,6 +9,7 @@ import type { Sql } from '../../src/store/db.ts'
 /** In the order in which they refer to each other. */
 export const tables = [
   'event',
+  'account_limit',
   'escalation',
   'recovery',
   'merge_entry',

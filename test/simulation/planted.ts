@@ -68,6 +68,13 @@ export const planted: readonly Planted[] = [
       rewrite('epoch = epoch + 1', (text) => text.replace('epoch = epoch + 1', 'epoch = greatest(epoch, 1)')),
   },
   {
+    name: 'limit-not-looked-at',
+    from: 1,
+    breaks: 'nothing on a limited account',
+    hooks: () =>
+      rewrite('from account_limit where until >', (text) => text.replace('where until >', 'where false and until >')),
+  },
+  {
     name: 'gate-before-identity',
     from: 1,
     breaks: 'one owner',

@@ -98,6 +98,8 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     retry: {
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,
+      quotaBaseSeconds: 5,
+      quotaMaxSeconds: 60,
       transientLimit: change.transientLimit ?? plan.transientLimit,
     },
   })

@@ -9,6 +9,7 @@ import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
 import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
+import { dropEndedLimits, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { answerEscalation, listEscalations, openEscalation, pendingEscalationOf } from '../../src/store/escalation.ts'
@@ -318,6 +319,32 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       expect(due.map((entry) => entry.id)).toEqual(['g-t1'])
       // The simulated time ended with its transaction.
       expect(await dueTasks(db)).toEqual([])
+    })
+
+    it('an account is at its limit by the store clock, until the later of two times, and is told free once', async () => {
+      await activeGoal(db, 'g', [{}])
+      await agents(db, 'a1')
+      const { run } = await claimed(db, 'a1')
+      const at = (hours: number): Date => new Date(Date.now() + hours * 3_600_000)
+      const limit = { account: 'claude:1', harnesses: ['claude'], evidence: 'limit', taskId: 'g-t1', runId: run.id }
+      const [soon, late] = [at(1), at(5)]
+      for (const until of [soon, late, soon]) await db.transaction((tx) => limitAccount(tx, { ...limit, until }, 'g'))
+      expect(await limitedAccounts(db)).toMatchObject([{ account: 'claude:1', until: late, harnesses: ['claude'] }])
+      await db.transaction(dropEndedLimits)
+      expect(await limitedAccounts(db)).toHaveLength(1)
+      const later = new Date(late.getTime() + 1000).toISOString()
+      await db.transaction(async (tx) => {
+        await tx.query(sql`select set_config('unstuck.now', ${later}, true)`)
+        expect(await limitedAccounts(tx)).toEqual([])
+        await dropEndedLimits(tx)
+        await dropEndedLimits(tx)
+      })
+      expect((await typesOf(db)).filter((type) => type === 'account.available')).toHaveLength(1)
+      await db.transaction((tx) => limitAccount(tx, { ...limit, until: late }, 'g'))
+      await db.transaction((tx) => liftLimits(tx, 'codex'))
+      expect(await limitedAccounts(db)).toHaveLength(1)
+      await db.transaction((tx) => liftLimits(tx, 'claude'))
+      expect(await limitedAccounts(db)).toEqual([])
     })
 
     it('a task that goes back to the queue has no countdown any more', async () => {

@@ -116,13 +116,11 @@ const escalateRun = (kind: Escalation['kind']): Rule =>
     ]
   })
 
-const requeueRun = (run: 'failed' | 'interrupted'): Rule =>
+const requeueRun = (run: 'failed' | 'interrupted', trigger: string): Rule =>
   onRun((world, current, task) => {
     const end: Move = { entity: 'run', id: current.id, trigger: run }
     if ((world.waits.get(task.id) ?? 0) >= waitLimit) return [end, ...askAbout(world, task, 'exhausted')]
-    return run === 'failed'
-      ? [end, { entity: 'task', id: task.id, trigger: 'run_failed', wait: true }]
-      : [end, { entity: 'task', id: task.id, trigger: 'interrupted' }]
+    return [end, { entity: 'task', id: task.id, trigger, ...(run === 'failed' ? { wait: true } : {}) }]
   })
 
 const succeedRun: Rule = onRun((world, run, task) => {
@@ -171,7 +169,8 @@ const cycle: Rule = onGoal(['active'], (world, goal) => {
     : []
 })
 
-const retriable = (task: Task): boolean => ['blocked(awaiting_human)', 'failed', 'cancelled'].includes(task.place)
+const retriable = (task: Task): boolean =>
+  ['blocked(awaiting_human)', 'blocked(quota_wait)', 'failed', 'cancelled'].includes(task.place)
 
 const goalMove = (states: readonly GoalState[], trigger: string): Rule =>
   onGoal(states, (_world, goal) => [{ entity: 'goal', id: goal.id, trigger }])
@@ -187,8 +186,9 @@ export const machine = {
       : [{ entity: 'claim', agentId: agent.id, runId: `r${world.runs.length}`, taskId: task.id }]
   },
   succeed: succeedRun,
-  wait: requeueRun('failed'),
-  interrupt: requeueRun('interrupted'),
+  wait: requeueRun('failed', 'run_failed'),
+  park: requeueRun('failed', 'quota_reached'),
+  interrupt: requeueRun('interrupted', 'interrupted'),
   exhaust: escalateRun('exhausted'),
   block: escalateRun('blocker'),
   approve: (world, pick) => {
@@ -228,7 +228,7 @@ export const machine = {
   ),
   due: (world, pick) => {
     const task = pickOf(
-      world.tasks.filter((entry) => entry.place === 'failed'),
+      world.tasks.filter(({ place }) => place === 'failed' || place === 'blocked(quota_wait)'),
       pick,
     )
     return task === undefined ? [] : [{ entity: 'task', id: task.id, trigger: 'retry_due' }]

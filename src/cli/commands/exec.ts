@@ -70,7 +70,7 @@ const live = (io: Io, paint: Paint): ((event: ExecEvent) => void) => {
   }
 }
 
-/** The two variables of the founding document; whole numbers, anything else is not taken. */
+/** Variables of the founding documents; whole numbers, anything else is not taken. */
 const numberIn = (io: Io, name: string, standard: number): number => {
   const text = io.environment[name]
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : standard
@@ -89,6 +89,8 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
       transientBaseSeconds: numberIn(io, 'FAILED_TASK_RETRY_COOLDOWN_MS', 5_000) / 1000,
       transientMaxSeconds: 300,
       transientLimit: numberIn(io, 'FAILED_TASK_MAX_RETRY_COUNT', 6),
+      quotaBaseSeconds: numberIn(io, 'BLOCKED_TASK_RETRY_COOLDOWN_MS', 120_000) / 1000,
+      quotaMaxSeconds: 1800,
     },
     maxWaitMs: options.maxWait * 1000,
     signal: io.signal,

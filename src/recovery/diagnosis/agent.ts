@@ -5,6 +5,7 @@
  */
 import type { Finding } from '../diagnosis.ts'
 import type { ObservedDenial, ReportedFailure } from '../evidence.ts'
+import { limitOf } from '../limit.ts'
 
 type Meaning = Omit<Finding, 'evidence' | 'facts'>
 
@@ -13,7 +14,6 @@ interface AgentRule {
   harness?: string
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
-  statuses?: readonly number[]
   text?: RegExp
   meaning: Meaning
 }
@@ -26,16 +26,13 @@ const permission = (label: string): Meaning => ({
   retryable: false,
 })
 
-const provider = (label: string, failureCode: string, category: Meaning['category'], retryable: boolean): Meaning => ({
+const environment = (label: string): Meaning => ({
   rung: 2,
   label,
-  failureCode,
-  category,
-  retryable,
+  failureCode: 'environment_issue',
+  category: 'env',
+  retryable: false,
 })
-
-const transient = (label: string): Meaning => provider(label, 'transient_or_flaky_failure', 'flaky', true)
-const environment = (label: string): Meaning => provider(label, 'environment_issue', 'env', false)
 const progress = (label: string): Meaning => ({
   rung: 3,
   label,
@@ -44,7 +41,7 @@ const progress = (label: string): Meaning => ({
   retryable: true,
 })
 
-/** Order matters: the seed's map first, then what a type says, then what a bare status says. */
+/** Order matters: the seed's map first, then what a type says. What a provider refuses is told by `limit.ts` after them. */
 export const agentRules: readonly AgentRule[] = [
   {
     id: 'codex-trust (seed)',
@@ -73,30 +70,13 @@ export const agentRules: readonly AgentRule[] = [
   { id: 'claude-blocked (seed)', harness: 'claude', text: /Access blocked/, meaning: permission('SANDBOX_ERROR') },
   { id: 'trust', types: ['git_trust'], meaning: permission('GIT_TRUST_ERROR') },
   { id: 'filesystem', types: ['filesystem'], meaning: permission('FS_PERM_ERROR') },
-  {
-    id: 'quota',
-    types: ['billing_error', 'usage_limit'],
-    meaning: provider('llm_quota', 'quota_failure', 'env', true),
-  },
-  {
-    id: 'auth',
-    types: ['authentication_failed'],
-    meaning: provider('auth_failure', 'permission_or_auth_failure', 'permission', false),
-  },
-  { id: 'model', types: ['model_not_found'], meaning: environment('model_missing') },
-  { id: 'context', types: ['prompt_too_long'], meaning: environment('context_overflow') },
-  { id: 'overload', types: ['overloaded', 'server_error', 'rate_limit'], meaning: transient('provider_overloaded') },
-  { id: 'network', types: ['network', 'timeout'], meaning: transient('network_transient') },
-  { id: 'temporary', types: ['temporary_failure'], meaning: transient('temporary_failure') },
   { id: 'launch', types: ['bad_flag', 'bad_config', 'directory_missing'], meaning: environment('launch_refused') },
   { id: 'session', types: ['session_not_found', 'session_busy'], meaning: progress('session_lost') },
-  { id: 'overload-status', statuses: [408, 429, 500, 502, 503, 504, 529], meaning: transient('provider_overloaded') },
 ]
 
 const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): boolean => {
   if (rule.harness !== undefined && rule.harness !== harness) return false
   if (rule.types !== undefined) return failure.type !== undefined && rule.types.includes(failure.type)
-  if (rule.statuses !== undefined) return failure.httpStatus !== undefined && rule.statuses.includes(failure.httpStatus)
   return rule.text !== undefined && rule.text.test(failure.text)
 }
 
@@ -104,14 +84,16 @@ const unknownAgentFailure = progress('unknown')
 
 export const diagnoseAgent = (harness: string, failure: ReportedFailure, denials: ObservedDenial[]): Finding => {
   const rule = agentRules.find((candidate) => matches(candidate, harness, failure))
-  if (rule === undefined) {
+  if (rule !== undefined) return { ...rule.meaning, evidence: failure.text }
+  const limit = limitOf(harness, failure)
+  if (limit === undefined) {
     // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
     return denials.length > 0 ? diagnoseDenials(harness, denials) : { ...unknownAgentFailure, evidence: failure.text }
   }
   return {
-    ...rule.meaning,
-    evidence: failure.text,
-    ...(failure.resetAt === undefined ? {} : { facts: { resetAt: failure.resetAt } }),
+    ...limit.rule.meaning,
+    evidence: limit.evidence,
+    facts: { limit: limit.kind, ...limit.reset },
   }
 }
 

@@ -1,5 +1,9 @@
-/** Rung 2: the provider is overloaded or out of reach. The wait is the change; it is persisted and consumes no other budget. */
-import type { Playbook, RetryPolicy } from '../playbook.ts'
+/**
+ * Rung 2: the provider refuses, is overloaded or out of reach. The wait is the change; it is persisted and consumes no other
+ * budget. Where the provider says when it answers again, the wait goes on until then.
+ */
+import type { Diagnosis } from '../diagnosis.ts'
+import type { Action, Playbook, RetryPolicy } from '../playbook.ts'
 
 /** 32-bit FNV-1a, so that the jitter of a retry is the same after a restart. */
 const hash = (text: string): number => {
@@ -8,11 +12,62 @@ const hash = (text: string): number => {
   return value >>> 0
 }
 
+/** From 0 to 1, the same for the same attempt of the same task. */
+const chance = (seed: string, attempt: number): number => (hash(`${seed}:${attempt}`) % 1000) / 1000
+
+interface Growth {
+  baseSeconds: number
+  maxSeconds: number
+}
+
+const growingMs = ({ baseSeconds, maxSeconds }: Growth, attempt: number, seed: string): number =>
+  Math.round(
+    1000 * Math.min(maxSeconds, Math.min(maxSeconds, baseSeconds * 2 ** attempt) * (1 + 0.2 * chance(seed, attempt))),
+  )
+
 /** Exponential backoff with up to 20 % deterministic jitter, never above the maximum. Milliseconds. */
-export const backoffMs = (retry: RetryPolicy, attempt: number, seed: string): number => {
-  const base = Math.min(retry.transientMaxSeconds, retry.transientBaseSeconds * 2 ** attempt)
-  const jitter = 1 + (0.2 * (hash(`${seed}:${attempt}`) % 1000)) / 1000
-  return Math.round(1000 * Math.min(retry.transientMaxSeconds, base * jitter))
+export const backoffMs = (retry: RetryPolicy, attempt: number, seed: string): number =>
+  growingMs({ baseSeconds: retry.transientBaseSeconds, maxSeconds: retry.transientMaxSeconds }, attempt, seed)
+
+/** All that wait for one limit must not come back in one moment: up to a tenth of the wait, between one second and a minute. */
+const afterReset = (
+  { resetAt, resetInMs = 0 }: Diagnosis['facts'],
+  attempt: number,
+  seed: string,
+): Pick<Extract<Action, { type: 'wait' }>, 'until' | 'jitterMs'> => {
+  if (resetAt === undefined) return {}
+  const most = Math.min(60_000, Math.max(2_000, resetInMs / 10))
+  return { until: resetAt.toISOString(), jitterMs: Math.round(1_000 + (most - 1_000) * chance(seed, attempt)) }
+}
+
+/** About two days of the longest wait, two years of a weekly limit: nobody is asked for what ends by itself. */
+const quotaWaits = 100
+/** So often a stated time is taken at its word; a provider that goes on refusing is asked no faster than without one. */
+const trustedResets = 3
+
+export const quotaWait: Playbook = {
+  id: 'quota-wait',
+  rung: 2,
+  scope: 'task',
+  title: 'Park the task until the limit of the account resets, then run it again',
+  answers: ['llm_quota'],
+  needs:
+    "a structured error of the CLI, or its own last words, that name a usage limit, used-up credit or a rate limit; the time of the reset is the provider's where it says one",
+  plan: ({ facts }, { attempts, taskId, retry }) => {
+    const growth = { baseSeconds: retry.quotaBaseSeconds, maxSeconds: retry.quotaMaxSeconds }
+    const trusted = facts.resetAt !== undefined && attempts < trustedResets
+    return {
+      type: 'wait',
+      name: 'WAIT_FOR_QUOTA',
+      delayMs: trusted ? 0 : growingMs(growth, facts.resetAt === undefined ? attempts : 0, taskId),
+      ...afterReset(facts, attempts, taskId),
+      count: attempts + 1,
+      limit: quotaWaits,
+    }
+  },
+  postCondition: () => ({ type: 'provider_answers' }),
+  budget: quotaWaits,
+  counted: false,
 }
 
 /** An outage of the git remote ends by itself, so nobody is asked for a long time: the later waits are long ones, whatever is configured. */
@@ -39,21 +94,42 @@ export const remoteBackoff: Playbook = {
   counted: false,
 }
 
+export const freshSession: Playbook = {
+  id: 'fresh-session',
+  rung: 2,
+  scope: 'launch',
+  title: 'Relaunch with a new session that is told what was done so far',
+  answers: ['context_overflow'],
+  needs: 'a structured error of the CLI, or its own sentence, that the conversation is too long for the model',
+  plan: () => ({
+    type: 'relaunch',
+    name: 'RELAUNCH_WITH_FRESH_SESSION',
+    fresh: true,
+    resume: false,
+    hint: 'The session before this one grew too long for the model and ended. Its work is in the workspace: go on from it, do not begin again, and read no more than you need.',
+  }),
+  postCondition: () => ({ type: 'provider_answers' }),
+  // A task that is too long twice is too long.
+  budget: 1,
+  counted: true,
+}
+
 export const transientBackoff: Playbook = {
   id: 'transient-backoff',
   rung: 2,
   scope: 'task',
   title: 'Wait with a persisted, growing delay, then run the task again',
-  answers: ['provider_overloaded', 'network_transient', 'temporary_failure'],
+  answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure'],
   needs:
-    "a structured error of the CLI that names an overload, a 5xx/429 status or a broken connection, or a command harness's exit status 75",
-  plan: (_diagnosis, { attempts, taskId, retry }) =>
+    "a structured error of the CLI that names an overload, a 5xx status or a broken connection, or a command harness's exit status 75",
+  plan: ({ facts }, { attempts, taskId, retry }) =>
     retry.transientLimit >= 0 && attempts >= retry.transientLimit
       ? undefined
       : {
           type: 'wait',
           name: 'WAIT_AND_REQUEUE',
           delayMs: backoffMs(retry, attempts, taskId),
+          ...afterReset(facts, attempts, taskId),
           count: attempts + 1,
           limit: retry.transientLimit,
         },

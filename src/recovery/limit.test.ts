@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { diagnose } from './diagnosis.ts'
+import type { ReportedFailure } from './evidence.ts'
+import { limitOf, limitRules } from './limit.ts'
+
+const said = { at: new Date('2026-11-21T21:13:40Z'), timeZone: 'Europe/Berlin' }
+const failure = (more: Partial<ReportedFailure>): ReportedFailure => ({ source: 'event', text: 'no', said, ...more })
+const kindOf = (more: Partial<ReportedFailure>, harness = 'claude'): string | undefined =>
+  limitOf(harness, failure(more))?.kind
+
+describe('a limit', () => {
+  it.each(
+    limitRules.flatMap(({ kind, types = [], says }) => (says === undefined ? types.map((type) => [type, kind]) : [])),
+  )('with the type %s is of the kind %s', (type, kind) => expect(kindOf({ type: type ?? '' })).toBe(kind))
+
+  it.each(limitRules.flatMap(({ kind, codes = [] }) => codes.map((code) => [code, kind] as const)))(
+    "with the provider's word %s is of the kind %s, where the driver has no type for it",
+    (code, kind) => {
+      expect(kindOf({ code })).toBe(kind)
+      expect(kindOf({ code, type: 'invalid_request' })).toBe(kind)
+      expect(kindOf({ code, type: 'refusal' })).toBeUndefined()
+    },
+  )
+
+  it.each([
+    ['Claude AI usage limit reached|1795302825', 'quota', '2026-11-21T23:13:45.000Z'],
+    ['5-hour limit reached ∙ resets 3pm', 'quota', '2026-11-22T14:00:00.000Z'],
+    ["You've hit your weekly limit · resets Nov 24, 9:13pm (UTC)", 'quota', '2026-11-24T21:13:00.000Z'],
+    ['You’ve reached your usage limit. Try again in 6m0s.', 'quota', '2026-11-21T21:19:40.000Z'],
+    ['Your quota will reset after 23h59m12s.', 'quota', '2026-11-22T21:12:52.000Z'],
+    [
+      'Rate limit reached for gpt-5 on tokens per min. Please try again in 20s.',
+      'rate limit',
+      '2026-11-21T21:14:00.000Z',
+    ],
+  ])('in the words of another version: %s', (text, kind, at) => {
+    for (const source of ['event', 'stderr'] as const) {
+      const limit = limitOf('claude', failure({ source, text }))
+      expect(limit).toMatchObject({ kind, evidence: text })
+      expect(limit?.reset?.resetAt.toISOString()).toBe(at)
+    }
+  })
+
+  it('a connection that broke in the middle is told from one that never was', () => {
+    expect(kindOf({ type: 'network', text: 'stream disconnected before completion: closed' })).toBe('cut stream')
+    expect(kindOf({ type: 'network', text: 'terminated' })).toBe('cut stream')
+    expect(kindOf({ type: 'timeout', text: 'SSE read timed out' })).toBe('cut stream')
+    expect(kindOf({ type: 'network', text: 'Cannot connect to API: refused' })).toBe('network')
+    expect(
+      diagnose({
+        kind: 'launch',
+        harness: 'codex',
+        denials: [],
+        failure: failure({ type: 'network', text: 'terminated' }),
+      }).label,
+    ).toBe('stream_cut')
+  })
+
+  it('a structured time goes before the one in the words, and both are clamped', () => {
+    const resetAt = new Date('2026-11-21T22:00:00Z')
+    const text = "You've hit your limit · resets 3pm (UTC)"
+    const timeOf = (more: Partial<ReportedFailure>) =>
+      limitOf('claude', failure({ type: 'usage_limit', text, ...more }))
+    expect(timeOf({ resetAt })?.reset).toEqual({ resetAt, resetInMs: 46 * 60_000 + 20_000 })
+    expect(timeOf({ resetAt: new Date(0) })?.reset).toEqual({ resetAt: said.at, resetInMs: 0 })
+    expect(timeOf({})?.reset?.resetAt.toISOString()).toBe('2026-11-22T15:00:00.000Z')
+  })
+
+  it('a key or a model has no time at which it comes back', () => {
+    for (const type of ['authentication_failed', 'model_not_found', 'prompt_too_long'])
+      expect(limitOf('claude', failure({ type, text: 'try again in 20s' }))).not.toHaveProperty('reset')
+  })
+
+  it('a wait that a command asks for by its exit status may say how long', () => {
+    const limit = limitOf('command', failure({ source: 'exit', type: 'temporary_failure', text: 'busy, retry in 90s' }))
+    expect(limit).toMatchObject({ kind: 'temporary', reset: { resetInMs: 90_000 } })
+  })
+})
+
+describe('no limit', () => {
+  const quoted = 'Rate limit reached for gpt-5'
+  it.each<[string, Partial<ReportedFailure>, string?]>([
+    ['is a sentence in the middle of a line', { text: `the docs say: ${quoted}` }],
+    ['is a later line of an error field, which may quote anything', { text: `it failed\n${quoted}` }],
+    ['is an early line of standard error', { source: 'stderr', text: [quoted, 1, 2, 3, 4, 5].join('\n') }],
+    ['is what a plain command prints', { source: 'stderr', text: quoted }, 'command'],
+    ['is the way it ended', { source: 'exit', type: 'bad_exit', text: quoted }],
+    ['is a type of its own', { type: 'refusal', text: quoted, httpStatus: 429 }],
+    ['is a status that says nothing', { httpStatus: 418 }],
+    ['is a number in a text', { text: 'a.ts(429,12): error TS2322' }],
+  ])('%s', (_what, more, harness) => expect(kindOf(more, harness)).toBeUndefined())
+})

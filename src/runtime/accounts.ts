@@ -1,0 +1,35 @@
+/** The breaker: which accounts are at their limit, as seen from this engine's harnesses, and nothing is launched on those. */
+import type { AccountLimit } from '../domain/account.ts'
+import { accountOf } from '../harness/account.ts'
+import { limitedAccounts } from '../store/account.ts'
+import type { Queryable } from '../store/db.ts'
+import type { Context } from './context.ts'
+import { harnessNamed, harnessNames } from './harness-choice.ts'
+
+/** The account behind the name of a harness, here. */
+export const accountFor = (context: Context, name: string): string => {
+  const { driver, harness } = harnessNamed(context.config(), name)
+  const { environment, host, ports } = context
+  return accountOf({
+    ...{ driver, environment, host, exists: (path: string) => ports.files.existsSync(path) },
+    ...(harness.command === undefined ? {} : { command: harness.command }),
+  })
+}
+
+/** All names of harnesses here that use an account. */
+export const namesOn = (context: Context, account: string): string[] =>
+  harnessNames(context.config()).filter((name) => accountFor(context, name) === account)
+
+/** What keeps a harness from being launched here now; undefined = nothing does. */
+export const limitOn = async (context: Context, db: Queryable, name: string): Promise<AccountLimit | undefined> => {
+  const limits = await limitedAccounts(db)
+  if (limits.length === 0) return undefined
+  const account = accountFor(context, name)
+  return limits.find((limit) => limit.account === account)
+}
+
+/** Those of these harnesses whose account takes a launch. */
+export const freeHarnesses = async (context: Context, names: readonly string[]): Promise<string[]> => {
+  const limited = new Set((await limitedAccounts(context.db)).map(({ account }) => account))
+  return limited.size === 0 ? [...names] : names.filter((name) => !limited.has(accountFor(context, name)))
+}

@@ -1,0 +1,59 @@
+/**
+ * A run that ended because its account was at its limit did nothing wrong: the next one, with the same harness or another,
+ * goes on from its files and is told what was done. In a folder that is worked on in place the files are there anyway.
+ */
+import { lastLaunch, type Run } from '../domain/run.ts'
+import { listRuns } from '../store/run.ts'
+import { runPaths } from './context.ts'
+import { readLaunch } from './denials.ts'
+import { harnessNamed } from './harness-choice.ts'
+import type { Session } from './session.ts'
+import { handOverFile, listChanges } from './work-so-far.ts'
+
+const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
+
+/** The run right before this one, if a limit ended it. */
+const limitedBefore = async ({ context, run }: Session): Promise<Run | undefined> => {
+  const runs = await listRuns(context.db, { taskId: run.taskId })
+  const before = runs.filter(({ number }) => number < run.number).at(-1)
+  return limited.includes(before?.errorMeta?.failureCode) ? before : undefined
+}
+
+const longestWords = 300
+
+const lastWords = ({ context }: Session, before: Run): string => {
+  const launch = lastLaunch(before)
+  const dir = runPaths(context, before.id).launch(launch?.number ?? 1)
+  // Another engine's run has its output there.
+  if (launch === undefined || !context.ports.files.existsSync(dir)) return ''
+  const { driver } = harnessNamed(context.config(), before.harness)
+  return readLaunch(context, driver, dir).lastText.trim().slice(0, longestWords)
+}
+
+/** Part of phase `prepare`, on a workspace that was just made. */
+export const takeOver = async (session: Session, base: string): Promise<void> => {
+  const { context, paths } = session
+  const { files, git } = context.ports
+  files.rmSync(handOverFile(paths), { force: true })
+  const before = await limitedBefore(session)
+  if (before?.baseCommit === undefined || before.baseCommit === null) return
+  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)
+  if (snapshot === undefined) return
+  const request = { snapshot: snapshot.commit, from: before.baseCommit, onto: base, into: paths.workspace }
+  const { laid, left } = await git.layOver(context.shadow, request)
+  if (laid.length + left.length === 0) return
+  const words = lastWords(session, before)
+  const text = [
+    `The attempt before this one (harness ${before.harness}) was ended by a limit of its account, not by its work. What it changed is in the workspace already, unchecked ("git status" and "git diff" show it). Go on from there; do not begin again.`,
+    listChanges(laid),
+    ...(left.length === 0
+      ? []
+      : [`Not taken over, because others have changed it meanwhile: ${left.slice(0, 10).join(', ')}`]),
+    ...(words === '' ? [] : [`Its last words: ${words}`]),
+  ].join('\n')
+  files.writeFileSync(handOverFile(paths), text)
+  context.log.info(
+    { run: session.run.id, from: before.id, files: laid.length },
+    'the work of a limited run was taken over',
+  )
+}

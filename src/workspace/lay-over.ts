@@ -1,0 +1,53 @@
+/**
+ * Brings the work of an ended run into the fresh workspace of the next one. Only files are written, from a snapshot in the
+ * shadow; where the base has moved on meanwhile its own content stays.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { changesBetween, lstatInside } from './changes.ts'
+import type { Change } from './contract.ts'
+import { git, objectName } from './git.ts'
+import { overRawFiles, withIndex } from './shadow.ts'
+import type { Shadow } from './shadow.ts'
+
+export interface LayRequest {
+  /** Commit of the snapshot, and the base that its run began from. */
+  snapshot: string
+  from: string
+  /** Base of the workspace `into`. */
+  onto: string
+  into: string
+}
+
+export interface Laid {
+  laid: Change[]
+  /** Changed by both: left as the new base has it. */
+  left: string[]
+}
+
+const touches = (one: string, other: string): boolean =>
+  one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
+
+const gitlink = '160000'
+
+export const layOver = async (shadow: Shadow, { snapshot, from, onto, into }: LayRequest): Promise<Laid> => {
+  const moved = (await changesBetween(shadow, from, onto)).map(({ path }) => path)
+  const changes = (await changesBetween(shadow, from, snapshot)).filter(({ newMode }) => newMode !== gitlink)
+  const laid = changes.filter(({ path }) => !moved.some((other) => touches(path, other)))
+  const left = changes.filter((change) => !laid.includes(change)).map(({ path }) => path)
+  for (const { path } of laid.filter(({ kind }) => kind === 'deleted')) {
+    const found = await lstatInside(into, path)
+    if (found?.isFile() === true || found?.isSymbolicLink() === true) await rm(join(into, path))
+  }
+  const written = laid.filter(({ kind }) => kind !== 'deleted').map(({ path }) => path)
+  if (written.length === 0) return { laid, left }
+  await withIndex(shadow, async (indexFile) => {
+    const at = overRawFiles(shadow, into, indexFile)
+    await git(['read-tree', objectName(snapshot)], at)
+    await git(['checkout-index', '--force', '-z', '--stdin'], {
+      ...at,
+      input: written.map((path) => `${path}\0`).join(''),
+    })
+  })
+  return { laid, left }
+}
