@@ -121,6 +121,8 @@ const sample = (playbook: Playbook): Diagnosis => ({
     command: '<command>',
     remaining: 1,
     emptyBefore: true,
+    tree: '<tree>',
+    changed: [],
   },
 })
 
@@ -130,7 +132,7 @@ const noRetry = { transientBaseSeconds: 1, transientMaxSeconds: 1, transientLimi
 const fieldsOf = (value: Action | PostCondition): string =>
   Object.entries(value)
     .filter(([key, entry]) => key !== 'name' && key !== 'type' && key !== 'hint' && entry !== '')
-    .map(([key, entry]) => (typeof entry === 'number' ? key : `${key} ${String(entry)}`))
+    .map(([key, entry]) => (typeof entry === 'number' || typeof entry === 'object' ? key : `${key} ${String(entry)}`))
     .join(', ')
 
 const withFields = (name: string, value: Action | PostCondition): string => {

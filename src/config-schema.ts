@@ -191,6 +191,30 @@ const folders = {
       environment: 'FAILED_TASK_MAX_RETRY_COUNT',
     }),
   }),
+  stall: z.strictObject({
+    silenceSeconds: limit('seconds').default(900).meta({
+      meaning:
+        'Time an agent may print nothing while nothing in its process tree uses the processor; then it is restarted. -1 = no limit.',
+    }),
+    afterToolResultSeconds: limit('seconds').default(600).meta({
+      meaning: 'The same, when the last that it printed was the answer to a tool call. -1 = no limit.',
+    }),
+    promptSeconds: limit('seconds').default(180).meta({
+      meaning: 'The same, when it waits at a question that nobody will answer. -1 = no limit.',
+    }),
+    probeSeconds: limit('seconds')
+      .default(300)
+      .meta({ meaning: 'Such quiet after which an event tells of it, without consequence. -1 = never.' }),
+    busyCpuPercent: z
+      .number({ error: 'allowed: a number above 0, up to 100' })
+      .gt(0, { error: 'allowed: a number above 0, up to 100' })
+      .max(100, { error: 'allowed: a number above 0, up to 100' })
+      .default(5)
+      .meta({ meaning: 'Share of one core from which on a process tree is at work, and these clocks stand still.' }),
+    lingerSeconds: seconds(0).default(30).meta({
+      meaning: 'Time a program has to leave after its own final event; then it is ended, and its result counts.',
+    }),
+  }),
   remote: z.strictObject({
     timeoutSeconds: seconds(1).default(300).meta({
       meaning:
@@ -227,6 +251,7 @@ export const configSchema = z.strictObject({
   limits: limitsSchema.prefault({}),
   verify: folders.verify.prefault({}),
   retry: folders.retry.prefault({}),
+  stall: folders.stall.prefault({}),
   remote: folders.remote.prefault({}),
   playbooks: folders.playbooks.prefault({}),
   deniedPaths: list(pathRule, 'allowed: a list of paths or globs')

@@ -13,6 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
+import { stallRestart } from './playbooks/progress.ts'
 import { remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
@@ -22,6 +23,7 @@ export const playbooks: readonly Playbook[] = [
   directoryScopeRelaunch,
   transientBackoff,
   remoteBackoff,
+  stallRestart,
   missingScriptDrop,
   noTestsDrop,
   unsupportedFormatDrop,

@@ -8,7 +8,16 @@ export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
 export type Action =
-  | { type: 'relaunch'; name: string; addDir?: string; skipGitCheck?: true; resume: boolean; hint: string }
+  | {
+      type: 'relaunch'
+      name: string
+      addDir?: string
+      skipGitCheck?: true
+      /** A restart of an agent that did not get on: the hint and the session differ with its number. */
+      restart?: { because: string; number: number; tree: string }
+      resume: boolean
+      hint: string
+    }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
   | { type: 'wait'; name: 'WAIT_AND_REQUEUE'; delayMs: number; count: number; limit: number }
 
@@ -20,6 +29,8 @@ export type PostCondition =
   | { type: 'directory_usable'; directory: string }
   /** At least one of the remaining checks ran, and all of them passed. */
   | { type: 'remaining_checks_pass' }
+  /** The relaunched turn ends by itself, or leaves other files than this tree. */
+  | { type: 'agent_gets_on'; tree: string }
   /** The next launch ends without the same class of failure. */
   | { type: 'provider_answers' }
   /** The base commit of the next run could be brought from the git remote. */
@@ -73,7 +84,10 @@ export interface PastRecovery {
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':
-      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`
+      return [
+        `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`,
+        ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
+      ].join(':')
     case 'drop_command':
       return `drop:${action.command}`
     case 'wait':

@@ -7,6 +7,7 @@ import { mayStartWork } from '../domain/goal.ts'
 import { lastLaunch, spendOfLaunches, type Launch, type RunPhase } from '../domain/run.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StopCause } from '../process/contract.ts'
+import type { ObservedStall } from '../recovery/evidence.ts'
 import { checkPolicy, type PolicyVerdict } from '../recovery/policy/check.ts'
 import { parsePathRule, type PathRule } from '../recovery/policy/rule.ts'
 import { weakeningText } from '../recovery/weakened.ts'
@@ -27,6 +28,7 @@ import { settleOpen } from './recover.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
+import { gotOn, observedStall } from './stalled.ts'
 import { endCancelled, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
 import { keepSnapshot, stopLaunch, superviseLaunch, type LaunchResult } from './supervise.ts'
 
@@ -36,7 +38,11 @@ const on = async (work: Promise<void>): Promise<Next> => {
 }
 
 /** What the launch that just ended shows about the recoveries that are still open. */
-const judgeLaunchRecoveries = (session: Session, result: Extract<LaunchResult, { kind: 'ended' }>): Promise<void> => {
+const judgeLaunchRecoveries = (
+  session: Session,
+  result: Extract<LaunchResult, { kind: 'ended' }>,
+  stall: ObservedStall | undefined,
+): Promise<void> => {
   const { reading, settled } = result
   const granted = (lastLaunch(session.run) as Launch).corrections
   return session.context.db.transaction(async (tx) => {
@@ -62,6 +68,10 @@ const judgeLaunchRecoveries = (session: Session, result: Extract<LaunchResult, {
               ? 'the directory was refused again'
               : 'the relaunched turn ended in an error',
         }
+      }
+      if (condition.type === 'agent_gets_on') {
+        if (settled.ok) return { holds: true, detail: 'the restarted turn ended by itself' }
+        return stall === undefined ? undefined : gotOn(condition.tree, stall)
       }
       if (condition.type === 'provider_answers') {
         return settled.ok ? { holds: true, detail: 'the provider answered' } : undefined
@@ -107,12 +117,14 @@ const supervise = async (session: Session): Promise<Next> => {
     await endInterrupted(session, 'no engine was there for longer than the lease allows; the shim ended the agent')
     return 'ended'
   }
-  await judgeLaunchRecoveries(session, result)
+  const stall = await observedStall(session, reading, exit.cause)
+  await judgeLaunchRecoveries(session, result, stall)
   if (settled.ok) {
     await save(session, { phase: 'collect' })
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
+  if (stall !== undefined) return recover(session, { kind: 'stall', stall })
   return recover(session, { kind: 'launch', harness: session.driver.name, failure: settled.error, denials })
 }
 

@@ -9,6 +9,7 @@ import type { LaunchExit, StopCause } from '../process/contract.ts'
 import { getGoal } from '../store/goal.ts'
 import { renewLease } from '../store/run.ts'
 import { bothSignals, letGo, workTreeOf, type Session } from './session.ts'
+import { watchStalls } from './stall-watch.ts'
 
 export type LaunchResult =
   | { kind: 'ended'; reading: Reading; settled: Settled; exit: LaunchExit; spend: Spend; overrun?: Overrun }
@@ -96,10 +97,10 @@ interface Watch {
   overrun?: Overrun
 }
 
-/** Reads to the end of the output; asks for a stop at a ceiling or when the CLI lingers. */
+/** Reads to the end of the output; asks for a stop at a ceiling, when the CLI lingers, or when it is stuck. */
 const watch = async (session: Session, launch: Launch, dir: string): Promise<Watch> => {
   const seen: Watch = { reading: session.driver.begin() }
-  const { clock, ports, lingerMs } = session.context
+  const { clock, ports, config } = session.context
   let endLinger: (() => void) | undefined
   const check = (): void => {
     if (seen.overrun !== undefined) return
@@ -122,13 +123,18 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       () => check(), // the store is closing: the last known spend decides
     )
   })
+  // One that has said its last word lingers, and that is another clock.
+  const rests = (): boolean => seen.reading.final !== undefined || seen.overrun !== undefined
+  const stalls = watchStalls(session, { dir, rests }, (stall) => void stopLaunch(session, stall))
   try {
     for await (const item of ports.processes.follow(dir, { signal: bothSignals(session) })) {
       if (!('line' in item)) continue
-      seen.reading = session.driver.read(seen.reading, item.stream, item.line).reading
+      const before = seen.reading
+      seen.reading = session.driver.read(before, item.stream, item.line).reading
+      stalls.heard(item.stream, before, seen.reading)
       check()
       if (seen.reading.final !== undefined)
-        endLinger ??= clock.after(lingerMs, () => void stopLaunch(session, 'lingering'))
+        endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => void stopLaunch(session, 'lingering'))
       else if (endLinger !== undefined) {
         // What looked like the end was none: a CLI went on after compacting its conversation.
         endLinger()
@@ -137,6 +143,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
     }
   } finally {
     endLooks()
+    stalls.end()
     endLinger?.()
   }
   return seen

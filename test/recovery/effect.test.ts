@@ -59,6 +59,11 @@ const overloaded: Agent = {
 
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
+const silent: Agent = {
+  driver: 'claude',
+  program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else forever()`,
+}
+
 const cases: Case[] = [
   {
     ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
@@ -80,6 +85,14 @@ const cases: Case[] = [
     ...{ playbook: 'transient-backoff', label: 'provider_overloaded', agent: overloaded },
     ...{ actionTaken: 'WAIT_AND_REQUEUE', counted: false, ends: 'awaiting_human' },
     without: (action) => ({ ...(action as Extract<Action, { type: 'wait' }>), delayMs: 0 }),
+  },
+  {
+    ...{ playbook: 'stall-restart', label: 'silence', agent: silent },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
   },
   {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
@@ -126,6 +139,7 @@ const effectless = (playbook: Playbook): Playbook => {
 /** The wait is longer than the outage, and there is one. */
 const config = {
   retry: { transientBaseSeconds: 41, transientMaxSeconds: 41, transientLimit: 1 },
+  stall: { silenceSeconds: 3 },
   maxParallel: cases.length,
 }
 

@@ -295,6 +295,13 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       )
     case 'provider_answers':
       return launches.some(endedWell)
+    case 'agent_gets_on':
+      return launches.some(
+        (launch) =>
+          endedWell(launch) &&
+          (launch.program?.script.ends === 'well' ||
+            launch.program?.script.acts.some(({ act }) => act.kind === 'edit')),
+      )
     default:
       return (
         world.lastCheck.get(`${recovery.runId}-check`) === true ||

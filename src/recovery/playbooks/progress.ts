@@ -1,0 +1,69 @@
+/**
+ * Rung 3: the agent runs and does not get on. It is ended and started again with a hint, in the same workspace: what it
+ * wrote stays. Every restart differs from the one before, in its session or in what it is told.
+ */
+import type { Diagnosis } from '../diagnosis.ts'
+import type { Action, Playbook } from '../playbook.ts'
+
+const namedPaths = 8
+
+const keptText = (changed: readonly string[] = []): string => {
+  if (changed.length === 0) return 'The workspace holds no change so far.'
+  const more = changed.length > namedPaths ? ` and ${changed.length - namedPaths} more` : ''
+  return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Look at it first and go on from there.`
+}
+
+const advice: Record<string, string> = {
+  silence: 'Commands that may take long need a time limit of their own.',
+  stuck_after_tool_result: 'Go on with the next step at once.',
+  waiting_for_person:
+    'Nobody can answer a question: give every answer beforehand, by options such as --yes or by a file, and never start an interactive program.',
+}
+
+/** What changes from one restart to the next beside the session. */
+const insistence = (number: number, call: string | undefined): string => {
+  if (number === 1) return ''
+  const other = call === undefined ? 'Take smaller steps.' : `Do not do this again, find another way: ${call}`
+  if (number === 2) return other
+  return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end.`
+}
+
+const hintOf = ({ label, evidence, facts }: Diagnosis, number: number): string =>
+  [
+    `You were stopped and started again, because ${evidence}.`,
+    keptText(facts.changed),
+    advice[label] ?? '',
+    insistence(number, facts.call),
+    'Finish the task; if everything is done already, say so and end.',
+  ]
+    .filter((part) => part !== '')
+    .join(' ')
+
+const restart = (diagnosis: Diagnosis, number: number, resume: boolean): Action | undefined =>
+  diagnosis.facts.tree === undefined
+    ? undefined
+    : {
+        type: 'relaunch',
+        name: 'RESTART_WITH_HINT',
+        restart: { because: diagnosis.label, number, tree: diagnosis.facts.tree },
+        resume,
+        hint: hintOf(diagnosis, number),
+      }
+
+export const stallRestart: Playbook = {
+  id: 'stall-restart',
+  rung: 3,
+  scope: 'launch',
+  title: 'End an agent that stands still and start it again with a hint',
+  answers: ['silence', 'stuck_after_tool_result', 'waiting_for_person'],
+  needs:
+    'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
+  // First in its own session, which knows most; a session that hangs twice is not taken up again.
+  plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, attempts === 0),
+  postCondition: (action) => ({
+    type: 'agent_gets_on',
+    tree: action.type === 'relaunch' ? (action.restart?.tree ?? '') : '',
+  }),
+  budget: 5,
+  counted: true,
+}
