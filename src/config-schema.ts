@@ -44,6 +44,11 @@ const limit = (unit: string) => {
   return z.number({ error }).refine((value) => value === -1 || value > 0, { error })
 }
 
+const atLeast = (least: number, most: number) => {
+  const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch it off`
+  return z.int({ error }).refine((value) => value === -1 || (value >= least && value <= most), { error })
+}
+
 const isText = (value: string): boolean => value.trim() !== '' && !/\p{Cc}/u.test(value)
 
 const text = (error: string) => z.string({ error }).refine(isText, { error })
@@ -215,6 +220,22 @@ const folders = {
       meaning: 'Time a program has to leave after its own final event; then it is ended, and its result counts.',
     }),
   }),
+  doomLoop: z.strictObject({
+    sameCalls: atLeast(2, 100).default(5).meta({
+      meaning:
+        'Tool calls in a row with the same input and the same answer that make a doom loop; the agent is restarted. -1 = off.',
+    }),
+    pingPong: atLeast(2, 30)
+      .default(4)
+      .meta({ meaning: 'Rounds of two or three such calls in turn that make one. -1 = off.' }),
+    callsWithoutChange: atLeast(20, 100_000).default(60).meta({
+      meaning: 'Tool calls without any change of the work, most of them repeated, that make one. -1 = off.',
+    }),
+    ownRetries: atLeast(2, 100_000).default(30).meta({
+      meaning:
+        'Retries of its own after which a program is ended; what it retried for is then what failed. -1 = no limit.',
+    }),
+  }),
   remote: z.strictObject({
     timeoutSeconds: seconds(1).default(300).meta({
       meaning:
@@ -252,6 +273,7 @@ export const configSchema = z.strictObject({
   verify: folders.verify.prefault({}),
   retry: folders.retry.prefault({}),
   stall: folders.stall.prefault({}),
+  doomLoop: folders.doomLoop.prefault({}),
   remote: folders.remote.prefault({}),
   playbooks: folders.playbooks.prefault({}),
   deniedPaths: list(pathRule, 'allowed: a list of paths or globs')

@@ -50,6 +50,7 @@ it('without a file, every key has its built-in value', () => {
       busyCpuPercent: 5,
       lingerSeconds: 30,
     },
+    doomLoop: { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 },
     playbooks: { disabled: [] },
     deniedPaths: [],
     env: [],

@@ -13,7 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
-import { stallRestart } from './playbooks/progress.ts'
+import { doomLoopRestart, stallRestart } from './playbooks/progress.ts'
 import { remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
@@ -24,6 +24,7 @@ export const playbooks: readonly Playbook[] = [
   transientBackoff,
   remoteBackoff,
   stallRestart,
+  doomLoopRestart,
   missingScriptDrop,
   noTestsDrop,
   unsupportedFormatDrop,

@@ -117,14 +117,16 @@ const supervise = async (session: Session): Promise<Next> => {
     await endInterrupted(session, 'no engine was there for longer than the lease allows; the shim ended the agent')
     return 'ended'
   }
-  const stall = await observedStall(session, reading, exit.cause)
+  const stall = settled.ok ? undefined : await observedStall(session, reading, exit.cause)
   await judgeLaunchRecoveries(session, result, stall)
   if (settled.ok) {
     await save(session, { phase: 'collect' })
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
-  if (stall !== undefined) return recover(session, { kind: 'stall', stall })
+  // Circles around a refusal have a cause that can be cured.
+  const refused = stall?.kind === 'doom_loop' && denials.some(({ allowedBy }) => allowedBy !== undefined)
+  if (stall !== undefined && !refused) return recover(session, { kind: 'stall', stall })
   return recover(session, { kind: 'launch', harness: session.driver.name, failure: settled.error, denials })
 }
 

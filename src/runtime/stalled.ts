@@ -6,12 +6,15 @@ import { lastLaunch } from '../domain/run.ts'
 import type { Reading } from '../harness/driver.ts'
 import type { StopCause } from '../process/contract.ts'
 import type { ObservedStall } from '../recovery/evidence.ts'
+import { loopOf, mostFrequent } from '../recovery/doom-loop.ts'
 import { stallKinds, type StallKind } from '../recovery/stall.ts'
 import { collectNow } from './collected.ts'
+import { loopLimits } from './loop-watch.ts'
 import { workTreeOf, type Session } from './session.ts'
 import { stallLimits } from './stall-watch.ts'
 
-const isStall = (cause: StopCause | undefined): cause is StallKind => stallKinds.some((kind) => kind === cause)
+export const isStall = (cause: StopCause | undefined): cause is ObservedStall['kind'] =>
+  cause === 'doom_loop' || stallKinds.some((kind) => kind === cause)
 
 const openCallOf = (reading: Reading): string | undefined => {
   const call = reading.openCalls.at(-1)
@@ -41,6 +44,20 @@ const textOf = (session: Session, kind: StallKind, call: string | undefined): st
   }
 }
 
+interface Seen {
+  text: string
+  call?: string
+}
+
+const stillIn = (session: Session, reading: Reading, kind: StallKind): Seen => {
+  const call = openCallOf(reading)
+  return { text: textOf(session, kind, call), ...(call === undefined ? {} : { call }) }
+}
+
+/** Its last calls may be other ones: it went on until it was ended. */
+const loopIn = (session: Session, reading: Reading): Seen =>
+  loopOf(reading.calls, loopLimits(session.context.config())) ?? mostFrequent(reading.calls)
+
 /**
  * Undefined where it was not stopped for a stall, or where the CLI itself had said why it is silent: it was retrying, and
  * that is the provider's affair.
@@ -51,13 +68,13 @@ export const observedStall = async (
   cause: StopCause | undefined,
 ): Promise<ObservedStall | undefined> => {
   if (!isStall(cause) || reading.retry !== undefined || reading.limit !== undefined) return undefined
-  const call = openCallOf(reading)
+  const seen = cause === 'doom_loop' ? loopIn(session, reading) : stillIn(session, reading, cause)
   const { tree, changes } = await collectNow(session)
   const workTree = workTreeOf(session)
   return {
     kind: cause,
-    text: textOf(session, cause, call),
-    ...(call === undefined ? {} : { call: call.replaceAll(`${workTree}/`, '') }),
+    text: seen.text.replaceAll(`${workTree}/`, ''),
+    ...(seen.call === undefined ? {} : { call: seen.call.replaceAll(`${workTree}/`, '') }),
     tree,
     changed: changes.map(({ path }) => path),
   }

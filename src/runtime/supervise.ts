@@ -8,8 +8,10 @@ import type { Reading, Settled } from '../harness/driver.ts'
 import type { LaunchExit, StopCause } from '../process/contract.ts'
 import { getGoal } from '../store/goal.ts'
 import { renewLease } from '../store/run.ts'
+import { watchLoops } from './loop-watch.ts'
 import { bothSignals, letGo, workTreeOf, type Session } from './session.ts'
 import { watchStalls } from './stall-watch.ts'
+import { isStall } from './stalled.ts'
 
 export type LaunchResult =
   | { kind: 'ended'; reading: Reading; settled: Settled; exit: LaunchExit; spend: Spend; overrun?: Overrun }
@@ -82,8 +84,10 @@ const settle = (session: Session, reading: Reading, exit: LaunchExit): Settled =
   if (exit.spawnError !== undefined) {
     return { ok: false, fatal: true, error: { source: 'exit', type: 'bad_exit', text: exit.spawnError } }
   }
-  // It had said its last word and did not leave: the work is what it said, the hanging process is not a failure.
-  const lingered = exit.cause === 'lingering' && reading.final !== undefined && !reading.final.isError
+  // It had said its last word and did not leave, or said it just before a stop: the work is what it said, the hanging
+  // process is not a failure.
+  const lingered =
+    (exit.cause === 'lingering' || isStall(exit.cause)) && reading.final !== undefined && !reading.final.isError
   if (lingered) return session.driver.settle(reading, { code: 0, signal: null })
   return session.driver.settle(reading, {
     code: exit.code,
@@ -126,12 +130,16 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
   // One that has said its last word lingers, and that is another clock.
   const rests = (): boolean => seen.reading.final !== undefined || seen.overrun !== undefined
   const stalls = watchStalls(session, { dir, rests }, (stall) => void stopLaunch(session, stall))
+  const loops = watchLoops(session, () => {
+    if (!rests()) void stopLaunch(session, 'doom_loop')
+  })
   try {
     for await (const item of ports.processes.follow(dir, { signal: bothSignals(session) })) {
       if (!('line' in item)) continue
       const before = seen.reading
       seen.reading = session.driver.read(before, item.stream, item.line).reading
       stalls.heard(item.stream, before, seen.reading)
+      loops.heard(before, seen.reading)
       check()
       if (seen.reading.final !== undefined)
         endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => void stopLaunch(session, 'lingering'))
@@ -145,6 +153,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
     endLooks()
     stalls.end()
     endLinger?.()
+    await loops.end()
   }
   return seen
 }

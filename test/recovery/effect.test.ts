@@ -64,6 +64,13 @@ const silent: Agent = {
   program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else forever()`,
 }
 
+const circling: Agent = {
+  driver: 'claude',
+  program: `begin()
+    if (hinted) { put('made.txt', 'made'); end() }
+    else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
+}
+
 const cases: Case[] = [
   {
     ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
@@ -88,6 +95,14 @@ const cases: Case[] = [
   },
   {
     ...{ playbook: 'stall-restart', label: 'silence', agent: silent },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'doom-loop-restart', label: 'doom_loop', agent: circling },
     ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
     without: (action) => {
       const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>

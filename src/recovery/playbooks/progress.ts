@@ -16,6 +16,7 @@ const keptText = (changed: readonly string[] = []): string => {
 const advice: Record<string, string> = {
   silence: 'Commands that may take long need a time limit of their own.',
   stuck_after_tool_result: 'Go on with the next step at once.',
+  doom_loop: 'Do not make that call again: find out why its answer does not change, and take another way.',
   waiting_for_person:
     'Nobody can answer a question: give every answer beforehand, by options such as --yes or by a file, and never start an interactive program.',
 }
@@ -66,4 +67,16 @@ export const stallRestart: Playbook = {
   }),
   budget: 5,
   counted: true,
+}
+
+/** A session that went in circles would go on in them: it is never taken up again. */
+export const doomLoopRestart: Playbook = {
+  ...stallRestart,
+  id: 'doom-loop-restart',
+  title: 'End an agent that goes in circles and start it afresh with a hint that names the call',
+  answers: ['doom_loop'],
+  needs:
+    'the same call with the same input and the same answer in a row, two or three such calls in turn, or many repeated calls without a change of the work',
+  plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
+  budget: 2,
 }
