@@ -162,6 +162,8 @@ export interface Reading {
   /** The provider refuses until then (or until it does not say), from a structured limit event. */
   limit?: { resetAt?: Date; code?: string }
   openCalls: OpenCall[]
+  /** The CLI itself found that it goes in circles and ended its turn, which some of them report as a good end. */
+  loopStopped?: true
   /** The newest calls, answered ones too. */
   calls: MadeCall[]
   /** The CLI's own final event. */

@@ -84,7 +84,8 @@ const readWarning = (reading: Reading, event: JsonObject): Step => {
     const error = eventError(message)
     return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
   }
-  return { reading, note: { kind: message.startsWith(loopStop) ? 'error' : 'text', text: cut(message) } }
+  if (!message.startsWith(loopStop)) return { reading, note: { kind: 'text', text: cut(message) } }
+  return { reading: { ...reading, loopStopped: true }, note: { kind: 'error', text: cut(message) } }
 }
 
 /** Counts this launch only, also when it resumed a session. */

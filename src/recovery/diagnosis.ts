@@ -115,7 +115,11 @@ const find = (evidence: Evidence): Finding => {
     case 'policy':
       return { ...rows.policy, evidence: violationText(evidence.violations) }
     case 'noChange':
-      return { ...rows.noChange, evidence: 'the agent ended without an error and no path differs from the base commit' }
+      return {
+        ...rows.noChange,
+        evidence: `the agent ended without an error and no path differs from the base commit; ${evidence.because}`,
+        facts: { tree: evidence.tree, changed: [] },
+      }
     case 'unverified':
       return { ...rows.unverified, evidence: evidence.reason }
     case 'budget':

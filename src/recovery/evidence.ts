@@ -62,7 +62,8 @@ export type Evidence =
   | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }
   | { kind: 'policy'; violations: { path: string; kind: string; rule: string }[] }
-  | { kind: 'noChange'; lastText: string }
+  /** `because`: why that is not what had to be done. */
+  | { kind: 'noChange'; because: string; tree: string }
   | { kind: 'unverified'; reason: string }
   | { kind: 'budget'; text: string }
   | { kind: 'merge'; conflicts: string[] }

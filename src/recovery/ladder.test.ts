@@ -208,11 +208,11 @@ describe('policy', () => {
   })
 
   it('a label that no playbook answers asks a person at once', () => {
-    const unknown = diagnose({ kind: 'noChange', lastText: '' })
-    expect(nextStep(unknown, [], policy, task)).toMatchObject({
+    const spent = diagnose({ kind: 'budget', text: 'it is spent' })
+    expect(nextStep(spent, [], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
-      reason: 'no playbook answers no_changes',
+      reason: 'no playbook answers budget',
     })
   })
 
@@ -248,6 +248,19 @@ describe('an agent that stands still', () => {
       kind: 'exhausted',
       then: 'escalate',
       reason: 'stall-restart was tried 5 times',
+    })
+  })
+
+  it('without having changed anything is asked once more, in its session, and then a person is', () => {
+    const nothing = diagnose({ kind: 'noChange', because: 'npm test does not pass', tree: 't' })
+    const step = nextStep(nothing, [], policy, task)
+    expect(step).toMatchObject({
+      action: { type: 'relaunch', resume: true, hint: expect.stringContaining('npm test does not pass') },
+      postCondition: { type: 'work_appears' },
+    })
+    expect(nextStep(nothing, [past(step, 'failed', nothing.label)], policy, task)).toMatchObject({
+      kind: 'exhausted',
+      reason: 'no-change-restart was tried 1 times',
     })
   })
 
@@ -361,7 +374,7 @@ const someEvidence: fc.Arbitrary<Evidence> = fc.oneof(
       remaining: fc.nat(3),
     }),
   }),
-  fc.constant({ kind: 'noChange' as const, lastText: '' }),
+  fc.constant({ kind: 'noChange' as const, because: 'a check fails', tree: 't' }),
   fc.record({
     kind: fc.constant('stall' as const),
     stall: fc.record({

@@ -13,7 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
-import { doomLoopRestart, stallRestart } from './playbooks/progress.ts'
+import { doomLoopRestart, noChangeRestart, stallRestart } from './playbooks/progress.ts'
 import { remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
@@ -25,6 +25,7 @@ export const playbooks: readonly Playbook[] = [
   remoteBackoff,
   stallRestart,
   doomLoopRestart,
+  noChangeRestart,
   missingScriptDrop,
   noTestsDrop,
   unsupportedFormatDrop,

@@ -31,6 +31,8 @@ export type PostCondition =
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or leaves other files than this tree. */
   | { type: 'agent_gets_on'; tree: string }
+  /** The relaunched turn leaves a change. */
+  | { type: 'work_appears' }
   /** The next launch ends without the same class of failure. */
   | { type: 'provider_answers' }
   /** The base commit of the next run could be brought from the git remote. */

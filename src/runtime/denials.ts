@@ -1,7 +1,7 @@
 /** Looks up the facts about a denial that a correction needs: which existing directory it was about, and whether that is allowed. */
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { lastLaunch } from '../domain/run.ts'
-import type { Denial } from '../harness/driver.ts'
+import type { Denial, Reading } from '../harness/driver.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 import type { Files } from './files.ts'
 import { workTreeOf, type Session } from './session.ts'
@@ -53,12 +53,12 @@ export const observedDenials = async (session: Session, denials: Denial[]): Prom
   return denials.map((denial) => observe(session, denial, allowed))
 }
 
-/** The denials of the newest launch, read from its output files. */
-export const readDenials = async (session: Session): Promise<ObservedDenial[]> => {
-  const launch = lastLaunch(session.run)
-  if (launch === undefined) return []
-  const dir = session.paths.launch(launch.number)
+/** The newest launch, read from its output files. */
+export const readLaunch = (session: Session): Reading => {
   let reading = session.driver.begin()
+  const launch = lastLaunch(session.run)
+  if (launch === undefined) return reading
+  const dir = session.paths.launch(launch.number)
   for (const stream of ['stdout', 'stderr'] as const) {
     for (let offset = 0; ;) {
       const part = session.context.ports.processes.readSegments(dir, stream, offset)
@@ -67,5 +67,9 @@ export const readDenials = async (session: Session): Promise<ObservedDenial[]> =
       offset = part.nextOffset
     }
   }
-  return observedDenials(session, reading.denials)
+  return reading
 }
+
+/** The denials of the newest launch, read from its output files. */
+export const readDenials = async (session: Session): Promise<ObservedDenial[]> =>
+  observedDenials(session, readLaunch(session).denials)

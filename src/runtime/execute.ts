@@ -18,9 +18,10 @@ import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
-import { observedDenials, readDenials } from './denials.ts'
+import { observedDenials, readLaunch } from './denials.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { replaceLast, startLaunch } from './launch.ts'
+import { settleWork } from './no-change.ts'
 import { verify } from './phase-verify.ts'
 import { prepareRun } from './prepare.ts'
 import { compareAfterRun } from './ref-guard.ts'
@@ -28,7 +29,7 @@ import { settleOpen } from './recover.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
-import { gotOn, observedStall } from './stalled.ts'
+import { gotOn, observedStall, ownLoopStop } from './stalled.ts'
 import { endCancelled, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
 import { keepSnapshot, stopLaunch, superviseLaunch, type LaunchResult } from './supervise.ts'
 
@@ -145,13 +146,17 @@ const collect = async (session: Session): Promise<Next> => {
       )
   }
   session.context.at('collected')
-  if (found.changes.length === 0 && found.nestedRepositories.length === 0) {
-    const denials = await readDenials(session)
+  const { changes, nestedRepositories, tree } = found
+  if (changes.length === 0 && nestedRepositories.length === 0) {
+    const reading = readLaunch(session)
+    const denials = await observedDenials(session, reading.denials)
     if (denials.length > 0)
       return recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'nothing changed' })
-    return recover(session, { kind: 'noChange', lastText: '' })
-  }
-  await save(session, { phase: 'verify', tree: found.tree })
+    const stall = await ownLoopStop(session, reading)
+    if (stall !== undefined) return recover(session, { kind: 'stall', stall })
+    // Perhaps nothing had to be done: the checks are asked.
+  } else await settleWork(session, { holds: true, detail: `${changes.length} changed path(s)` })
+  await save(session, { phase: 'verify', tree })
   return 'on'
 }
 

@@ -58,6 +58,18 @@ const stillIn = (session: Session, reading: Reading, kind: StallKind): Seen => {
 const loopIn = (session: Session, reading: Reading): Seen =>
   loopOf(reading.calls, loopLimits(session.context.config())) ?? mostFrequent(reading.calls)
 
+const describe = async (session: Session, kind: ObservedStall['kind'], seen: Seen): Promise<ObservedStall> => {
+  const { tree, changes } = await collectNow(session)
+  const inside = (text: string): string => text.replaceAll(`${workTreeOf(session)}/`, '')
+  return {
+    kind,
+    text: inside(seen.text),
+    ...(seen.call === undefined ? {} : { call: inside(seen.call) }),
+    tree,
+    changed: changes.map(({ path }) => path),
+  }
+}
+
 /**
  * Undefined where it was not stopped for a stall, or where the CLI itself had said why it is silent: it was retrying, and
  * that is the provider's affair.
@@ -68,17 +80,12 @@ export const observedStall = async (
   cause: StopCause | undefined,
 ): Promise<ObservedStall | undefined> => {
   if (!isStall(cause) || reading.retry !== undefined || reading.limit !== undefined) return undefined
-  const seen = cause === 'doom_loop' ? loopIn(session, reading) : stillIn(session, reading, cause)
-  const { tree, changes } = await collectNow(session)
-  const workTree = workTreeOf(session)
-  return {
-    kind: cause,
-    text: seen.text.replaceAll(`${workTree}/`, ''),
-    ...(seen.call === undefined ? {} : { call: seen.call.replaceAll(`${workTree}/`, '') }),
-    tree,
-    changed: changes.map(({ path }) => path),
-  }
+  return describe(session, cause, cause === 'doom_loop' ? loopIn(session, reading) : stillIn(session, reading, cause))
 }
+
+/** A turn that the CLI itself ended because of its circles, and that left nothing. */
+export const ownLoopStop = (session: Session, reading: Reading): Promise<ObservedStall> | undefined =>
+  reading.loopStopped === undefined ? undefined : describe(session, 'doom_loop', loopIn(session, reading))
 
 /** Whether a restart helped although its turn stood still as well: work that was written counts. */
 export const gotOn = (before: string, now: ObservedStall): { holds: boolean; detail: string } =>

@@ -71,6 +71,11 @@ const circling: Agent = {
     else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
 }
 
+const idle: Agent = {
+  driver: 'claude',
+  program: `begin(); if (args.some((text) => text.includes('You ended your turn'))) put('made.txt', 'made'); end()`,
+}
+
 const cases: Case[] = [
   {
     ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
@@ -110,6 +115,14 @@ const cases: Case[] = [
     },
   },
   {
+    ...{ playbook: 'no-change-restart', label: 'no_changes', agent: idle, commands: ['node here.js'] },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
     ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
     commands: ['npm run nowhere', 'node check.js'],
@@ -129,8 +142,12 @@ const cases: Case[] = [
   },
 ]
 
-/** A runner without a test, on the base commit as well. */
-const files = { 'empty.js': "console.log('collected 0 items')" }
+const files = {
+  /** A runner without a test, on the base commit as well. */
+  'empty.js': "console.log('collected 0 items')",
+  /** Whatever another agent writes elsewhere, nothing is here yet. */
+  'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
+}
 
 /** Needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. */
 const provenElsewhere = ['remote-backoff']

@@ -71,7 +71,7 @@ const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
 export interface Agent {
-  driver: 'claude' | 'codex' | 'opencode' | 'acp' | 'command'
+  driver: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
   /** JavaScript behind the lines above. `TOP` stands for the scene's folder. */
   program: string
 }

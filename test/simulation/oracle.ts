@@ -265,7 +265,11 @@ const checkDone = (world: World, { changes }: Look): void => {
     const good = runsOf(world, id).some(
       ({ state, verdict }) => state === 'success' && verdict !== null && verdict.outcome !== 'not verified',
     )
-    if (direct ? !good : merged.length !== 1)
+    const nothing = runsOf(world, id).find(({ state, verdict }) => state === 'success' && verdict?.noChange === true)
+    if (nothing !== undefined && merged.length === 0) {
+      if (world.lastCheck.get(`${nothing.id}-check`) !== true)
+        world.violated('no fake green', `task ${id} is done without a change and without a check that passed`)
+    } else if (direct ? !good : merged.length !== 1)
       world.violated('one owner', `task ${id} is done with ${merged.length} merged entries`)
   }
 }
@@ -294,6 +298,8 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
           launch.program?.script.deniedBelow !== condition.directory,
       )
     case 'provider_answers':
+      return launches.some(endedWell)
+    case 'work_appears':
       return launches.some(endedWell)
     case 'agent_gets_on':
       return launches.some(

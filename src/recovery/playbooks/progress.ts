@@ -80,3 +80,28 @@ export const doomLoopRestart: Playbook = {
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
   budget: 2,
 }
+
+/** An agent that says that it is done and did nothing. Whether nothing had to be done was looked at before. */
+export const noChangeRestart: Playbook = {
+  id: 'no-change-restart',
+  rung: 3,
+  scope: 'launch',
+  title: 'Ask an agent that ended without any change to do the work',
+  answers: ['no_changes'],
+  needs:
+    'a turn that ended well without a change, in a task of which no check that was asked for shows that nothing had to be done',
+  plan: (diagnosis, { attempts }) => {
+    const { tree } = diagnosis.facts
+    if (tree === undefined) return undefined
+    return {
+      type: 'relaunch',
+      name: 'RESTART_WITH_HINT',
+      restart: { because: diagnosis.label, number: attempts + 1, tree },
+      resume: true,
+      hint: `You ended your turn, but it is not done: ${diagnosis.evidence}. Nobody reads a plan or a question: write the changes into the files of the workspace now, and end when the task is done.`,
+    }
+  },
+  postCondition: () => ({ type: 'work_appears' }),
+  budget: 1,
+  counted: true,
+}
