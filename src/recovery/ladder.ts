@@ -13,7 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
-import { doomLoopRestart, noChangeRestart, stallRestart } from './playbooks/progress.ts'
+import { doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
 import { remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
@@ -23,6 +23,7 @@ export const playbooks: readonly Playbook[] = [
   directoryScopeRelaunch,
   transientBackoff,
   remoteBackoff,
+  sessionReplay,
   stallRestart,
   doomLoopRestart,
   noChangeRestart,

@@ -24,7 +24,7 @@ export type Action =
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
   /** The relaunched CLI opens a session instead of refusing to start. */
-  | { type: 'session_opens' }
+  | { type: 'session_opens'; fresh?: true }
   /** The relaunched turn ends without a denial below this directory. */
   | { type: 'directory_usable'; directory: string }
   /** At least one of the remaining checks ran, and all of them passed. */

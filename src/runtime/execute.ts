@@ -45,14 +45,15 @@ const judgeLaunchRecoveries = (
   stall: ObservedStall | undefined,
 ): Promise<void> => {
   const { reading, settled } = result
-  const granted = (lastLaunch(session.run) as Launch).corrections
+  const { corrections: granted, resumeSession } = lastLaunch(session.run) as Launch
   return session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
     return settleOpen(session.context, tx, session.task.id, (condition) => {
       // A grant ends with its run: after an interruption a launch without it shows nothing about it.
       if (condition.type === 'session_opens') {
-        if (!granted.skipGitCheck) return undefined
-        const opened = reading.sessionId !== undefined
+        if (condition.fresh === true ? resumeSession !== null : !granted.skipGitCheck) return undefined
+        const lost = !settled.ok && (settled.error.type ?? '').startsWith('session_')
+        const opened = reading.sessionId !== undefined && !lost
         return { holds: opened, detail: opened ? `session ${reading.sessionId} opened` : 'the CLI opened no session' }
       }
       if (condition.type === 'directory_usable') {

@@ -76,6 +76,16 @@ const idle: Agent = {
   program: `begin(); if (args.some((text) => text.includes('You ended your turn'))) put('made.txt', 'made'); end()`,
 }
 
+const forgetful: Agent = {
+  driver: 'claude',
+  program: `
+    if (!args.some((text) => text.includes('could not be taken up'))) {
+      console.error('No conversation found with session ID: session-0')
+      process.exit(1)
+    }
+    begin(); put('made.txt', 'made'); end()`,
+}
+
 const cases: Case[] = [
   {
     ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
@@ -116,6 +126,14 @@ const cases: Case[] = [
   },
   {
     ...{ playbook: 'no-change-restart', label: 'no_changes', agent: idle, commands: ['node here.js'] },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'session-replay', label: 'session_lost', agent: forgetful },
     ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
     without: (action) => {
       const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>

@@ -40,6 +40,11 @@ const agents: Record<string, Agent> = {
       usage(1)
       if (++said === 20) { clearInterval(timer); put('made.txt', 'made'); end() }
     }, 300)`),
+  // Its session is gone when it is to be taken up again.
+  forgetful: claude(`${first('forgetful')}
+    if (args.includes('--resume')) { console.error('No conversation found with session ID: session-1'); process.exit(1) }
+    begin(); if (start > 1) { put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end(); process.exit(0) }
+    put('part.txt', 'part'); forever()`),
   // Writes something new before each of its first stops, and then nothing any more.
   hopeless: claude(`${first('hopeless')} begin(); if (start <= 2) put('part' + start + '.txt', 'part'); forever()`),
   retrying: claude(`${first('retrying')} begin()
@@ -98,7 +103,12 @@ const goalOf = (name: string): string => goals.get(name) as string
 
 beforeAll(async () => {
   const all = { ...agents, ...circles }
-  scene = await openScene(all, { stall, doomLoop: { callsWithoutChange: 30 }, maxParallel: 4 })
+  scene = await openScene(all, {
+    stall,
+    doomLoop: { callsWithoutChange: 30 },
+    retry: { transientBaseSeconds: 900 },
+    maxParallel: 4,
+  })
   for (const name of Object.keys(all)) goals.set(name, await scene.goal([{ harness: name }]))
 }, 120_000)
 afterAll(async () => scene.clear())
@@ -177,6 +187,17 @@ describe('is left alone', { timeout: 120_000 }, () => {
     expect(await scene.recoveries(goalOf(name))).toEqual([])
     expect(await scene.events(goalOf(name), 'run.stalled')).toEqual([])
   })
+})
+
+test('a session that is not there any more is replaced by a fresh one', { timeout: 120_000 }, async () => {
+  await ended('forgetful')
+  expect(scene.show('made.txt', goalOf('forgetful'))).toBe('after part')
+  expect(startsOf('forgetful')).toBe(3)
+  expect(await scene.recoveries(goalOf('forgetful'))).toMatchObject([
+    { playbook: 'stall-restart', status: 'success' },
+    { playbook: 'session-replay', label: 'session_lost', status: 'success' },
+  ])
+  expect(argsOf('forgetful', 3).join(' ')).toContain('could not be taken up again')
 })
 
 test('five restarts, each another one, and then one question', { timeout: 120_000 }, async () => {

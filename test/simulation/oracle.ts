@@ -284,11 +284,13 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       world.tables.run.get(spec.marker)?.taskId === recovery.taskId,
   )
   const endedWell = (launch: SimLaunch): boolean => launch.exit !== undefined && launch.program?.script.ends !== 'badly'
-  const condition = recovery.postCondition as { type: string; directory?: string }
+  const condition = recovery.postCondition as { type: string; directory?: string; fresh?: boolean }
   switch (condition.type) {
     case 'session_opens':
       return launches.some(
-        ({ spec, program }) => spec.argv.includes('--skip-git-repo-check') && program?.script.opens === true,
+        ({ spec, program }) =>
+          program?.script.opens === true &&
+          (condition.fresh === true ? !program.resumed : spec.argv.includes('--skip-git-repo-check')),
       )
     case 'directory_usable':
       return launches.some(

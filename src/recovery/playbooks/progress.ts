@@ -105,3 +105,23 @@ export const noChangeRestart: Playbook = {
   budget: 1,
   counted: true,
 }
+
+/** The session to resume is gone or held by another process: the task is given again, in a session of its own. */
+export const sessionReplay: Playbook = {
+  id: 'session-replay',
+  rung: 3,
+  scope: 'launch',
+  title: 'Start in a fresh session when the one to resume cannot be taken up',
+  answers: ['session_lost'],
+  needs: "the CLI's own error that it does not find the session, or that the session is in use",
+  plan: (diagnosis, { attempts }) => ({
+    type: 'relaunch',
+    name: 'RESTART_WITH_HINT',
+    restart: { because: diagnosis.label, number: attempts + 1, tree: '' },
+    resume: false,
+    hint: 'Your earlier session could not be taken up again. What it wrote is in the workspace: look at it first and go on from there.',
+  }),
+  postCondition: () => ({ type: 'session_opens', fresh: true }),
+  budget: 2,
+  counted: true,
+}
