@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   asksForAnswer,
   burntMs,
+  isQuestionTool,
   look,
   lookEveryMs,
   notQuiet,
@@ -127,4 +128,10 @@ describe('an unfinished line', () => {
       expect(asksForAnswer(text)).toBe(false)
     },
   )
+})
+
+it('tools that put a question to a person are known by name', () => {
+  const names = ['AskUserQuestion', 'ask_user', 'question', 'ExitPlanMode', 'exit_plan_mode', 'ask_followup_question']
+  expect(names.filter(isQuestionTool)).toEqual(names)
+  expect(['Bash', 'Task', 'answer_question_file', 'ask'].filter(isQuestionTool)).toEqual([])
 })

@@ -110,3 +110,8 @@ export const asksForAnswer = (unfinished: string): boolean => {
   const text = unfinished.slice(-300).trimEnd()
   return text !== '' && !text.startsWith('{') && endings.some((ending) => ending.test(text))
 }
+
+/** Tools by which an agent puts a question to a person, who is not there. */
+const questionTools = /^(?:ask_?user(?:_?question)?|ask_?followup_?question|question|exit_?plan_?mode)$/i
+
+export const isQuestionTool = (tool: string): boolean => questionTools.test(tool)

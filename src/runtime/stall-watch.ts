@@ -7,6 +7,7 @@ import type { Reading } from '../harness/driver.ts'
 import {
   asksForAnswer,
   burntMs,
+  isQuestionTool,
   look,
   lookEveryMs,
   notQuiet,
@@ -80,6 +81,7 @@ export const watchStalls = (
   let afterToolResult = false
   let sample: Sample | undefined
   let unfinished = ''
+  let question: string | undefined
   let lookedAt = clock.elapsed()
   const once = (): void => {
     const begun = ports.processes.unfinishedLine(dir)
@@ -89,7 +91,8 @@ export const watchStalls = (
     const now = clock.elapsed()
     const passedMs = now - lookedAt
     lookedAt = now
-    const seen: Look = { passedMs, heard, afterToolResult, ...(asksForAnswer(begun) ? { prompt: begun } : {}) }
+    const prompt = asksForAnswer(begun) ? begun : question
+    const seen: Look = { passedMs, heard, afterToolResult, ...(prompt === undefined ? {} : { prompt }) }
     if (heard) sample = undefined
     else {
       const next = { at: now, usage: ports.processes.treeUsage(run.id) }
@@ -119,6 +122,7 @@ export const watchStalls = (
       // What a CLI mutters on standard error is no turn of the model, unless it tells of a retry of its own.
       if (stream === 'stdout' || after.retry !== before.retry) afterToolResult = ended(after) > ended(before)
       if (after.openCalls.length > 0) afterToolResult = false
+      question = after.openCalls.find(({ tool }) => isQuestionTool(tool))?.tool
     },
     end: endLooks,
   }

@@ -29,6 +29,9 @@ const agents: Record<string, Agent> = {
       if (hinted) { put('made.txt', 'made'); process.exit(0) }
       process.stdout.write('Overwrite made.txt? [y/N] '); forever()`,
   },
+  curious: claude(
+    `${first('curious')} begin(); ${thenDone} call('c1', 'AskUserQuestion', { questions: ['Which colour?'] }); forever()`,
+  ),
   computing: claude(`${first('computing')} begin(); ${burn(6)} put('made.txt', 'made'); end()`),
   building: claude(`${first('building')} begin(); call('c1', 'Bash', { command: 'make' })
     const { spawn } = await import('node:child_process')
@@ -177,6 +180,14 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     })
     expect(argsOf('asking', 2).join(' ')).toContain('Nobody can answer a question')
   })
+})
+
+test('a question of the model by a tool is one that nobody will answer', { timeout: 120_000 }, async () => {
+  await ended('curious')
+  expect(scene.show('made.txt', goalOf('curious'))).toBe('alone')
+  expect(await scene.recoveries(goalOf('curious'))).toMatchObject([
+    { label: 'waiting_for_person', issueDetected: expect.stringContaining('AskUserQuestion'), status: 'success' },
+  ])
 })
 
 describe('is left alone', { timeout: 120_000 }, () => {
