@@ -122,6 +122,8 @@ const sample = (playbook: Playbook): Diagnosis => ({
     command: '<command>',
     remaining: 1,
     emptyBefore: true,
+    tree: '<tree>',
+    changed: [],
   },
 })
 
@@ -137,7 +139,7 @@ const noRetry = {
 const fieldsOf = (value: Action | PostCondition): string =>
   Object.entries(value)
     .filter(([key, entry]) => key !== 'name' && key !== 'type' && key !== 'hint' && entry !== '')
-    .map(([key, entry]) => (typeof entry === 'number' ? key : `${key} ${String(entry)}`))
+    .map(([key, entry]) => (typeof entry === 'number' || typeof entry === 'object' ? key : `${key} ${String(entry)}`))
     .join(', ')
 
 const withFields = (name: string, value: Action | PostCondition): string => {

@@ -44,6 +44,11 @@ const limit = (unit: string) => {
   return z.number({ error }).refine((value) => value === -1 || value > 0, { error })
 }
 
+const atLeast = (least: number, most: number) => {
+  const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch it off`
+  return z.int({ error }).refine((value) => value === -1 || (value >= least && value <= most), { error })
+}
+
 const isText = (value: string): boolean => value.trim() !== '' && !/\p{Cc}/u.test(value)
 
 const text = (error: string) => z.string({ error }).refine(isText, { error })
@@ -196,6 +201,46 @@ const folders = {
     }),
     quotaMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
+  stall: z.strictObject({
+    silenceSeconds: limit('seconds').default(900).meta({
+      meaning:
+        'Time an agent may print nothing while nothing in its process tree uses the processor; then it is restarted. -1 = no limit.',
+    }),
+    afterToolResultSeconds: limit('seconds').default(600).meta({
+      meaning: 'The same, when the last that it printed was the answer to a tool call. -1 = no limit.',
+    }),
+    promptSeconds: limit('seconds').default(180).meta({
+      meaning: 'The same, when it waits at a question that nobody will answer. -1 = no limit.',
+    }),
+    probeSeconds: limit('seconds')
+      .default(300)
+      .meta({ meaning: 'Such quiet after which an event tells of it, without consequence. -1 = never.' }),
+    busyCpuPercent: z
+      .number({ error: 'allowed: a number above 0, up to 100' })
+      .gt(0, { error: 'allowed: a number above 0, up to 100' })
+      .max(100, { error: 'allowed: a number above 0, up to 100' })
+      .default(5)
+      .meta({ meaning: 'Share of one core from which on a process tree is at work, and these clocks stand still.' }),
+    lingerSeconds: seconds(0).default(30).meta({
+      meaning: 'Time a program has to leave after its own final event; then it is ended, and its result counts.',
+    }),
+  }),
+  doomLoop: z.strictObject({
+    sameCalls: atLeast(2, 100).default(5).meta({
+      meaning:
+        'Tool calls in a row with the same input and the same answer that make a doom loop; the agent is restarted. -1 = off.',
+    }),
+    pingPong: atLeast(2, 30)
+      .default(4)
+      .meta({ meaning: 'Rounds of two or three such calls in turn that make one. -1 = off.' }),
+    callsWithoutChange: atLeast(20, 100_000).default(60).meta({
+      meaning: 'Tool calls without any change of the work, most of them repeated, that make one. -1 = off.',
+    }),
+    ownRetries: atLeast(2, 100_000).default(30).meta({
+      meaning:
+        'Retries of its own after which a program is ended; what it retried for is then what failed. -1 = no limit.',
+    }),
+  }),
   remote: z.strictObject({
     timeoutSeconds: seconds(1).default(300).meta({
       meaning:
@@ -232,6 +277,8 @@ export const configSchema = z.strictObject({
   limits: limitsSchema.prefault({}),
   verify: folders.verify.prefault({}),
   retry: folders.retry.prefault({}),
+  stall: folders.stall.prefault({}),
+  doomLoop: folders.doomLoop.prefault({}),
   remote: folders.remote.prefault({}),
   playbooks: folders.playbooks.prefault({}),
   deniedPaths: list(pathRule, 'allowed: a list of paths or globs')

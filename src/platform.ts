@@ -45,7 +45,11 @@ interface Stat {
   group: number
   session: number
   startTime: string
+  cpuMs: number
 }
+
+/** USER_HZ: what /proc counts in, the same on every Linux that Node runs on. */
+const tickMs = 10
 
 const readStat = (pid: number): Stat | undefined => {
   const text = readOrUndefined(`/proc/${pid}/stat`)
@@ -58,6 +62,8 @@ const readStat = (pid: number): Stat | undefined => {
     group: Number(fields[2]),
     session: Number(fields[3]),
     startTime: fields[19] ?? '',
+    // User and system time, its own and that of its children that ended.
+    cpuMs: fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * tickMs,
   }
 }
 
@@ -107,6 +113,20 @@ const psRow = (line: string): ProcessRow[] => {
       startTime: fields[5] ?? '',
     },
   ]
+}
+
+/** `[[dd-]hh:]mm:ss.cc`, as ps prints it on macOS. */
+const psTimeMs = (text: string): number => {
+  const [clock = '', days = '0'] = text.split('-').reverse()
+  const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0)
+  return Math.round((Number(days) * 86_400 + seconds) * 1000)
+}
+
+/** CPU time that a process and its ended children have used; undefined when it is gone or the system does not tell. */
+export const cpuMsOf = (pid: number): number | undefined => {
+  if (linux) return readStat(pid)?.cpuMs
+  const text = ps(['-o', 'time=', '-p', String(pid)])
+  return text === '' ? undefined : psTimeMs(text)
 }
 
 /** Every live process, zombies left out, in one pass. */

@@ -160,6 +160,7 @@ const verdict = z.strictObject({
   dropped: z.array(z.strictObject({ command: text, reason: text })),
   changedPaths: names,
   notes: names,
+  noChange: z.literal(true).exactOptional(),
   weakened: z
     .array(
       z.strictObject({

@@ -47,8 +47,6 @@ export interface ServeOptions {
   playbooks?: readonly Playbook[]
   /** What this engine does; absent = it leads, if no other does, and executes. */
   roles?: readonly EngineRole[]
-  /** How long a CLI may stay after its final event; absent = the product's. */
-  lingerMs?: number
   /** False: changes that others make to a PostgreSQL store are found by polling alone. Absent = they notify. */
   notifications?: boolean
   /** Ends the engine after this long without a goal that it could work on; absent = never. */
@@ -153,7 +151,6 @@ const openContext = async (options: ServeOptions, { wake, written, stopping }: S
     environment: options.environment,
     wake,
     stopping,
-    lingerMs: options.lingerMs ?? 30_000,
     host: hostname(),
     machine: {
       self: identityOf(process.pid) ?? { host: hostname(), bootId: '', pid: process.pid, startTime: '' },

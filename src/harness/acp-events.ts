@@ -47,12 +47,19 @@ const callOf = (update: JsonObject): OpenCall => {
 const aboutOf = (call: OpenCall, update: JsonObject): string =>
   cut(`${call.tool} ${call.command ?? call.path ?? textAt(update, 'title') ?? ''}`.trim())
 
+/** Absent where the agent tells of an end alone. */
+const answerOf = (update: JsonObject): string | undefined => {
+  const answer = update['rawOutput'] ?? update['content']
+  return answer === undefined ? undefined : JSON.stringify(answer)
+}
+
 const readCall = (reading: Reading, update: JsonObject): Step => {
   const call = callOf(update)
   const isNew = textAt(update, 'sessionUpdate') === 'tool_call'
-  const opened = isNew ? withOpenCall(withTextClosed(reading), call) : reading
+  const opened = isNew ? withOpenCall(withTextClosed(reading), call, objectAt(update, 'rawInput')) : reading
   const status = textAt(update, 'status')
-  const closed = status === 'completed' || status === 'failed' ? withoutOpenCall(opened, call.id) : opened
+  const closed =
+    status === 'completed' || status === 'failed' ? withoutOpenCall(opened, call.id, answerOf(update)) : opened
   if (status === 'failed') return { reading: closed, note: { kind: 'tool_error', text: aboutOf(call, update) } }
   return isNew ? { reading: closed, note: { kind: 'tool', text: aboutOf(call, update) } } : { reading: closed }
 }

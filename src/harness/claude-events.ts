@@ -103,7 +103,7 @@ const readToolUse = (reading: Reading, block: JsonObject): Step => {
   const call = callOf(block)
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
-  return { reading: withOpenCall(reading, call), note: { kind: 'tool', text } }
+  return { reading: withOpenCall(reading, call, objectAt(block, 'input')), note: { kind: 'tool', text } }
 }
 
 const withUsage = (reading: Reading, message: JsonObject | undefined): Reading => {
@@ -141,9 +141,9 @@ const contentOf = (block: JsonObject): string =>
 const readToolResult = (reading: Reading, block: JsonObject): Step => {
   const id = textAt(block, 'tool_use_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
-  const answered = call === undefined ? reading : withoutOpenCall(reading, id)
-  if (block['is_error'] !== true) return { reading: answered }
   const content = contentOf(block)
+  const answered = call === undefined ? reading : withoutOpenCall(reading, id, content)
+  if (block['is_error'] !== true) return { reading: answered }
   const denial = denialOf(call, content, reading.cwd)
   if (denial === undefined) return { reading: answered, note: { kind: 'tool_error', text: cut(content) } }
   return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }

@@ -46,17 +46,26 @@ const denialsOf = (item: JsonObject, call: OpenCall): Denial[] => {
   return [{ kind: 'tool', tool: call.tool, ...(target === undefined ? {} : { target }), text: `${call.tool} declined` }]
 }
 
-const started = (reading: Reading, call: OpenCall): Step => ({
-  reading: withOpenCall(reading, call),
+/** Of a change of files only the paths are told: two changes of one file may be anything but the same. */
+const inputOf = (item: JsonObject): unknown =>
+  textAt(item, 'type') === 'file_change'
+    ? undefined
+    : [item['command'], item['server'], item['tool'], item['arguments'], item['query']]
+
+const answerOf = (item: JsonObject): string =>
+  JSON.stringify([item['aggregated_output'], item['exit_code'], item['result'], item['error'], item['status']])
+
+const started = (reading: Reading, item: JsonObject, call: OpenCall): Step => ({
+  reading: withOpenCall(reading, call, inputOf(item)),
   note: { kind: 'tool', text: call.command ?? call.path ?? call.tool },
 })
 
 const completed = (reading: Reading, item: JsonObject, call: OpenCall): Step => {
   const isOpen = reading.openCalls.some((open) => open.id === call.id)
   // Not every call announces its start.
-  const counted = isOpen ? reading : withOpenCall(reading, call)
+  const counted = isOpen ? reading : withOpenCall(reading, call, inputOf(item))
   const denials = denialsOf(item, call)
-  const next = denials.reduce(withDenial, withoutOpenCall(counted, call.id))
+  const next = denials.reduce(withDenial, withoutOpenCall(counted, call.id, answerOf(item)))
   const about = call.command ?? call.path ?? call.tool
   const [denial] = denials
   if (denial !== undefined) return { reading: next, note: { kind: 'denial', text: `${denial.text}: ${about}` } }
@@ -78,7 +87,7 @@ const readItem = (reading: Reading, event: JsonObject, phase: string): Step => {
   if (!tools.has(type)) return { reading: answered }
   const call = callOf(item)
   if (phase === 'item.completed') return completed(answered, item, call)
-  return phase === 'item.started' ? started(answered, call) : { reading: answered }
+  return phase === 'item.started' ? started(answered, item, call) : { reading: answered }
 }
 
 const readCompleted = (reading: Reading, event: JsonObject): Step => {

@@ -124,6 +124,17 @@ export interface OpenCall {
   command?: string
 }
 
+/** A tool call of the newest ones, to tell whether the agent goes in circles. */
+export interface MadeCall {
+  id: string
+  /** Tool and what it was about. */
+  name: string
+  /** Digest of tool and input; absent where the CLI does not tell the whole input. */
+  key?: string
+  /** Digest of the answer without what differs each time (durations, ids); absent until it is answered. */
+  answer?: string
+}
+
 /** Everything learnt so far from one launch's output. Re-reading the same output gives the same value. */
 export interface Reading {
   /** A session that can be resumed. */
@@ -151,6 +162,10 @@ export interface Reading {
   /** The provider refuses until then (or until it does not say), from a structured limit event. */
   limit?: { resetAt?: Date; code?: string }
   openCalls: OpenCall[]
+  /** The CLI itself found that it goes in circles and ended its turn, which some of them report as a good end. */
+  loopStopped?: true
+  /** The newest calls, answered ones too. */
+  calls: MadeCall[]
   /** The CLI's own final event. */
   final?: { isError: boolean; reason: string; text: string }
   /** Last lines of the CLI's own stderr. */

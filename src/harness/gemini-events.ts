@@ -61,19 +61,19 @@ const readToolUse = (reading: Reading, event: JsonObject): Step => {
   }
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
-  return { reading: withOpenCall(withTextClosed(withAnswer(reading)), call), note: { kind: 'tool', text } }
+  return { reading: withOpenCall(withTextClosed(withAnswer(reading)), call, input), note: { kind: 'tool', text } }
 }
 
 const readToolResult = (reading: Reading, event: JsonObject): Step => {
   const id = textAt(event, 'tool_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
-  const answered = call === undefined ? reading : withoutOpenCall(reading, id)
+  const said = textAt(objectAt(event, 'error'), 'message') ?? textAt(event, 'output') ?? ''
+  const answered = call === undefined ? reading : withoutOpenCall(reading, id, said)
   if (textAt(event, 'status') !== 'error') return { reading: answered }
   const denial = geminiDenial(call, event)
   if (denial !== undefined)
     return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
-  const text = textAt(objectAt(event, 'error'), 'message') ?? textAt(event, 'output') ?? ''
-  return { reading: answered, note: { kind: 'tool_error', text: cut(text) } }
+  return { reading: answered, note: { kind: 'tool_error', text: cut(said) } }
 }
 
 const loopStop = 'Loop detected, stopping execution'
@@ -84,7 +84,8 @@ const readWarning = (reading: Reading, event: JsonObject): Step => {
     const error = eventError(message)
     return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
   }
-  return { reading, note: { kind: message.startsWith(loopStop) ? 'error' : 'text', text: cut(message) } }
+  if (!message.startsWith(loopStop)) return { reading, note: { kind: 'text', text: cut(message) } }
+  return { reading: { ...reading, loopStopped: true }, note: { kind: 'error', text: cut(message) } }
 }
 
 /** Counts this launch only, also when it resumed a session. */

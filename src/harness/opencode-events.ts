@@ -60,7 +60,8 @@ const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
     ...(command === undefined ? {} : { command: cut(command) }),
   }
   // It is over when it is told of: counted, and never open.
-  const counted = withoutOpenCall(withOpenCall(withoutRetry(reading), call), call.id)
+  const answer = textAt(state, 'output') ?? textAt(state, 'error') ?? ''
+  const counted = withoutOpenCall(withOpenCall(withoutRetry(reading), call, input), call.id, answer)
   const denial = opencodeDenial(call, state, input)
   if (denial !== undefined) return { reading: withDenial(counted, denial), note: { kind: 'denial', text: denial.text } }
   const about = call.path ?? call.command

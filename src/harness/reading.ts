@@ -3,6 +3,7 @@
  * part of one is bounded: an agent that prints for hours must not grow the engine's memory.
  */
 import { stripVTControlCharacters } from 'node:util'
+import { digestOf, normalised } from '../recovery/signature.ts'
 import type {
   AgentExit,
   AgentNote,
@@ -32,6 +33,7 @@ export const emptyReading = (): Reading => ({
   denials: [],
   errors: [],
   openCalls: [],
+  calls: [],
   stderrTail: [],
   foreignLines: 0,
 })
@@ -88,16 +90,47 @@ export const withoutRetry = (reading: Reading): Reading => {
   return rest
 }
 
-export const withOpenCall = (reading: Reading, call: OpenCall): Reading => ({
-  ...reading,
-  toolCalls: reading.toolCalls + 1,
-  openCalls: [...reading.openCalls, call].slice(-maxList),
-})
+const nameOf = (call: OpenCall): string => {
+  const about = call.command ?? call.path
+  return about === undefined ? call.tool : `${call.tool}: ${cut(about, 300)}`
+}
 
-export const withoutOpenCall = (reading: Reading, id: string): Reading => ({
-  ...reading,
-  openCalls: reading.openCalls.filter((call) => call.id !== id),
-})
+/** Both ends of what may be very long: where two inputs or answers of one kind differ. */
+const endsOf = (text: string, each: number): string[] =>
+  text.length <= 2 * each ? [text] : [text.slice(0, each), text.slice(-each)]
+
+const longestInput = 50_000
+const longestAnswer = 2_000
+
+const keyOf = (call: OpenCall, input: unknown): string => {
+  const text = JSON.stringify(input) ?? ''
+  return digestOf(`${call.tool} ${text.length} ${endsOf(text, longestInput).join(' ')}`)
+}
+
+/** `input`: everything that the call was given, where the CLI tells it. Absent = it may differ from any other call's. */
+export const withOpenCall = (reading: Reading, call: OpenCall, input?: unknown): Reading => {
+  const made = { id: call.id, name: nameOf(call), ...(input === undefined ? {} : { key: keyOf(call, input) }) }
+  return {
+    ...reading,
+    toolCalls: reading.toolCalls + 1,
+    openCalls: [...reading.openCalls, call].slice(-maxList),
+    calls: [...reading.calls, made].slice(-maxList),
+  }
+}
+
+const withAnswer = (reading: Reading, id: string, answer: string): Reading => {
+  const at = reading.calls.findLastIndex((call) => call.id === id)
+  const made = reading.calls[at]
+  if (made === undefined) return reading
+  const digest = digestOf(endsOf(answer, longestAnswer).map(normalised).join('\n'))
+  return { ...reading, calls: reading.calls.with(at, { ...made, answer: digest }) }
+}
+
+/** `answer`: what the model was told, where the CLI tells it. */
+export const withoutOpenCall = (reading: Reading, id: string, answer?: string): Reading => {
+  const closed = { ...reading, openCalls: reading.openCalls.filter((call) => call.id !== id) }
+  return answer === undefined ? closed : withAnswer(closed, id, answer)
+}
 
 const exitTypeOf = (reading: Reading, exit: AgentExit): ExitType => {
   if (exit.stopCause !== undefined) return 'stopped'

@@ -8,6 +8,7 @@
  *   agent.json     who the program is, written right after its start
  *   keepalive      touched by the engine; when it stops changing the shim ends the program
  *   stop.json      made by the engine to ask for a stop, with the cause; the shim is signalled as well
+ *   unfinished.json  the end of a line that the program began a while ago and did not end: perhaps a question
  *   stdout-<offset>, stderr-<offset>   segments of redacted, bounded output
  *   exit.json      written atomically, after the whole tree is gone and the logs are complete
  */
@@ -40,6 +41,10 @@ export type StopCause =
   | 'correction'
   | 'budget'
   | 'lingering'
+  | 'waiting_for_person'
+  | 'stuck_after_tool_result'
+  | 'silence'
+  | 'doom_loop'
   | 'shutdown'
   | 'gate'
 

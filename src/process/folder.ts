@@ -12,6 +12,7 @@ export type LaunchFile =
   | 'agent.json'
   | 'keepalive'
   | 'stop.json'
+  | 'unfinished.json'
   | 'exit.json'
   | 'shim.log'
 

@@ -176,6 +176,9 @@ export const launchState = (dir: string): LaunchState => {
   return existsSync(fileOf(dir, 'gate')) ? { state: 'running', shim } : { state: 'at-gate', shim }
 }
 
+/** The end of a line that the program began a while ago and did not end; empty where there is none. */
+export const unfinishedLine = (dir: string): string => readRecord<{ text?: string }>(dir, 'unfinished.json')?.text ?? ''
+
 export const isOver = ({ state }: LaunchState): boolean => state === 'ended' || state === 'lost' || state === 'absent'
 
 /** Like `launchState`, for frequent calls: whether the shim lives is asked only now and then. */

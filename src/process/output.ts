@@ -9,9 +9,12 @@ import type { SegmentLog } from './segment-log.ts'
 const newline = 10
 const newlineBytes = Buffer.from('\n')
 const smallHold = 64 * 1024
+const unfinishedCharacters = 500
 
 export interface Output {
   push(chunk: Buffer): void
+  /** The end of the line that has begun, redacted. */
+  unfinished(): string
   /** Keeps a last line that has no newline. */
   end(): void
 }
@@ -57,6 +60,8 @@ const createHold = (limit: number) => {
       return taken
     },
     isEmpty: (): boolean => total === 0,
+    /** Empty when the line is longer than what is held: its end is not known. */
+    peek: (): Buffer => (total > held ? Buffer.alloc(0) : bytes.subarray(0, held)),
   }
 }
 
@@ -93,6 +98,7 @@ export const createOutput = ({ log, redact, lineMaxBytes, secretMaxBytes }: Outp
       const rest = pushLines(chunk)
       if (rest.length > 0) hold.add(rest)
     },
+    unfinished: () => redact(hold.peek()).toString('utf8').slice(-unfinishedCharacters),
     end() {
       if (!hold.isEmpty()) emitHeld()
     },

@@ -27,6 +27,7 @@ const drainIdleMs = 200
 const drainLimitMs = 5000
 const exitRetries = 60
 const exitRetryMs = 500
+const unfinishedAfterMs = 500
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const now = (): number => performance.now()
@@ -167,6 +168,8 @@ const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe
     open = false
   })
   return {
+    /** What it began to say and did not go on with. */
+    unfinished: (): string => (open && now() - lastDataAt >= unfinishedAfterMs ? output.unfinished() : ''),
     async settle(): Promise<void> {
       const begun = now()
       while (open && now() - Math.max(begun, lastDataAt) < drainIdleMs && now() - begun < drainLimitMs) await sleep(1)
@@ -175,6 +178,22 @@ const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe
       log.close()
     },
   }
+}
+
+/** Tells the engine of a line that was begun and not ended; a full disk only keeps it from knowing. */
+const tellUnfinished = (dir: string, look: () => string): (() => void) => {
+  let told = ''
+  const timer = setInterval(() => {
+    const text = look()
+    if (text === told) return
+    try {
+      writeRecord(dir, 'unfinished.json', { text })
+      told = text
+    } catch {
+      // said again at the next look
+    }
+  }, unfinishedAfterMs)
+  return () => clearInterval(timer)
 }
 
 /** Watches what can end a running program: the engine's request, its silence, the run limit. */
@@ -236,8 +255,10 @@ const superviseProgram = async (dir: string, spec: LaunchSpec, pulse: Pulse, sto
     capture(dir, spec, { stream: 'stderr', readable: child.stderr as Readable }, secrets),
   ]
   const unwatch = watch(dir, spec, pulse, stop)
+  const untell = tellUnfinished(dir, () => outputs.map(({ unfinished }) => unfinished()).join(''))
   await Promise.race([exited, stop.asked])
   unwatch()
+  untell()
   const cause = end === undefined ? stop.cause() : undefined
   const { forced, survivors } = await endTree(look, spec.graceMs)
   if (survivors === 0) await exited

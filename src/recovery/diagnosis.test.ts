@@ -254,7 +254,7 @@ describe('other evidence', () => {
       'policy_violation',
     ],
     [{ kind: 'policy', violations: [] }, 5, 'policy_violation', 'policy_violation'],
-    [{ kind: 'noChange', lastText: 'done' }, 3, 'no_changes', 'no_actionable_changes'],
+    [{ kind: 'noChange', because: 'npm test does not pass', tree: 't' }, 3, 'no_changes', 'no_actionable_changes'],
     [{ kind: 'unverified', reason: 'no check ran' }, 4, 'not_verified', 'verification_command_failed'],
     [{ kind: 'budget', text: 'spent' }, 8, 'budget', 'budget_exceeded'],
     [{ kind: 'merge', conflicts: ['a.ts'] }, 7, 'git_conflict', 'branch_diverged_requires_recreate'],

@@ -1,7 +1,7 @@
 /** What a failure is. Pure: the same evidence always gives the same diagnosis. */
 import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
-import type { Evidence } from './evidence.ts'
+import type { Evidence, ObservedStall } from './evidence.ts'
 import type { LimitKind } from './limit.ts'
 import { signatureOf } from './signature.ts'
 
@@ -36,6 +36,11 @@ export interface Diagnosis {
     resetInMs?: number
     /** The command ran no test on the base commit either, so the work took none away. */
     emptyBefore?: boolean
+    /** The call at which the agent stood still or went in circles. */
+    call?: string
+    /** What the workspace held when the agent was stopped. */
+    tree?: string
+    changed?: string[]
   }
 }
 
@@ -79,6 +84,21 @@ const rows = {
   workspace: { rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false },
 } as const satisfies Record<string, Row>
 
+const stood: Omit<Row, 'label'> = { rung: 3, failureCode: 'timeout', category: 'flaky', retryable: true }
+const stallRows: Record<ObservedStall['kind'], Omit<Row, 'label'>> = {
+  silence: stood,
+  stuck_after_tool_result: stood,
+  waiting_for_person: stood,
+  doom_loop: { rung: 3, failureCode: 'model_doom_loop', category: 'model_loop', retryable: true },
+}
+
+const diagnoseStall = ({ kind, text, call, tree, changed }: ObservedStall): Finding => ({
+  ...stallRows[kind],
+  label: kind,
+  evidence: text,
+  facts: { ...(call === undefined ? {} : { call }), tree, changed },
+})
+
 const namedViolations = 5
 
 const violationText = (violations: { path: string; kind: string; rule: string }[]): string => {
@@ -93,12 +113,18 @@ const find = (evidence: Evidence): Finding => {
       return diagnoseAgent(evidence.harness, evidence.failure, evidence.denials)
     case 'denial':
       return diagnoseDenials(evidence.harness, evidence.denials)
+    case 'stall':
+      return diagnoseStall(evidence.stall)
     case 'check':
       return diagnoseCheck(evidence.check)
     case 'policy':
       return { ...rows.policy, evidence: violationText(evidence.violations) }
     case 'noChange':
-      return { ...rows.noChange, evidence: 'the agent ended without an error and no path differs from the base commit' }
+      return {
+        ...rows.noChange,
+        evidence: `the agent ended without an error and no path differs from the base commit; ${evidence.because}`,
+        facts: { tree: evidence.tree, changed: [] },
+      }
     case 'unverified':
       return { ...rows.unverified, evidence: evidence.reason }
     case 'budget':

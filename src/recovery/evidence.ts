@@ -4,6 +4,7 @@
  */
 
 import type { Saying } from './reset-time.ts'
+import type { StallKind } from './stall.ts'
 
 export interface ReportedFailure {
   source: 'event' | 'stderr' | 'exit'
@@ -48,12 +49,26 @@ export interface ObservedCheck {
   remaining: number
 }
 
+/** A launch that was stopped because it did not get on. */
+export interface ObservedStall {
+  kind: StallKind | 'doom_loop'
+  /** What was seen, in words. */
+  text: string
+  /** The call that was open, or that was made again and again. */
+  call?: string
+  /** What its workspace held when it was stopped, and the paths that differ from the base commit. */
+  tree: string
+  changed: string[]
+}
+
 export type Evidence =
   | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[] }
   | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
+  | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }
   | { kind: 'policy'; violations: { path: string; kind: string; rule: string }[] }
-  | { kind: 'noChange'; lastText: string }
+  /** `because`: why that is not what had to be done. */
+  | { kind: 'noChange'; because: string; tree: string }
   | { kind: 'unverified'; reason: string }
   | { kind: 'budget'; text: string }
   | { kind: 'merge'; conflicts: string[] }

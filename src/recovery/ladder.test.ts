@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { diagnose, type Diagnosis } from './diagnosis.ts'
-import type { Evidence, ObservedDenial } from './evidence.ts'
+import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
 import { backoffMs, quotaWait } from './playbooks/provider.ts'
@@ -60,6 +60,12 @@ const missingScript = (command: string, remaining: number): Diagnosis =>
       script: { name: 'lint', manifest: 'package.json', exists: false },
       remaining,
     },
+  })
+
+const stalled = (tree: string, kind: ObservedStall['kind'] = 'silence', call?: string): Diagnosis =>
+  diagnose({
+    kind: 'stall',
+    stall: { kind, text: 'it was silent', tree, changed: ['a.txt'], ...(call === undefined ? {} : { call }) },
   })
 
 type Recover = Extract<Step, { kind: 'recover' }>
@@ -280,11 +286,11 @@ describe('policy', () => {
   })
 
   it('a label that no playbook answers asks a person at once', () => {
-    const unknown = diagnose({ kind: 'noChange', lastText: '' })
-    expect(nextStep(unknown, [], policy, task)).toMatchObject({
+    const spent = diagnose({ kind: 'budget', text: 'it is spent' })
+    expect(nextStep(spent, [], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
-      reason: 'no playbook answers no_changes',
+      reason: 'no playbook answers budget',
     })
   })
 
@@ -296,6 +302,53 @@ describe('policy', () => {
       expect(playbook.needs).not.toBe('')
       expect(playbook.answers.length).toBeGreaterThan(0)
     }
+  })
+})
+
+describe('an agent that stands still', () => {
+  it('is restarted in its session, then in fresh ones, each time told something else, five times', () => {
+    const history: PastRecovery[] = []
+    const actions: Extract<Action, { type: 'relaunch' }>[] = []
+    for (let number = 1; number <= 5; number += 1) {
+      const diagnosis = stalled('tree', 'silence', 'Bash: npm ci')
+      const step = recover(nextStep(diagnosis, history, policy, task))
+      if (step.action.type !== 'relaunch') throw new Error('no relaunch')
+      expect(step).toMatchObject({ attempt: number, postCondition: { type: 'agent_gets_on', tree: 'tree' } })
+      actions.push(step.action)
+      history.push(past(step, 'failed', diagnosis.label))
+    }
+    expect(actions.map(({ resume }) => resume)).toEqual([true, false, false, false, false])
+    expect(new Set(actions.map(({ hint }) => hint)).size).toBe(5)
+    expect(actions[0]?.hint).toContain('because it was silent')
+    expect(actions[0]?.hint).toContain('a.txt')
+    expect(actions[1]?.hint).toContain('find another way: Bash: npm ci')
+    expect(nextStep(stalled('tree'), history, policy, task)).toMatchObject({
+      kind: 'exhausted',
+      then: 'escalate',
+      reason: 'stall-restart was tried 5 times',
+    })
+  })
+
+  it('without having changed anything is asked once more, in its session, and then a person is', () => {
+    const nothing = diagnose({ kind: 'noChange', because: 'npm test does not pass', tree: 't' })
+    const step = nextStep(nothing, [], policy, task)
+    expect(step).toMatchObject({
+      action: { type: 'relaunch', resume: true, hint: expect.stringContaining('npm test does not pass') },
+      postCondition: { type: 'work_appears' },
+    })
+    expect(nextStep(nothing, [past(step, 'failed', nothing.label)], policy, task)).toMatchObject({
+      kind: 'exhausted',
+      reason: 'no-change-restart was tried 1 times',
+    })
+  })
+
+  it('counts each way of standing still for itself', () => {
+    const first = nextStep(stalled('tree'), [], policy, task)
+    const history = [past(first, 'failed', 'silence')]
+    expect(nextStep(stalled('tree', 'waiting_for_person'), history, policy, task)).toMatchObject({
+      attempt: 1,
+      action: { hint: expect.stringContaining('Nobody can answer a question') },
+    })
   })
 })
 
@@ -334,6 +387,9 @@ describe('action keys', () => {
       { ...relaunch, addDir: '/a' },
       { ...relaunch, addDir: '/b' },
       { ...relaunch, skipGitCheck: true as const },
+      { ...relaunch, restart: { because: 'silence', number: 1, tree: 't' } },
+      { ...relaunch, restart: { because: 'silence', number: 2, tree: 't' } },
+      { ...relaunch, restart: { because: 'doom_loop', number: 1, tree: 't' } },
       { type: 'drop_command' as const, name: 'DROP_COMMAND' as const, command: 'a' },
       { type: 'wait' as const, name: 'WAIT_AND_REQUEUE' as const, delayMs: 1, count: 1, limit: 5 },
       { type: 'wait' as const, name: 'WAIT_AND_REQUEUE' as const, delayMs: 1, count: 2, limit: 5 },
@@ -398,7 +454,21 @@ const someEvidence: fc.Arbitrary<Evidence> = fc.oneof(
       remaining: fc.nat(3),
     }),
   }),
-  fc.constant({ kind: 'noChange' as const, lastText: '' }),
+  fc.constant({ kind: 'noChange' as const, because: 'a check fails', tree: 't' }),
+  fc.record({
+    kind: fc.constant('stall' as const),
+    stall: fc.record({
+      kind: fc.constantFrom<ObservedStall['kind']>(
+        'silence',
+        'stuck_after_tool_result',
+        'waiting_for_person',
+        'doom_loop',
+      ),
+      text: fc.string(),
+      tree: fc.constantFrom('a', 'b'),
+      changed: fc.array(fc.string()),
+    }),
+  }),
   fc.constant({ kind: 'budget' as const, text: '' }),
 )
 

@@ -13,6 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
+import { doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
 import { freshSession, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
@@ -24,6 +25,10 @@ export const playbooks: readonly Playbook[] = [
   freshSession,
   transientBackoff,
   remoteBackoff,
+  sessionReplay,
+  stallRestart,
+  doomLoopRestart,
+  noChangeRestart,
   missingScriptDrop,
   noTestsDrop,
   unsupportedFormatDrop,

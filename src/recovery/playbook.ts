@@ -15,6 +15,8 @@ export type Action =
       skipGitCheck?: true
       /** A new session that is told what the one before it did. */
       fresh?: true
+      /** A restart of an agent that did not get on: the hint and the session differ with its number. */
+      restart?: { because: string; number: number; tree: string }
       resume: boolean
       hint: string
     }
@@ -35,11 +37,15 @@ export type Action =
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
   /** The relaunched CLI opens a session instead of refusing to start. */
-  | { type: 'session_opens' }
+  | { type: 'session_opens'; fresh?: true }
   /** The relaunched turn ends without a denial below this directory. */
   | { type: 'directory_usable'; directory: string }
   /** At least one of the remaining checks ran, and all of them passed. */
   | { type: 'remaining_checks_pass' }
+  /** The relaunched turn ends by itself, or leaves other files than this tree. */
+  | { type: 'agent_gets_on'; tree: string }
+  /** The relaunched turn leaves a change. */
+  | { type: 'work_appears' }
   /** The next launch ends without the same class of failure. */
   | { type: 'provider_answers' }
   /** The base commit of the next run could be brought from the git remote. */
@@ -96,7 +102,11 @@ export interface PastRecovery {
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':
-      return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}${action.fresh === true ? ':fresh' : ''}`
+      return [
+        `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`,
+        ...(action.fresh === true ? ['fresh'] : []),
+        ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
+      ].join(':')
     case 'drop_command':
       return `drop:${action.command}`
     case 'wait':

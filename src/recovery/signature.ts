@@ -27,7 +27,7 @@ export const signatureOf = (failureCode: string, label: string, cause: string): 
   `${failureCode}/${label}: ${normalised(cause).slice(0, 300)}`
 
 /** FNV-1a over the characters, twice with different starts: short and stable; nothing secret depends on it. */
-const digestOf = (text: string): string =>
+export const digestOf = (text: string): string =>
   [0x811c9dc5, 0x01234567]
     .map((start) => {
       let hash = start

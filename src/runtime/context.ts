@@ -83,8 +83,6 @@ export interface Context {
   wake(): void
   /** Aborted when the engine shuts down: agents are left to their shims, nothing is written any more. */
   stopping: AbortSignal
-  /** After a CLI's own final event it has this long to leave. */
-  lingerMs: number
   host: string
   /** Absent = nothing is known of processes and of what the machine has left. */
   machine?: MachineView

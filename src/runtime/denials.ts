@@ -16,7 +16,7 @@ export const observedDenials = async (session: Session, denials: Denial[]): Prom
 }
 
 /** All that a launch printed, read again from its output files. */
-export const readLaunch = (context: Context, driver: Driver, dir: string): Reading => {
+export const readOutput = (context: Context, driver: Driver, dir: string): Reading => {
   let reading = driver.begin()
   for (const stream of ['stdout', 'stderr'] as const) {
     for (let offset = 0; ;) {
@@ -29,10 +29,13 @@ export const readLaunch = (context: Context, driver: Driver, dir: string): Readi
   return reading
 }
 
-/** The denials of the newest launch. */
-export const readDenials = async (session: Session): Promise<ObservedDenial[]> => {
+/** The newest launch of a run. */
+export const readLaunch = (session: Session): Reading => {
   const launch = lastLaunch(session.run)
-  if (launch === undefined) return []
-  const dir = session.paths.launch(launch.number)
-  return observedDenials(session, readLaunch(session.context, session.driver, dir).denials)
+  if (launch === undefined) return session.driver.begin()
+  return readOutput(session.context, session.driver, session.paths.launch(launch.number))
 }
+
+/** The denials of the newest launch. */
+export const readDenials = async (session: Session): Promise<ObservedDenial[]> =>
+  observedDenials(session, readLaunch(session).denials)

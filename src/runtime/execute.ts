@@ -18,58 +18,24 @@ import type { ChangeList } from '../workspace/contract.ts'
 import { limitOn } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
-import { observedDenials, readDenials } from './denials.ts'
+import { observedDenials, readLaunch } from './denials.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
+import { judgeLaunchRecoveries } from './launch-effect.ts'
 import { replaceLast, startLaunch } from './launch.ts'
+import { settleWork } from './no-change.ts'
 import { verify } from './phase-verify.ts'
 import { prepareRun } from './prepare.ts'
 import { compareAfterRun } from './ref-guard.ts'
-import { settleOpen } from './recover.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
+import { observedStall, ownLoopStop } from './stalled.ts'
 import { endCancelled, endHeld, endInterrupted, endPaused, endSucceeded, unexpected } from './settle.ts'
-import { keepSnapshot, stopLaunch, superviseLaunch, type LaunchResult } from './supervise.ts'
+import { keepSnapshot, stopLaunch, superviseLaunch } from './supervise.ts'
 
 const on = async (work: Promise<void>): Promise<Next> => {
   await work
   return 'on'
-}
-
-/** What the launch that just ended shows about the recoveries that are still open. */
-const judgeLaunchRecoveries = (session: Session, result: Extract<LaunchResult, { kind: 'ended' }>): Promise<void> => {
-  const { reading, settled } = result
-  const granted = (lastLaunch(session.run) as Launch).corrections
-  return session.context.db.transaction(async (tx) => {
-    await holdLease(tx, session.run)
-    return settleOpen(session.context, tx, session.task.id, (condition) => {
-      // A grant ends with its run: after an interruption a launch without it shows nothing about it.
-      if (condition.type === 'session_opens') {
-        if (!granted.skipGitCheck) return undefined
-        const opened = reading.sessionId !== undefined
-        return { holds: opened, detail: opened ? `session ${reading.sessionId} opened` : 'the CLI opened no session' }
-      }
-      if (condition.type === 'directory_usable') {
-        if (!granted.addDirs.includes(condition.directory)) return undefined
-        const again = reading.denials.some(
-          (denial) => denial.kind === 'scope' && (denial.target ?? '').startsWith(condition.directory),
-        )
-        const holds = settled.ok && !again
-        return {
-          holds,
-          detail: holds
-            ? `no denial below ${condition.directory}`
-            : again
-              ? 'the directory was refused again'
-              : 'the relaunched turn ended in an error',
-        }
-      }
-      if (condition.type === 'provider_answers') {
-        return settled.ok ? { holds: true, detail: 'the provider answered' } : undefined
-      }
-      return undefined
-    })
-  })
 }
 
 /** The zone in which a CLI here tells the time of day; a `TZ` that is no zone's name is the system's business. */
@@ -114,12 +80,16 @@ const supervise = async (session: Session): Promise<Next> => {
     await endInterrupted(session, 'no engine was there for longer than the lease allows; the shim ended the agent')
     return 'ended'
   }
-  await judgeLaunchRecoveries(session, result)
+  const stall = settled.ok ? undefined : await observedStall(session, reading, exit.cause)
+  await judgeLaunchRecoveries(session, result, stall)
   if (settled.ok) {
     await save(session, { phase: 'collect' })
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
+  // Circles around a refusal have a cause that can be cured.
+  const refused = stall?.kind === 'doom_loop' && denials.some(({ allowedBy }) => allowedBy !== undefined)
+  if (stall !== undefined && !refused) return recover(session, { kind: 'stall', stall })
   const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
   const failure = { ...settled.error, said }
   return recover(session, { kind: 'launch', harness: session.driver.name, failure, denials })
@@ -140,13 +110,17 @@ const collect = async (session: Session): Promise<Next> => {
       )
   }
   session.context.at('collected')
-  if (found.changes.length === 0 && found.nestedRepositories.length === 0) {
-    const denials = await readDenials(session)
+  const { changes, nestedRepositories, tree } = found
+  if (changes.length === 0 && nestedRepositories.length === 0) {
+    const reading = readLaunch(session)
+    const denials = await observedDenials(session, reading.denials)
     if (denials.length > 0)
       return recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'nothing changed' })
-    return recover(session, { kind: 'noChange', lastText: '' })
-  }
-  await save(session, { phase: 'verify', tree: found.tree })
+    const stall = await ownLoopStop(session, reading)
+    if (stall !== undefined) return recover(session, { kind: 'stall', stall })
+    // Perhaps nothing had to be done: the checks are asked.
+  } else await settleWork(session, { holds: true, detail: `${changes.length} changed path(s)` })
+  await save(session, { phase: 'verify', tree })
   return 'on'
 }
 

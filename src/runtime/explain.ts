@@ -98,6 +98,16 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'an attempt was ended without a verdict',
     sentence: (p) => `the attempt was ended: ${text(p, 'message')}`,
   },
+  'run.quiet': {
+    meaning: 'an agent prints nothing and uses no processor for a while; nothing is done yet',
+    sentence: (p) =>
+      `quiet for ${text(p, 'quietSeconds')} s: ${text(p, 'processes')} process(es) use ${text(p, 'cpuPercent')} % of a core`,
+  },
+  'run.stalled': {
+    meaning: 'an agent was found stuck on two signals, no output and no processor time, and is ended',
+    sentence: (p) =>
+      `stuck (${text(p, 'stall').replaceAll('_', ' ')}): quiet for ${text(p, 'quietSeconds')} s, ${text(p, 'processes')} process(es) use ${text(p, 'cpuPercent')} % of a core`,
+  },
   'recovery.started': {
     meaning: 'the intent of a recovery was recorded',
     sentence: (p) =>

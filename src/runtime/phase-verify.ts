@@ -14,6 +14,7 @@ import { setTaskCommands } from '../store/task.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork } from './collected.ts'
 import { readDenials } from './denials.ts'
+import { verifyUnchanged } from './no-change.ts'
 import { decide, recordIntent, settleOpen } from './recover.ts'
 import { bothSignals, letGo, passedNames, save, workTreeOf, type Session } from './session.ts'
 import type { errorMetaOf } from './settle.ts'
@@ -191,6 +192,8 @@ export const verify = async (session: Session): Promise<Next> => {
     changedPaths,
     dropped.map(({ command }) => command),
   )
+  if (changes.length === 0 && found.nestedRepositories.length === 0)
+    return verifyUnchanged(session, { planned, dropped, check: (asked) => checkNow(session, asked) })
   const weakened = await weakenedIn(session, found, planned.commands)
   const verdict: Verdict = { ...emptyVerdict, dropped, changedPaths, weakened }
   const report = await checkNow(session, planned)

@@ -12,9 +12,11 @@ import {
   startShim,
   sweep,
   touchKeepAlive,
+  unfinishedLine,
   waitForExit,
 } from '../process/launch.ts'
 import { follow, readSegments } from '../process/tail.ts'
+import { treeUsage } from '../process/usage.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../workspace/clone.ts'
 import { buildCommit, buildTree } from '../workspace/commit.ts'
@@ -51,6 +53,8 @@ const realProcesses = {
   startShim,
   sweep,
   touchKeepAlive,
+  treeUsage,
+  unfinishedLine,
   waitForExit,
 }
 

@@ -48,7 +48,7 @@ export const createSession = (context: Context, parts: SessionParts): Session =>
 })
 
 /** Where the agent works and what verification looks at. */
-export const workTreeOf = (session: Session): string =>
+export const workTreeOf = (session: Pick<Session, 'goal' | 'context' | 'paths'>): string =>
   session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.workspace
 
 /** In the caller's transaction, or in one of its own: a new phase and its event are written together or not at all. */

@@ -58,7 +58,7 @@ export const endSucceeded = async (session: Session): Promise<void> => {
     await closeRun(tx, session, 'succeeded', null)
     const task = await freshTask(tx, session)
     const payload = { verdict: session.run.verdict, commit: session.run.commit }
-    if (session.goal.repoMode === 'direct') {
+    if (session.goal.repoMode === 'direct' || session.run.verdict?.noChange === true) {
       await judgeRun(tx, session.run.id)
       must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
     } else {

@@ -8,7 +8,10 @@ import type { Reading, Settled } from '../harness/driver.ts'
 import type { LaunchExit, StopCause } from '../process/contract.ts'
 import { getGoal } from '../store/goal.ts'
 import { renewLease } from '../store/run.ts'
+import { watchLoops } from './loop-watch.ts'
 import { bothSignals, letGo, workTreeOf, type Session } from './session.ts'
+import { watchStalls } from './stall-watch.ts'
+import { isStall } from './stalled.ts'
 
 export type LaunchResult =
   | { kind: 'ended'; reading: Reading; settled: Settled; exit: LaunchExit; spend: Spend; overrun?: Overrun }
@@ -81,8 +84,10 @@ const settle = (session: Session, reading: Reading, exit: LaunchExit): Settled =
   if (exit.spawnError !== undefined) {
     return { ok: false, fatal: true, error: { source: 'exit', type: 'bad_exit', text: exit.spawnError } }
   }
-  // It had said its last word and did not leave: the work is what it said, the hanging process is not a failure.
-  const lingered = exit.cause === 'lingering' && reading.final !== undefined && !reading.final.isError
+  // It had said its last word and did not leave, or said it just before a stop: the work is what it said, the hanging
+  // process is not a failure.
+  const lingered =
+    (exit.cause === 'lingering' || isStall(exit.cause)) && reading.final !== undefined && !reading.final.isError
   if (lingered) return session.driver.settle(reading, { code: 0, signal: null })
   return session.driver.settle(reading, {
     code: exit.code,
@@ -96,10 +101,10 @@ interface Watch {
   overrun?: Overrun
 }
 
-/** Reads to the end of the output; asks for a stop at a ceiling or when the CLI lingers. */
+/** Reads to the end of the output; asks for a stop at a ceiling, when the CLI lingers, or when it is stuck. */
 const watch = async (session: Session, launch: Launch, dir: string): Promise<Watch> => {
   const seen: Watch = { reading: session.driver.begin() }
-  const { clock, ports, lingerMs } = session.context
+  const { clock, ports, config } = session.context
   let endLinger: (() => void) | undefined
   let refused = false
   const check = (): void => {
@@ -123,10 +128,17 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       () => check(), // the store is closing: the last known spend decides
     )
   })
+  // One that has said its last word lingers, and that is another clock.
+  const rests = (): boolean => seen.reading.final !== undefined || seen.overrun !== undefined
+  const stalls = watchStalls(session, { dir, rests }, (stall) => void stopLaunch(session, stall))
+  const loops = watchLoops(session, () => (rests() ? undefined : void stopLaunch(session, 'doom_loop')))
   try {
     for await (const item of ports.processes.follow(dir, { signal: bothSignals(session) })) {
       if (!('line' in item)) continue
-      seen.reading = session.driver.read(seen.reading, item.stream, item.line).reading
+      const before = seen.reading
+      seen.reading = session.driver.read(before, item.stream, item.line).reading
+      stalls.heard(item.stream, before, seen.reading)
+      loops.heard(before, seen.reading)
       check()
       // It would try a wrong key for minutes, and not once with another answer.
       if (!refused && seen.reading.retry?.error.type === 'authentication_failed') {
@@ -134,7 +146,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
         void stopLaunch(session, 'correction')
       }
       if (seen.reading.final !== undefined)
-        endLinger ??= clock.after(lingerMs, () => void stopLaunch(session, 'lingering'))
+        endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => void stopLaunch(session, 'lingering'))
       else if (endLinger !== undefined) {
         // What looked like the end was none: a CLI went on after compacting its conversation.
         endLinger()
@@ -143,7 +155,9 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
     }
   } finally {
     endLooks()
+    stalls.end()
     endLinger?.()
+    await loops.end()
   }
   return seen
 }

@@ -5,7 +5,7 @@
 import { lastLaunch, type Run } from '../domain/run.ts'
 import { listRuns } from '../store/run.ts'
 import { runPaths } from './context.ts'
-import { readLaunch } from './denials.ts'
+import { readOutput } from './denials.ts'
 import { harnessNamed } from './harness-choice.ts'
 import type { Session } from './session.ts'
 import { handOverFile, listChanges } from './work-so-far.ts'
@@ -27,7 +27,7 @@ const lastWords = ({ context }: Session, before: Run): string => {
   // Another engine's run has its output there.
   if (launch === undefined || !context.ports.files.existsSync(dir)) return ''
   const { driver } = harnessNamed(context.config(), before.harness)
-  return readLaunch(context, driver, dir).lastText.trim().slice(0, longestWords)
+  return readOutput(context, driver, dir).lastText.trim().slice(0, longestWords)
 }
 
 /** Part of phase `prepare`, on a workspace that was just made. */

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { processesWithEnvironment, type ProcessIdentity } from '../../src/platform.ts'
-import { launchState, openGate, requestStop, sweep, waitForExit } from '../../src/process/launch.ts'
+import { launchState, openGate, requestStop, sweep, unfinishedLine, waitForExit } from '../../src/process/launch.ts'
+import { treeUsage } from '../../src/process/usage.ts'
 import { allLines, createBench, exitOf, fixture, isGone, nodeProgram, shell, until } from './bench.ts'
 
 const bench = createBench()
@@ -17,6 +18,38 @@ const agentOf = (dir: string): Promise<number> =>
     return existsSync(path) && (JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity).pid
   })
 const carriers = (marker: string): number[] => processesWithEnvironment('UNSTUCK_RUN', marker)
+
+describe('what a tree uses', () => {
+  const usedBy = (marker: string): number => treeUsage(marker).reduce((sum, { cpuMs }) => sum + cpuMs, 0)
+
+  test('is its processor time, with that of a child that ended', async () => {
+    const burn = 'const until = performance.now() + 400; while (performance.now() < until);'
+    const shim = await bench.start(shell(`'${process.execPath}' -e '${burn}'; echo burnt; exec sleep 300`))
+    openGate(shim.dir)
+    expect(await firstLine(shim.dir)).toBe('burnt')
+    const { marker } = JSON.parse(readFileSync(join(shim.dir, 'spec.json'), 'utf8')) as { marker: string }
+    const used = usedBy(marker)
+    expect(used).toBeGreaterThan(100)
+    expect(treeUsage(marker)).toHaveLength(1)
+    requestStop(shim, 'correction')
+    await exitOf(shim.dir)
+    expect(treeUsage(marker)).toEqual([])
+  })
+})
+
+test('a line that was begun and not ended is told of, redacted, until it ends', async () => {
+  const script =
+    'printf "Password for s3cret-token-value? "; while [ ! -e go ]; do sleep 0.05; done; echo; exec sleep 300'
+  const shim = await bench.start(shell(script), {}, { MY_TOKEN: 's3cret-token-value' })
+  openGate(shim.dir)
+  expect(await until('an unfinished line', () => unfinishedLine(shim.dir) || undefined)).toBe(
+    'Password for [redacted]? ',
+  )
+  writeFileSync(join(bench.root, 'go'), '')
+  await until('the end of the line', () => unfinishedLine(shim.dir) === '')
+  requestStop(shim, 'correction')
+  await exitOf(shim.dir)
+})
 
 describe('a stop', () => {
   test('is SIGTERM when that is enough, and records its cause', async () => {

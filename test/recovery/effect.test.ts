@@ -90,6 +90,33 @@ const overlong: Agent = {
 
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
+const silent: Agent = {
+  driver: 'claude',
+  program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else forever()`,
+}
+
+const circling: Agent = {
+  driver: 'claude',
+  program: `begin()
+    if (hinted) { put('made.txt', 'made'); end() }
+    else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
+}
+
+const idle: Agent = {
+  driver: 'claude',
+  program: `begin(); if (args.some((text) => text.includes('You ended your turn'))) put('made.txt', 'made'); end()`,
+}
+
+const forgetful: Agent = {
+  driver: 'claude',
+  program: `
+    if (!args.some((text) => text.includes('could not be taken up'))) {
+      console.error('No conversation found with session ID: session-0')
+      process.exit(1)
+    }
+    begin(); put('made.txt', 'made'); end()`,
+}
+
 const cases: Case[] = [
   {
     ...{ playbook: 'git-trust-relaunch', label: 'GIT_TRUST_ERROR', agent: untrusting },
@@ -131,6 +158,38 @@ const cases: Case[] = [
     },
   },
   {
+    ...{ playbook: 'stall-restart', label: 'silence', agent: silent },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'doom-loop-restart', label: 'doom_loop', agent: circling },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'no-change-restart', label: 'no_changes', agent: idle, commands: ['node here.js'] },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'session-replay', label: 'session_lost', agent: forgetful },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
     ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
     commands: ['npm run nowhere', 'node check.js'],
@@ -150,8 +209,12 @@ const cases: Case[] = [
   },
 ]
 
-/** A runner without a test, on the base commit as well. */
-const files = { 'empty.js': "console.log('collected 0 items')" }
+const files = {
+  /** A runner without a test, on the base commit as well. */
+  'empty.js': "console.log('collected 0 items')",
+  /** Whatever another agent writes elsewhere, nothing is here yet. */
+  'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
+}
 
 /** Needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. */
 const provenElsewhere = ['remote-backoff']
@@ -176,6 +239,7 @@ const effectless = (playbook: Playbook): Playbook => {
 /** The wait is longer than the outage, and there is one. */
 const config = {
   retry: { transientBaseSeconds: 41, transientMaxSeconds: 41, transientLimit: 1 },
+  stall: { silenceSeconds: 3 },
   maxParallel: cases.length,
 }
 

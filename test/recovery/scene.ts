@@ -60,6 +60,9 @@ const denied = (path) => {
   const content = "Claude requested permissions to write to " + path + ", but you haven't granted it yet."
   print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', is_error: true, content }] } })
 }
+const call = (id, name, input) => print({ type: 'assistant', message: { id: 'm' + id, content: [{ type: 'tool_use', id, name, input }] } })
+const answered = (id, content) => print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: id, content }] } })
+const hinted = args.some((text) => text.includes('You were stopped and started again'))
 const end = (more = {}) => print({ type: 'result', subtype: 'success', is_error: false, result: 'done', total_cost_usd: 0.01, ...more })
 const forever = () => setInterval(() => {}, 1000)
 `
@@ -68,7 +71,7 @@ const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
 export interface Agent {
-  driver: 'claude' | 'codex' | 'opencode' | 'acp' | 'command'
+  driver: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
   /** JavaScript behind the lines above. `TOP` stands for the scene's folder. */
   program: string
 }
@@ -176,7 +179,7 @@ const makeRemote = (top: string, work: string, home: string): { bare: string; id
   return { bare, id }
 }
 
-export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'lingerMs' | 'notifications' | 'at'> {
+export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifications' | 'at'> {
   /** The engine works on a bare repository by URL, which is the scene's root then. */
   remote?: true
   environment?: Record<string, string>

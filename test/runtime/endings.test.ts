@@ -37,7 +37,7 @@ const agents: Record<string, Agent> = {
 
 let scene: Scene
 beforeAll(async () => {
-  scene = await openScene(agents, {}, { lingerMs: 500 })
+  scene = await openScene(agents, { stall: { lingerSeconds: 0.5 } })
 })
 afterAll(async () => scene.clear())
 

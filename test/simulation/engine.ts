@@ -209,6 +209,8 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
       }),
     requestStop: (shim, cause) => sync(() => processes.requestStop(shim, cause)),
     touchKeepAlive: (dir) => sync(() => processes.pulse(dir)),
+    unfinishedLine: () => sync(() => ''),
+    treeUsage: (marker) => sync(() => processes.usage(marker)),
     startShim: (dir, spec) => step('process.startShim', () => processes.start(dir, spec)),
     sweep: (marker) => step('process.sweep', () => processes.sweep(marker)),
     waitForExit: async (dir, options) => {
@@ -277,7 +279,6 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       environment: { PATH: '/bin' },
       wake,
       stopping: self.stopping.signal,
-      lingerMs: 5_000,
       host: 'sim',
     },
     world,

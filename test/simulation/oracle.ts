@@ -268,7 +268,11 @@ const checkDone = (world: World, { changes }: Look): void => {
     const good = runsOf(world, id).some(
       ({ state, verdict }) => state === 'success' && verdict !== null && verdict.outcome !== 'not verified',
     )
-    if (direct ? !good : merged.length !== 1)
+    const nothing = runsOf(world, id).find(({ state, verdict }) => state === 'success' && verdict?.noChange === true)
+    if (nothing !== undefined && merged.length === 0) {
+      if (world.lastCheck.get(`${nothing.id}-check`) !== true)
+        world.violated('no fake green', `task ${id} is done without a change and without a check that passed`)
+    } else if (direct ? !good : merged.length !== 1)
       world.violated('one owner', `task ${id} is done with ${merged.length} merged entries`)
   }
 }
@@ -283,11 +287,13 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       world.tables.run.get(spec.marker)?.taskId === recovery.taskId,
   )
   const endedWell = (launch: SimLaunch): boolean => launch.exit !== undefined && launch.program?.script.ends !== 'badly'
-  const condition = recovery.postCondition as { type: string; directory?: string }
+  const condition = recovery.postCondition as { type: string; directory?: string; fresh?: boolean }
   switch (condition.type) {
     case 'session_opens':
       return launches.some(
-        ({ spec, program }) => spec.argv.includes('--skip-git-repo-check') && program?.script.opens === true,
+        ({ spec, program }) =>
+          program?.script.opens === true &&
+          (condition.fresh === true ? !program.resumed : spec.argv.includes('--skip-git-repo-check')),
       )
     case 'directory_usable':
       return launches.some(
@@ -298,6 +304,15 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       )
     case 'provider_answers':
       return launches.some(endedWell)
+    case 'work_appears':
+      return launches.some(endedWell)
+    case 'agent_gets_on':
+      return launches.some(
+        (launch) =>
+          endedWell(launch) &&
+          (launch.program?.script.ends === 'well' ||
+            launch.program?.script.acts.some(({ act }) => act.kind === 'edit')),
+      )
     default:
       return (
         world.lastCheck.get(`${recovery.runId}-check`) === true ||

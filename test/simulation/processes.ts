@@ -6,6 +6,7 @@
 import { AppError } from '../../src/errors.ts'
 import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/contract.ts'
 import type { ProcessIdentity } from '../../src/platform.ts'
+import type { ProcessUsage } from '../../src/process/usage.ts'
 import { scriptOf, type Act, type Script } from './agents.ts'
 import type { Dice } from './dice.ts'
 import type { SimGit } from './git.ts'
@@ -50,6 +51,7 @@ export interface ProcessWorld {
   pulse(dir: string): boolean
   requestStop(shim: Shim, cause: StopCause): void
   sweep(marker: string): number
+  usage(marker: string): ProcessUsage[]
   clear(dir: string): void
   loseShim(launch: SimLaunch): void
   reboot(): void
@@ -274,6 +276,14 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
       checks.delete(marker)
       return met
     },
+    // A program computes until the last of its acts, and does nothing after it.
+    usage: (marker) =>
+      all
+        .filter(({ spec, program }) => spec.marker === marker && program?.alive === true)
+        .map(({ identity, program }) => {
+          const works = program?.script.acts.at(-1)?.at ?? 0
+          return { ...identity, cpuMs: Math.min(works, scheduler.now() - (program?.startedAt ?? 0)) }
+        }),
     clear: (dir) => {
       for (const [path, launch] of launches) {
         if (path !== dir && !path.startsWith(`${dir}/`)) continue

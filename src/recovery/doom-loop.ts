@@ -1,0 +1,95 @@
+/**
+ * An agent that goes in circles, told from its structured calls alone: the same call with the same input and the same
+ * answer, again and again, or two or three such calls in turn. An answer that differs is progress, and asking a long
+ * command how far it is means waiting. Pure; it reads no clock, so output that is read again gives the same.
+ */
+
+/** A tool call as far as this needs it. */
+export interface CallTrace {
+  /** Tool and what it was about, for people. */
+  name: string
+  /** Equal for equal tools with equal input; absent = the CLI did not tell the input, so it equals no other. */
+  key?: string
+  /** Equal for equal answers; absent = not answered yet. */
+  answer?: string
+}
+
+/** Infinity = that detector is off. */
+export interface LoopLimits {
+  sameCalls: number
+  /** Rounds of two or three calls in turn. */
+  pingPong: number
+  /** Calls without any change of the work, most of which were made before. */
+  callsWithoutChange: number
+  /** Retries of the CLI itself: some CLIs never end them. */
+  ownRetries: number
+}
+
+export interface Loop {
+  call: string
+  text: string
+}
+
+/** Tools that look after something that runs, and commands that wait by themselves. */
+const waitingTool = /output|wait|poll|status|monitor|sleep|stdin/i
+const waitingCommand = /\b(?:sleep|wait|watch|tail\b.*?\s-[a-zA-Z]*[fF]|--watch|--follow)\b/
+
+const isWaiting = ({ name }: CallTrace): boolean => {
+  const [tool = '', ...about] = name.split(': ')
+  return waitingTool.test(tool) || waitingCommand.test(about.join(': '))
+}
+
+const stampOf = (call: CallTrace): string | undefined =>
+  call.key === undefined || call.answer === undefined ? undefined : `${call.key} ${call.answer}`
+
+/** How often the last `period` calls were made in a row, the last time included. */
+const roundsOf = (stamps: readonly (string | undefined)[], period: number): number => {
+  let matched = 0
+  for (let at = stamps.length - 1 - period; at >= 0; at -= 1) {
+    if (stamps[at] === undefined || stamps[at] !== stamps[at + period]) break
+    matched += 1
+  }
+  return Math.floor(matched / period) + 1
+}
+
+const longestPeriod = 3
+
+/** The circle in which the newest answered calls go, if any. */
+export const loopOf = (made: readonly CallTrace[], limits: LoopLimits): Loop | undefined => {
+  const calls = made.filter(({ answer }) => answer !== undefined)
+  const stamps = calls.map(stampOf)
+  for (let period = 1; period <= longestPeriod; period += 1) {
+    const last = calls.slice(-period)
+    if (last.length < period || last.some(isWaiting) || stamps.at(-1) === undefined) continue
+    const rounds = roundsOf(stamps, period)
+    if (rounds < (period === 1 ? limits.sameCalls : limits.pingPong)) continue
+    const call = last.map(({ name }) => name).join(' and ')
+    const text =
+      period === 1
+        ? `it made the same call ${rounds} times in a row and got the same answer: ${call}`
+        : `it made these ${period} calls in turn ${rounds} times and got the same answers: ${call}`
+    return { call, text }
+  }
+  return undefined
+}
+
+const newest = 40
+const enough = 20
+const fewDistinct = 0.25
+
+/** Whether most of the newest calls were made before, with the same answers. Not yet a loop: the work may have grown. */
+export const isCircling = (made: readonly CallTrace[]): boolean => {
+  const stamps = made.flatMap((call) => (isWaiting(call) ? [] : (stampOf(call) ?? []))).slice(-newest)
+  return stamps.length >= enough && new Set(stamps).size <= stamps.length * fewDistinct
+}
+
+/** The call that was made most often, to name one where no strict circle is seen. */
+export const mostFrequent = (made: readonly CallTrace[]): Loop => {
+  const counts = new Map<string, number>()
+  for (const { name } of made) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const [call, count] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? ['no call', 0]
+  return {
+    call,
+    text: `its calls repeat and change nothing in the work; most often, ${count} of the last ${made.length} times: ${call}`,
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Rung 3: the agent runs and does not get on. It is ended and started again with a hint, in the same workspace: what it
+ * wrote stays. Every restart differs from the one before, in its session or in what it is told.
+ */
+import type { Diagnosis } from '../diagnosis.ts'
+import type { Action, Playbook } from '../playbook.ts'
+
+const namedPaths = 8
+
+const keptText = (changed: readonly string[] = []): string => {
+  if (changed.length === 0) return 'The workspace holds no change so far.'
+  const more = changed.length > namedPaths ? ` and ${changed.length - namedPaths} more` : ''
+  return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Look at it first and go on from there.`
+}
+
+const advice: Record<string, string> = {
+  silence: 'Commands that may take long need a time limit of their own.',
+  stuck_after_tool_result: 'Go on with the next step at once.',
+  doom_loop: 'Do not make that call again: find out why its answer does not change, and take another way.',
+  waiting_for_person:
+    'Nobody can answer a question: give every answer beforehand, by options such as --yes or by a file, and never start an interactive program.',
+}
+
+/** What changes from one restart to the next beside the session. */
+const insistence = (number: number, call: string | undefined): string => {
+  if (number === 1) return ''
+  const other = call === undefined ? 'Take smaller steps.' : `Do not do this again, find another way: ${call}`
+  if (number === 2) return other
+  return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end.`
+}
+
+const hintOf = ({ label, evidence, facts }: Diagnosis, number: number): string =>
+  [
+    `You were stopped and started again, because ${evidence}.`,
+    keptText(facts.changed),
+    advice[label] ?? '',
+    insistence(number, facts.call),
+    'Finish the task; if everything is done already, say so and end.',
+  ]
+    .filter((part) => part !== '')
+    .join(' ')
+
+const restart = (diagnosis: Diagnosis, number: number, resume: boolean): Action | undefined =>
+  diagnosis.facts.tree === undefined
+    ? undefined
+    : {
+        type: 'relaunch',
+        name: 'RESTART_WITH_HINT',
+        restart: { because: diagnosis.label, number, tree: diagnosis.facts.tree },
+        resume,
+        hint: hintOf(diagnosis, number),
+      }
+
+export const stallRestart: Playbook = {
+  id: 'stall-restart',
+  rung: 3,
+  scope: 'launch',
+  title: 'End an agent that stands still and start it again with a hint',
+  answers: ['silence', 'stuck_after_tool_result', 'waiting_for_person'],
+  needs:
+    'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
+  // First in its own session, which knows most; a session that hangs twice is not taken up again.
+  plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, attempts === 0),
+  postCondition: (action) => ({
+    type: 'agent_gets_on',
+    tree: action.type === 'relaunch' ? (action.restart?.tree ?? '') : '',
+  }),
+  budget: 5,
+  counted: true,
+}
+
+/** A session that went in circles would go on in them: it is never taken up again. */
+export const doomLoopRestart: Playbook = {
+  ...stallRestart,
+  id: 'doom-loop-restart',
+  title: 'End an agent that goes in circles and start it afresh with a hint that names the call',
+  answers: ['doom_loop'],
+  needs:
+    'the same call with the same input and the same answer in a row, two or three such calls in turn, or many repeated calls without a change of the work',
+  plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
+  budget: 2,
+}
+
+/** An agent that says that it is done and did nothing. Whether nothing had to be done was looked at before. */
+export const noChangeRestart: Playbook = {
+  id: 'no-change-restart',
+  rung: 3,
+  scope: 'launch',
+  title: 'Ask an agent that ended without any change to do the work',
+  answers: ['no_changes'],
+  needs:
+    'a turn that ended well without a change, in a task of which no check that was asked for shows that nothing had to be done',
+  plan: (diagnosis, { attempts }) => {
+    const { tree } = diagnosis.facts
+    if (tree === undefined) return undefined
+    return {
+      type: 'relaunch',
+      name: 'RESTART_WITH_HINT',
+      restart: { because: diagnosis.label, number: attempts + 1, tree },
+      resume: true,
+      hint: `You ended your turn, but it is not done: ${diagnosis.evidence}. Nobody reads a plan or a question: write the changes into the files of the workspace now, and end when the task is done.`,
+    }
+  },
+  postCondition: () => ({ type: 'work_appears' }),
+  budget: 1,
+  counted: true,
+}
+
+/** The session to resume is gone or held by another process: the task is given again, in a session of its own. */
+export const sessionReplay: Playbook = {
+  id: 'session-replay',
+  rung: 3,
+  scope: 'launch',
+  title: 'Start in a fresh session when the one to resume cannot be taken up',
+  answers: ['session_lost'],
+  needs: "the CLI's own error that it does not find the session, or that the session is in use",
+  plan: (diagnosis, { attempts }) => ({
+    type: 'relaunch',
+    name: 'RESTART_WITH_HINT',
+    restart: { because: diagnosis.label, number: attempts + 1, tree: '' },
+    resume: false,
+    hint: 'Your earlier session could not be taken up again. What it wrote is in the workspace: look at it first and go on from there.',
+  }),
+  postCondition: () => ({ type: 'session_opens', fresh: true }),
+  budget: 2,
+  counted: true,
+}

@@ -1,0 +1,73 @@
+/**
+ * Looks at the calls of a running agent. A strict circle is told by the calls alone; many repeated calls are one only if the
+ * work did not change meanwhile, and for that the workspace is looked at, now and then.
+ */
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import type { Reading } from '../harness/driver.ts'
+import { isCircling, loopOf, type LoopLimits } from '../recovery/doom-loop.ts'
+import { workTreeOf, type Session } from './session.ts'
+
+const orNever = (count: number): number => (count === -1 ? Number.POSITIVE_INFINITY : count)
+
+export const loopLimits = ({ doomLoop }: Config): LoopLimits => ({
+  sameCalls: orNever(doomLoop.sameCalls),
+  pingPong: orNever(doomLoop.pingPong),
+  callsWithoutChange: orNever(doomLoop.callsWithoutChange),
+  ownRetries: orNever(doomLoop.ownRetries),
+})
+
+/** The files as they are now, by an index of its own: the run's is used when the agent has ended. */
+const treeNow = async ({ context, run, paths, goal }: Session): Promise<string> => {
+  const { tree } = await context.ports.git.captureTree(context.shadow, {
+    base: run.baseCommit ?? '',
+    workTree: workTreeOf({ goal, context, paths }),
+    indexFile: join(paths.root, 'index-of-looks'),
+  })
+  return tree
+}
+
+export interface LoopWatch {
+  heard(before: Reading, after: Reading): void
+  /** Waits for a look at the workspace that has begun. */
+  end(): Promise<void>
+}
+
+/** Watches until a loop is found; then `stop` is called, once. */
+export const watchLoops = (session: Session, stop: () => void): LoopWatch => {
+  const limits = loopLimits(session.context.config())
+  let over = false
+  let lookedAt = 0
+  let tree: string | undefined
+  let looking: Promise<void> | undefined
+  const found = (): void => {
+    if (over) return
+    over = true
+    stop()
+  }
+  const lookAtWork = async (calls: number): Promise<void> => {
+    lookedAt = calls
+    try {
+      const now = await treeNow(session)
+      if (now === tree) found()
+      tree = now
+    } catch (error) {
+      session.context.log.warn({ run: session.run.id, error: String(error) }, 'the work could not be looked at')
+    }
+    looking = undefined
+  }
+  return {
+    heard(before, after) {
+      if (over) return
+      if ((after.retry?.attempt ?? 0) >= limits.ownRetries) return found()
+      if (after.calls === before.calls) return
+      if (loopOf(after.calls, limits) !== undefined) return found()
+      const due = after.toolCalls - lookedAt >= limits.callsWithoutChange
+      if (due && looking === undefined && isCircling(after.calls)) looking = lookAtWork(after.toolCalls)
+    },
+    async end() {
+      over = true
+      await looking
+    },
+  }
+}

@@ -1,0 +1,152 @@
+/** Turns that end well and change nothing: done only where checks that were asked for show that nothing had to be done. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+
+const claude = (program: string): Agent => ({ driver: 'claude', program })
+
+const note = (name: string): string => `
+  const start = count('TOP/${name}.starts'); put('TOP/${name}.args.' + start, JSON.stringify(args))
+  const nudged = args.some((text) => text.includes('You ended your turn'));`
+
+const agents: Record<string, Agent> = {
+  satisfied: claude(`${note('satisfied')} begin(); end({ result: 'It is like that already.' })`),
+  second: claude(`begin(); put('made.txt', 'made'); end()`),
+  talkative: claude(
+    `${note('talkative')} begin(); if (nudged) put('made.txt', 'made'); end({ result: 'Here is my plan.' })`,
+  ),
+  lazy: claude(`${note('lazy')} begin(); end()`),
+  // Exit 0 and no work: the fault agent without a protocol.
+  'exit-0': { driver: 'command', program: note('exit-0') },
+  unproven: claude(`${note('unproven')} begin(); end()`),
+  looping: {
+    driver: 'gemini',
+    program: `${note('looping')}
+      print({ type: 'init', session_id: 'session-1', model: 'm' })
+      if (hinted) put('made.txt', 'made')
+      else {
+        for (const id of ['a', 'b', 'c', 'd']) {
+          print({ type: 'tool_use', tool_name: 'run_shell_command', tool_id: id, parameters: { command: 'ls' } })
+          print({ type: 'tool_result', tool_id: id, status: 'success', output: 'README.md' })
+        }
+        print({ type: 'error', severity: 'warning', message: 'Loop detected, stopping execution' })
+      }
+      print({ type: 'message', role: 'assistant', content: 'ok' })
+      print({ type: 'result', status: 'success', stats: {} })`,
+  },
+}
+
+const files = {
+  'package.json': '{"scripts":{"test":"node pass.js"}}',
+  'pass.js': '',
+  'empty.js': "console.log('collected 0 items')",
+}
+
+let scene: Scene
+const goals = new Map<string, string>()
+const goalOf = (name: string): string => goals.get(name) as string
+
+beforeAll(async () => {
+  scene = await openScene(agents, { maxParallel: 3 }, { files })
+  const asks: [string, string[]][] = [
+    ['talkative', ['node check.js']],
+    ['lazy', ['node check.js']],
+    ['exit-0', []],
+    ['unproven', ['node empty.js']],
+    ['looping', ['node check.js']],
+  ]
+  const both = [
+    { harness: 'satisfied', commands: ['node pass.js'] },
+    { harness: 'second', after: ['1'] },
+  ]
+  goals.set('satisfied', await scene.goal(both))
+  goals.set('alone', await scene.goal([{ harness: 'satisfied', commands: ['node pass.js'] }]))
+  for (const [name, commands] of asks) goals.set(name, await scene.goal([{ harness: name, commands }]))
+}, 120_000)
+afterAll(async () => scene.clear())
+
+const ended = (name: string) => scene.until(goalOf(name), 'ready', 'done', 'awaiting_human', 'paused')
+const startsOf = (name: string): number => Number(readFileSync(join(scene.top, `${name}.starts`), 'utf8'))
+const argsOf = (name: string, start: number): string[] =>
+  JSON.parse(readFileSync(join(scene.top, `${name}.args.${start}`), 'utf8')) as string[]
+
+describe('nothing had to be done, as the checks show', { timeout: 120_000 }, () => {
+  test('the task is done by its verdict, without a commit, and what waited for it goes on', async () => {
+    await ended('satisfied')
+    const goal = goalOf('satisfied')
+    const [first, second] = await scene.runs(goal)
+    expect(first).toMatchObject({
+      state: 'success',
+      commit: null,
+      launches: [{ number: 1 }],
+      verdict: {
+        outcome: 'verified',
+        noChange: true,
+        changedPaths: [],
+        checks: [{ command: 'node pass.js', exitCode: 0 }],
+        notes: [expect.stringContaining('changed nothing')],
+      },
+    })
+    expect(second).toMatchObject({ state: 'success', baseCommit: first?.baseCommit })
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(scene.show('made.txt', goal)).toBe('made')
+    expect(await scene.recoveries(goal)).toEqual([])
+  })
+
+  test('a goal of which nothing is left to land ends', async () => {
+    await scene.until(goalOf('alone'), 'done')
+    const log = execFileSync('git', ['rev-list', '--count', 'main'], { cwd: scene.root, encoding: 'utf8' })
+    expect(log.trim()).toBe('1')
+    expect((await scene.questions()).filter(({ goalId }) => goalId === goalOf('alone'))).toEqual([])
+  })
+})
+
+describe('is not done', { timeout: 120_000 }, () => {
+  test('by a plan: asked once more in its session, the agent does the work', async () => {
+    await ended('talkative')
+    const goal = goalOf('talkative')
+    expect(scene.show('made.txt', goal)).toBe('made')
+    expect(startsOf('talkative')).toBe(2)
+    const args = argsOf('talkative', 2)
+    expect(args).toContain('--resume')
+    expect(args.join(' ')).toContain('node check.js does not pass')
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'no-change-restart', label: 'no_changes', rung: 3, status: 'success', attempt: 1 },
+    ])
+  })
+
+  test.each([
+    ['lazy', /node check\.js does not pass/],
+    // What was inferred passes whatever the task is about.
+    ['exit-0', /no check was asked for/],
+    ['unproven', /node empty\.js does not pass/],
+  ])('%s: asked once more, and then a person is', async (name, why) => {
+    await ended(name)
+    const goal = goalOf(name)
+    expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(startsOf(name)).toBe(2)
+    const [run, ...more] = await scene.runs(goal)
+    expect(more).toEqual([])
+    expect(run).toMatchObject({ state: 'failed', errorMeta: { failureCode: 'no_actionable_changes' } })
+    expect(run?.errorMeta?.evidence).toMatch(why)
+    expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'no-change-restart', status: 'failed' }])
+    const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+    expect(questions).toMatchObject([{ kind: 'exhausted', choices: ['retry', 'cancel'] }])
+  })
+
+  test('by a CLI that ended its own circles and calls that a success', async () => {
+    await ended('looping')
+    const goal = goalOf('looping')
+    expect(scene.show('made.txt', goal)).toBe('made')
+    expect(await scene.recoveries(goal)).toMatchObject([
+      {
+        playbook: 'doom-loop-restart',
+        status: 'success',
+        issueDetected: expect.stringContaining('4 of the last 4 times: run_shell_command: ls'),
+      },
+    ])
+    expect(existsSync(join(scene.top, 'looping.args.3'))).toBe(false)
+  })
+})

@@ -1,0 +1,281 @@
+/** Agents that stand still, through the whole engine: which clock ends them, what becomes of their work, and who is left alone. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTimeOf } from '../../src/platform.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+
+const claude = (program: string): Agent => ({ driver: 'claude', program })
+
+/** Its pid at the first start, the arguments of every start, and how it goes on once it was told of its stop. */
+const first = (name: string): string => `
+  const start = count('TOP/${name}.starts')
+  put('TOP/${name}.args.' + start, JSON.stringify(args))
+  if (start === 1) put('TOP/${name}.pid', String(process.pid));`
+const thenDone = `if (hinted) { put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end(); process.exit(0) }`
+const burn = (seconds: number): string => `const until = Date.now() + ${seconds * 1000}; while (Date.now() < until);`
+
+const agents: Record<string, Agent> = {
+  silent: claude(
+    `${first('silent')} begin(); ${thenDone} put('part.txt', 'part'); call('c1', 'Bash', { command: 'npm ci' }); forever()`,
+  ),
+  'after-tool': claude(
+    `${first('after-tool')} begin(); ${thenDone} call('c1', 'Bash', { command: 'ls' }); answered('c1', 'README'); forever()`,
+  ),
+  deaf: claude(`${first('deaf')} process.on('SIGTERM', () => {}); begin(); ${thenDone} forever()`),
+  asking: {
+    driver: 'command',
+    program: `${first('asking')}
+      if (hinted) { put('made.txt', 'made'); process.exit(0) }
+      process.stdout.write('Overwrite made.txt? [y/N] '); forever()`,
+  },
+  curious: claude(
+    `${first('curious')} begin(); ${thenDone} call('c1', 'AskUserQuestion', { questions: ['Which colour?'] }); forever()`,
+  ),
+  computing: claude(`${first('computing')} begin(); ${burn(6)} put('made.txt', 'made'); end()`),
+  building: claude(`${first('building')} begin(); call('c1', 'Bash', { command: 'make' })
+    const { spawn } = await import('node:child_process')
+    spawn(process.execPath, ['-e', ${JSON.stringify(burn(6))}], { stdio: 'ignore' }).on('exit', () => {
+      answered('c1', 'built'); put('made.txt', 'made'); end()
+    })`),
+  talking: claude(`${first('talking')} begin(); let said = 0
+    const timer = setInterval(() => {
+      usage(1)
+      if (++said === 20) { clearInterval(timer); put('made.txt', 'made'); end() }
+    }, 300)`),
+  // Its session is gone when it is to be taken up again.
+  forgetful: claude(`${first('forgetful')}
+    if (args.includes('--resume')) { console.error('No conversation found with session ID: session-1'); process.exit(1) }
+    begin(); if (start > 1) { put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end(); process.exit(0) }
+    put('part.txt', 'part'); forever()`),
+  // Writes something new before each of its first stops, and then nothing any more.
+  hopeless: claude(`${first('hopeless')} begin(); if (start <= 2) put('part' + start + '.txt', 'part'); forever()`),
+  retrying: claude(`${first('retrying')} begin()
+    print({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 3600000, error_status: 529, error: 'overloaded' })
+    forever()`),
+}
+
+/** The same call with the same answer, one a line, for as long as it lives. */
+const again = (calls: string): string => `let made = 0
+  const next = () => { made += 1; ${calls} if (made < 500) setTimeout(next, 20) }
+  next()`
+const ask = (command: string, answer: string): string =>
+  `call('c' + made, 'Bash', { command: ${command} }); answered('c' + made, ${answer});`
+
+const circles: Record<string, Agent> = {
+  circling: claude(
+    `${first('circling')} begin(); ${thenDone} put('part.txt', 'part'); ${again(ask(`'npm test'`, `'1 failing'`))}`,
+  ),
+  'ping-pong': claude(`${first('ping-pong')} begin(); ${thenDone} ${again(ask(`made % 2 ? 'ls' : 'pwd'`, `'x'`))}`),
+  wandering: claude(
+    `${first('wandering')} begin(); ${thenDone} put('part.txt', 'part'); ${again(ask(`'cat ' + (made * made) % 7`, `'x'`))}`,
+  ),
+  // As many repeated calls, but the work grows.
+  growing: claude(`${first('growing')} begin(); let made = 0
+    const next = () => {
+      made += 1; ${ask(`'cat ' + (made * made) % 7`, `'x'`)} put('log.txt', String(made))
+      if (made < 150) setTimeout(next, 20); else { put('made.txt', 'made'); end() }
+    }
+    next()`),
+  waiting: claude(`${first('waiting')} begin(); let made = 0
+    const next = () => {
+      made += 1; ${ask(`'sleep 1; cat build.log'`, `'still building'`)}
+      if (made < 30) setTimeout(next, 120); else { put('made.txt', 'made'); end() }
+    }
+    next()`),
+  'for-ever': claude(`${first('for-ever')} begin(); ${again(ask(`'npm test'`, `'1 failing'`))}`),
+  // Each of its own retries is told of, and none is the last.
+  'endless-retries': {
+    driver: 'opencode',
+    program: `${first('endless-retries')} let made = 0
+      const next = () => {
+        made += 1
+        print({ type: 'step_start', part: { messageID: 'm' + made } })
+        print({ type: 'step_finish', part: { reason: 'unknown', messageID: 'm' + made } })
+        if (made < 500) setTimeout(next, 20)
+      }
+      next()`,
+  },
+}
+
+const stall = { silenceSeconds: 3, afterToolResultSeconds: 2, promptSeconds: 2, probeSeconds: 1, lingerSeconds: 1 }
+
+let scene: Scene
+const goals = new Map<string, string>()
+const goalOf = (name: string): string => goals.get(name) as string
+
+beforeAll(async () => {
+  const all = { ...agents, ...circles }
+  scene = await openScene(all, {
+    stall,
+    doomLoop: { callsWithoutChange: 30 },
+    retry: { transientBaseSeconds: 900 },
+    maxParallel: 4,
+  })
+  for (const name of Object.keys(all)) goals.set(name, await scene.goal([{ harness: name }]))
+}, 120_000)
+afterAll(async () => scene.clear())
+
+const argsOf = (name: string, start: number): string[] =>
+  JSON.parse(readFileSync(join(scene.top, `${name}.args.${start}`), 'utf8')) as string[]
+const startsOf = (name: string): number => Number(readFileSync(join(scene.top, `${name}.starts`), 'utf8'))
+const ended = (name: string) => scene.until(goalOf(name), 'ready', 'awaiting_human', 'paused')
+
+describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
+  test('an agent that is silent, in its session and on its own work', async () => {
+    await ended('silent')
+    const goal = goalOf('silent')
+    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(scene.show('made.txt', goal)).toBe('after part')
+    const [run, ...more] = await scene.runs(goal)
+    expect(more).toEqual([])
+    expect(run?.launches).toHaveLength(2)
+    const args = argsOf('silent', 2)
+    expect(args[args.indexOf('--resume') + 1]).toBe('session-1')
+    const hint = args.find((text) => text.includes('You were stopped and started again'))
+    expect(hint).toContain('for 3 s it printed nothing and used no processor time, with this call open: Bash: npm ci')
+    expect(hint).toContain('What was written is kept in the workspace: part.txt.')
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'stall-restart', label: 'silence', rung: 3, status: 'success', attempt: 1, counted: true },
+    ])
+    const events = await scene.events(goal, 'recovery')
+    expect(events.map(({ payload }) => payload['action_taken'])).toEqual(['RESTART_WITH_HINT'])
+    // What it had written was kept before the stop.
+    const kept = await scene.get<{ id: string }[]>('/snapshots')
+    expect(kept.some(({ id }) => id.startsWith(`${run?.id}-`))).toBe(true)
+  })
+
+  test('with what was seen told: first the quiet, then the stall', async () => {
+    await ended('silent')
+    const [quiet] = await scene.events(goalOf('silent'), 'run.quiet')
+    const [stalled] = await scene.events(goalOf('silent'), 'run.stalled')
+    expect(quiet?.payload).toMatchObject({ processes: 1 })
+    expect(stalled?.payload).toMatchObject({ stall: 'silence', quietSeconds: 3, processes: 1 })
+    expect(Number(stalled?.payload['cpuPercent'])).toBeLessThan(5)
+  })
+
+  test('an agent whose next turn never comes after a tool result', async () => {
+    await ended('after-tool')
+    expect(scene.show('made.txt', goalOf('after-tool'))).toBe('alone')
+    expect(await scene.recoveries(goalOf('after-tool'))).toMatchObject([
+      { label: 'stuck_after_tool_result', status: 'success' },
+    ])
+  })
+
+  test('an agent that does not listen to SIGTERM', async () => {
+    await ended('deaf')
+    expect(scene.show('made.txt', goalOf('deaf'))).toBe('alone')
+    const pid = Number(readFileSync(join(scene.top, 'deaf.pid'), 'utf8'))
+    expect(startTimeOf(pid)).toBeUndefined()
+  })
+
+  test('a program at a question that nobody will answer', async () => {
+    await ended('asking')
+    expect(scene.show('made.txt', goalOf('asking'))).toBe('made')
+    const [recovery] = await scene.recoveries(goalOf('asking'))
+    expect(recovery).toMatchObject({
+      label: 'waiting_for_person',
+      status: 'success',
+      issueDetected: expect.stringContaining('Overwrite made.txt? [y/N]'),
+    })
+    expect(argsOf('asking', 2).join(' ')).toContain('Nobody can answer a question')
+  })
+})
+
+test('a question of the model by a tool is one that nobody will answer', { timeout: 120_000 }, async () => {
+  await ended('curious')
+  expect(scene.show('made.txt', goalOf('curious'))).toBe('alone')
+  expect(await scene.recoveries(goalOf('curious'))).toMatchObject([
+    { label: 'waiting_for_person', issueDetected: expect.stringContaining('AskUserQuestion'), status: 'success' },
+  ])
+})
+
+describe('is left alone', { timeout: 120_000 }, () => {
+  test.each(['computing', 'building', 'talking', 'growing', 'waiting'])('%s', async (name) => {
+    await ended(name)
+    expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
+    expect(startsOf(name)).toBe(1)
+    expect(await scene.recoveries(goalOf(name))).toEqual([])
+    expect(await scene.events(goalOf(name), 'run.stalled')).toEqual([])
+  })
+})
+
+test('a session that is not there any more is replaced by a fresh one', { timeout: 120_000 }, async () => {
+  await ended('forgetful')
+  expect(scene.show('made.txt', goalOf('forgetful'))).toBe('after part')
+  expect(startsOf('forgetful')).toBe(3)
+  expect(await scene.recoveries(goalOf('forgetful'))).toMatchObject([
+    { playbook: 'stall-restart', status: 'success' },
+    { playbook: 'session-replay', label: 'session_lost', status: 'success' },
+  ])
+  expect(argsOf('forgetful', 3).join(' ')).toContain('could not be taken up again')
+})
+
+test('five restarts, each another one, and then one question', { timeout: 120_000 }, async () => {
+  await ended('hopeless')
+  const goal = goalOf('hopeless')
+  expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+  expect(startsOf('hopeless')).toBe(6)
+  const recoveries = await scene.recoveries(goal)
+  // The second stop found new work: the first restart helped. Then nothing was added any more.
+  expect(recoveries.map(({ status }) => status)).toEqual(['success', 'failed', 'failed', 'failed', 'failed'])
+  expect(new Set(recoveries.map(({ actionKey }) => actionKey)).size).toBe(5)
+  const prompts = [1, 2, 3, 4, 5, 6].map((start) => argsOf('hopeless', start).join('\n'))
+  expect(new Set(prompts).size).toBe(6)
+  expect(prompts.map((text) => text.includes('--resume'))).toEqual([false, true, false, false, false, false])
+  const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+  expect(questions).toMatchObject([{ kind: 'exhausted', choices: ['retry', 'cancel'] }])
+  const [run] = await scene.runs(goal)
+  expect(run).toMatchObject({ state: 'failed', errorMeta: { failureCode: 'timeout' } })
+})
+
+test('a CLI that said that it is retrying is its provider’s affair', { timeout: 120_000 }, async () => {
+  const task = await scene.waitFor('a wait', async () => {
+    const found = await scene.task(goalOf('retrying'))
+    return found.place === 'failed' ? found : undefined
+  })
+  expect(task.retry?.reason).toBe('provider_overloaded')
+  expect(await scene.recoveries(goalOf('retrying'))).toMatchObject([{ playbook: 'transient-backoff' }])
+  expect(existsSync(join(scene.top, 'retrying.args.2'))).toBe(false)
+})
+
+describe('goes in circles and is started afresh, with the call named', { timeout: 120_000 }, () => {
+  test.each([
+    ['circling', 'after part', /the same call \d+ times in a row and got the same answer: Bash: npm test/],
+    ['ping-pong', 'alone', /these 2 calls in turn \d+ times and got the same answers: Bash: \w+ and Bash: \w+/],
+    ['wandering', 'after part', /change nothing in the work; most often, \d+ of the last \d+ times: Bash: cat \d/],
+  ])('%s', async (name, made, seen) => {
+    await ended(name)
+    const goal = goalOf(name)
+    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(scene.show('made.txt', goal)).toBe(made)
+    expect(startsOf(name)).toBe(2)
+    const [recovery, ...more] = await scene.recoveries(goal)
+    expect(more).toEqual([])
+    expect(recovery).toMatchObject({ playbook: 'doom-loop-restart', label: 'doom_loop', status: 'success' })
+    expect(recovery?.issueDetected).toMatch(seen)
+    const args = argsOf(name, 2)
+    expect(args).not.toContain('--resume')
+    expect(args.join(' ')).toMatch(seen)
+    expect(args.join(' ')).toContain('Do not make that call again')
+  })
+
+  test('twice, and then one question', async () => {
+    await ended('for-ever')
+    const goal = goalOf('for-ever')
+    expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(startsOf('for-ever')).toBe(3)
+    expect((await scene.recoveries(goal)).map(({ status }) => status)).toEqual(['failed', 'failed'])
+    const [run] = await scene.runs(goal)
+    expect(run?.errorMeta).toMatchObject({ failureCode: 'model_doom_loop' })
+    expect((await scene.questions()).filter(({ goalId }) => goalId === goal)).toMatchObject([{ kind: 'exhausted' }])
+  })
+
+  test('of its own retries, and then its provider is what failed', async () => {
+    const task = await scene.waitFor('a wait', async () => {
+      const found = await scene.task(goalOf('endless-retries'))
+      return found.place === 'failed' ? found : undefined
+    })
+    expect(task.retry?.reason).toBe('provider_overloaded')
+  })
+})
