@@ -122,6 +122,7 @@ const sample = (playbook: Playbook): Diagnosis => ({
     command: '<command>',
     remaining: 1,
     emptyBefore: true,
+    nextHarness: '<harness>',
   },
 })
 

@@ -49,7 +49,8 @@ export interface ObservedCheck {
 }
 
 export type Evidence =
-  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[] }
+  /** `next`: a harness that the task could go on with, on an account that takes launches. */
+  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[]; next?: string }
   | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
   | { kind: 'check'; check: ObservedCheck }
   | { kind: 'policy'; violations: { path: string; kind: string; rule: string }[] }

@@ -18,6 +18,8 @@ export type Action =
       resume: boolean
       hint: string
     }
+  /** `delayMs` and `until` say how long the account that is left is at its limit. */
+  | { type: 'switch_harness'; name: 'SWITCH_HARNESS'; harness: string; delayMs: number; until?: string }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
   | {
       type: 'wait'
@@ -99,6 +101,8 @@ export const actionKeyOf = (action: Action): string => {
       return `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}${action.fresh === true ? ':fresh' : ''}`
     case 'drop_command':
       return `drop:${action.command}`
+    case 'switch_harness':
+      return `harness:${action.harness}`
     case 'wait':
       return `wait:${action.count}`
   }

@@ -153,8 +153,11 @@ const cases: Case[] = [
 /** A runner without a test, on the base commit as well. */
 const files = { 'empty.js': "console.log('collected 0 items')" }
 
-/** Needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. */
-const provenElsewhere = ['remote-backoff']
+/**
+ * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
+ * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too.
+ */
+const provenElsewhere = ['remote-backoff', 'harness-failover']
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (playbook: Playbook): Playbook => {
