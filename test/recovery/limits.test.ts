@@ -131,8 +131,8 @@ test(
   },
 )
 
-const apiRetry = (code: string, status: number): string =>
-  `print({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
+const apiRetry = (code: string, status: number, attempt: number): string =>
+  `print({ type: 'system', subtype: 'api_retry', attempt: ${attempt}, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
 
 test(
   'a wrong key and a missing model are one clear question each, without a retry that cannot help',
@@ -143,7 +143,10 @@ test(
     scene = await openScene(
       {
         // Would go on trying for minutes, as the real one does.
-        locked: { driver: 'claude', program: `begin(); ${apiRetry('authentication_failed', 401)}; forever()` },
+        locked: {
+          driver: 'claude',
+          program: `begin(); ${[1, 2, 3].map((attempt) => apiRetry('authentication_failed', 401, attempt)).join(';')}; forever()`,
+        },
         unknown: { driver: 'claude', program: missing },
       },
       { maxParallel: 2 },
