@@ -124,6 +124,7 @@ const sample = (playbook: Playbook): Diagnosis => ({
     emptyBefore: true,
     tree: '<tree>',
     changed: [],
+    nextHarness: '<harness>',
   },
 })
 

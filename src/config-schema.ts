@@ -117,9 +117,13 @@ const harness = z
       meaning: 'Harness used where a task names none. Absent: the first one found.',
       environment: 'UNSTUCK_HARNESS',
     }),
+    failover: list(text('allowed: the name of a harness'), 'allowed: a list of names').exactOptional().meta({
+      meaning:
+        'Harnesses to go on with, in this order, when the account of a task is at its limit. A task that names a model stays with its harness.',
+    }),
   })
   .catchall(writtenHarness)
-  .transform(({ default: standard, ...rest }, context) => {
+  .transform(({ default: standard, failover, ...rest }, context) => {
     const named: Record<string, HarnessConfig> = {}
     for (const [name, written] of Object.entries(rest)) {
       const resolved = harnessNamePattern.test(name)
@@ -128,7 +132,11 @@ const harness = z
       if (typeof resolved === 'string') context.addIssue({ code: 'custom', path: [name], message: resolved })
       else named[name] = resolved
     }
-    return { ...(standard === undefined ? {} : { default: standard }), named }
+    return {
+      ...(standard === undefined ? {} : { default: standard }),
+      ...(failover === undefined ? {} : { failover }),
+      named,
+    }
   })
 
 const limitsShape = {
@@ -312,7 +320,7 @@ const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =
   )
 
 const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {
-  if (key === 'harness') return { default: harness.def.in.shape.default }
+  if (key === 'harness') return { default: harness.def.in.shape.default, failover: harness.def.in.shape.failover }
   return Object.hasOwn(folders, key) ? folders[key as keyof typeof folders].shape : undefined
 }
 

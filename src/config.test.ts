@@ -60,6 +60,17 @@ it('without a file, every key has its built-in value', () => {
   })
 })
 
+it('harness.failover names harnesses that there are', () => {
+  expect(load({ harness: { failover: ['codex', 'own'], own: { command: ['x'] } } }).harness.failover).toEqual([
+    'codex',
+    'own',
+  ])
+  expect(() => load({ harness: { failover: ['codex', 'clade'] } })).toThrow(
+    /harness\.failover names "clade"; allowed: .* Did you mean "claude"\?/,
+  )
+  expect(() => load({ harness: { failover: 'codex' } })).toThrow(/harness\.failover/)
+})
+
 describe('precedence', () => {
   it('file beats built-in, environment beats file, command line beats environment', () => {
     const file = { maxParallel: 3, limits: { runTokens: 10 } }

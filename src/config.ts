@@ -111,18 +111,18 @@ const layersOf = ({ root, environment = {}, flags = {}, readFile = readText }: C
 }
 
 /** Needs all layers together: the default may be set in one and the harness of that name in another. */
-const checkDefault = (config: Config, layers: readonly Named[]): void => {
-  const name = config.harness.default
+const checkNames = (config: Config, layers: readonly Named[], key: 'default' | 'failover'): void => {
   const known = [...new Set([...knownHarnesses, ...Object.keys(config.harness.named)])]
-  if (name === undefined || known.includes(name)) return
+  const name = [config.harness[key] ?? []].flat().find((candidate) => !known.includes(candidate))
+  if (name === undefined) return
   const source =
-    layers.findLast(({ layer }) => isLayer(layer.harness) && layer.harness.default !== undefined)?.source ??
+    layers.findLast(({ layer }) => isLayer(layer.harness) && layer.harness[key] !== undefined)?.source ??
     'configuration'
   const guess = nearest(name, known)
   const advice = guess === undefined ? '' : ` Did you mean "${guess}"?`
   throw invalid(
     source,
-    `harness.default is ${shown(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
+    `harness.${key} ${key === 'default' ? 'is' : 'names'} ${shown(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
   )
 }
 
@@ -131,6 +131,7 @@ export const loadConfig = (sources: ConfigSources): Config => {
   const layers = layersOf(sources)
   const whole = layers.reduce<Layer>((base, { layer }) => merged(base, layer), {})
   const config = configSchema.parse(whole)
-  checkDefault(config, layers)
+  checkNames(config, layers, 'default')
+  checkNames(config, layers, 'failover')
   return config
 }

@@ -108,6 +108,7 @@ export const taskFlow = {
       owner: 'executor',
       event: 'task.quota_wait',
     },
+    { from: 'running', to: 'queued', trigger: 'harness_switched', owner: 'executor', event: 'task.requeued' },
     { from: 'failed', to: 'queued', trigger: 'retry_due', owner: 'cycle manager', event: 'task.requeued' },
     { from: 'failed', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     {

@@ -34,6 +34,8 @@ export interface Diagnosis {
     resetAt?: Date
     /** How far away that was when it was said. */
     resetInMs?: number
+    /** Another harness that the task could go on with. */
+    nextHarness?: string
     /** The command ran no test on the base commit either, so the work took none away. */
     emptyBefore?: boolean
     /** The call at which the agent stood still or went in circles. */
@@ -107,10 +109,13 @@ const violationText = (violations: { path: string; kind: string; rule: string }[
   return `changed outside the fence: ${named.join(', ')}${more}`
 }
 
+const withNext = (found: Finding, next: string | undefined): Finding =>
+  next === undefined ? found : { ...found, facts: { ...found.facts, nextHarness: next } }
+
 const find = (evidence: Evidence): Finding => {
   switch (evidence.kind) {
     case 'launch':
-      return diagnoseAgent(evidence.harness, evidence.failure, evidence.denials)
+      return withNext(diagnoseAgent(evidence.harness, evidence.failure, evidence.denials), evidence.next)
     case 'denial':
       return diagnoseDenials(evidence.harness, evidence.denials)
     case 'stall':

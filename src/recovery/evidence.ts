@@ -62,7 +62,8 @@ export interface ObservedStall {
 }
 
 export type Evidence =
-  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[] }
+  /** `next`: a harness that the task could go on with, on an account that takes launches. */
+  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[]; next?: string }
   | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
   | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }

@@ -154,8 +154,11 @@ const ruleFor = (harness: string, failure: ReportedFailure): { rule: LimitRule; 
   return byStatus === undefined ? undefined : { rule: byStatus, line }
 }
 
-/** What a limit's words may say of its end. A key or a model comes back when a person acts, at no stated time. */
-const timed: readonly LimitKind[] = ['quota', 'rate limit', 'overload', 'temporary']
+/**
+ * Whose words may say when it ends. A key or a model comes back when a person acts; and of a command that asks for another try
+ * by its exit status nobody knows whether the last line is its own or a tool's.
+ */
+const timed: readonly LimitKind[] = ['quota', 'rate limit', 'overload']
 
 /** A structured time first, else the one in the words. */
 const resetOf = ({ kind }: LimitRule, { resetAt, text, said }: ReportedFailure): Limit['reset'] => {

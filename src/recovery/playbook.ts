@@ -20,6 +20,8 @@ export type Action =
       resume: boolean
       hint: string
     }
+  /** `delayMs` and `until` say how long the account that is left is at its limit. */
+  | { type: 'switch_harness'; name: 'SWITCH_HARNESS'; harness: string; delayMs: number; until?: string }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
   | {
       type: 'wait'
@@ -109,6 +111,8 @@ export const actionKeyOf = (action: Action): string => {
       ].join(':')
     case 'drop_command':
       return `drop:${action.command}`
+    case 'switch_harness':
+      return `harness:${action.harness}`
     case 'wait':
       return `wait:${action.count}`
   }

@@ -1,9 +1,13 @@
 /** The breaker: which accounts are at their limit, as seen from this engine's harnesses, and nothing is launched on those. */
 import type { AccountLimit } from '../domain/account.ts'
+import type { Run } from '../domain/run.ts'
+import type { Task } from '../domain/task.ts'
 import { accountOf } from '../harness/account.ts'
 import { limitedAccounts } from '../store/account.ts'
 import type { Queryable } from '../store/db.ts'
+import { listRuns } from '../store/run.ts'
 import type { Context } from './context.ts'
+import { harnessesHere } from './engine-self.ts'
 import { harnessNamed, harnessNames } from './harness-choice.ts'
 
 /** The account behind the name of a harness, here. */
@@ -26,6 +30,22 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
   if (limits.length === 0) return undefined
   const account = accountFor(context, name)
   return limits.find((limit) => limit.account === account)
+}
+
+/**
+ * The next harness of a task whose account is at its limit: its first choice and the configured ones in their order, those
+ * that can be launched. A task that names a model stays with its harness, because another one does not know that model.
+ */
+export const nextHarness = async (context: Context, task: Task, run: Run): Promise<string | undefined> => {
+  const failover = context.config().harness.failover ?? []
+  if (failover.length === 0 || task.model !== null) return undefined
+  const [first] = await listRuns(context.db, { taskId: task.id })
+  const here = harnessesHere(context)
+  const own = accountFor(context, run.harness)
+  const others = [...new Set([first?.harness ?? run.harness, ...failover])].filter(
+    (name) => here.includes(name) && accountFor(context, name) !== own,
+  )
+  return (await freeHarnesses(context, others))[0]
 }
 
 /** Those of these harnesses whose account takes a launch. */

@@ -4,7 +4,7 @@ import type { Evidence } from '../recovery/evidence.ts'
 import { correctedLaunch } from './launch.ts'
 import { decide, recordIntent } from './recover.ts'
 import { save, type Session } from './session.ts'
-import { endExhausted, endWaiting, errorMetaOf } from './settle.ts'
+import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './settle.ts'
 import { keepSnapshot } from './supervise.ts'
 import { workSoFar } from './work-so-far.ts'
 
@@ -28,6 +28,11 @@ export const recover = async (
   if (step.action.type === 'wait') {
     await keepSnapshot(session, `waiting: ${diagnosis.label}`)
     await endWaiting(session, { diagnosis, step })
+    return 'ended'
+  }
+  if (step.action.type === 'switch_harness') {
+    await keepSnapshot(session, `going on with ${step.action.harness}: ${diagnosis.label}`)
+    await endSwitched(session, { diagnosis, step })
     return 'ended'
   }
   if (step.action.type === 'relaunch') {

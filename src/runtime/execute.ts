@@ -15,7 +15,7 @@ import { getGoal } from '../store/goal.ts'
 import { getRun, holdLease } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
-import { limitOn } from './accounts.ts'
+import { limitOn, nextHarness } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readLaunch } from './denials.ts'
@@ -92,7 +92,9 @@ const supervise = async (session: Session): Promise<Next> => {
   if (stall !== undefined && !refused) return recover(session, { kind: 'stall', stall })
   const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
   const failure = { ...settled.error, said }
-  return recover(session, { kind: 'launch', harness: session.driver.name, failure, denials })
+  const next = await nextHarness(session.context, session.task, session.run)
+  const evidence = { kind: 'launch', harness: session.driver.name, failure, denials } as const
+  return recover(session, next === undefined ? evidence : { ...evidence, next })
 }
 
 const collect = async (session: Session): Promise<Next> => {

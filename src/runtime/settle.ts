@@ -160,7 +160,7 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
 type Wait = Extract<RecoverStep['action'], { type: 'wait' }>
 
 /** By the store's clock: after the least wait and, where the provider stated a time, after that time. */
-const dueAt = ({ delayMs, until, jitterMs = 0 }: Wait, now: Date): Date => {
+const dueAt = ({ delayMs, until, jitterMs = 0 }: Pick<Wait, 'delayMs' | 'until' | 'jitterMs'>, now: Date): Date => {
   const least = now.getTime() + delayMs
   if (until === undefined) return new Date(least)
   // Once more: between what was said and this moment clocks and engines may have changed.
@@ -212,6 +212,27 @@ export const endWaiting = async (
         },
       }),
     )
+  })
+  context.at('recovery-intended')
+}
+
+/** The account is at its limit and another harness goes on: back to the queue at once, under that one's name. */
+export const endSwitched = async (
+  session: Session,
+  decision: { diagnosis: Diagnosis; step: RecoverStep },
+): Promise<void> => {
+  const { action } = decision.step
+  const { diagnosis } = decision
+  if (action.type !== 'switch_harness') throw new Error('endSwitched needs another harness')
+  const { context, run } = session
+  await context.db.transaction(async (tx) => {
+    await failOpen(context, tx, session.task.id, `the provider refused again: ${diagnosis.evidence}`)
+    await recordIntent(context, tx, run, decision)
+    await closeRun(tx, session, 'failed', errorMetaOf(diagnosis))
+    await breakAccount(tx, session, { until: dueAt(action, await storeNow(tx)), diagnosis })
+    const { harness } = action
+    const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }
+    must(await moveTask(tx, await freshTask(tx, session), 'harness_switched', { runId: run.id, harness, payload }))
   })
   context.at('recovery-intended')
 }

@@ -140,8 +140,9 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       stalls.heard(item.stream, before, seen.reading)
       loops.heard(before, seen.reading)
       check()
-      // It would try a wrong key for minutes, and not once with another answer.
-      if (!refused && seen.reading.retry?.error.type === 'authentication_failed') {
+      const { retry } = seen.reading
+      // It would try a wrong key for minutes. A login that renews itself is back within two tries.
+      if (!refused && retry?.error.type === 'authentication_failed' && retry.attempt > 2) {
         refused = true
         void stopLaunch(session, 'correction')
       }

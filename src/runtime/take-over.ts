@@ -12,10 +12,18 @@ import { handOverFile, listChanges } from './work-so-far.ts'
 
 const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
 
-/** The run right before this one, if a limit ended it. */
-const limitedBefore = async ({ context, run }: Session): Promise<Run | undefined> => {
-  const runs = await listRuns(context.db, { taskId: run.taskId })
-  const before = runs.filter(({ number }) => number < run.number).at(-1)
+/** Ended by neither their work nor a limit: they say nothing, and the one before them still counts. */
+const cutShort: readonly (string | undefined)[] = ['interrupted', 'paused']
+
+/** The run of the task before this number, if a limit ended it. */
+export const limitedBefore = (
+  runs: readonly Pick<Run, 'number' | 'errorMeta'>[],
+  number: number,
+): { number: number } | undefined => {
+  const before = runs
+    .filter((run) => run.number < number && !cutShort.includes(run.errorMeta?.failureCode))
+    .toSorted((one, other) => one.number - other.number)
+    .at(-1)
   return limited.includes(before?.errorMeta?.failureCode) ? before : undefined
 }
 
@@ -35,7 +43,9 @@ export const takeOver = async (session: Session, base: string): Promise<void> =>
   const { context, paths } = session
   const { files, git } = context.ports
   files.rmSync(handOverFile(paths), { force: true })
-  const before = await limitedBefore(session)
+  const runs = await listRuns(context.db, { taskId: session.run.taskId })
+  const number = limitedBefore(runs, session.run.number)?.number
+  const before = runs.find((run) => run.number === number)
   if (before?.baseCommit === undefined || before.baseCommit === null) return
   const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)
   if (snapshot === undefined) return

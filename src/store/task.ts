@@ -116,6 +116,8 @@ export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
 export interface TaskChange {
   retry?: Retry | null
   commands?: string[]
+  /** It goes on with another one. */
+  harness?: string
   /** A person's retry begins a new count of recoveries. */
   newCount?: boolean
 }
@@ -137,6 +139,7 @@ export const moveTask = async (
     sql`update task set state = ${stateOf(to)}, block_reason = ${blockReasonOf(to)},
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
+      harness = coalesce(${change.harness ?? null}, harness),
       count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
       version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,

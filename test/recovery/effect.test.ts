@@ -59,14 +59,14 @@ const overloaded: Agent = {
     else { put('made.txt', 'made'); end() }`,
 }
 
-/** The limit of the account is reached until 20 seconds after it was first asked; the CLI says so in its limit event. */
+/** The limit of the account is reached until 40 seconds after it was first asked; the CLI says so in its limit event. */
 const limited: Agent = {
   driver: 'claude',
   program: `
     begin()
     const first = 'TOP/limited'
     if (!existsSync(first)) put(first, String(Date.now()))
-    const resets = Number(readFileSync(first, 'utf8')) + 20000
+    const resets = Number(readFileSync(first, 'utf8')) + 40000
     if (Date.now() < resets) {
       print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: resets / 1000, rateLimitType: 'five_hour' } })
       print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
@@ -216,8 +216,11 @@ const files = {
   'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
 }
 
-/** Needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. */
-const provenElsewhere = ['remote-backoff']
+/**
+ * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
+ * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too.
+ */
+const provenElsewhere = ['remote-backoff', 'harness-failover']
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (playbook: Playbook): Playbook => {

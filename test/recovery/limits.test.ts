@@ -84,6 +84,9 @@ test('a person may have a parked task tried again at once', { timeout: 60_000 },
   await scene.until(goal, 'ready')
 })
 
+const openFailover = (agents: Record<string, Agent>, failover: string[]) =>
+  openScene(agents, {}, { harness: { failover } })
+
 const waitingFor = (goal: string, place: string) =>
   scene.waitFor(`a task is ${place}`, async () => {
     const task = await scene.task(goal)
@@ -128,8 +131,8 @@ test(
   },
 )
 
-const apiRetry = (code: string, status: number): string =>
-  `print({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
+const apiRetry = (code: string, status: number, attempt: number): string =>
+  `print({ type: 'system', subtype: 'api_retry', attempt: ${attempt}, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
 
 test(
   'a wrong key and a missing model are one clear question each, without a retry that cannot help',
@@ -140,7 +143,10 @@ test(
     scene = await openScene(
       {
         // Would go on trying for minutes, as the real one does.
-        locked: { driver: 'claude', program: `begin(); ${apiRetry('authentication_failed', 401)}; forever()` },
+        locked: {
+          driver: 'claude',
+          program: `begin(); ${[1, 2, 3].map((attempt) => apiRetry('authentication_failed', 401, attempt)).join(';')}; forever()`,
+        },
         unknown: { driver: 'claude', program: missing },
       },
       { maxParallel: 2 },
@@ -185,3 +191,60 @@ test('the run after a limit goes on from the work of the one before, and is told
   expect(brief).toContain('- added: half.txt\n- added: sub/more.txt')
   expect(brief).toContain('Its last words: The first half is there.')
 })
+
+test(
+  'with harness.failover another harness goes on with the work, and the first is left alone',
+  { timeout: 90_000 },
+  async () => {
+    const worn = limitedFor(3600, 'worn').replace(
+      'if (Date.now() < resets) {',
+      "if (Date.now() < resets) {\n      put('half.txt', 'half')",
+    )
+    const helper: Agent = {
+      driver: 'codex',
+      program: `
+    print({ type: 'thread.started', thread_id: 'thread-1' })
+    print({ type: 'turn.started' })
+    put('made.txt', args.join(' ') + readFileSync('half.txt', 'utf8'))
+    print({ type: 'turn.completed', usage: { input_tokens: 10, output_tokens: 1, cached_input_tokens: 0 } })`,
+    }
+    scene = await openFailover({ worn: { driver: 'claude', program: worn }, helper }, ['gemini', 'worn', 'helper'])
+    const goal = await scene.goal([{ harness: 'worn' }])
+    await scene.until(goal, 'ready')
+    expect((await scene.runs(goal)).map(({ harness, state }) => [harness, state])).toEqual([
+      ['worn', 'failed'],
+      ['helper', 'success'],
+    ])
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'harness-failover', status: 'success', counted: false },
+    ])
+    expect(scene.show('made.txt', goal)).toContain('(harness worn) was ended by a limit of its account')
+    expect(await scene.questions()).toEqual([])
+    const { limits } = await scene.get<{ limits: { harnesses: string[] }[] }>('/status')
+    expect(limits).toMatchObject([{ harnesses: ['worn'] }])
+  },
+)
+
+test(
+  'where every account is at its limit the task waits for the one that it uses now',
+  { timeout: 90_000 },
+  async () => {
+    const agents = {
+      one: { driver: 'claude', program: limitedFor(3600, 'one') },
+      two: { driver: 'claude', program: limitedFor(1800, 'two') },
+    } as const
+    scene = await openFailover(agents, ['two'])
+    const goal = await scene.goal([{ harness: 'one' }])
+    const parked = await waitingFor(goal, 'blocked(quota_wait)')
+    expect(parked.harness).toBe('two')
+    expect(parked.retry?.inSeconds).toBeGreaterThan(1700)
+    expect(parked.retry?.inSeconds).toBeLessThanOrEqual(1860)
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'harness-failover', status: 'failed' },
+      { playbook: 'quota-wait', status: 'acting' },
+    ])
+    // A model is known to one harness alone.
+    const chosen = await scene.goal([{ harness: 'one', model: 'm-1' }])
+    expect((await waitingFor(chosen, 'queued')).nextStep).toMatchObject({ text: 'the account of one is free again' })
+  },
+)

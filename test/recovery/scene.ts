@@ -92,7 +92,7 @@ const task = (input: Partial<TaskInput>, index: number): TaskInput => ({
 const makeRepository = (
   top: string,
   agents: Record<string, Agent>,
-  config: object,
+  { more: moreHarness, ...config }: { more?: object },
   more: Record<string, string>,
 ): string => {
   const root = join(top, 'repo')
@@ -107,7 +107,10 @@ const makeRepository = (
     'package.json': '{"scripts":{}}',
     'check.js':
       "process.exit(require('node:fs').existsSync('made.txt') || require('node:fs').existsSync('TOP/outside/made.txt') ? 0 : 1)",
-    '.unstuck/config.json': JSON.stringify({ harness: { default: Object.keys(agents)[0], ...harness }, ...config }),
+    '.unstuck/config.json': JSON.stringify({
+      harness: { default: Object.keys(agents)[0], ...harness, ...moreHarness },
+      ...config,
+    }),
     ...more,
   }
   for (const [path, text] of Object.entries(files)) {
@@ -183,6 +186,8 @@ export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifica
   /** The engine works on a bare repository by URL, which is the scene's root then. */
   remote?: true
   environment?: Record<string, string>
+  /** More keys of the configuration's `harness`. */
+  harness?: object
   /** More files of the first commit. */
   files?: Record<string, string>
   /** Instead of an engine in this process. */
@@ -192,11 +197,11 @@ export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifica
 export const openScene = async (
   agents: Record<string, Agent>,
   config: object = {},
-  { environment: more, files = {}, start: startOther, remote, ...options }: SceneOptions = {},
+  { environment: more, files = {}, harness = {}, start: startOther, remote, ...options }: SceneOptions = {},
 ): Promise<Scene> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-scene-')))
   mkdirSync(join(top, 'outside'))
-  const work = makeRepository(top, agents, config, files)
+  const work = makeRepository(top, agents, { ...config, more: harness }, files)
   const home = join(top, 'home')
   const { bare, id } =
     remote === true ? makeRemote(top, work, home) : { ...(await openRepository(work)), bare: undefined }

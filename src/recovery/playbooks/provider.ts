@@ -94,6 +94,29 @@ export const remoteBackoff: Playbook = {
   counted: false,
 }
 
+export const harnessFailover: Playbook = {
+  id: 'harness-failover',
+  rung: 2,
+  scope: 'task',
+  title: 'Go on with the next configured harness, from the work so far',
+  answers: ['llm_quota'],
+  needs:
+    'the same as `quota-wait`, and `harness.failover` names a harness that is installed and whose account is another one and not at its limit; the task names no model',
+  plan: (diagnosis, context) => {
+    const wait = quotaWait.plan(diagnosis, context)
+    const { nextHarness } = diagnosis.facts
+    if (nextHarness === undefined || wait?.type !== 'wait') return undefined
+    const { delayMs, until } = wait
+    return {
+      ...{ type: 'switch_harness', name: 'SWITCH_HARNESS', harness: nextHarness, delayMs },
+      ...(until === undefined ? {} : { until }),
+    }
+  },
+  postCondition: () => ({ type: 'provider_answers' }),
+  budget: 10,
+  counted: false,
+}
+
 export const freshSession: Playbook = {
   id: 'fresh-session',
   rung: 2,
