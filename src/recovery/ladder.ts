@@ -13,12 +13,8 @@ import {
   type Then,
 } from './playbook.ts'
 import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
-<<<<<<< HEAD
 import { doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
-import { freshSession, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
-=======
 import { freshSession, harnessFailover, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
->>>>>>> limits
 import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
 
 /** In the order in which they are tried within a family. */

@@ -66,6 +66,13 @@ export const stopLaunch = async (session: Session, cause: StopCause): Promise<vo
   processes.requestStop(state.shim, cause)
 }
 
+/** Asked for from timers, where nobody waits: a stop that fails (a full disk) is told, and the shim's own limit is left. */
+const askToStop = (session: Session, cause: StopCause): void => {
+  stopLaunch(session, cause).catch((error: unknown) => {
+    session.context.log.warn({ run: session.run.id, cause, error: String(error) }, 'an agent could not be stopped')
+  })
+}
+
 const tokensOf = (session: Session, launch: Launch, reading: Reading): number => {
   const all = reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output
   // Some CLIs count a whole resumed session: the part before this launch is in the run's spend already.
@@ -116,7 +123,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
     )
     if (overrun === undefined) return
     seen.overrun = overrun
-    void stopLaunch(session, 'budget')
+    askToStop(session, 'budget')
   }
   const endLooks = clock.every(1_000, () => {
     // Other runs of the goal spend as well.
@@ -130,8 +137,8 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
   })
   // One that has said its last word lingers, and that is another clock.
   const rests = (): boolean => seen.reading.final !== undefined || seen.overrun !== undefined
-  const stalls = watchStalls(session, { dir, rests }, (stall) => void stopLaunch(session, stall))
-  const loops = watchLoops(session, () => (rests() ? undefined : void stopLaunch(session, 'doom_loop')))
+  const stalls = watchStalls(session, { dir, rests }, (stall) => askToStop(session, stall))
+  const loops = watchLoops(session, () => (rests() ? undefined : askToStop(session, 'doom_loop')))
   try {
     for await (const item of ports.processes.follow(dir, { signal: bothSignals(session) })) {
       if (!('line' in item)) continue
@@ -147,7 +154,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
         void stopLaunch(session, 'correction')
       }
       if (seen.reading.final !== undefined)
-        endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => void stopLaunch(session, 'lingering'))
+        endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => askToStop(session, 'lingering'))
       else if (endLinger !== undefined) {
         // What looked like the end was none: a CLI went on after compacting its conversation.
         endLinger()

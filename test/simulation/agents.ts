@@ -219,6 +219,9 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
       return { acts: [...work(start, speech).slice(0, 3), exit(null, 'SIGKILL')] }
     case 'hang':
       return { acts: work(start, speech) }
+    // The same call with the same answer; a CLI that does not tell its input falls silent after it.
+    case 'circles':
+      return { acts: Array.from({ length: 8 }, () => work(start, speech)).flat() }
     case 'linger':
       return { acts: done.filter(({ kind }) => kind !== 'exit') }
     case 'outside':

@@ -23,6 +23,7 @@ export type Behaviour =
   | 'killed'
   | 'hang'
   | 'linger'
+  | 'circles'
   | 'outside'
   | 'broken'
   | 'clash'
@@ -157,6 +158,7 @@ const early: Behaviour[] = [
   'tamper-main',
   'tamper-delete',
   'own-commits',
+  'circles',
 ]
 
 const behavioursOf = (dice: Dice): Behaviour[] => {

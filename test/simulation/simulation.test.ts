@@ -132,3 +132,43 @@ describe('what the simulation found stays mended', () => {
     }
   })
 })
+
+describe('an agent that does not get on', () => {
+  const points = [
+    'agent-ended',
+    'recovery-intended',
+    'launch-intended',
+    'after-spawn',
+    'identity-committed',
+    'gate-open',
+  ]
+
+  test.each([
+    ['hang', 'stall-restart'],
+    ['circles', 'doom-loop-restart'],
+  ] as const)('%s: is restarted and ends, wherever the engine is killed meanwhile', async (behaviour, playbook) => {
+    for (const point of points) {
+      const fault = { kind: 'kill-before' as const, op: `point.${point}`, nth: point.includes('-ended') ? 1 : 2 }
+      const lines: string[] = []
+      const plan = aPlan([aGoal([aTask('t1', [behaviour, 'success'])])], [fault])
+      const outcome = await runPlan(plan, store, { each: (line) => lines.push(line) })
+      const told = `${point}\n${outcome.recent.slice(-40).join('\n')}`
+      expect(outcome.violation, told).toBeUndefined()
+      expect(outcome.ends, told).toEqual({ ready: 1 })
+      expect(
+        lines.some((line) => line.includes(playbook)),
+        told,
+      ).toBe(true)
+    }
+  })
+
+  test('an agent without work is done where the checks say so, wherever the engine is killed meanwhile', async () => {
+    for (const point of ['collected', 'check-passed', 'verified', 'run-finished']) {
+      const fault = { kind: 'kill-before' as const, op: `point.${point}`, nth: 1 }
+      const outcome = await runPlan(aPlan([aGoal([aTask('t1', ['no-change'])])], [fault]), store)
+      const told = `${point}\n${outcome.recent.slice(-40).join('\n')}`
+      expect(outcome.violation, told).toBeUndefined()
+      expect(outcome.ends, told).toEqual({ done: 1 })
+    }
+  })
+})
