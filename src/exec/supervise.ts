@@ -269,7 +269,9 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
       return giveUp(parts, { ended, diagnosis, reason: step.reason }, number)
     }
     const { action } = step
-    if (action.type === 'drop_command') throw new Error('no check is run here, so none can be dropped')
+    // No check is run here, and no other harness is known.
+    if (action.type === 'drop_command' || action.type === 'switch_harness')
+      throw new Error(`${action.name} has no place here`)
     const { sessionId } = ended.reading
     if (action.type === 'wait' && !(await waitFor(parts, diagnosis, delayOf(action))))
       return parts.signal.aborted

@@ -151,7 +151,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       // It would try a wrong key for minutes. A login that renews itself is back within two tries.
       if (!refused && retry?.error.type === 'authentication_failed' && retry.attempt > 2) {
         refused = true
-        void stopLaunch(session, 'correction')
+        askToStop(session, 'correction')
       }
       if (seen.reading.final !== undefined)
         endLinger ??= clock.after(config().stall.lingerSeconds * 1000, () => askToStop(session, 'lingering'))
