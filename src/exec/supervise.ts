@@ -45,6 +45,8 @@ export interface ExecResult {
   /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for. */
   exitCode: number
   text: string
+  /** Our name of the failure, as in docs/recovery.md. */
+  label: string | null
   launches: number
   tokens: number
   costUsd: number | null
@@ -166,9 +168,12 @@ const diagnosisOf = (parts: ExecParts, { settled, denials }: Ended): Diagnosis |
     : diagnose({ kind: 'denial', harness, denials: open, because: 'nothing changed' })
 }
 
-const resultOf = (ended: Ended, launches: number, more: Pick<ExecResult, 'outcome' | 'exitCode'>): ExecResult => {
+type Outcome = Pick<ExecResult, 'outcome' | 'exitCode'> & { label?: string }
+
+const resultOf = (ended: Ended, launches: number, more: Outcome): ExecResult => {
   const { reading, settled, denials } = ended
   return {
+    label: null,
     ...more,
     text: settled.ok ? settled.text : settled.error.text,
     launches,
@@ -207,7 +212,7 @@ const giveUp = (
 ): ExecResult => {
   if (isLimit(diagnosis))
     return {
-      ...resultOf(ended, launches, { outcome: 'waiting', exitCode: 75 }),
+      ...resultOf(ended, launches, { outcome: 'waiting', exitCode: 75, label: diagnosis.label }),
       until: diagnosis.facts.resetAt?.toISOString() ?? null,
     }
   const { directory, allowedBy } = diagnosis.facts
@@ -227,7 +232,7 @@ const giveUp = (
       },
     })
   }
-  return resultOf(ended, launches, { outcome: 'failed', exitCode: statusOf(ended.exit) || 1 })
+  return resultOf(ended, launches, { outcome: 'failed', exitCode: statusOf(ended.exit) || 1, label: diagnosis.label })
 }
 
 const pendingOf = (step: Extract<Step, { kind: 'recover' }>, diagnosis: Diagnosis): Pending => ({

@@ -1,9 +1,10 @@
 /** `unstuck exec` around the real Codex and the real Claude, as somebody without a project has them. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { installClis } from '../../scripts/install-clis.ts'
 import { pointersTo } from '../../sim/main.ts'
+import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type Printed, type User } from './user.ts'
 
 let user: User | undefined
@@ -11,6 +12,12 @@ afterEach(async () => {
   await user?.close()
   user = undefined
 })
+
+type Steps = ScriptInput['conversations'][number]['steps']
+
+const limited = { code: 75, outcome: 'waiting', label: 'llm_quota', launches: 1 }
+const waiting = (label: string) => ({ code: 75, outcome: 'waiting', label, launches: 1 })
+const failed = (label: string) => ({ code: 1, outcome: 'failed', label, launches: 1 })
 
 const clis = () => installClis(process.env)
 const printed = (stdout: string): Printed[] =>
@@ -63,4 +70,45 @@ test('Claude is given the allowed directory and goes on in its session', async (
   expect(events.at(-1)).toMatchObject({ type: 'result', payload: { outcome: 'done', text: 'Made.', denials: [] } })
   // The first turn was not cut short, and the second went on behind it.
   expect(user.sim.requests().flatMap(({ step }) => step ?? [])).toEqual([0, 1, 2, 3])
+})
+
+describe('what a provider refuses is told from the words of the real CLIs', () => {
+  const always = 'always' as const
+  const rows: [string, 'claude' | 'codex', Steps[number], object][] = [
+    ['a limit that resets', 'codex', { limit: { resetInSeconds: 3600, times: always } }, limited],
+    ['a limit', 'claude', { limit: { resetInSeconds: 3600, times: always } }, limited],
+    ['an overload', 'claude', { error: { status: 529, times: always } }, waiting('provider_overloaded')],
+    ['an overload', 'codex', { error: { status: 503, times: always } }, waiting('provider_overloaded')],
+    ['a conversation that is too long', 'claude', { overflow: { times: always } }, failed('context_overflow')],
+    ['a conversation that is too long', 'codex', { overflow: { times: always } }, failed('context_overflow')],
+    ['a wrong key', 'claude', { error: { status: 401, times: always } }, failed('auth_failure')],
+    ['a wrong key', 'codex', { error: { status: 401, times: always } }, failed('auth_failure')],
+    ['a model that is not there', 'claude', { error: { status: 404, times: always } }, failed('model_missing')],
+  ]
+  test.each(rows)('%s (%s)', async (_name, cli, step, expected) => {
+    user = await openUser(() => [{ name: 'job', match: 'Make the file', steps: [step] }], {
+      CLAUDE_CODE_MAX_RETRIES: '1',
+    })
+    const { flags } = pointersTo(user.sim.url).codex
+    const agents = {
+      claude: [clis().claude, '-p', 'Make the file'],
+      codex: [clis().codex, 'exec', ...flags, '--skip-git-repo-check', 'Make the file'],
+    }
+    const ended = await user.unstuck('exec', '--json', '--max-wait', '0.001', '--', ...agents[cli])
+    const result = printed(ended.stdout).at(-1)
+    expect({ code: ended.code, ...result?.payload }, ended.stderr).toMatchObject(expected)
+  })
+
+  test('the time at which Codex says that its limit resets is waited for', async () => {
+    user = await openUser(() => [
+      { name: 'job', match: 'Make', steps: [{ limit: { resetInSeconds: 7200, times: always } }] },
+    ])
+    const { flags } = pointersTo(user.sim.url).codex
+    const agent = [clis().codex, 'exec', ...flags, '--skip-git-repo-check', 'Make the file']
+    const before = Date.now()
+    const ended = await user.unstuck('exec', '--json', '--', ...agent)
+    const until = Date.parse(printed(ended.stdout).at(-1)?.payload.until)
+    // It tells the minute alone.
+    expect(Math.abs(until - before - 7_200_000)).toBeLessThan(180_000)
+  })
 })

@@ -23,11 +23,12 @@ const existing = (cwd: string, path: string, option: string, kind: 'file' | 'dir
 
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
-const resultLine = ({ outcome, text, exitCode, denials, until }: ExecResult): string | undefined => {
+const resultLine = ({ outcome, text, exitCode, denials, until, label }: ExecResult): string | undefined => {
   if (outcome === 'waiting')
     return `the provider's limit has to be waited for${until === null ? '' : ` until ${until}`}`
   if (outcome === 'stopped') return 'stopped; nothing of the agent is left running'
-  if (outcome === 'failed') return `failed with status ${exitCode}: ${text}`
+  if (outcome === 'failed')
+    return `failed with status ${exitCode}${label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`}: ${text}`
   const [first] = denials
   // All agent CLIs end with 0 when a tool was refused; whoever reads only the status would never know.
   return first === undefined
