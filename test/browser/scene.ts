@@ -74,6 +74,9 @@ const makeRepository = (top: string): string => {
   put(root, {
     'check.mjs':
       "import { readFileSync } from 'node:fs'\nif (!readFileSync('src/work.txt', 'utf8').includes('done')) process.exit(1)\n",
+    // Passes as long as nobody works: what fails it is the work.
+    'untouched.mjs':
+      "import { readFileSync } from 'node:fs'\nif (readFileSync('src/work.txt', 'utf8').includes('done')) process.exit(1)\n",
     'src/work.txt': 'open\n',
     '.gitignore': '.unstuck/\n',
   })

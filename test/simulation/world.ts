@@ -100,7 +100,7 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,
       quotaBaseSeconds: 5,
-      quotaMaxSeconds: 60,
+      quotaMaxSeconds: 20,
       transientLimit: change.transientLimit ?? plan.transientLimit,
     },
   })
