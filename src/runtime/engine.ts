@@ -28,6 +28,7 @@ import { createLead, type Lead } from './lead.ts'
 import { mergeAll, recoverMerges } from './merge-queue.ts'
 import { guardGoalBranches } from './ref-guard.ts'
 import type { Session } from './session.ts'
+import { dropUnborn } from './unborn.ts'
 
 /** Wakes the loop at the latest; everything that changes state wakes it at once. */
 const pollMs = 3_000
@@ -252,6 +253,7 @@ export const startEngine = async (
   const slots = agentIdsOf(self, context.config().maxParallel)
   const register = (): Promise<void> => context.db.transaction((tx) => registerEngine(tx, self, slots))
   await checkNeighbours(context)
+  if (context.remote === undefined) await dropUnborn(context)
   await register()
   const executors = createExecutors(context)
   executors.harnesses = self.harnesses

@@ -16,6 +16,7 @@ import { goalBranch, goalRef, type Context } from './context.ts'
 import type { GoalInput, TaskInput } from './goal-input.ts'
 import { chooseHarness } from './harness-choice.ts'
 import { inferCommands } from './infer-commands.ts'
+import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from './verify-contract.ts'
 import type { Files } from './files.ts'
 
@@ -183,7 +184,10 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
   const id = context.newId('g')
   const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
   // The branch first: a goal without its branch could not land, a branch without its goal is only a name.
-  if (start.head !== null) await makeBranch(context, id, start.head)
+  if (start.head !== null) {
+    if (context.remote === undefined) noteUnborn(context, id, start.head)
+    await makeBranch(context, id, start.head)
+  }
   const goal = await context.db.transaction(async (tx) => {
     const created = await insertGoal(tx, {
       id,
@@ -202,6 +206,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
     return must(await moveGoal(tx, created, 'planned', `${tasks.length} task(s)`))
   })
   context.at('goal-created')
+  forgetUnborn(context, id)
   context.wake()
   return goal
 }
