@@ -12,7 +12,7 @@ export default defineConfig({
           name: 'fast',
           setupFiles: ['test/support/seed.ts'],
           include: ['src/**/*.test.ts', 'dashboard/**/*.test.ts', 'sim/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['test/{browser,chaos,real,remote,hostile,hosts,postgres,simulation}/**'],
+          exclude: ['test/{browser,chaos,real,remote,hostile,hosts,postgres,simulation,waits}/**'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
@@ -22,7 +22,7 @@ export default defineConfig({
       {
         test: {
           name: 'heavy',
-          include: ['test/{chaos,real,hostile,remote}/**/*.test.ts'],
+          include: ['test/{chaos,real,hostile,remote,waits}/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,

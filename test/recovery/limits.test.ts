@@ -1,34 +1,17 @@
 /** A limit of the account, from the words of the CLI to the task that goes on by itself, over a restart of the engine. */
 import { afterEach, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
+import { limited, limitedFor } from './limited.ts'
 import { openScene, type Agent, type Scene } from './scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
 
-/** Refuses until `seconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
-const limitedFor = (seconds: number, name: string): string => `
-    begin()
-    count('TOP/starts-${name}')
-    const first = 'TOP/first-${name}'
-    if (!existsSync(first)) put(first, String(Date.now()))
-    const resets = Number(readFileSync(first, 'utf8')) + ${seconds}000
-    if (Date.now() < resets) {
-      print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: resets / 1000, rateLimitType: 'five_hour' } })
-      print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
-      end({ is_error: true, api_error_status: 429, result: "You've hit your limit" })
-      process.exit(1)
-    }
-    put('made.txt', 'made')
-    end()`
-
-const limited = (seconds: number): Agent => ({ driver: 'claude', program: limitedFor(seconds, 'limited') })
-
 test(
   'quota: the task is blocked(quota_wait) with its time, outlives the engine, and goes on when the limit resets',
   { timeout: 120_000 },
   async () => {
-    scene = await openScene({ limited: limited(14) })
+    scene = await openScene({ limited: limited(25) })
     const goal = await scene.goal([{}])
     const parked = await scene.waitFor('the task is parked', async () => {
       const task = await scene.task(goal)
@@ -93,44 +76,6 @@ const waitingFor = (goal: string, place: string) =>
     return task.place === place ? task : undefined
   })
 
-test(
-  'an account at its limit gets no launch from any goal, also after a restart, and all go on when it resets',
-  { timeout: 120_000 },
-  async () => {
-    const twin = `begin(); count('TOP/starts-twin'); put('made.txt', 'made'); end()`
-    scene = await openScene(
-      { limited: limited(16), other: { driver: 'claude', program: twin } },
-      { maxParallel: 3, limits: { runSeconds: 100 } },
-    )
-    const first = await scene.goal([{ harness: 'limited' }])
-    await waitingFor(first, 'blocked(quota_wait)')
-    const second = await scene.goal([{ harness: 'limited' }])
-    const third = await scene.goal([{ harness: 'other' }])
-    const [limit] = (await scene.get<{ limits: { account: string; harnesses: string[]; until: string }[] }>('/status'))
-      .limits
-    expect(limit).toMatchObject({
-      account: expect.stringMatching(/^claude:[0-9a-f]{12}$/) as string,
-      harnesses: ['limited'],
-    })
-    // Another account is not in its way.
-    await scene.until(third, 'ready')
-    const held = await scene.task(second)
-    expect(held).toMatchObject({
-      place: 'queued',
-      nextStep: { owner: 'dispatcher', text: 'the account of limited is free again', at: limit?.until },
-    })
-    await scene.restart()
-    await scene.until(first, 'ready')
-    await scene.until(second, 'ready')
-    // Its only run began after the limit had reset: nothing was started to be refused.
-    const [run, ...more] = await scene.runs(second)
-    expect(more).toEqual([])
-    expect(new Date(run!.startedAt).getTime()).toBeGreaterThanOrEqual(Date.parse(limit!.until))
-    expect(await scene.questions()).toEqual([])
-    expect((await scene.events(first, 'account.limited')).length).toBe(1)
-  },
-)
-
 const apiRetry = (code: string, status: number, attempt: number): string =>
   `print({ type: 'system', subtype: 'api_retry', attempt: ${attempt}, max_retries: 10, retry_delay_ms: 600, error_status: ${status}, error: '${code}' })`
 
@@ -169,28 +114,6 @@ test(
     }
   },
 )
-
-test('the run after a limit goes on from the work of the one before, and is told so', { timeout: 90_000 }, async () => {
-  const program = limitedFor(8, 'halfway').replace(
-    'if (Date.now() < resets) {',
-    `if (Date.now() < resets) {
-      put('half.txt', 'half'); put('sub/more.txt', 'more')
-      print({ type: 'assistant', message: { content: [{ type: 'text', text: 'The first half is there.' }] } })`,
-  )
-  const asked = program.replace(
-    "put('made.txt', 'made')",
-    "put('made.txt', args.join(' ') + readFileSync('half.txt', 'utf8'))",
-  )
-  scene = await openScene({ halfway: { driver: 'claude', program: asked } })
-  const goal = await scene.goal([{}])
-  await scene.until(goal, 'ready')
-  expect(scene.show('half.txt', goal)).toBe('half')
-  expect(scene.show('sub/more.txt', goal)).toBe('more')
-  const brief = scene.show('made.txt', goal)
-  expect(brief).toContain('The attempt before this one (harness halfway) was ended by a limit of its account')
-  expect(brief).toContain('- added: half.txt\n- added: sub/more.txt')
-  expect(brief).toContain('Its last words: The first half is there.')
-})
 
 test(
   'with harness.failover another harness goes on with the work, and the first is left alone',
