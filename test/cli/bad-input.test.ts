@@ -77,17 +77,19 @@ beforeAll(async () => {
   const done = await scene.work()
   names.done = done.id
   for (const name of ['active', 'paused', 'gone']) await begin(name)
+  // One that is paused before its agent hangs would go back to the queue a moment later, and that is no change of ours.
+  await until(async () => {
+    const { goals } = await scene.status()
+    const hangs = ({ tasks }: (typeof goals)[number]): boolean => tasks[0]?.run?.phase === 'supervise'
+    const both = goals.filter(({ id }) => id === names.active || id === names.paused)
+    return both.every(hangs) ? both : undefined
+  }, 'the hanging agents')
   await scene.api(`/goals/${names.paused}/pause`, {})
   await scene.api(`/goals/${names.gone}/cancel`, {})
   for (const goal of (await scene.status()).goals) {
     const name = Object.keys(names).find((key) => names[key] === goal.id) ?? ''
     names[`${name}Task`] = goal.tasks[0]?.id ?? ''
   }
-  await until(
-    async () =>
-      (await scene.status()).goals.find(({ id, tasks }) => id === names.active && tasks[0]?.place === 'running'),
-    'the hanging agent',
-  )
   names.run = (await scene.api<Run[]>(`/runs?goal=${done.id}`))[0]?.id ?? ''
   for (const folder of ['in', 'full', 'plain', 'unborn', 'bare.git']) mkdirSync(join(scene.top, folder))
   for (const [name, content] of Object.entries(inputs)) put(name, content)
