@@ -22,6 +22,8 @@ const bridge = (client: Socket, server: Socket, open: Set<Loss>): void => {
   let doomed: Loss | undefined
   client.on('data', (data) => {
     const text = data.toString('latin1')
+    // Another connection may have had this loss meanwhile; this one is then free for the next.
+    if (doomed !== undefined && !open.has(doomed)) doomed = undefined
     doomed ??= [...open].find((loss) => text.includes(loss.statement))
     server.write(data)
   })
