@@ -29,7 +29,7 @@ export const generalRules = rulesOf('general', [
     60,
     any,
     /\b40[13] (?:Unauthorized|Forbidden)|\bUnauthorized\b|[Aa]uthentication (?:failed|required|error)|[Ii]nvalid (?:credentials|access token|auth token|password|api key)|[Cc]redentials? (?:are |is )?(?:missing|invalid|expired|not found|required)|authorization header|(?:got|status|-|code|error:?) 40[13]\b|\bE40[13]\b|FETCH_40[13]/,
-    'error: authentication required for https://registry.example',
+    'error: authentication required for https://packages.example',
   ],
   [
     'dns',
@@ -37,7 +37,7 @@ export const generalRules = rulesOf('general', [
     56,
     any,
     /\bDNS\w*.{0,20}(?:[Ff]ail|[Ee]rror)|[Cc]annot (?:reach|resolve) .{0,40}(?:host|server|registry)|invalid json response|<!DOCTYPE|[Oo]ffline mode|no internet connection.{0,20}$/,
-    'error: DNS resolution failed for registry.example',
+    'error: DNS resolution failed for packages.example',
     { counter: 'the page works offline' },
   ],
   [

@@ -86,7 +86,7 @@ export const osRules = rulesOf('os', [
     84,
     posix,
     /\bENOTFOUND\b|\bEAI_AGAIN\b|\bEAI_NONAME\b|[Cc]ould not resolve (?:host|proxy|hostname)|[Nn]ame or service not known|[Tt]emporary failure in name resolution|[Nn]odename nor servname|[Nn]o such host|NameResolutionError|[Uu]nknown host\b|UnknownHostException|[Ff]ailed to resolve (?:host|address|hostname)|dns error|[Nn]ame does not resolve|failed to lookup address|Host not found\b|NXDOMAIN|SocketError.{0,20}getaddrinfo|getaddrinfo (?:failed|error)|php_network_getaddresses/,
-    'getaddrinfo ENOTFOUND registry.example',
+    'getaddrinfo ENOTFOUND packages.example',
     { counter: 'error: user not found' },
   ],
   [

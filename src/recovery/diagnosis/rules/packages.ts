@@ -73,7 +73,7 @@ export const packageRules = rulesOf('packages', [
     86,
     'npm 11',
     /npm (?:error|ERR!) (?:404 +(?:Not Found - GET|'))\D*?\S*?\/((?:@|%40)?[^/\s]+?)(?: - .*)?$/,
-    'npm error 404 Not Found - GET https://registry.npm.example/fast-json-differ-x - Not found',
+    'npm error 404 Not Found - GET https://packages.example/fast-json-differ-x - Not found',
     { refine: 'missingPackage' },
   ],
   [
@@ -158,7 +158,7 @@ export const packageRules = rulesOf('packages', [
     90,
     'pnpm 10',
     /ERR_PNPM_FETCH_404.*?\/((?:@|%40)?[^/\s]+?): Not Found/,
-    ' ERR_PNPM_FETCH_404  GET https://registry.npm.example/@acme%2Fdesign-tokens: Not Found - 404',
+    ' ERR_PNPM_FETCH_404  GET https://packages.example/@acme%2Fdesign-tokens: Not Found - 404',
     { refine: 'missingPackage' },
   ],
   [
@@ -175,7 +175,7 @@ export const packageRules = rulesOf('packages', [
     86,
     'pnpm 10',
     /ERR_PNPM_(?:FETCH_(?:5\d\d|429)|BROKEN_METADATA_JSON|BAD_TARBALL_SIZE|META_FETCH_FAIL.*(?:ECONNRESET|ETIMEDOUT|socket))/,
-    ' ERR_PNPM_FETCH_503  GET https://registry.npm.example/x: Service Unavailable - 503',
+    ' ERR_PNPM_FETCH_503  GET https://packages.example/x: Service Unavailable - 503',
   ],
   [
     'pnpm-offline',
@@ -232,7 +232,7 @@ export const packageRules = rulesOf('packages', [
     84,
     'yarn-classic, yarn-berry',
     /^error (?:Error: )?https?:\/\/[^\s"]+\/([^/\s"]+?)"?: Not found|YN0035.*(?:not found|404)/,
-    'error Error: https://registry.yarnpkg.example/fast-json-differ-x: Not found',
+    'error Error: https://packages.example/fast-json-differ-x: Not found',
     { refine: 'missingPackage' },
   ],
   [
@@ -314,7 +314,7 @@ export const packageRules = rulesOf('packages', [
     88,
     'bun 1',
     /^error: GET \S+?\/([^/\s]+) - 404/,
-    'error: GET https://registry.npm.example/fast-x - 404',
+    'error: GET https://packages.example/fast-x - 404',
     { refine: 'missingPackage' },
   ],
   [
