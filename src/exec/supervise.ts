@@ -13,7 +13,7 @@ import type { Action, PastRecovery, PostCondition, RetryPolicy } from '../recove
 import { realFiles } from '../runtime/files.ts'
 import { observeDenial, realDirectories } from '../runtime/observe-denial.ts'
 import { launchAgent, type StreamName } from './agent.ts'
-import type { AgentCommand, Change } from './command.ts'
+import type { AgentCommand, Change, ChangedLine } from './command.ts'
 
 /** After a CLI's own final event it has this long to leave. */
 const lingerMs = 30_000
@@ -113,8 +113,12 @@ const launchOnce = async (
       const step = driver.read(reading, stream, text)
       reading = step.reading
       if (step.note !== undefined && driver.name !== 'command') emit({ type: 'note', ...step.note })
-      if (reading.final === undefined) clearTimeout(linger)
-      else linger ??= setTimeout(() => agent.stop('lingering'), lingerMs)
+      if (reading.final !== undefined) linger ??= setTimeout(() => agent.stop('lingering'), lingerMs)
+      else if (linger !== undefined) {
+        // What looked like the end was none: a CLI went on after compacting its conversation.
+        clearTimeout(linger)
+        linger = undefined
+      }
     },
   })
   const stop = (): void => agent.stop('stopped')
@@ -251,6 +255,9 @@ const pendingOf = (step: Extract<Step, { kind: 'recover' }>, diagnosis: Diagnosi
   },
 })
 
+/** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
+const isSame = (one: ChangedLine, other: ChangedLine): boolean => JSON.stringify(one) === JSON.stringify(other)
+
 const goesOn = 'The provider did not answer before. Continue and finish the task.'
 
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
@@ -284,10 +291,15 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
         : giveUp(parts, { ended, diagnosis, reason: 'the wait is too long' }, number)
     const resumes = sessionId !== undefined && (action.type === 'wait' || action.resume)
     const hint = action.type === 'wait' ? goesOn : action.hint
-    change = {
+    const next: Change = {
       corrections: action.type === 'wait' ? change.corrections : correctedBy(change.corrections, action),
       ...(resumes && parts.command.driver.canResume ? { resume: { session: sessionId, hint } } : {}),
     }
+    if (action.type === 'relaunch' && isSame(parts.command.line(change), parts.command.line(next)))
+      return ended.settled.ok
+        ? resultOf(ended, number, { outcome: 'done', exitCode: 0 })
+        : giveUp(parts, { ended, diagnosis, reason: 'the command has this correction already' }, number)
+    change = next
     pending = pendingOf(step, diagnosis)
     history.push(pending.past)
   }

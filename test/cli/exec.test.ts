@@ -117,6 +117,13 @@ describe('an agent that is refused', () => {
   })
 })
 
+test('a correction that the command has already is no reason to launch it again', async () => {
+  program('codex', 'echo "Not inside a trusted directory and --skip-git-repo-check was not specified." >&2; exit 1')
+  const { code, of, result } = await events(['--', 'codex', 'exec', '--skip-git-repo-check', 'x'])
+  expect([code, result.outcome, result.launches, of('recovery')]).toEqual([1, 'failed', 1, []])
+  expect(of('blocker')).toHaveLength(1)
+})
+
 describe('a provider that does not answer', () => {
   const overloaded = (): void => {
     rmSync(join(root, 'memory'), { force: true })
