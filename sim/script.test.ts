@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { simHelp, stepExamples } from './help.ts'
 import { next, pick, settle } from './play.ts'
 import type { Conversation } from './script.ts'
-import { parseScript, readScript } from './script.ts'
+import { parseScript, readScript, stepWords } from './script.ts'
 
 const script = (...steps: unknown[]): unknown => ({ conversations: [{ name: 'only', default: true, steps }] })
 const conversation = (...steps: unknown[]): Conversation => parseScript(script(...steps), 'test').conversations[0]!
@@ -132,4 +133,14 @@ test('paths and commands are filled with the working directory of the agent', ()
     command: "until [ -e '/r/it'\\''s' ] || [ ! -d '/r' ]; do sleep 0.1; done",
   })
   expect(() => settle({ kind: 'shell', command: 'ls {cwd}' }, undefined)).toThrow('names no working directory')
+})
+
+test('the help shows every step by a line that fits', () => {
+  const words = stepExamples.map(([step]) => {
+    expect(simHelp).toContain(step)
+    const value: unknown = JSON.parse(step)
+    expect(() => conversation(value)).not.toThrow()
+    return Object.keys(value as object)[0]
+  })
+  expect(new Set(words)).toEqual(new Set(stepWords))
 })

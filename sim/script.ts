@@ -1,6 +1,6 @@
 /**
  * The script format: what a scripted model does, in words that belong to no vendor's protocol. A step is a closed union;
- * a new kind is one row in `stepKinds` plus the branches that the compiler then asks for.
+ * a new kind is one row in `stepKinds`, the branches that the compiler then asks for, and its line in `help.ts`.
  * A script that parses can be played; it never reads a clock, a file system of the agent, or the network.
  */
 import { readFileSync } from 'node:fs'
@@ -52,6 +52,8 @@ const stepKinds = {
   overflow: orTrue(z.strictObject({ times })),
   /** A page in HTML where an answer should be, as a broken proxy gives it. */
   garbage: orTrue(z.strictObject({ times })),
+  /** The answer that is due arrives whole, and its stream stays open until the client leaves: some wait for that end. */
+  linger: orTrue(z.strictObject({ times })),
   /** No headers, or no event behind them, until the client leaves. */
   silence: orTrue(z.strictObject({ afterHeaders: z.boolean().default(false), times })),
 }
@@ -61,6 +63,9 @@ export type Step = { [K in Kind]: { kind: K } & z.output<(typeof stepKinds)[K]> 
 export type Fault = Extract<Step, { times: unknown }>
 /** A step that takes one turn of the model. */
 export type Answer = Exclude<Step, Fault | { kind: 'wait' }>
+
+/** For whoever writes scripts: every word that a step may begin with. */
+export const stepWords = [...Object.keys(stepKinds), 'again']
 
 const isKind = (name: string): name is Kind => Object.hasOwn(stepKinds, name)
 export const isFault = (step: Step): step is Fault => 'times' in step
@@ -73,7 +78,7 @@ const stepSchema = z.unknown().transform((value, context): Step => {
   }
   const names = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
   const [name] = names
-  const known = [...Object.keys(stepKinds), 'again'].join(', ')
+  const known = stepWords.join(', ')
   if (name === undefined || names.length !== 1) return problem(`a step is an object with exactly one of: ${known}`)
   if (!isKind(name)) return problem(`unknown step "${name}"; known are: ${known}`)
   const parsed = stepKinds[name].safeParse((value as Record<string, unknown>)[name])

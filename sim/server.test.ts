@@ -276,6 +276,18 @@ test('silence lasts until the client leaves and does not keep the server open', 
   await expect(body).rejects.toThrow()
 })
 
+test('a lingering answer is whole and does not end until the client leaves', async () => {
+  await start({ linger: true }, { text: 'said' })
+  const { body } = await post('/v1/messages', claude([]), { signal: AbortSignal.timeout(1000) })
+  let text = ''
+  const drain = async (): Promise<void> => {
+    for await (const part of body!) text += Buffer.from(part).toString()
+  }
+  await expect(drain()).rejects.toThrow(/timeout/)
+  expect(text).toContain('message_stop')
+  expect(await (await post('/v1/messages', claude([]))).text()).toContain('message_stop')
+})
+
 test('a prompt that no conversation knows is refused with its words', async () => {
   await start({ text: 'a' })
   const response = await post('/v1/messages', claude([], { messages: [{ role: 'user', content: 'paint' }] }))

@@ -93,6 +93,12 @@ const cutOff = (response: ServerResponse, { status, headers, parts }: Reply): vo
   response.write(half, () => response.destroy())
 }
 
+const leaveOpen = async (response: ServerResponse, { status, headers, parts }: Reply): Promise<void> => {
+  response.writeHead(status, headers)
+  response.write(parts.join(''))
+  await whenGone(response)
+}
+
 const keepSilent = async (response: ServerResponse, afterHeaders: boolean): Promise<void> => {
   if (afterHeaders) response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
   await whenGone(response)
@@ -145,6 +151,7 @@ const perform = async (exchange: Exchange, conversation: Conversation, move: Mov
   const reply = protocol.answer(answer, context)
   entry.status = reply.status
   if (fault?.kind === 'cut') cutOff(response, reply)
+  else if (fault?.kind === 'linger') await leaveOpen(response, reply)
   else send(response, reply)
 }
 

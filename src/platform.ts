@@ -3,7 +3,9 @@
  * not run on a Mac yet). A process is identified by host, boot, pid and start time, so that a reused pid is never ours.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, readdirSync, statfsSync } from 'node:fs'
+import { lookup } from 'node:dns/promises'
+import { readFileSync, readdirSync, readlinkSync, statfsSync } from 'node:fs'
+import { connect } from 'node:net'
 import { availableParallelism, freemem, homedir, hostname, loadavg } from 'node:os'
 import { join } from 'node:path'
 
@@ -196,6 +198,134 @@ export const machineNow = (folder: string): Machine => ({
   freeMemoryMb: freeMemory(),
   loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
 })
+
+/** Room in the file system that holds a folder. Inodes are 0 of 0 where the file system makes them as it needs them. */
+export interface Room {
+  freeMb: number
+  totalMb: number
+  freeInodes: number
+  inodes: number
+}
+
+export const roomAt = (folder: string): Room | undefined => {
+  try {
+    const { bavail, blocks, bsize, ffree, files } = statfsSync(folder)
+    return {
+      freeMb: (bavail * bsize) / megabyte,
+      totalMb: (blocks * bsize) / megabyte,
+      freeInodes: ffree,
+      inodes: files,
+    }
+  } catch {
+    return undefined // a file system that does not tell is none that is short
+  }
+}
+
+/** Where the kernel counts for the control group of this process, version 2 first. */
+const memoryGroups = (): string[] =>
+  (readOrUndefined('/proc/self/cgroup') ?? '').split('\n').flatMap((line) => {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
+    if (path === undefined) return []
+    if (controllers === '') return [join('/sys/fs/cgroup', path)]
+    return controllers?.split(',').includes('memory') === true ? [join('/sys/fs/cgroup/memory', path)] : []
+  })
+
+/**
+ * Processes that the kernel has ended for want of memory: in these control groups, else on the whole system since it was
+ * booted. Only the growth between two looks means something.
+ */
+export const oomKills = (groups: readonly string[] = memoryGroups()): number | undefined => {
+  const counters = [
+    ...groups.flatMap((group) => [join(group, 'memory.events'), join(group, 'memory.oom_control')]),
+    '/proc/vmstat',
+  ]
+  for (const path of counters) {
+    const count = /^oom_kill (\d+)$/m.exec(readOrUndefined(path) ?? '')?.[1]
+    if (count !== undefined) return Number(count)
+  }
+  return undefined
+}
+
+/** How many files each process may have open. */
+export const fileLimit = (): { soft: number; hard: number } | undefined => {
+  const found = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readOrUndefined('/proc/self/limits') ?? '')
+  if (found === null) return undefined
+  const amount = (text = ''): number => (text === 'unlimited' ? Infinity : Number(text))
+  return { soft: amount(found[1]), hard: amount(found[2]) }
+}
+
+/** A process that listens on a port; its own words are missing where another user's processes cannot be looked at. */
+export interface Listener {
+  pid?: number
+  program?: string
+  /** Value of one variable of its environment, if it has it. */
+  marker?: string
+}
+
+const listening = '0A'
+
+/** Socket numbers of what listens on the TCP port, on whatever address. */
+const listeningSockets = (port: number): Set<string> => {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => (readOrUndefined(path) ?? '').split('\n').slice(1))
+  return new Set(
+    rows.flatMap((row) => {
+      const fields = row.trim().split(/\s+/)
+      return fields[3] === listening && fields[1]?.endsWith(`:${wanted}`) === true ? (fields[9] ?? []) : []
+    }),
+  )
+}
+
+const holds = (pid: number, sockets: ReadonlySet<string>): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((name) => {
+      const socket = /^socket:\[(\d+)\]$/.exec(linkOrEmpty(`/proc/${pid}/fd/${name}`))?.[1]
+      return socket !== undefined && sockets.has(socket)
+    })
+  } catch {
+    return false // it ended meanwhile, or is another user's
+  }
+}
+
+const linkOrEmpty = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return '' // closed between listing and reading
+  }
+}
+
+/** Who listens on a TCP port of this machine: undefined = nobody; null = the system does not tell (macOS). */
+export const listenerOn = (port: number, markerName: string): Listener | undefined | null => {
+  if (!linux) return null
+  const sockets = listeningSockets(port)
+  if (sockets.size === 0) return undefined
+  const pid = processTable().find((row) => holds(row.pid, sockets))?.pid
+  if (pid === undefined) return {}
+  const program = (readOrUndefined(`/proc/${pid}/comm`) ?? '').trim()
+  const marker = (readOrUndefined(`/proc/${pid}/environ`) ?? '')
+    .split('\0')
+    .find((entry) => entry.startsWith(`${markerName}=`))
+    ?.slice(markerName.length + 1)
+  return { pid, program, ...(marker === undefined ? {} : { marker }) }
+}
+
+/** Whether a TCP port answers: its name resolves and a connection opens, nothing is sent. Undefined = it does. */
+export const reach = async (host: string, port: number, timeoutMs: number): Promise<string | undefined> => {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const late = new Promise<string>((resolve) => {
+    signal.addEventListener('abort', () => resolve(`no answer within ${timeoutMs / 1000} s`))
+  })
+  const tried = async (): Promise<string | undefined> => {
+    const { address } = await lookup(host)
+    const socket = connect({ host: address, port, signal })
+    return new Promise((resolve) => {
+      socket.once('connect', () => resolve(undefined))
+      socket.once('error', (error) => resolve(error.message))
+    }).finally(() => socket.destroy()) as Promise<string | undefined>
+  }
+  return Promise.race([tried().catch((error: unknown) => String(error instanceof Error ? error.message : error)), late])
+}
 
 /** `$UNSTUCK_HOME`, else the XDG state folder. All stores, logs, workspaces and snapshots live below it. */
 export const unstuckHome = (environment: NodeJS.ProcessEnv): string =>

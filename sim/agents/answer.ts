@@ -20,6 +20,18 @@ export interface Answer {
 
 export const readAnswer = (file: string): Answer => JSON.parse(readFileSync(file, 'utf8')) as Answer
 
+/** What stands behind a flag of the command line. */
+export const valueOf = (flag: string): string | undefined => {
+  const at = process.argv.indexOf(flag)
+  return at < 0 ? undefined : process.argv[at + 1]
+}
+
+/** The work of an agent without a protocol: the edits of `--answer FILE`, where it is given. */
+export const applyAnswer = (): void => {
+  const file = valueOf('--answer')
+  if (file !== undefined) for (const edit of readAnswer(file).edits) applyEdit(process.cwd(), edit)
+}
+
 export const applyEdit = (folder: string, edit: Edit): string => {
   const path = resolve(folder, edit.path)
   mkdirSync(dirname(path), { recursive: true })

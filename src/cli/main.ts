@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, CommanderError } from 'commander'
+import { simHelp } from '../../sim/help.ts'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
 import { nearest } from '../validation.ts'
 import { collect, portNumber, positive } from './arguments.ts'
@@ -270,6 +271,7 @@ const addTools = (program: Command, choose: (action: Action) => void): void => {
     .description('a scripted model server for Claude, Codex, Gemini and OpenCode, on loopback')
     .argument('<script>', 'a JSON script')
     .option('--port <n>', 'port, 0 = any', portNumber)
+    .addHelpText('after', simHelp)
     .action((script: string, options) =>
       choose(async (io) => (await import('./commands/sim.ts')).sim(io, script, options)),
     )
@@ -291,6 +293,12 @@ const addTools = (program: Command, choose: (action: Action) => void): void => {
       [],
     )
     .option('--max-wait <seconds>', 'longest single wait for a provider; what needs longer ends with 75', positive, 600)
+    .option(
+      '--set <key=number>',
+      'a stall.* or doomLoop.* of the configuration (docs/config.md), such as stall.silenceSeconds=60 (repeatable)',
+      collect,
+      [],
+    )
     .option('--stdin <file>', 'standard input of the agent (otherwise it is empty)')
     .option('--json', 'events as JSON lines, the result last')
     .action((command: string[], options) =>

@@ -16,6 +16,8 @@ export type RunPhase = (typeof runPhases)[number]
 export interface LaunchCorrections {
   addDirs: string[]
   skipGitCheck: boolean
+  /** Rules for single tools, in the words of the harness. Absent = none. */
+  toolRules?: string[]
 }
 
 /** One start of the agent within a run. */
@@ -24,6 +26,8 @@ export interface Launch {
   corrections: LaunchCorrections
   resumeSession: string | null
   hint: string | null
+  /** The check for which this launch is only asked for a command, with the hint as its whole prompt. */
+  ask?: string
   /** Set before the gate opens. Null = the gate was never opened, so the agent did not run. */
   shim: { host: string; bootId: string; pid: number; startTime: string } | null
   gateOpened: boolean
@@ -79,12 +83,20 @@ export interface ErrorMeta {
   policyViolations?: { path: string; kind: string; rule: string }[]
 }
 
+/** A check that was asked for and did not run as asked. */
+export interface Dropped {
+  command: string
+  reason: string
+  /** The weaker check that ran in its place. */
+  by?: string
+}
+
 /** What the gates found: the judge `auto` decides from this alone. */
 export interface Verdict {
   outcome: 'verified' | 'nothing to verify' | 'not verified'
   checks: CheckResult[]
   /** Checks that were asked for and are not part of the verdict, with the reason. */
-  dropped: { command: string; reason: string }[]
+  dropped: Dropped[]
   changedPaths: string[]
   /** Denials that the agent met on the way but that did not matter in the end. */
   notes: string[]
@@ -92,6 +104,10 @@ export interface Verdict {
   noChange?: true
   /** What the work took from its own tests; absent in older verdicts. Listed, it blocks nothing. */
   weakened?: Weakening[]
+  /** All checks in the order in which they ran, where that is not the order in which they were asked for. */
+  order?: string[]
+  /** The checks ran with what these brought; wherever they run again, these run first. */
+  installed?: Install[]
 }
 
 export const emptyVerdict: Verdict = {
@@ -100,6 +116,28 @@ export const emptyVerdict: Verdict = {
   dropped: [],
   changedPaths: [],
   notes: [],
+}
+
+/** What stays when the work is looked at anew: how the checks came to be those that they are. */
+export const keptVerdict = (verdict: Verdict | null): Verdict => ({
+  ...emptyVerdict,
+  dropped: verdict?.dropped ?? [],
+  ...(verdict?.order === undefined ? {} : { order: verdict.order }),
+  ...(verdict?.installed === undefined ? {} : { installed: verdict.installed }),
+})
+
+/** The same where nothing may be told that was not looked at: null where nothing stays. */
+export const carriedVerdict = (verdict: Verdict | null): Verdict | null => {
+  const kept = keptVerdict(verdict)
+  return kept.dropped.length === 0 && kept.installed === undefined && kept.order === undefined ? null : kept
+}
+
+/** What a package manager brought into the run's clone, because a check could not run without it. */
+export interface Install {
+  manager: string
+  /** Where its commands run, relative to the workspace; '' = its top. */
+  folder: string
+  commands: string[][]
 }
 
 export interface Weakening {

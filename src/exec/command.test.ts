@@ -4,15 +4,20 @@ import { agentCommand } from './command.ts'
 import { AppError } from '../errors.ts'
 import { noCorrections } from '../domain/run.ts'
 
-const lineOf = (argv: string[], more: { addDirs?: string[]; skipGitCheck?: boolean; resume?: string } = {}) => {
-  const { resume, ...corrections } = more
+const lineOf = (
+  argv: string[],
+  more: { addDirs?: string[]; skipGitCheck?: boolean; resume?: string; again?: true } = {},
+) => {
+  const { resume, again, ...corrections } = more
   return agentCommand(argv, 'auto').line({
     corrections: { ...noCorrections, ...corrections },
-    ...(resume === undefined ? {} : { resume: { session: resume, hint: 'Go on.' } }),
+    ...(resume === undefined ? {} : { told: { session: resume, hint: 'Go on.' } }),
+    ...(again === undefined ? {} : { told: { hint: 'Take smaller steps.' } }),
   })
 }
 
 const events = ['--output-format', 'stream-json', '--verbose']
+const log = ['--format', 'json', '--print-logs', '--log-level', 'ERROR']
 
 describe('the first launch', () => {
   test.each<[string, string[], string[]]>([
@@ -107,6 +112,41 @@ describe('a relaunch', () => {
       { addDirs: ['/a', '/b,c'], skipGitCheck: true, resume: 's' },
       ['gemini', '-p', 'Go on.', '--resume', 's', '-o', 'stream-json', '--skip-trust', '--include-directories', '/a'],
       true,
+    ],
+    [
+      'opencode goes on',
+      ['opencode', 'run', '-m', 'a/b', '--auto', 'do'],
+      { resume: 's' },
+      ['opencode', 'run', '-m', 'a/b', '--auto', 'Go on.', '--session', 's', ...log],
+      true,
+    ],
+    [
+      'opencode whose last word may be a value begins again',
+      ['opencode', 'run', 'do', '-m', 'a/b'],
+      { resume: 's' },
+      ['opencode', 'run', 'do', '-m', 'a/b', ...log],
+      false,
+    ],
+    [
+      'a hint without a session stands behind the task (claude)',
+      ['claude', '-p', 'do', '--session-id', 'once', '--resume', 'older'],
+      { again: true },
+      ['claude', ...events, '-p', 'do\n\nTake smaller steps.', '--resume', 'older'],
+      false,
+    ],
+    [
+      'a hint without a session stands behind the task (codex)',
+      ['codex', 'exec', 'do'],
+      { again: true },
+      ['codex', 'exec', '--json', 'do\n\nTake smaller steps.'],
+      false,
+    ],
+    [
+      'a hint without a session stands behind the task (gemini)',
+      ['gemini', '-p', 'do'],
+      { again: true },
+      ['gemini', '-p', 'do\n\nTake smaller steps.', '-o', 'stream-json'],
+      false,
     ],
     ['anything else is the same again', ['agent', 'x'], { ...dirs, resume: 's' }, ['agent', 'x'], false],
   ])('%s', (...[, given, change, argv, resumed]) => {

@@ -13,8 +13,8 @@ import { permissionsOf } from '../harness/opencode.ts'
 /** What a launch changes; the first one nothing. */
 export interface Change {
   corrections: LaunchCorrections
-  /** Goes on in this session; `hint` takes the place of the task there. */
-  resume?: { session: string; hint: string }
+  /** A hint that takes the place of the task where this session goes on, and stands behind it in one of its own. */
+  told?: { hint: string; session?: string }
 }
 
 export interface ChangedLine {
@@ -55,6 +55,12 @@ const withWord = (args: string[], at: number, text: string): string[] => [
   ...args.slice(at + 1),
 ]
 
+/** The hint where the prompt stands, if that can be told. */
+const withHint = (args: string[], at: number, told: Change['told']): string[] =>
+  told === undefined || at < 0
+    ? args
+    : withWord(args, at, told.session === undefined ? `${args[at] ?? ''}\n\n${told.hint}` : told.hint)
+
 /** Where the prompt of `-p <prompt>` stands; -1 = somewhere else, where it cannot be told from an option's value. */
 const promptAfter = (args: string[], ...flags: string[]): number => {
   const at = args.findIndex((arg) => flags.includes(arg))
@@ -64,17 +70,22 @@ const promptAfter = (args: string[], ...flags: string[]): number => {
 const claude: Adapter = {
   form: 'claude -p "<task>"',
   isHeadless: (args) => has(args, '-p', '--print'),
-  line: (args, { corrections, resume }) => {
+  line: (args, { corrections, told }) => {
     const own = withoutValued(args, '--output-format').filter((arg) => arg !== '--verbose')
     const at = promptAfter(own, '-p', '--print')
-    const going = resume !== undefined && at >= 0
-    const told = going ? withoutValued(withWord(own, at, resume.hint), '--resume', '-r', '--session-id') : own
+    const session = at < 0 ? undefined : told?.session
+    const hinted = withHint(own, at, told)
+    // An id of a session may be used once.
+    const free = told === undefined ? hinted : withoutValued(hinted, '--session-id')
+    const words = session === undefined ? free : withoutValued(free, '--resume', '-r')
     const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
-    const more = [...(going ? ['--resume', resume.session] : []), ...dirs]
+    const rules = corrections.toolRules ?? []
+    const allowed = rules.length === 0 ? [] : ['--allowedTools', ...rules]
+    const more = [...(session === undefined ? [] : ['--resume', session]), ...dirs, ...allowed]
     return {
-      args: ['--output-format', 'stream-json', '--verbose', ...added(told, more)],
+      args: ['--output-format', 'stream-json', '--verbose', ...added(words, more)],
       env: { DISABLE_AUTOUPDATER: '1' },
-      resumed: going,
+      resumed: session !== undefined,
     }
   },
 }
@@ -84,31 +95,31 @@ const codexExec = (args: string[]): number => args.findIndex((arg) => arg === 'e
 /** Options of `codex exec` that take no value: behind any other, the last word may be that option's. */
 const codexSwitches = ['--json', '--skip-git-repo-check', '--full-auto', '--ephemeral', '--oss']
 
-/** The prompt when it is the last argument and no option's value; -1 = it cannot be told. */
-const codexPrompt = (args: string[], after: number): number => {
+/** The prompt when it is the last argument and no option's value; -1 = it cannot be told. `switches` take no value. */
+const lastWord = (args: string[], after: number, switches: string[]): number => {
   const last = args.length - 1
   const before = args[last - 1] ?? ''
-  const free = last - 1 === after || isWord(before) || codexSwitches.includes(before)
-  return last > after && isWord(args[last]) && free && !has(args.slice(after + 1, last), 'resume') ? last : -1
+  const free = last - 1 === after || isWord(before) || switches.includes(before)
+  return last > after && isWord(args[last]) && free ? last : -1
 }
 
 const codex: Adapter = {
   form: 'codex exec "<task>"',
   isHeadless: (args) => codexExec(args) >= 0,
-  line: (args, { corrections, resume }) => {
+  line: (args, { corrections, told }) => {
     const own = args.filter((arg) => arg !== '--json')
     const exec = codexExec(own)
-    const at = codexPrompt(own, exec)
-    const going = resume !== undefined && at >= 0
-    const rest = own.slice(exec + 1)
+    const at = has(own.slice(exec + 1, -1), 'resume') ? -1 : lastWord(own, exec, codexSwitches)
+    const session = at < 0 ? undefined : told?.session
+    const hinted = withHint(own, at, told).slice(exec + 1)
     // Every flag stands before `resume`, which refuses them.
-    const words = going ? [...own.slice(exec + 1, at), 'resume', resume.session, resume.hint] : rest
+    const words = session === undefined ? hinted : [...hinted.slice(0, -1), 'resume', session, ...hinted.slice(-1)]
     const skip = corrections.skipGitCheck && !has(own, '--skip-git-repo-check') ? ['--skip-git-repo-check'] : []
     const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
     return {
       args: [...own.slice(0, exec + 1), '--json', ...skip, ...dirs, ...words],
       env: { RUST_LOG: 'error,codex_sandboxing=warn' },
-      resumed: going,
+      resumed: session !== undefined,
     }
   },
 }
@@ -116,43 +127,50 @@ const codex: Adapter = {
 const gemini: Adapter = {
   form: 'gemini -p "<task>"',
   isHeadless: (args) => promptAfter(args, '-p', '--prompt') >= 0,
-  line: (args, { corrections, resume }) => {
+  line: (args, { corrections, told }) => {
     const own = withoutValued(args, '-o', '--output-format')
-    const told =
-      resume === undefined
-        ? own
-        : [
-            ...withoutValued(withWord(own, promptAfter(own, '-p', '--prompt'), resume.hint), '--resume', '-r'),
-            ...['--resume', resume.session],
-          ]
+    const hinted = withHint(own, promptAfter(own, '-p', '--prompt'), told)
+    // An id of a session may be used once.
+    const free = told === undefined ? hinted : withoutValued(hinted, '--session-id')
+    const words =
+      told?.session === undefined ? free : [...withoutValued(free, '--resume', '-r'), '--resume', told.session]
     const skip = corrections.skipGitCheck && !has(own, '--skip-trust') ? ['--skip-trust'] : []
     const dirs = corrections.addDirs
       .filter((dir) => !dir.includes(','))
       .flatMap((dir) => ['--include-directories', dir])
+    const rules = (corrections.toolRules ?? []).flatMap((rule) => ['--allowed-tools', rule])
     return {
-      args: [...told, '-o', 'stream-json', ...skip, ...dirs],
+      args: [...words, '-o', 'stream-json', ...skip, ...dirs, ...rules],
       env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
-      resumed: resume !== undefined,
+      resumed: told?.session !== undefined,
     }
   },
 }
 
+const opencodeSwitches = ['--auto', '--continue', '-c', '--fork', '--share', '--thinking']
+
 const opencode: Adapter = {
   form: 'opencode run "<task>"',
   isHeadless: (args) => has(args, 'run'),
-  line: (args, { corrections }) => ({
-    args: [
-      ...added(
-        withoutValued(args, '--format', '--log-level').filter((arg) => arg !== '--print-logs'),
-        [...['--format', 'json', '--print-logs', '--log-level', 'ERROR']],
-      ),
-    ],
-    env: {
-      OPENCODE_DISABLE_AUTOUPDATE: 'true',
-      ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: permissionsOf(corrections.addDirs) }),
-    },
-    resumed: false,
-  }),
+  line: (args, { corrections, told }) => {
+    const own = withoutValued(args, '--format', '--log-level').filter((arg) => arg !== '--print-logs')
+    const at = has(own, '--') ? -1 : lastWord(own, own.indexOf('run'), opencodeSwitches)
+    const session = at < 0 ? undefined : told?.session
+    const hinted = withHint(own, at, told)
+    const words =
+      session === undefined
+        ? hinted
+        : withoutValued(hinted, '--session', '-s').filter((arg) => !['--continue', '-c', '--fork'].includes(arg))
+    const more = session === undefined ? [] : ['--session', session]
+    return {
+      args: added(words, [...more, '--format', 'json', '--print-logs', '--log-level', 'ERROR']),
+      env: {
+        OPENCODE_DISABLE_AUTOUPDATE: 'true',
+        ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: permissionsOf(corrections.addDirs) }),
+      },
+      resumed: session !== undefined,
+    }
+  },
 }
 
 const plain: Adapter = {

@@ -5,76 +5,18 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { noCorrections, type LaunchCorrections } from '../domain/run.ts'
-import type { AgentExit, AgentNote, Reading, Settled } from '../harness/driver.ts'
+import { capabilitiesOf } from '../harness/capabilities.ts'
+import type { AgentExit } from '../harness/driver.ts'
 import { diagnose, type Diagnosis } from '../recovery/diagnosis.ts'
-import type { ObservedDenial } from '../recovery/evidence.ts'
 import { nextStep, playbooks, type Step } from '../recovery/ladder.ts'
-import type { Action, PastRecovery, PostCondition, RetryPolicy } from '../recovery/playbook.ts'
+import { isCorrectable } from '../recovery/diagnosis/agent.ts'
+import type { Action, PastRecovery, PostCondition } from '../recovery/playbook.ts'
 import { realFiles } from '../runtime/files.ts'
-import { observeDenial, realDirectories } from '../runtime/observe-denial.ts'
-import { launchAgent, type StreamName } from './agent.ts'
-import type { AgentCommand, Change, ChangedLine } from './command.ts'
-
-/** After a CLI's own final event it has this long to leave. */
-const lingerMs = 30_000
-
-/** Events as the founding document prints them; `note` and `output` are what the agent itself says. */
-export type ExecEvent =
-  | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
-  | ({ type: 'note' } & AgentNote)
-  | { type: 'output'; stream: StreamName; text: string }
-  | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
-  | {
-      type: 'waiting'
-      timestamp: string
-      payload: { reason: string; evidence: string; until: string; seconds: number }
-    }
-  | { type: 'blocker'; timestamp: string; payload: { text: string; details: string } }
-  | { type: 'result'; timestamp: string; payload: ExecResult }
-
-interface RecoveryPayload {
-  worker: string
-  issue_detected: string
-  action_taken: string
-  status: 'success' | 'failed'
-  retry_count: number
-}
-
-export interface ExecResult {
-  outcome: 'done' | 'failed' | 'waiting' | 'stopped'
-  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for. */
-  exitCode: number
-  text: string
-  /** Our name of the failure, as in docs/recovery.md. */
-  label: string | null
-  launches: number
-  tokens: number
-  costUsd: number | null
-  session: string | null
-  denials: { kind: string; target: string | null; text: string }[]
-  /** Set with `waiting`, where the provider says it. */
-  until: string | null
-}
-
-export interface ExecParts {
-  command: AgentCommand
-  cwd: string
-  environment: Record<string, string | undefined>
-  stdinFile: string | null
-  allowDirs: readonly string[]
-  retry: RetryPolicy
-  /** The longest single wait for a provider. */
-  maxWaitMs: number
-  signal: AbortSignal
-  emit(event: ExecEvent): void
-}
-
-interface Ended {
-  reading: Reading
-  exit: AgentExit
-  settled: Settled
-  denials: ObservedDenial[]
-}
+import { changeMode, lookAtDirectory } from '../runtime/folder-access.ts'
+import { isInside, isRefusedAgain } from '../runtime/observe-denial.ts'
+import type { Change, ChangedLine } from './command.ts'
+import type { ExecParts, ExecResult } from './contract.ts'
+import { launchOnce, type Ended } from './launch.ts'
 
 interface Pending {
   past: PastRecovery
@@ -89,63 +31,22 @@ const now = (): string => new Date().toISOString()
 const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
 
-interface Launch {
-  number: number
-  change: Change
-  because: string | null
-}
-
-const launchOnce = async (
-  parts: ExecParts,
-  { number, change, because }: Launch,
-): Promise<Ended | { fault: string }> => {
-  const { command, emit, signal } = parts
-  const { driver } = command
-  const { argv, env, resumed } = command.line(change)
-  emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
-  let reading = driver.begin()
-  let linger: NodeJS.Timeout | undefined
-  const agent = launchAgent({
-    ...{ argv, cwd: parts.cwd, stdinFile: parts.stdinFile, marker: `exec-${randomUUID()}` },
-    environment: { ...env, ...parts.environment },
-    line: (stream, text) => {
-      if (driver.name === 'command') emit({ type: 'output', stream, text })
-      const step = driver.read(reading, stream, text)
-      reading = step.reading
-      if (step.note !== undefined && driver.name !== 'command') emit({ type: 'note', ...step.note })
-      if (reading.final !== undefined) linger ??= setTimeout(() => agent.stop('lingering'), lingerMs)
-      else if (linger !== undefined) {
-        // What looked like the end was none: a CLI went on after compacting its conversation.
-        clearTimeout(linger)
-        linger = undefined
-      }
-    },
-  })
-  const stop = (): void => agent.stop('stopped')
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
-  const exit = await agent.ended
-  clearTimeout(linger)
-  signal.removeEventListener('abort', stop)
-  if (exit.fault !== undefined) return { fault: exit.fault }
-  const allowed = realDirectories(realFiles, parts.allowDirs)
-  const denials = reading.denials.map((denial) => observeDenial(realFiles, denial, { workTree: parts.cwd, allowed }))
-  return { reading, exit, settled: driver.settle(reading, exit), denials }
-}
-
-const holds = ({ condition }: Pending, { reading, settled }: Ended): boolean => {
+const holds = ({ condition }: Pending, { reading, settled, denials }: Ended): boolean => {
   if (condition.type === 'session_opens') return reading.sessionId !== undefined
+  if (condition.type === 'tool_allowed') return settled.ok && !denials.some(({ kind }) => kind === 'tool')
+  if (condition.type === 'directory_accessible')
+    return (
+      settled.ok &&
+      lookAtDirectory(realFiles, condition.directory) === undefined &&
+      !denials.some(({ kind, directory }) => kind === 'filesystem' && isInside(directory ?? '', condition.directory))
+    )
   if (condition.type !== 'directory_usable') return settled.ok
-  const again = reading.denials.some(
-    ({ kind, target }) => kind === 'scope' && (target ?? '').startsWith(condition.directory),
-  )
-  return settled.ok && !again
+  return settled.ok && !isRefusedAgain(denials, condition.directory)
 }
 
 /** A recovery is told once its effect was observed. */
-const settlePending = (parts: ExecParts, pending: Pending | undefined, ended: Ended): void => {
-  if (pending === undefined) return
-  pending.past.status = holds(pending, ended) ? 'success' : 'failed'
+const decide = (parts: ExecParts, pending: Pending, status: 'success' | 'failed'): void => {
+  pending.past.status = status
   parts.emit({
     type: 'recovery',
     id: pending.id,
@@ -154,19 +55,24 @@ const settlePending = (parts: ExecParts, pending: Pending | undefined, ended: En
       worker: parts.command.driver.name,
       issue_detected: pending.issue,
       action_taken: pending.action.name,
-      status: pending.past.status,
+      status,
       retry_count: pending.attempt,
     },
   })
 }
 
+const settlePending = (parts: ExecParts, pending: Pending | undefined, ended: Ended): void => {
+  if (pending !== undefined) decide(parts, pending, holds(pending, ended) ? 'success' : 'failed')
+}
+
 /** A turn that ended well is judged by nobody here, so a refusal told to the model is acted upon where it can be corrected. */
-const diagnosisOf = (parts: ExecParts, { settled, denials }: Ended): Diagnosis | undefined => {
+const diagnosisOf = (parts: ExecParts, { settled, denials, stall }: Ended): Diagnosis | undefined => {
+  if (stall !== undefined) return diagnose({ kind: 'stall', stall })
   const harness = parts.command.driver.name
   // The CLI is on this machine and tells the time in its zone.
   const said = { at: new Date(), timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }
   if (!settled.ok) return diagnose({ kind: 'launch', harness, failure: { ...settled.error, said }, denials })
-  const open = denials.filter(({ allowedBy }) => allowedBy !== undefined)
+  const open = denials.filter(isCorrectable)
   return open.length === 0
     ? undefined
     : diagnose({ kind: 'denial', harness, denials: open, because: 'nothing changed' })
@@ -175,11 +81,11 @@ const diagnosisOf = (parts: ExecParts, { settled, denials }: Ended): Diagnosis |
 type Outcome = Pick<ExecResult, 'outcome' | 'exitCode'> & { label?: string }
 
 const resultOf = (ended: Ended, launches: number, more: Outcome): ExecResult => {
-  const { reading, settled, denials } = ended
+  const { reading, settled, denials, stall } = ended
   return {
     label: null,
     ...more,
-    text: settled.ok ? settled.text : settled.error.text,
+    text: settled.ok ? settled.text : (stall?.text ?? settled.error.text),
     launches,
     tokens: reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output,
     costUsd: reading.costUsd ?? null,
@@ -192,6 +98,7 @@ const resultOf = (ended: Ended, launches: number, more: Outcome): ExecResult => 
 const correctedBy = (before: LaunchCorrections, action: Extract<Action, { type: 'relaunch' }>): LaunchCorrections => ({
   addDirs: [...new Set([...before.addDirs, ...(action.addDir === undefined ? [] : [action.addDir])])],
   skipGitCheck: before.skipGitCheck || (action.skipGitCheck ?? false),
+  toolRules: [...new Set([...(before.toolRules ?? []), ...(action.toolRules ?? [])])],
 })
 
 /** Waits for a provider: false = too long for this command, or it was stopped meanwhile. */
@@ -219,14 +126,16 @@ const giveUp = (
       ...resultOf(ended, launches, { outcome: 'waiting', exitCode: 75, label: diagnosis.label }),
       until: diagnosis.facts.resetAt?.toISOString() ?? null,
     }
-  const { directory, allowedBy } = diagnosis.facts
+  const { directory, allowedBy, chmodFailed } = diagnosis.facts
   if (diagnosis.rung === 1) {
     const worker = parts.command.driver.name
     const title = worker.slice(0, 1).toUpperCase() + worker.slice(1)
     const advice =
-      directory !== undefined && allowedBy === undefined
-        ? `To allow it: unstuck exec --allow-dir ${directory} -- …`
-        : 'Mend the permission and run it again.'
+      chmodFailed !== undefined
+        ? 'Chmod failed. Please check directory ownership.'
+        : diagnosis.label !== 'FS_PERM_ERROR' && directory !== undefined && allowedBy === undefined
+          ? `To allow it: unstuck exec --allow-dir ${directory} -- …`
+          : 'Mend the permission and run it again.'
     parts.emit({
       type: 'blocker',
       timestamp: now(),
@@ -236,7 +145,9 @@ const giveUp = (
       },
     })
   }
-  return resultOf(ended, launches, { outcome: 'failed', exitCode: statusOf(ended.exit) || 1, label: diagnosis.label })
+  // The status of an agent that we ended is that of our signal, and says nothing.
+  const exitCode = ended.exit.stopCause === undefined ? statusOf(ended.exit) || 1 : 1
+  return resultOf(ended, launches, { outcome: 'failed', exitCode, label: diagnosis.label })
 }
 
 const pendingOf = (step: Extract<Step, { kind: 'recover' }>, diagnosis: Diagnosis): Pending => ({
@@ -260,6 +171,19 @@ const isSame = (one: ChangedLine, other: ChangedLine): boolean => JSON.stringify
 
 const goesOn = 'The provider did not answer before. Continue and finish the task.'
 
+/** `session`: the one that may be taken up again. Only a restart is told its hint in a session of its own. */
+const changedBy = (
+  before: Change,
+  action: Extract<Action, { type: 'wait' | 'relaunch' }>,
+  session?: string,
+): Change => {
+  const hint = action.type === 'wait' ? goesOn : action.hint
+  const corrections = action.type === 'wait' ? before.corrections : correctedBy(before.corrections, action)
+  if (session !== undefined && (action.type === 'wait' || action.resume))
+    return { corrections, told: { hint, session } }
+  return action.type === 'relaunch' && action.restart !== undefined ? { corrections, told: { hint } } : { corrections }
+}
+
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
 export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
   const history: PastRecovery[] = []
@@ -281,26 +205,32 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
       return giveUp(parts, { ended, diagnosis, reason: step.reason }, number)
     }
     const { action } = step
-    // No check is run here, and no other harness is known.
-    if (action.type === 'drop_command' || action.type === 'switch_harness')
-      throw new Error(`${action.name} has no place here`)
-    const { sessionId } = ended.reading
+    // Nothing is prepared here, no check is run, and no other harness is known.
+    if (action.type !== 'wait' && action.type !== 'relaunch') throw new Error(`${action.name} has no place here`)
+    const { sessionId, cliVersion } = ended.reading
+    const { capabilities: can } = capabilitiesOf(parts.command.driver.name, cliVersion)
     if (action.type === 'wait' && !(await waitFor(parts, diagnosis, delayOf(action))))
       return parts.signal.aborted
         ? resultOf(ended, number, { outcome: 'stopped', exitCode: 130 })
         : giveUp(parts, { ended, diagnosis, reason: 'the wait is too long' }, number)
-    const resumes = sessionId !== undefined && (action.type === 'wait' || action.resume)
-    const hint = action.type === 'wait' ? goesOn : action.hint
-    const next: Change = {
-      corrections: action.type === 'wait' ? change.corrections : correctedBy(change.corrections, action),
-      ...(resumes && parts.command.driver.canResume ? { resume: { session: sessionId, hint } } : {}),
-    }
-    if (action.type === 'relaunch' && isSame(parts.command.line(change), parts.command.line(next)))
+    const next = changedBy(change, action, can.resume ? sessionId : undefined)
+    const chmod = action.type === 'relaunch' ? action.chmod : undefined
+    if (
+      action.type === 'relaunch' &&
+      chmod === undefined &&
+      isSame(parts.command.line(change), parts.command.line(next))
+    )
       return ended.settled.ok
         ? resultOf(ended, number, { outcome: 'done', exitCode: 0 })
         : giveUp(parts, { ended, diagnosis, reason: 'the command has this correction already' }, number)
     change = next
     pending = pendingOf(step, diagnosis)
     history.push(pending.past)
+    const changed = chmod === undefined ? undefined : changeMode(realFiles, chmod)
+    if (changed !== undefined && !changed.holds) {
+      decide(parts, pending, 'failed')
+      const facts = { ...diagnosis.facts, chmodFailed: changed.detail }
+      return giveUp(parts, { ended, diagnosis: { ...diagnosis, facts }, reason: changed.detail }, number)
+    }
   }
 }

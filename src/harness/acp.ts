@@ -5,6 +5,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../errors.ts'
+import { ownCommandsIn } from '../recovery/command/own.ts'
 import { readAcp } from './acp-events.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { openedDirs } from './prompt-argument.ts'
@@ -24,7 +25,7 @@ const launch = (request: LaunchRequest): LaunchLine => {
       ...[process.execPath, bridge, `--prompt-file=${request.promptFile}`, `--cwd=${request.workspace}`],
       ...(request.resumeSession === undefined ? [] : [`--session=${request.resumeSession}`]),
       ...openedDirs(request).map((dir) => `--allow-dir=${dir}`),
-      ...request.commands.map((line) => `--allow-command=${line}`),
+      ...[...request.commands, ...request.toolRules].map((line) => `--allow-command=${line}`),
       ...['--', ...request.program, ...request.extraArgs],
     ],
     cwd: request.workspace,
@@ -36,11 +37,13 @@ const launch = (request: LaunchRequest): LaunchLine => {
 export const acp: Driver = {
   name: 'acp',
   defaultProgram: null,
-  canResume: true,
   tokenScope: 'launch',
   // Which keys the agent needs is the owner's knowledge: harness.<name>.env.
   environment: [],
   launch,
+  // The bridge takes a line as a whole, so a line made of the task's commands is named as a whole.
+  toolRules: ({ target }, { own }) =>
+    target === undefined || ownCommandsIn(target, own) === undefined ? undefined : [target.trim()],
   begin: emptyReading,
   read: readAcp,
   settle: (reading, exit) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf, nearest, versionIn, type Measured } from './capabilities.ts'
 import { driverNamed, driverNames } from './drivers.ts'
-import { loginOf } from './logins.ts'
+import { loginOf, missingLogin } from './logins.ts'
 
 const row = (version: string): Measured => ({ version, capabilities: capabilitiesOf('claude', undefined).capabilities })
 const rows = [row('1.10.0'), row('1.2.3'), row('2.0.0')]
@@ -28,11 +28,22 @@ describe('versions', () => {
     expect(versionIn(text)).toBe(version)
   })
 
+  it.each([
+    ['0.1.0', '0.34.0', { resume: false, directories: false }],
+    ['0.41.9', '0.34.0', { resume: false, directories: false }],
+    ['0.79.0', '0.42.0', { resume: true, directories: false }],
+    ['0.168.0', '0.80.0', { resume: true, directories: true }],
+    ['1.0.0', '0.169.0', { resume: true, directories: true }],
+    [undefined, '0.169.0', { resume: true, directories: true }],
+  ])('Codex %s is given the flags of %s', (version, measured, capabilities) => {
+    expect(capabilitiesOf('codex', version)).toMatchObject({ measured, exact: false, capabilities })
+  })
+
   it('every driver has a row, which agrees with the driver', () => {
     for (const name of driverNames) {
       const driver = driverNamed(name)
       const { capabilities } = capabilitiesOf(name, undefined)
-      expect([name, capabilities.resume]).toEqual([name, driver?.canResume])
+      expect([name, capabilities.toolRules]).toEqual([name, driver?.toolRules !== undefined])
       if (driver?.tokenScope === 'none') expect(capabilities.tokens).toBe(false)
     }
   })
@@ -66,5 +77,18 @@ describe('logins', () => {
   ] as const)('of %s with %j and %j', (driver, environment, files, expected) => {
     const paths: readonly string[] = files
     expect(loginOf(driver, { ...home, ...environment }, (path) => paths.includes(path))).toMatchObject(expected)
+  })
+
+  it('that are surely missing are named with where they could be', () => {
+    const nowhere = (): boolean => false
+    expect(missingLogin('codex', home, nowhere)).toBe(
+      'codex has no credentials: neither CODEX_API_KEY is set, nor is there /home/user/.codex/auth.json',
+    )
+    expect(missingLogin('codex', { ...home, CODEX_API_KEY: 'k' }, nowhere)).toBeUndefined()
+    // Settings that may replace a login, a CLI that works without one, and no home to look at: only trying tells.
+    expect(missingLogin('claude', home, (path) => path.endsWith('settings.json'))).toBeUndefined()
+    expect(missingLogin('opencode', home, nowhere)).toBeUndefined()
+    expect(missingLogin('codex', {}, nowhere)).toBeUndefined()
+    expect(missingLogin('command', home, nowhere)).toBeUndefined()
   })
 })

@@ -11,6 +11,8 @@ export interface Capabilities {
   directories: boolean
   /** Which commands an agent may run unattended: the task's alone, any inside a sandbox, any at all, or as the program likes. */
   commands: 'task' | 'sandbox' | 'any' | 'own'
+  /** Single tool calls can be allowed by a rule for the next launch. */
+  toolRules: boolean
   /** Tells of a tool call when it begins; without it a long call looks like silence. */
   callStarts: boolean
   tokens: boolean
@@ -29,16 +31,38 @@ const measured: Record<Driver['name'], readonly Measured[]> = {
     {
       version: '2.1.197',
       capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
         ...{ tokens: true, cost: true, retries: 'events' },
       },
     },
   ],
   codex: [
+    // Of the older ones the flags alone were looked at; their events were others.
+    {
+      version: '0.34.0',
+      capabilities: {
+        ...{ resume: false, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+    {
+      version: '0.42.0',
+      capabilities: {
+        ...{ resume: true, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+    {
+      version: '0.80.0',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
+        ...{ tokens: true, cost: false, retries: 'events' },
+      },
+    },
     {
       version: '0.169.0',
       capabilities: {
-        ...{ resume: true, directories: true, commands: 'sandbox', callStarts: true },
+        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
         ...{ tokens: true, cost: false, retries: 'events' },
       },
     },
@@ -47,7 +71,7 @@ const measured: Record<Driver['name'], readonly Measured[]> = {
     {
       version: '0.61.0',
       capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
         ...{ tokens: true, cost: false, retries: 'stderr' },
       },
     },
@@ -56,7 +80,7 @@ const measured: Record<Driver['name'], readonly Measured[]> = {
     {
       version: '1.18.33',
       capabilities: {
-        ...{ resume: true, directories: true, commands: 'any', callStarts: false },
+        ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
         ...{ tokens: true, cost: true, retries: 'none' },
       },
     },
@@ -66,7 +90,7 @@ const measured: Record<Driver['name'], readonly Measured[]> = {
     {
       version: '1',
       capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', callStarts: true },
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
         ...{ tokens: false, cost: false, retries: 'none' },
       },
     },
@@ -75,7 +99,7 @@ const measured: Record<Driver['name'], readonly Measured[]> = {
     {
       version: '',
       capabilities: {
-        ...{ resume: false, directories: false, commands: 'own', callStarts: false },
+        ...{ resume: false, directories: false, commands: 'own', toolRules: false, callStarts: false },
         ...{ tokens: false, cost: false, retries: 'none' },
       },
     },

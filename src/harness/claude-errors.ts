@@ -33,6 +33,8 @@ const sentences: Sentence[] = [
   { starts: /^No conversation found with session ID: /, type: 'session_not_found' },
   { starts: /^API Error: Repeated 529 Overloaded errors\./, type: 'overloaded', httpStatus: 529 },
   { starts: /^API Error: Unable to connect to API/, type: 'network' },
+  // A page in HTML, from a proxy that is broken for the moment or for good.
+  { starts: /^API Error: API returned an empty or malformed response/, type: 'server_error' },
   { starts: /^(?:API Error: The operation|Request) timed out/, type: 'timeout' },
 ]
 

@@ -6,13 +6,22 @@ import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
 
 /** A rule ends at its closing parenthesis, so a command that holds one cannot be written as a rule. */
-const ruleOf = (command: string): string[] => (/[()\r\n]/.test(command) ? [] : [`Bash(${command.trim()}:*)`])
+const ruleOf = (command: string): string[] =>
+  command.trim() === '' || /[()\r\n]/.test(command) ? [] : [`Bash(${command.trim()}:*)`]
+
+/**
+ * The tool's bare name would let it write anywhere on the machine (seen with 2.1.197), so the rule names the workspace: two
+ * slashes for an absolute path, and one rule for all tools that edit. A path that reads as a pattern cannot be named.
+ */
+const editRule = (_tool: string, workspace: string): string | undefined =>
+  /[()[\]{}*?!\\,\r\n]/.test(workspace) ? undefined : `Edit(/${workspace}/**)`
 
 const launch = (request: LaunchRequest): LaunchLine => {
-  const rules = request.commands.filter((command) => command.trim() !== '').flatMap(ruleOf)
+  const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules]
   return {
     // The prompt stands right behind -p: --add-dir and --allowedTools take every argument that follows them.
     argv: [
@@ -36,7 +45,6 @@ const launch = (request: LaunchRequest): LaunchLine => {
 export const claude: Driver = {
   name: 'claude',
   defaultProgram: 'claude',
-  canResume: true,
   tokenScope: 'launch',
   environment: [
     'ANTHROPIC_API_KEY',
@@ -50,6 +58,7 @@ export const claude: Driver = {
     'IS_SANDBOX',
   ],
   launch,
+  toolRules: toolRulesOf({ shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], editRule, ruleOf }),
   begin: emptyReading,
   read: readClaude,
   settle: (reading, exit) =>

@@ -52,8 +52,9 @@ const inputOf = (item: JsonObject): unknown =>
     ? undefined
     : [item['command'], item['server'], item['tool'], item['arguments'], item['query']]
 
+// The output stands last and as it is: it may be long, and writing it as JSON again would cost more than reading it did.
 const answerOf = (item: JsonObject): string =>
-  JSON.stringify([item['aggregated_output'], item['exit_code'], item['result'], item['error'], item['status']])
+  `${JSON.stringify([item['exit_code'], item['result'], item['error'], item['status']])} ${textAt(item, 'aggregated_output') ?? ''}`
 
 const started = (reading: Reading, item: JsonObject, call: OpenCall): Step => ({
   reading: withOpenCall(reading, call, inputOf(item)),

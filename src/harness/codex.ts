@@ -32,7 +32,6 @@ const launch = (request: LaunchRequest): LaunchLine => ({
 export const codex: Driver = {
   name: 'codex',
   defaultProgram: 'codex',
-  canResume: true,
   tokenScope: 'session',
   // The built-in provider ignores OPENAI_API_KEY; providers of the user's own configuration often name it.
   environment: [

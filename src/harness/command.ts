@@ -63,7 +63,6 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
 export const command: Driver = {
   name: 'command',
   defaultProgram: null,
-  canResume: false,
   tokenScope: 'none',
   environment: [],
   launch,

@@ -4,8 +4,12 @@
  * prose, a tool's output or anything quoted for a sign of trouble.
  */
 
+import type { Capabilities } from './capabilities.ts'
+
 /** All that can vary between two launches of one run. Corrections accumulate in it. */
 export interface LaunchRequest {
+  /** What this version of the CLI can do: no flag is given that it does not know. */
+  can: Capabilities
   prompt: string
   /** File that holds the same prompt, for harnesses that read it from a file or standard input. */
   promptFile: string
@@ -21,6 +25,8 @@ export interface LaunchRequest {
   skipGitCheck: boolean
   /** Verification commands of the task, as written; a driver may allow the agent to run them. */
   commands: string[]
+  /** Rules of this CLI that let further tool calls through, from `toolRules`. */
+  toolRules: string[]
   /** Replaces the driver's program (argv prefix), from `harness.<name>.command`. */
   program?: string[]
   /** Further arguments from `harness.<name>.args`, before the prompt. */
@@ -131,7 +137,7 @@ export interface MadeCall {
   name: string
   /** Digest of tool and input; absent where the CLI does not tell the whole input. */
   key?: string
-  /** Digest of the answer without what differs each time (durations, ids); absent until it is answered. */
+  /** What it was answered, the middle of a long answer left out; absent until it is answered. */
   answer?: string
 }
 
@@ -159,6 +165,8 @@ export interface Reading {
   errors: ReportedError[]
   /** Set while the CLI retries by itself, gone with the next answer of the model. */
   retry?: OwnRetry
+  /** How often the CLI compacted its conversation since it last used a tool. */
+  compactions?: number
   /** The provider refuses until then (or until it does not say), from a structured limit event. */
   limit?: { resetAt?: Date; code?: string }
   openCalls: OpenCall[]
@@ -189,16 +197,29 @@ export interface AgentNote {
 
 export type Settled = { ok: true; text: string } | { ok: false; error: ReportedError; fatal: true }
 
+/** What a refused call may be let through for. */
+export interface Permitted {
+  workspace: string
+  /** Commands that the launch allows already. */
+  given: readonly string[]
+  /** All commands that were asked for as checks of this task. */
+  own: readonly string[]
+}
+
 export interface Driver {
   name: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
   /** Program looked up on PATH when `program` is not configured; null = must be configured. */
   defaultProgram: string | null
-  canResume: boolean
   /** `session`: tokens count the whole resumed session, take differences; `launch`: this launch only; `none`: not told. */
   tokenScope: 'launch' | 'session' | 'none'
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
   launch(request: LaunchRequest): LaunchLine
+  /**
+   * The rules that would let this refused tool call through, for commands of the task and edits in its workspace alone.
+   * Undefined = it is something else, or the CLI has no rule that helps. Absent = the CLI knows no rules for single tools.
+   */
+  toolRules?(denial: Pick<Denial, 'tool' | 'target'>, permitted: Permitted): string[] | undefined
   begin(): Reading
   /** Takes one line (without its newline). Pure: returns a new or the same reading and a note for people. */
   read(reading: Reading, stream: 'stdout' | 'stderr', line: string): { reading: Reading; note?: AgentNote }

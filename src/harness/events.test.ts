@@ -41,6 +41,16 @@ describe('claude events', () => {
     expect(claude.settle(reading, { code: 0, signal: null }).ok).toBe(false)
   })
 
+  it('a page in HTML in place of an answer is an error of the server', () => {
+    const text = 'API Error: API returned an empty or malformed response (HTTP 200)'
+    const said = { type: 'assistant', error: 'unknown', message: { content: [{ type: 'text', text }] } }
+    const reading = readAll(claude, [said, { ...good, is_error: true, result: text }])
+    expect(claude.settle(reading, { code: 1, signal: null })).toMatchObject({
+      ok: false,
+      error: { type: 'server_error' },
+    })
+  })
+
   it('a session id that could be an option is not taken', () => {
     expect(
       readAll(claude, [{ type: 'system', session_id: '--dangerously-skip-permissions' }]).sessionId,
@@ -98,6 +108,43 @@ describe('opencode events', () => {
   it('an end is none when it goes on, or when an error follows', () => {
     expect(readAll(opencode, [end, begin]).final).toBeUndefined()
     expect(readAll(opencode, [end, tooLong]).final).toBeUndefined()
+    // The end of the summary, and then a long wait for the answer to these words.
+    const goesOn = {
+      type: 'text',
+      part: { synthetic: true, metadata: { compaction_continue: true }, text: 'Continue.' },
+    }
+    const summary = { type: 'text', part: { text: 'So far.' } }
+    const around = [tooLong, begin, summary, end, goesOn]
+    expect(readAll(opencode, [...around, ...around, ...around]).retry?.attempt).toBe(3)
+    const tool = { type: 'tool_use', part: { tool: 'bash', callID: 'c', state: { status: 'completed' } } }
+    expect(readAll(opencode, [...around, tool, ...around]).retry?.attempt).toBe(1)
+    const compacted = readAll(opencode, [tooLong, begin, end, goesOn])
+    expect(compacted.final).toBeUndefined()
+    expect(opencode.settle(compacted, { code: 1, signal: null })).toMatchObject({ error: { type: 'prompt_too_long' } })
+  })
+
+  const logged = (text: string, small = false): string =>
+    `timestamp=2026-11-22T13:16:24.179Z level=ERROR run=ed2ace26 message="stream error" providerID=sim modelID=m1 session.id=ses_1 small=${small} agent=build mode=primary error.error="${text}"`
+  const heard = (...lines: string[]): Reading =>
+    lines.reduce((reading, line) => opencode.read(reading, 'stderr', line).reading, readAll(opencode, [begin]))
+
+  it('a retry stands in its log alone, and is over with the next answer', () => {
+    const limited = 'AI_APICallError: The quota of this account is used up.'
+    const waiting = heard(logged(limited), logged(limited))
+    expect(waiting.retry).toMatchObject({ attempt: 2, error: { type: 'rate_limit', text: limited } })
+    expect(opencode.settle(waiting, { code: null, signal: 'SIGTERM', stopCause: 'silence' })).toMatchObject({
+      ok: false,
+      error: { type: 'rate_limit' },
+    })
+    expect(heard(logged('AI_APICallError: Bad Gateway')).retry?.error.type).toBe('server_error')
+    const text = JSON.stringify({ type: 'text', part: { text: 'On it.' } })
+    expect(opencode.read(waiting, 'stdout', text).reading.retry).toBeUndefined()
+  })
+
+  it('a failed title, other lines and quoted ones are no retry', () => {
+    const quoted = `timestamp=x level=ERROR run=1 message="tool said" small=false error.error="${logged('quota').replaceAll('"', String.raw`\"`)}"`
+    for (const line of [logged('quota', true), quoted, ` ${logged('quota')}`, 'rate limit'])
+      expect(heard(line).retry).toBeUndefined()
   })
 
   it.each([

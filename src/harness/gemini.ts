@@ -6,6 +6,7 @@ import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, 
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, faultOfStatus, settleFailed, settleFinal } from './reading.ts'
 
 /** A rule ends at its closing parenthesis, and a comma begins the next one. */
@@ -26,7 +27,10 @@ const launch = (request: LaunchRequest): LaunchLine => ({
       .filter(isNameable)
       .flatMap((dir) => ['--include-directories', dir]),
     // In `auto_edit` the shell tool is not even declared; what is named here is, for these commands alone.
-    ...[...new Set(request.commands.flatMap(ruleOf))].flatMap((rule) => ['--allowed-tools', rule]),
+    ...[...new Set([...request.commands.flatMap(ruleOf), ...request.toolRules])].flatMap((rule) => [
+      '--allowed-tools',
+      rule,
+    ]),
   ],
   // A session can only be resumed from the folder it was started in.
   cwd: request.workspace,
@@ -62,7 +66,6 @@ const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined =>
 export const gemini: Driver = {
   name: 'gemini',
   defaultProgram: 'gemini',
-  canResume: true,
   tokenScope: 'launch',
   environment: [
     'GEMINI_API_KEY',
@@ -78,6 +81,13 @@ export const gemini: Driver = {
     'GOOGLE_VERTEX_BASE_URL',
   ],
   launch,
+  // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
+  toolRules: toolRulesOf({
+    shell: 'run_shell_command',
+    edits: ['replace', 'write_file'],
+    editRule: (tool) => tool,
+    ruleOf,
+  }),
   begin: emptyReading,
   read: readGemini,
   settle: (reading, exit) => settleFinal(reading, exit) ?? settleFailed('gemini', reading, exit, saidBy(reading, exit)),

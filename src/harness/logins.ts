@@ -84,3 +84,16 @@ export const loginOf = (driver: Driver['name'], environment: Environment, exists
   const perhaps = known.maybe(home, environment).find(exists)
   return perhaps === undefined ? { state: known.otherwise } : { state: 'unknown', by: perhaps }
 }
+
+/** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */
+export const missingLogin = (
+  driver: Driver['name'],
+  environment: Environment,
+  exists: (path: string) => boolean,
+): string | undefined => {
+  const known = traces[driver]
+  const home = environment['HOME'] ?? ''
+  if (known === undefined || loginOf(driver, environment, exists).state !== 'no') return undefined
+  const files = known.files(home, environment).join(', ')
+  return `${driver} has no credentials: neither ${known.variables.join(', ')} is set, nor is there ${files}`
+}

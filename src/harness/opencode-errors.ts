@@ -106,3 +106,20 @@ export const causeInLog = (reading: Reading): { type: FaultType; text: string } 
   }
   return undefined
 }
+
+/** Its log of a request of the conversation itself (`small`: titles and the like) that failed. */
+const failedRequest =
+  /^timestamp=\S+ level=ERROR \S+ message="stream error" [^"]*\bsmall=false [^"]*\berror\.error="((?:[^"\\]|\\.)*)"$/
+
+const limitWords = /\bquota\b|\brate.?limit|\btoo many requests\b|\busage limit\b/i
+
+/**
+ * The retry that a line of its log stands for, undefined = another line. It retries what its SDK holds for passing (408, 409,
+ * 429, 5xx, no connection), without an event and for as long as the server says, which may be hours; the log has the
+ * server's words and no status.
+ */
+export const retryInLog = (line: string): { type: FaultType; text: string } | undefined => {
+  const said = failedRequest.exec(line)?.[1]
+  if (said === undefined) return undefined
+  return { type: limitWords.test(said) ? 'rate_limit' : 'server_error', text: cut(said) }
+}

@@ -1,13 +1,13 @@
 /**
  * Reads the `--format json` output of `opencode run`. It has no final event: a step that ended with `stop` is the end
- * until another one begins. Tool calls are told of when they are over. Its own retries are silent, but a step that begins
- * again, or that ended for no known reason, is one of them.
+ * until another one begins. Tool calls are told of when they are over. Its own retries have no event, but a step that begins
+ * again, one that ended for no known reason, and a line of its log are each one of them.
  */
 import type { FaultType, OpenCall, Reading } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
 import { opencodeDenial, pathOf } from './opencode-denials.ts'
-import { opencodeError } from './opencode-errors.ts'
+import { opencodeError, retryInLog } from './opencode-errors.ts'
 import type { Step } from './reading.ts'
 import {
   cut,
@@ -43,7 +43,22 @@ const readStepStart = (reading: Reading, part: JsonObject | undefined): Step => 
   return { reading: withRetry(open, 'network', 'the answer broke off and is asked for again') }
 }
 
+/** Nothing ends a conversation that stays too long: each time counts as one more retry, until a tool is used again. */
+const withCompaction = (reading: Reading): Reading => {
+  const compactions = (reading.compactions ?? 0) + 1
+  const text = 'the conversation is too long for the model and was compacted'
+  return {
+    ...reading,
+    compactions,
+    retry: { attempt: compactions, error: { source: 'event', type: 'prompt_too_long', text } },
+  }
+}
+
+/** Its own words to the model after it compacted the conversation: the summary's end was none, and what follows may take long. */
+const goesOn = (part: JsonObject | undefined): boolean => objectAt(part, 'metadata')?.['compaction_continue'] === true
+
 const readText = (reading: Reading, part: JsonObject | undefined): Step => {
+  if (goesOn(part)) return { reading: withCompaction(withoutFinal(reading)) }
   const text = textAt(part, 'text')
   if (text === undefined) return { reading }
   return { reading: { ...withoutRetry(reading), lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
@@ -59,9 +74,10 @@ const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
     ...(path === undefined ? {} : { path: cut(path) }),
     ...(command === undefined ? {} : { command: cut(command) }),
   }
+  const { compactions: _before, ...working } = withoutRetry(reading)
   // It is over when it is told of: counted, and never open.
   const answer = textAt(state, 'output') ?? textAt(state, 'error') ?? ''
-  const counted = withoutOpenCall(withOpenCall(withoutRetry(reading), call, input), call.id, answer)
+  const counted = withoutOpenCall(withOpenCall(working, call, input), call.id, answer)
   const denial = opencodeDenial(call, state, input)
   if (denial !== undefined) return { reading: withDenial(counted, denial), note: { kind: 'denial', text: denial.text } }
   const about = call.path ?? call.command
@@ -142,8 +158,14 @@ const withSession = (reading: Reading, event: JsonObject): Reading => {
   return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
 }
 
+const readStderr = (reading: Reading, line: string): Step => {
+  const kept = withStderr(reading, line)
+  const retry = retryInLog(line)
+  return { reading: retry === undefined ? kept : withRetry(kept, retry.type, retry.text) }
+}
+
 export const readOpencode = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
-  if (stream === 'stderr') return { reading: withStderr(reading, withoutColours(line)) }
+  if (stream === 'stderr') return readStderr(reading, withoutColours(line))
   if (line.trim() === '') return { reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(withSession(reading, event), event)

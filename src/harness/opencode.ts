@@ -74,7 +74,6 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
 export const opencode: Driver = {
   name: 'opencode',
   defaultProgram: 'opencode',
-  canResume: true,
   tokenScope: 'launch',
   // Keys of the commonest providers; those of others are named in harness.opencode.env.
   environment: [

@@ -1,3 +1,5 @@
+import type { LaunchRequest } from './driver.ts'
+
 /**
  * A prompt as one command-line argument that no CLI takes for an option or a subcommand. The words stay as they are; a
  * newline before them is nothing to the model, but makes the argument start with neither `-` nor a command's name.
@@ -8,8 +10,12 @@ export const promptArgument = (prompt: string): string => {
   return /^-|^\S*$/.test(text) ? `\n${text}` : text
 }
 
-/** Directories the launch must open: the allowed ones, and the run's own folder when it is outside the workspace. */
-export const openedDirs = (request: { addDirs: string[]; runDir: string; workspace: string }): string[] => {
+/**
+ * Directories the launch must open: the allowed ones, and the run's own folder when it is outside the workspace. None where
+ * the CLI cannot open them one by one.
+ */
+export const openedDirs = (request: Pick<LaunchRequest, 'can' | 'addDirs' | 'runDir' | 'workspace'>): string[] => {
+  if (!request.can.directories) return []
   const inside = request.runDir === request.workspace || request.runDir.startsWith(`${request.workspace}/`)
   const dirs = inside ? request.addDirs : [...request.addDirs, request.runDir]
   return [...new Set(dirs)]

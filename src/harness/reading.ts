@@ -3,7 +3,8 @@
  * part of one is bounded: an agent that prints for hours must not grow the engine's memory.
  */
 import { stripVTControlCharacters } from 'node:util'
-import { digestOf, normalised } from '../recovery/signature.ts'
+import { digestOf } from '../recovery/signature.ts'
+import { isStall } from '../recovery/stall.ts'
 import type {
   AgentExit,
   AgentNote,
@@ -84,6 +85,10 @@ export const withError = (reading: Reading, error: ReportedError): Reading => {
   return { ...reading, errors: [...reading.errors, error].slice(-maxList) }
 }
 
+/** It would try a wrong key for minutes. A login that renews itself is back within two tries. */
+export const insistsOnKey = ({ retry }: Reading): boolean =>
+  retry?.error.type === 'authentication_failed' && retry.attempt > 2
+
 export const withoutRetry = (reading: Reading): Reading => {
   if (reading.retry === undefined) return reading
   const { retry: _over, ...rest } = reading
@@ -122,8 +127,7 @@ const withAnswer = (reading: Reading, id: string, answer: string): Reading => {
   const at = reading.calls.findLastIndex((call) => call.id === id)
   const made = reading.calls[at]
   if (made === undefined) return reading
-  const digest = digestOf(endsOf(answer, longestAnswer).map(normalised).join('\n'))
-  return { ...reading, calls: reading.calls.with(at, { ...made, answer: digest }) }
+  return { ...reading, calls: reading.calls.with(at, { ...made, answer: endsOf(answer, longestAnswer).join('\n') }) }
 }
 
 /** `answer`: what the model was told, where the CLI tells it. */
@@ -186,12 +190,13 @@ export const stderrError = (reading: Reading, sentences: Sentence[], noise: RegE
 }
 
 /**
- * Success is the CLI's own final event without error and exit 0. One stop of ours does not undo it: `lingering`, when the
- * CLI had already reported its end and just did not leave.
+ * Success is the CLI's own final event without error and exit 0. A stop of ours does not undo it when the CLI had reported its
+ * end and did not leave, or reported it just before it was stopped for standing still.
  */
 export const settleFinal = (reading: Reading, exit: AgentExit): Settled | undefined => {
   if (reading.final === undefined || reading.final.isError) return undefined
-  const ended = exit.stopCause === undefined ? exit.code === 0 : exit.stopCause === 'lingering'
+  const { stopCause } = exit
+  const ended = stopCause === undefined ? exit.code === 0 : stopCause === 'lingering' || isStall(stopCause)
   return ended ? { ok: true, text: reading.final.text } : undefined
 }
 

@@ -40,5 +40,6 @@ export const commandEnvironment = (
 ): Record<string, string> => {
   const kept = allowedEnvironment(source, extraNames, added)
   const folders = (kept.PATH ?? '').split(delimiter).filter((folder) => folder !== '' && !isPackageFolder(folder))
-  return { ...kept, PATH: [join(workspace, 'node_modules', '.bin'), ...folders].join(delimiter) }
+  const own = [join(workspace, 'node_modules', '.bin'), join(workspace, '.venv', 'bin')]
+  return { ...kept, PATH: [...own, ...folders].join(delimiter) }
 }

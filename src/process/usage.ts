@@ -7,9 +7,12 @@ export interface ProcessUsage extends Member {
   cpuMs: number
 }
 
-/** Every live process of a launch with its CPU time so far; one that ends while it is looked at is left out. */
-export const treeUsage = (marker: string): ProcessUsage[] =>
-  createTree(marker)().flatMap((member) => {
+/** Each of these processes with its CPU time so far; one that ends while it is looked at is left out. */
+export const usageOf = (members: readonly Member[]): ProcessUsage[] =>
+  members.flatMap((member) => {
     const cpuMs = cpuMsOf(member.pid)
     return cpuMs === undefined ? [] : [{ ...member, cpuMs }]
   })
+
+/** The same for every live process of a launch. */
+export const treeUsage = (marker: string): ProcessUsage[] => usageOf(createTree(marker)())

@@ -1,66 +1,13 @@
-/** `unstuck exec` as a user has it: a program of ours that speaks like the real CLI stands in for it on the PATH. */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+/** `unstuck exec` as a user has it. What its clocks do is in test/waits. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { ExecEvent, ExecResult } from '../../src/exec/supervise.ts'
+import type { ExecEvent } from '../../src/exec/contract.ts'
+import { isGone, openExecScene, shortClocks } from './exec-scene.ts'
 
-const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-exec-')))
-const [bin, work, outside] = ['bin', 'work', 'outside'].map((name) => join(root, name)) as [string, string, string]
-for (const dir of [bin, work, outside]) mkdirSync(dir)
-afterAll(() => rmSync(root, { recursive: true, force: true }))
-
-const agents = join(import.meta.dirname, '..', '..', 'sim', 'agents')
-const program = (name: string, script: string): void => {
-  writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)
-  chmodSync(join(bin, name), 0o755)
-}
-const speaksLike = (name: string, agent: string, path: string, ...args: string[]): void => {
-  const answer = join(root, `${name}.json`)
-  writeFileSync(answer, JSON.stringify({ edits: [{ path, after: 'made\n' }], text: 'Made it.' }))
-  program(name, `exec ${process.execPath} ${join(agents, agent)} ${[answer, ...args].join(' ')} "$@"`)
-}
-
-const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
-const environment = { PATH: [bin, dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter), HOME: root }
-
-const start = (args: string[], env: Record<string, string> = {}) => {
-  const child = spawn(process.execPath, [entry, 'exec', ...args], {
-    cwd: work,
-    env: { ...environment, ...env },
-    // An open pipe that never ends: what hangs two of the CLIs must not reach them.
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  const text = { stdout: '', stderr: '' }
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...text }))
-  return { child, ended, text }
-}
-
-const exec = (args: string[], env?: Record<string, string>) => start(args, env).ended
-
-const events = async (args: string[], env?: Record<string, string>) => {
-  const { code, stdout, stderr } = await exec(['--json', ...args], env)
-  const all = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as ExecEvent)
-  const result = all.findLast((event) => event.type === 'result')?.payload as ExecResult
-  return { code, stderr, all, result, of: (type: ExecEvent['type']) => all.filter((event) => event.type === type) }
-}
+const { root, work, outside, memory, program, speaksLike, plays, start, exec, events, clear } = openExecScene()
+afterAll(clear)
 
 describe('an agent that is refused', () => {
   test('Codex outside of a repository is launched again without its check', async () => {
@@ -105,6 +52,49 @@ describe('an agent that is refused', () => {
     expect(stderr).toMatch(/refused on the way: Claude requested permissions to write to .*\(--allow-dir\)/)
   })
 
+  /** Prints what Claude prints; `refusal` is JavaScript that gives the refusal of a write, or undefined when it may. */
+  const claudeThat = (refusal: string): void => {
+    const file = join(root, 'refused.mjs')
+    const lines = `
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+const args = process.argv.slice(2)
+const print = (event) => console.log(JSON.stringify({ session_id: 'session-1', ...event }))
+const path = process.cwd() + '/locked/made.txt'
+print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm' })
+if (!existsSync('locked')) mkdirSync('locked')
+const content = (() => { ${refusal} })()
+if (content === undefined) writeFileSync(path, 'made\\n')
+else {
+  print({ type: 'assistant', message: { id: 'm', content: [{ type: 'tool_use', id: 'c1', name: 'Write', input: { file_path: path } }] } })
+  print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', is_error: true, content }] } })
+}
+print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
+`
+    writeFileSync(file, lines)
+    rmSync(join(work, 'locked'), { recursive: true, force: true })
+    program('claude', `exec ${process.execPath} ${file} "$@"`)
+  }
+
+  test('by the operating system below a folder of ours goes on when that folder has its bits', async () => {
+    claudeThat(`
+      if (!existsSync('tried')) { writeFileSync('tried', ''); chmodSync('locked', 0o550) }
+      if ((statSync('locked').mode & 0o200) === 0) return "EACCES: permission denied, open '" + path + "'"`)
+    const { code, of, result } = await events(['--', 'claude', '-p', 'Make it.'])
+    rmSync(join(work, 'tried'))
+    expect([code, result.outcome, result.launches]).toEqual([0, 'done', 2])
+    expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RELAUNCH_WITH_CHMOD', status: 'success' } }])
+    expect(statSync(join(work, 'locked')).mode & 0o777).toBe(0o750)
+  })
+
+  test('an edit of its own folder goes on with a rule for that folder', async () => {
+    claudeThat(`
+      if (!args.includes('Edit(/' + process.cwd() + '/**)')) return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
+    const { code, of, result } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, result.outcome, result.launches]).toEqual([0, 'done', 2])
+    expect(of('launch')[1]).toMatchObject({ argv: expect.arrayContaining(['--allowedTools', `Edit(/${work}/**)`]) })
+    expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RELAUNCH_WITH_TOOL_RULE', status: 'success' } }])
+  })
+
   test('one that is refused whatever is changed ends with a blocker and its own status', async () => {
     program('codex', 'echo "Not inside a trusted directory and --skip-git-repo-check was not specified." >&2; exit 1')
     const { code, of, result } = await events(['--', 'codex', 'exec', 'x'])
@@ -126,8 +116,8 @@ test('a correction that the command has already is no reason to launch it again'
 
 describe('a provider that does not answer', () => {
   const overloaded = (): void => {
-    rmSync(join(root, 'memory'), { force: true })
-    speaksLike('claude', 'overloaded.ts', 'made.txt', join(root, 'memory'))
+    rmSync(memory, { force: true })
+    speaksLike('claude', 'overloaded.ts', 'made.txt', memory)
   }
 
   test('is waited for', async () => {
@@ -145,6 +135,89 @@ describe('a provider that does not answer', () => {
     expect(code).toBe(75)
     expect(result).toMatchObject({ outcome: 'waiting', exitCode: 75, launches: 1 })
     expect(of('waiting')).toHaveLength(1)
+  })
+})
+
+describe('an agent that does not get on', () => {
+  test('what stays behind its final event is ended and has done its work', async () => {
+    plays('lingering', 'once')
+    const { code, of, result } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
+    expect([code, result, of('stalled')]).toMatchObject([0, { outcome: 'done', launches: 1, text: 'Made it.' }, []])
+    expect(isGone(readFileSync(memory, 'utf8'))).toBe(true)
+  })
+
+  test('a command without a session or a place for a hint is ended, told of, and not run again', async () => {
+    const { code, of, result } = await events([...shortClocks, '--', 'sh', '-c', 'printf "Go on? [y/N] "; sleep 600'])
+    expect(code).toBe(1)
+    expect(of('stalled')).toMatchObject([{ payload: { stall: 'waiting_for_person', unfinished: 'Go on? [y/N] ' } }])
+    expect(result).toMatchObject({ outcome: 'failed', label: 'waiting_for_person', launches: 1 })
+    expect(result.text).toContain('at a question that nobody will answer: Go on? [y/N]')
+  })
+
+  test('one that goes in circles is told the call in a session of its own', async () => {
+    rmSync(memory, { force: true })
+    const call = (at: number): string[] =>
+      [
+        {
+          type: 'assistant',
+          message: {
+            id: `m${at}`,
+            content: [{ type: 'tool_use', id: `c${at}`, name: 'Bash', input: { command: 'ls' } }],
+          },
+        },
+        { type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: `c${at}`, content: 'a' }] } },
+      ].map((line) => JSON.stringify({ session_id: 's', ...line }))
+    writeFileSync(join(root, 'circle'), `${[1, 2, 3, 4, 5].flatMap(call).join('\n')}\n`)
+    const end = JSON.stringify({ type: 'result', subtype: 'success', is_error: false, result: 'Out of it.' })
+    program(
+      'claude',
+      `if [ -e ${memory} ]; then echo '${end}'; else touch ${memory}; cat ${join(root, 'circle')}; sleep 600; fi`,
+    )
+    const { code, of, result } = await events(['--', 'claude', '-p', 'x'])
+    expect([code, result]).toMatchObject([0, { outcome: 'done', launches: 2, text: 'Out of it.' }])
+    expect(of('stalled')).toMatchObject([{ payload: { stall: 'doom_loop' } }])
+    const [, second] = of('launch') as Extract<ExecEvent, { type: 'launch' }>[]
+    expect([second?.resumed, second?.argv.join(' ')]).toEqual([
+      false,
+      expect.stringContaining('the same call 5 times in a row and got the same answer: Bash: ls'),
+    ])
+  })
+})
+
+describe('exec itself killed with SIGKILL', () => {
+  const pidIn = (name: string): number => Number(readFileSync(join(work, name), 'utf8'))
+  const commandLines = (): string[] =>
+    readdirSync('/proc').flatMap((name) => {
+      try {
+        return /^\d+$/.test(name) ? readFileSync(`/proc/${name}/cmdline`, 'utf8') : []
+      } catch {
+        return [] // it ended meanwhile
+      }
+    })
+  const written = (name: string): boolean => existsSync(join(work, name)) && pidIn(name) > 0
+  const until = async (what: string, look: () => boolean): Promise<void> => {
+    const deadline = performance.now() + 30_000
+    while (!look()) {
+      if (performance.now() > deadline) throw new Error(`not within 30 s: ${what}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  test('leaves no process of its agent running, in whatever session or without the marker', async () => {
+    const script = `env -i sh -c 'echo $$ > bare; exec sleep 600' & setsid sh -c 'echo $$ > apart; exec sleep 600' &
+      echo $$ > agent; echo "$UNSTUCK_RUN" > marker; trap '' TERM; while :; do sleep 1; done`
+    const { child, ended } = start(['--', 'bash', '-c', script])
+    const all = ['bare', 'apart', 'agent']
+    try {
+      for (const name of all) await until(`${name} runs`, () => written(name))
+      child.kill('SIGKILL')
+      await ended
+      for (const name of all) await until(`${name} is gone`, () => isGone(pidIn(name)))
+      const marker = readFileSync(join(work, 'marker'), 'utf8').trim()
+      await until('the guard is gone', () => !commandLines().some((line) => line.includes(marker)))
+    } finally {
+      for (const name of all.filter(written)) if (!isGone(pidIn(name))) process.kill(pidIn(name), 'SIGKILL')
+    }
   })
 })
 
@@ -169,15 +242,7 @@ describe('any other command', () => {
 
   test('leaves nothing running when it ends, nor when it is stopped', async () => {
     const detached = `setsid sh -c 'echo $$ > detached; sleep 600' & while [ ! -s detached ]; do :; done`
-    const alive = (): boolean => {
-      try {
-        // One that has ended and waits for its parent to look is no running process.
-        const pid = readFileSync(join(work, 'detached'), 'utf8').trim()
-        return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-      } catch {
-        return false
-      }
-    }
+    const alive = (): boolean => !isGone(readFileSync(join(work, 'detached'), 'utf8').trim())
     expect(await exec(['--', 'sh', '-c', detached])).toMatchObject({ code: 0 })
     expect(alive()).toBe(false)
     rmSync(join(work, 'detached'))
@@ -197,6 +262,8 @@ describe('what cannot be run', () => {
     [['--stdin', 'nowhere', '--', 'true'], 2, /--stdin "nowhere" is no file/],
     [['--harness', 'cursor', '--', 'true'], 2, /--harness "cursor" is unknown/],
     [['--max-wait', 'long', '--', 'true'], 2, /max-wait/],
+    [['--set', 'stall.silence=1', '--', 'true'], 2, /known keys are stall\.silenceSeconds/],
+    [['--set', 'stall.silenceSeconds=soon', '--', 'true'], 2, /is not <key>=<number>/],
     [[], 2, /command/],
   ])('%j is told so', async (args, code, text) => {
     expect(await exec(args)).toMatchObject({ code, stderr: expect.stringMatching(text) })

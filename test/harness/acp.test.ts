@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type AskedCall, decide, optionFor } from '../../src/harness/acp-permission.ts'
+import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { acp } from '../../src/harness/acp.ts'
 import type { AgentExit, LaunchRequest, Reading, Settled } from '../../src/harness/driver.ts'
 import { openGate, startShim, waitForExit } from '../../src/process/launch.ts'
@@ -32,12 +33,14 @@ writeFileSync(join(root, 'prompt.md'), 'Say hello.')
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const request = (play: string[], more: Partial<LaunchRequest> = {}): LaunchRequest => ({
+  can: capabilitiesOf('acp', undefined).capabilities,
   prompt: 'Say hello.',
   promptFile: join(root, 'prompt.md'),
   workspace,
   runDir: join(workspace, '.run'),
   addDirs: [],
   skipGitCheck: false,
+  toolRules: [],
   commands: [],
   extraArgs: play,
   program: [process.execPath, agent],

@@ -6,11 +6,10 @@ import { codex } from '../../src/harness/codex.ts'
 import type { Driver, Reading } from '../../src/harness/driver.ts'
 import { gemini } from '../../src/harness/gemini.ts'
 import { opencode } from '../../src/harness/opencode.ts'
-import { isCircling, loopOf } from '../../src/recovery/doom-loop.ts'
-import { loopLimits } from '../../src/runtime/loop-watch.ts'
+import { isCircling, loopLimits, loopOf } from '../../src/recovery/doom-loop.ts'
 import { scenarios, transcript, type Cli, type Line } from './replay.ts'
 
-const limits = loopLimits(configSchema.parse({}))
+const limits = loopLimits(configSchema.parse({}).doomLoop)
 const drivers: Record<Cli, Driver> = { claude, codex, gemini, opencode }
 const clis: readonly Cli[] = ['claude', 'codex', 'gemini', 'opencode']
 

@@ -1,5 +1,6 @@
 /** Launch lines, against those that were run with the real CLIs. */
 import { describe, expect, it } from 'vitest'
+import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
 import { command } from '../../src/harness/command.ts'
@@ -13,12 +14,14 @@ const prompt = 'Create hello.txt with a greeting.'
 
 /** The run's folder lies inside the workspace, so that it needs no flag of its own. */
 const request = (more: Partial<LaunchRequest> = {}): LaunchRequest => ({
+  can: capabilitiesOf('claude', undefined).capabilities,
   prompt,
   promptFile: '/repo/.run/prompt.md',
   workspace: '/repo',
   runDir: '/repo/.run',
   addDirs: [],
   skipGitCheck: false,
+  toolRules: [],
   commands: [],
   extraArgs: [],
   ...more,
@@ -131,6 +134,15 @@ describe('codex launches', () => {
       id,
       text,
     ])
+  })
+})
+
+describe('a CLI that cannot open directories', () => {
+  it('is given no flag for them, which would end it', () => {
+    const { capabilities: can } = capabilitiesOf('codex', '0.42.0')
+    const { argv } = codex.launch(request({ can, runDir: '/state/run', addDirs: ['/outside'] }))
+    expect(argv).not.toContain('--add-dir')
+    expect(codex.launch(request({ addDirs: ['/outside'] })).argv).toContain('--add-dir')
   })
 })
 

@@ -21,6 +21,7 @@ const claudePhrases = [
   '5-hour limit reached ∙ resets 3pm',
   'API Error: Repeated 529 Overloaded errors. The API is at capacity',
   'API Error: Unable to connect to API (ConnectionRefused)',
+  'API Error: API returned an empty or malformed response (HTTP 200)',
   'Prompt is too long',
   "There's an issue with the selected model (x).",
   'No conversation found with session ID: 11111111-1111-4111-8111-111111111111',

@@ -6,6 +6,7 @@ import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
+import { faultAgent } from '../process/bench.ts'
 import { user } from '../workspace/scene.ts'
 import type { GoalRequest } from '../../src/api/contract.ts'
 import { expectDone, expectOneQuestion, filesAt, fixture, openScene, type Scene } from './scene.ts'
@@ -18,6 +19,7 @@ beforeAll(async () => {
   const manifest = JSON.stringify({ name: 'p', version: '1.0.0', scripts: { test: 'node check.mjs' } })
   scene = await openScene(agents.split(/\s+/), {
     files: { 'lib/a.txt': 'a\n', 'package.json': manifest },
+    commands: { flood: faultAgent('flood', '120', '50', '30', '--answer', fixture('answer.json')) },
     drivers: { 'fake-events-claude': 'claude', 'fake-events-codex': 'codex' },
     config: { deniedPaths: ['denied.txt'] },
   })

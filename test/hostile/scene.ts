@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -34,6 +35,8 @@ export const fixture = (name: string): string => join(checkout, 'test', 'fixture
 export interface SceneOptions {
   /** Files of the user's first commit; `check.mjs` is what verification runs. */
   files?: Record<string, string>
+  /** Agents that are another program than the fixture of their name. */
+  commands?: Record<string, string[]>
   /** Drivers of agents that speak a protocol. */
   drivers?: Record<string, 'claude' | 'codex'>
   /** More environment of the engine. */
@@ -133,6 +136,14 @@ const callerOf =
     return value
   }
 
+/** A hostile program, else a fault agent. One that is not there would only look like an agent that fails. */
+const programOf = (agent: string): string => {
+  const places = [fixture(`${agent}.mjs`), join(checkout, 'sim', 'agents', `${agent}.ts`)]
+  const found = places.find((path) => existsSync(path))
+  if (found === undefined) throw new Error(`there is no agent "${agent}"`)
+  return found
+}
+
 const makeUser = (options: SceneOptions, agents: string[]) => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-hostile-')))
   const root = join(top, 'project')
@@ -143,7 +154,7 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
   writeFileSync(join(outside, 'private.txt'), 'nobody else reads this\n')
   user(root, 'init', '--quiet', '--initial-branch=main')
   const harnesses = agents.map((agent) => {
-    const command = [process.execPath, fixture(`${agent}.mjs`), root, canary.path, outside]
+    const command = options.commands?.[agent] ?? [process.execPath, programOf(agent), root, canary.path, outside]
     return [agent, { driver: options.drivers?.[agent] ?? 'command', command }] as const
   })
   const config = {
@@ -164,7 +175,7 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
   return { top, root, outside, canary }
 }
 
-/** Starts the engine over a new repository; the agents are programs of test/fixture/hostile, the first one is the default. */
+/** Starts the engine over a new repository; the agents are programs of test/fixture/hostile or sim/agents, the first one is the default. */
 export const openScene = async (agents: string[], options: SceneOptions = {}): Promise<Scene> => {
   const { top, root, outside, canary } = makeUser(options, agents)
   const environment = {

@@ -10,6 +10,12 @@ import { startTimeOf } from '../../src/platform.ts'
 
 export const fixture = (name: string): string => fileURLToPath(new URL(`../fixture/process/${name}`, import.meta.url))
 export const nodeProgram = (name: string, ...args: string[]): string[] => [process.execPath, fixture(name), ...args]
+/** A fault agent of the simulation. */
+export const faultAgent = (name: string, ...args: string[]): string[] => [
+  process.execPath,
+  fileURLToPath(new URL(`../../sim/agents/${name}.ts`, import.meta.url)),
+  ...args,
+]
 export const shell = (script: string): string[] => ['/bin/sh', '-c', script]
 export const baseEnvironment = { PATH: process.env.PATH ?? '' }
 export const isGone = (pid: number): boolean => startTimeOf(pid) === undefined

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { livenessOf } from '../../src/platform.ts'
 import { type CommandRequest, type CommandResult, runCommand } from '../../src/process/command.ts'
 import { launchState } from '../../src/process/launch.ts'
-import { allLines, baseEnvironment, createBench, isGone, nodeProgram, shell, until } from './bench.ts'
+import { allLines, baseEnvironment, createBench, faultAgent, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()
 afterAll(() => bench.clear())
@@ -37,7 +37,7 @@ describe('a command', () => {
   })
 
   test('that takes too long is ended with its grandchild, and says that it timed out', async () => {
-    const result = await run(nodeProgram('detach.mjs', 'hold-pipe', 'stay'), { timeoutMs: 600 })
+    const result = await run(faultAgent('detach', '--hold-pipe', '--stay'), { timeoutMs: 2000 })
     expect(result).toMatchObject({ timedOut: true, exitCode: null, signal: 'SIGTERM' })
     expect(isGone(Number(result.stdout.trim()))).toBe(true)
   })
@@ -53,7 +53,7 @@ describe('a command', () => {
   })
 
   test('succeeds with far more output than any argument list could carry', async () => {
-    const result = await run(nodeProgram('flood.mjs', '2'))
+    const result = await run(faultAgent('flood', '2', '0', '0'))
     expect(result).toMatchObject({ exitCode: 0, stdoutTruncated: true })
     expect(result.stdout.startsWith('first line\n')).toBe(true)
     expect(result.stdout.endsWith('last line\n')).toBe(true)

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { livenessOf, type ProcessIdentity } from '../../src/platform.ts'
 import type { LaunchSpec } from '../../src/process/contract.ts'
 import { launchState, openGate, requestStop, startShim, touchKeepAlive, waitForExit } from '../../src/process/launch.ts'
-import { allLines, baseEnvironment, createBench, exitOf, isGone, nodeProgram, shell, until } from './bench.ts'
+import { allLines, baseEnvironment, createBench, exitOf, faultAgent, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()
 afterAll(() => bench.clear())
@@ -152,7 +152,7 @@ describe('a program that cannot be started', () => {
 
 describe('the keep-alive', () => {
   test('counts by change alone: times far in the past and future keep the program, standing still ends it', async () => {
-    const { dir } = await bench.start(nodeProgram('ignore-term.mjs'), { keepAliveMs: 400, graceMs: 100 })
+    const { dir } = await bench.start(faultAgent('deaf'), { keepAliveMs: 400, graceMs: 100 })
     touchKeepAlive(dir)
     openGate(dir)
     const begun = performance.now()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openGate, requestStop } from '../../src/process/launch.ts'
 import { follow, readSegments, type Tailed } from '../../src/process/tail.ts'
-import { allLines, createBench, exitOf, nodeProgram, shell, until } from './bench.ts'
+import { allLines, createBench, exitOf, faultAgent, nodeProgram, shell, until } from './bench.ts'
 
 const bench = createBench()
 afterAll(() => bench.clear())
@@ -43,7 +43,7 @@ const runWatched = async (argv: string[]): Promise<{ dir: string; peakKb: number
 
 describe('output', () => {
   test('of 300 MB keeps head and tail in bounded files and bounded memory', async () => {
-    const { dir, peakKb } = await runWatched(nodeProgram('flood.mjs', '300'))
+    const { dir, peakKb } = await runWatched(faultAgent('flood', '300', '0', '0'))
     const { lines, gapBytes } = allLines(dir)
     expect(lines[0]).toBe('first line')
     expect(lines.at(-1)).toBe('last line')

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { processesWithEnvironment, type ProcessIdentity } from '../../src/platform.ts'
 import { launchState, openGate, requestStop, sweep, unfinishedLine, waitForExit } from '../../src/process/launch.ts'
 import { treeUsage } from '../../src/process/usage.ts'
-import { allLines, createBench, exitOf, fixture, isGone, nodeProgram, shell, until } from './bench.ts'
+import { allLines, createBench, exitOf, faultAgent, fixture, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()
 afterAll(() => bench.clear())
@@ -62,7 +62,7 @@ describe('a stop', () => {
   })
 
   test('forces a program that ignores SIGTERM, and the first cause stays', async () => {
-    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { graceMs: 300 })
+    const shim = await bench.start(faultAgent('deaf'), { graceMs: 300 })
     openGate(shim.dir)
     await firstLine(shim.dir)
     requestStop(shim, 'budget')
@@ -71,11 +71,11 @@ describe('a stop', () => {
   })
 
   test('asked for during the grace of another does not change the cause', async () => {
-    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { limitMs: 1500, graceMs: 500 })
+    const shim = await bench.start(faultAgent('deaf'), { limitMs: 3000, graceMs: 500 })
     openGate(shim.dir)
     await firstLine(shim.dir)
     const begun = performance.now()
-    await until('the limit passed', () => performance.now() - begun > 1600)
+    await until('the limit passed', () => performance.now() - begun > 3100)
     requestStop(shim, 'cancelled')
     expect(await exitOf(shim.dir)).toMatchObject({ cause: 'limit', forced: true })
   })
@@ -87,7 +87,7 @@ describe('a stop', () => {
   })
 
   test('reaches a stopped program', async () => {
-    const shim = await bench.start(nodeProgram('ignore-term.mjs'), { graceMs: 200 })
+    const shim = await bench.start(faultAgent('deaf'), { graceMs: 200 })
     openGate(shim.dir)
     await firstLine(shim.dir)
     const pid = await agentOf(shim.dir)
@@ -98,7 +98,7 @@ describe('a stop', () => {
   })
 
   test('reaches a grandchild in a session of its own', async () => {
-    const shim = await bench.start(nodeProgram('detach.mjs', 'own', 'stay'))
+    const shim = await bench.start(faultAgent('detach', '--stay'))
     openGate(shim.dir)
     const grandchild = Number(await firstLine(shim.dir))
     expect(isGone(grandchild)).toBe(false)
@@ -125,8 +125,8 @@ describe('a stop', () => {
 })
 
 describe('after the program ended by itself', () => {
-  test.each(['own', 'hold-pipe'])('a detached grandchild (%s) is ended before the exit record', async (mode) => {
-    const { dir } = await bench.start(nodeProgram('detach.mjs', mode))
+  test.each([[[]], [['--hold-pipe']]])('a detached grandchild (%j) is ended before the exit record', async (mode) => {
+    const { dir } = await bench.start(faultAgent('detach', ...mode))
     openGate(dir)
     const exit = await exitOf(dir, 5000)
     expect(exit).toMatchObject({ code: 0, forced: false })
@@ -136,7 +136,7 @@ describe('after the program ended by itself', () => {
 
   test('a process without marker that holds the pipe does not delay the end', async () => {
     // A stranger by every sign: own session, no marker, its parent gone before anybody looked.
-    const script = `env -i ${process.execPath} ${fixture('detach.mjs')} hold-pipe`
+    const script = `env -i ${faultAgent('detach', '--hold-pipe').join(' ')}`
     const { dir } = await bench.start(shell(script))
     openGate(dir)
     expect((await exitOf(dir, 5000)).code).toBe(0)
@@ -200,7 +200,7 @@ describe('when the engine is killed', () => {
 
 describe('when the shim is killed', () => {
   test('the launch is lost and a sweep ends the tree', async () => {
-    const spec = nodeProgram('detach.mjs', 'own', 'stay')
+    const spec = faultAgent('detach', '--stay')
     const shim = await bench.start(spec)
     openGate(shim.dir)
     const grandchild = Number(await firstLine(shim.dir))

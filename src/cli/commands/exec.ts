@@ -3,7 +3,10 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { AppError } from '../../errors.ts'
 import { agentCommand } from '../../exec/command.ts'
-import { superviseCommand, type ExecEvent, type ExecResult } from '../../exec/supervise.ts'
+import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import { superviseCommand } from '../../exec/supervise.ts'
+import { standardLoop, type LoopSettings } from '../../recovery/doom-loop.ts'
+import { standardStall, type StallSettings } from '../../recovery/stall.ts'
 import { printJson, type Io } from '../io.ts'
 import { clockOf, createPaint, safe, secondsText, type Paint } from '../render.ts'
 
@@ -11,6 +14,7 @@ export interface ExecOptions {
   harness: string
   allowDir: string[]
   maxWait: number
+  set: string[]
   stdin?: string
   json?: boolean
 }
@@ -61,6 +65,10 @@ const live = (io: Io, paint: Paint): ((event: ExecEvent) => void) => {
         const { reason, evidence, seconds, until } = event.payload
         return say(`${reason}: ${evidence}; to be tried again in ${secondsText(seconds)}, at ${clockOf(until)}`)
       }
+      case 'quiet':
+        return say(`it has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`)
+      case 'stalled':
+        return say(`${event.payload.stall.replaceAll('_', ' ')}: it is ended`)
       case 'blocker':
         return say(`${event.payload.text} ${event.payload.details}`)
       case 'result': {
@@ -75,6 +83,27 @@ const live = (io: Io, paint: Paint): ((event: ExecEvent) => void) => {
 const numberIn = (io: Io, name: string, standard: number): number => {
   const text = io.environment[name]
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : standard
+}
+
+/** Keys of the configuration that this command knows, with their standard values. */
+const settable: Record<string, Record<string, number>> = { stall: standardStall, doomLoop: standardLoop }
+
+/** `stall.silenceSeconds=60`, as a file of the configuration would have it. */
+const withSettings = (given: readonly string[]): { stall: StallSettings; loops: LoopSettings } => {
+  const stall = { ...standardStall }
+  const doomLoop = { ...standardLoop }
+  const chosen: Record<string, Record<string, number>> = { stall, doomLoop }
+  for (const text of given) {
+    const [, folder = '', key = '', value = ''] = /^(\w+)\.(\w+)=(-1|\d+(?:\.\d+)?)$/.exec(text) ?? []
+    const known = Object.entries(settable).flatMap(([name, keys]) => Object.keys(keys).map((last) => `${name}.${last}`))
+    if (!known.includes(`${folder}.${key}`))
+      throw new AppError(
+        'USAGE',
+        `--set ${JSON.stringify(text)} is not <key>=<number>; known keys are ${known.join(', ')}`,
+      )
+    ;(chosen[folder] ?? {})[key] = Number(value)
+  }
+  return { stall, loops: doomLoop }
 }
 
 export const exec = async (io: Io, argv: string[], options: ExecOptions): Promise<number> => {
@@ -94,6 +123,7 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
       quotaMaxSeconds: 1800,
     },
     maxWaitMs: options.maxWait * 1000,
+    ...withSettings(options.set),
     signal: io.signal,
     emit,
   })

@@ -1,14 +1,10 @@
 /**
- * `unstuck harness`: which agent CLIs are here, in which version, with credentials or not, and what they can do. Two of them
- * write to their folders even for `--version`, so they are asked with an empty home of their own.
+ * `unstuck harness`: which agent CLIs are here, in which version, with credentials or not, and what they can do.
  */
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { type Capabilities, versionIn } from '../../harness/capabilities.ts'
+import { askVersion } from '../../process/version.ts'
 import { realFiles } from '../../runtime/files.ts'
 import { foundHarnesses, harnessView, type FoundHarness, type HarnessView } from '../../runtime/harness-view.ts'
 import { placeOf } from '../client.ts'
@@ -16,30 +12,10 @@ import { line, printJson, type Io } from '../io.ts'
 import { safe } from '../render.ts'
 import type { ShowOptions } from './show.ts'
 
-const answerMs = 30_000
-
-/** Nothing of the owner's but the PATH: no key is needed to say a version, and no folder of theirs is named. */
-const askVersion = async (io: Io, path: string, home: string): Promise<string | null> => {
-  const env = { PATH: io.environment['PATH'], HOME: home, TERM: 'dumb', GEMINI_CLI_NO_RELAUNCH: 'true' }
-  return new Promise((resolve) => {
-    const child = execFile(
-      path,
-      ['--version'],
-      { cwd: home, env, timeout: answerMs, killSignal: 'SIGKILL', signal: io.signal },
-      (_error, stdout) => resolve(versionIn(stdout) ?? null),
-    )
-    child.stdin?.end()
-  })
-}
-
 const viewOf = async (io: Io, found: FoundHarness): Promise<HarnessView> => {
   if (!found.asks || found.path === null) return harnessView(found, null)
-  const home = await mkdtemp(join(tmpdir(), 'unstuck-version-'))
-  try {
-    return harnessView(found, await askVersion(io, found.path, home))
-  } finally {
-    await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
-  }
+  const said = await askVersion(found.path, { path: io.environment['PATH'], signal: io.signal })
+  return harnessView(found, versionIn(said) ?? null)
 }
 
 /** Outside of a repository there is no configuration, and the known CLIs are shown all the same. */
@@ -77,6 +53,7 @@ const abilityText = ({ known: { capabilities: can } }: HarnessView): string => {
     can.resume ? 'resumes sessions' : 'no resume',
     ...(can.directories ? ['opens directories'] : []),
     `runs ${commandText[can.commands]}`,
+    ...(can.toolRules ? ['knows rules for single tools'] : []),
     can.tokens ? `counts tokens${can.cost ? ' and cost' : ''}` : 'counts nothing',
     ...(can.callStarts ? [] : ['tells of tool calls when they are over']),
     retries[can.retries],

@@ -128,7 +128,7 @@ export const exitOfGoal = (state: string): number => {
   return state === 'paused' || state === 'awaiting_human' ? exitCodes.needsPerson : exitCodes.failed
 }
 
-const quietTypes = new Set(['run.phase', 'agent.registered', 'task.created'])
+const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created'])
 
 const eventLine = (event: StoredEvent, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`

@@ -1,0 +1,14 @@
+/**
+ * An agent without a protocol that starts a process in a session of its own, prints its pid, does its work and ends.
+ * Usage: detach.ts [--hold-pipe] [--stay] [--answer FILE] … <prompt>
+ * `--hold-pipe`: that process keeps our output open. `--stay`: this one does not end.
+ */
+import { spawn } from 'node:child_process'
+import { applyAnswer } from './answer.ts'
+
+const given = process.argv.slice(2)
+const child = spawn('sleep', ['300'], { detached: true, stdio: given.includes('--hold-pipe') ? 'inherit' : 'ignore' })
+child.unref()
+process.stdout.write(`${child.pid}\n`)
+applyAnswer()
+if (given.includes('--stay')) setInterval(() => {}, 1000)

@@ -1,0 +1,8 @@
+/** Is killed in the middle of a line, as for want of memory. Usage: fault.ts. */
+import { writeSync } from 'node:fs'
+import { play } from './fault.ts'
+
+play(() => {
+  writeSync(1, '{"type":"assistant","message":{"id":"msg_1","content":[{"type":"text","text":"I am in the mid')
+  process.kill(process.pid, 'SIGKILL')
+})
