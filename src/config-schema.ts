@@ -3,7 +3,9 @@
  * from this table. All objects are closed. It reads no file and no environment; `config.ts` does.
  */
 import { z } from 'zod'
+import { standardLoop } from './recovery/doom-loop.ts'
 import { parsePathRule } from './recovery/policy/rule.ts'
+import { standardStall } from './recovery/stall.ts'
 
 const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as const
 
@@ -119,7 +121,7 @@ const harness = z
     }),
     failover: list(text('allowed: the name of a harness'), 'allowed: a list of names').exactOptional().meta({
       meaning:
-        'Harnesses to go on with, in this order, when the account of a task is at its limit. A task that names a model stays with its harness.',
+        'Harnesses to go on with, in this order, when the account of a task is at its limit, also of one that has not begun. A task that names a model stays with its harness.',
     }),
   })
   .catchall(writtenHarness)
@@ -210,41 +212,41 @@ const folders = {
     quotaMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   stall: z.strictObject({
-    silenceSeconds: limit('seconds').default(900).meta({
+    silenceSeconds: limit('seconds').default(standardStall.silenceSeconds).meta({
       meaning:
         'Time an agent may print nothing while nothing in its process tree uses the processor; then it is restarted. -1 = no limit.',
     }),
-    afterToolResultSeconds: limit('seconds').default(600).meta({
+    afterToolResultSeconds: limit('seconds').default(standardStall.afterToolResultSeconds).meta({
       meaning: 'The same, when the last that it printed was the answer to a tool call. -1 = no limit.',
     }),
-    promptSeconds: limit('seconds').default(180).meta({
+    promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
       meaning: 'The same, when it waits at a question that nobody will answer. -1 = no limit.',
     }),
     probeSeconds: limit('seconds')
-      .default(300)
+      .default(standardStall.probeSeconds)
       .meta({ meaning: 'Such quiet after which an event tells of it, without consequence. -1 = never.' }),
     busyCpuPercent: z
       .number({ error: 'allowed: a number above 0, up to 100' })
       .gt(0, { error: 'allowed: a number above 0, up to 100' })
       .max(100, { error: 'allowed: a number above 0, up to 100' })
-      .default(5)
+      .default(standardStall.busyCpuPercent)
       .meta({ meaning: 'Share of one core from which on a process tree is at work, and these clocks stand still.' }),
-    lingerSeconds: seconds(0).default(30).meta({
+    lingerSeconds: seconds(0).default(standardStall.lingerSeconds).meta({
       meaning: 'Time a program has to leave after its own final event; then it is ended, and its result counts.',
     }),
   }),
   doomLoop: z.strictObject({
-    sameCalls: atLeast(2, 100).default(5).meta({
+    sameCalls: atLeast(2, 100).default(standardLoop.sameCalls).meta({
       meaning:
         'Tool calls in a row with the same input and the same answer that make a doom loop; the agent is restarted. -1 = off.',
     }),
     pingPong: atLeast(2, 30)
-      .default(4)
+      .default(standardLoop.pingPong)
       .meta({ meaning: 'Rounds of two or three such calls in turn that make one. -1 = off.' }),
-    callsWithoutChange: atLeast(20, 100_000).default(60).meta({
+    callsWithoutChange: atLeast(20, 100_000).default(standardLoop.callsWithoutChange).meta({
       meaning: 'Tool calls without any change of the work, most of them repeated, that make one. -1 = off.',
     }),
-    ownRetries: atLeast(2, 100_000).default(30).meta({
+    ownRetries: atLeast(2, 100_000).default(standardLoop.ownRetries).meta({
       meaning:
         'Retries of its own after which a program is ended; what it retried for is then what failed. -1 = no limit.',
     }),

@@ -215,6 +215,7 @@ describe('a failed check', () => {
     expect(diagnose(check(extra))).toMatchObject({ rung: 4, ...diagnosis })
   })
 
+  const noRule = "make: *** No rule to make target 'nosuch'.  Stop."
   it('has the failure codes of the founding documents', () => {
     const codeOf = (extra: Partial<ObservedCheck>): string => diagnose(check(extra)).failureCode
     expect(codeOf({ script: missing })).toBe('verification_command_missing_script')
@@ -223,11 +224,80 @@ describe('a failed check', () => {
     )
     expect(codeOf({ spawnError: 'ENOENT' })).toBe('setup_or_bootstrap_issue')
     expect(codeOf({ ranNothing: '0 tests' })).toBe('verification_command_no_test_files')
+    expect(codeOf({ command: 'make nosuch', exitCode: 2, stderr: noRule })).toBe(
+      'verification_command_missing_make_target',
+    )
+    expect(codeOf({ command: 'test -f dist/a.js', plan: ['test -f dist/a.js', 'npm run build'] })).toBe(
+      'verification_command_sequence_issue',
+    )
     expect(diagnose({ kind: 'policy', violations: [] }).failureCode).toBe('policy_violation')
   })
 
+  const make = {
+    command: 'make nosuch',
+    exitCode: 2,
+    stderr: noRule,
+    make: { makefile: 'Makefile', missing: ['nosuch'] },
+  }
+  const before = (label: string) => ({ state: 'unknown' as const, detail: 'baseline unknown', label })
+  it.each<[string, Partial<ObservedCheck>, string, boolean]>([
+    [
+      'and the base commit lacks it as well',
+      { ...make, baseline: before('missing_make_target') },
+      'missing_make_target',
+      true,
+    ],
+    ['and nothing is known of the base commit', make, 'missing_make_target', false],
+    [
+      'and the base commit has it',
+      { ...make, baseline: { state: 'passes', detail: 'it passes there' } },
+      'check_failed',
+      false,
+    ],
+    // A test that prints what make prints.
+    [
+      'though the makefile has it',
+      { ...make, make: { makefile: 'Makefile', missing: [] }, baseline: before('missing_make_target') },
+      'check_failed',
+      false,
+    ],
+    [
+      'of a make that another one called',
+      {
+        ...make,
+        stderr: "make[1]: *** No rule to make target 'other'.  Stop.\nmake: *** [Makefile:2: nosuch] Error 2",
+        make: { makefile: 'Makefile', missing: [] },
+      },
+      'check_failed',
+      false,
+    ],
+  ])('names a make target that does not exist %s', (_name, extra, label, droppable) => {
+    const found = diagnose(check(extra))
+    expect([found.label, found.facts.droppable === true]).toEqual([label, droppable])
+  })
+
+  it('offers an order only where the output of a build is missed, and none to a failed test', () => {
+    const plan = ['node use.js', 'npm run build']
+    const missed = "Error: Cannot find module './dist/index.js'\nRequire stack:\n- /r/use.js"
+    expect(diagnose(check({ command: 'node use.js', stderr: missed, plan })).facts.order).toEqual(plan.toReversed())
+    const failed = `AssertionError [ERR_ASSERTION]: ${missed}\n# tests 1\n# fail 1`
+    expect(diagnose(check({ command: 'node use.js', stdout: failed, plan })).facts.order).toBeUndefined()
+  })
+
+  it('offers a narrower check only where the base commit cannot run it for the same reason', () => {
+    const extra = { command: 'npm test -ws', stderr: 'npm error Missing script: "test"', narrowed: 'npm -w a test' }
+    expect(diagnose(check({ ...extra, baseline: before('missing_script') })).facts.narrowed).toBe('npm -w a test')
+    expect(diagnose(check({ ...extra, baseline: before('dependency_missing') })).facts.narrowed).toBeUndefined()
+    expect(diagnose(check(extra)).facts.narrowed).toBeUndefined()
+    const failed = { ...extra, stdout: 'AssertionError [ERR_ASSERTION]: 1 == 2\n# tests 1\n# fail 1' }
+    expect(diagnose(check({ ...failed, baseline: before('missing_script') })).facts.narrowed).toBeUndefined()
+  })
+
   it('carries the command and how many checks remain', () => {
-    expect(diagnose(check({ script: missing, remaining: 2 })).facts).toEqual({ command: 'npm test', remaining: 2 })
+    expect(diagnose(check({ script: missing, remaining: 2 })).facts).toMatchObject({
+      command: 'npm test',
+      remaining: 2,
+    })
   })
 
   it('that prints the words of a provider failure is still a failed check', () => {

@@ -1,8 +1,11 @@
 /** What a failure is. Pure: the same evidence always gives the same diagnosis. */
+import type { Install } from '../domain/run.ts'
 import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
+import { diagnoseDirectory } from './diagnosis/directory.ts'
 import type { Evidence, ObservedStall } from './evidence.ts'
 import type { LimitKind } from './limit.ts'
+import type { ModeChange } from './playbook.ts'
 import { signatureOf } from './signature.ts'
 
 /** SPEC §3: the family of playbooks that the diagnosis belongs to. */
@@ -27,6 +30,12 @@ export interface Diagnosis {
   facts: {
     directory?: string
     allowedBy?: string
+    /** Rules of the harness that would let the refused tool call through. */
+    toolRules?: string[]
+    /** The directory is ours and lacks bits of its owner: what adding them changes. */
+    chmod?: ModeChange
+    /** Why the owner's bits could not be added to the directory, or did not help. */
+    chmodFailed?: string
     command?: string
     remaining?: number
     /** What the provider refuses, and until when. */
@@ -36,8 +45,18 @@ export interface Diagnosis {
     resetInMs?: number
     /** Another harness that the task could go on with. */
     nextHarness?: string
-    /** The command ran no test on the base commit either, so the work took none away. */
-    emptyBefore?: boolean
+    /** What of the machine is at fault, as a probe saw it. */
+    machine?: string
+    /** Facts show that the command cannot check anything here, and that the work is not the reason. */
+    droppable?: true
+    /** The same, also where it could be run with other words. */
+    askable?: true
+    /** A weaker command for the same thing, and all checks in an order in which this one can run. */
+    replacement?: string
+    narrowed?: string
+    order?: string[]
+    /** What may bring what the check misses. */
+    install?: Install
     /** The call at which the agent stood still or went in circles. */
     call?: string
     /** What the workspace held when the agent was stopped. */
@@ -46,7 +65,8 @@ export interface Diagnosis {
   }
 }
 
-export type Finding = Omit<Diagnosis, 'signature' | 'facts'> & { facts?: Diagnosis['facts'] }
+/** `seen`: what probes saw. It belongs to the evidence, but free space and pids tell no two failures apart. */
+export type Finding = Omit<Diagnosis, 'signature' | 'facts'> & { facts?: Diagnosis['facts']; seen?: readonly string[] }
 
 type Row = Pick<Finding, 'rung' | 'label' | 'failureCode' | 'category' | 'retryable'>
 
@@ -98,7 +118,7 @@ const diagnoseStall = ({ kind, text, call, tree, changed }: ObservedStall): Find
   ...stallRows[kind],
   label: kind,
   evidence: text,
-  facts: { ...(call === undefined ? {} : { call }), tree, changed },
+  facts: { ...(call === undefined ? {} : { call }), tree, ...(changed === undefined ? {} : { changed }) },
 })
 
 const namedViolations = 5
@@ -136,6 +156,8 @@ const find = (evidence: Evidence): Finding => {
       return { ...rows.budget, evidence: evidence.text }
     case 'merge':
       return { ...rows.merge, evidence: `conflicting paths: ${evidence.conflicts.join(', ')}` }
+    case 'directory':
+      return diagnoseDirectory(evidence.directory)
     case 'workspace':
     case 'remote':
     case 'refused':
@@ -144,6 +166,11 @@ const find = (evidence: Evidence): Finding => {
 }
 
 export const diagnose = (evidence: Evidence): Diagnosis => {
-  const found = find(evidence)
-  return { ...found, facts: found.facts ?? {}, signature: signatureOf(found.failureCode, found.label, found.evidence) }
+  const { seen = [], ...found } = find(evidence)
+  return {
+    ...found,
+    facts: found.facts ?? {},
+    signature: signatureOf(found.failureCode, found.label, found.evidence),
+    evidence: [found.evidence, ...seen].join('; '),
+  }
 }

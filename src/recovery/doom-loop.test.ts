@@ -37,6 +37,14 @@ describe('the same call', () => {
       ),
     ).toBeUndefined()
   })
+  it('with another end of a long answer is progress', () => {
+    const answers = times(20, (index) => call('Read: a.ts', `${'same line\n'.repeat(300)}left: ${index}`))
+    expect(loopOf(answers, limits)).toBeUndefined()
+  })
+  it('with an answer that differs in a duration alone is a loop', () => {
+    const answers = times(5, (index) => call('Read: a.ts', `${'same line\n'.repeat(300)}took ${index} ms`))
+    expect(loopOf(answers, limits)).toBeDefined()
+  })
   it('without an answer yet is not counted', () => {
     expect(loopOf([...times(4, () => call('a')), ...times(9, () => call('a', null))], limits)).toBeUndefined()
   })

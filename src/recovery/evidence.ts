@@ -3,8 +3,10 @@
  * here that a tool or a model could have written to look like trouble.
  */
 
+import type { Reading } from './probe.ts'
+import type { Install } from '../domain/run.ts'
 import type { Saying } from './reset-time.ts'
-import type { StallKind } from './stall.ts'
+import type { Stalled } from './stall.ts'
 
 export interface ReportedFailure {
   source: 'event' | 'stderr' | 'exit'
@@ -26,6 +28,21 @@ export interface ObservedDenial {
   /** Nearest existing folder of the target as realpath, and the allowed directory that covers it (looked up by the runtime). */
   directory?: string
   allowedBy?: string
+  /** Of a `tool` denial: the rules of the harness that would let it through and that no launch of the run had. */
+  toolRules?: string[]
+  /** Of a `filesystem` denial: the folder on the way to its target that this user cannot use, where the agent may work. */
+  unusable?: ObservedDirectory
+}
+
+/** A folder that is needed and cannot be read, written and entered. */
+export interface ObservedDirectory {
+  path: string
+  problem: 'missing' | 'not a directory' | 'no access'
+  /** Its permission bits (07777) and whether it is ours; absent where it could not be looked at. */
+  mode?: number
+  isOurs?: boolean
+  /** The owner's bits were to be added, and that did not help. */
+  failed?: string
 }
 
 export interface ObservedCheck {
@@ -40,25 +57,36 @@ export interface ObservedCheck {
   /** Set when the command line could not be planned without a shell. */
   unsupported?: { piece: string; reason: string }
   /** Set when the command calls a package script: does the manifest have it? */
-  script?: { name: string; manifest: string; exists: boolean; inBase?: boolean }
+  script?: { name: string; manifest: string; exists: boolean; inBase?: boolean; replacement?: string }
+  /** Set when the command names make targets: those of them for which the makefile has no rule. */
+  make?: { makefile: string; missing: string[] }
+  /** The same check for the packages that the change affects alone, where it was one of all packages. */
+  narrowed?: string
   /** It ended with 0, but its own words say that no test ran. */
   ranNothing?: string
+  /** Installs that govern the folder in which it failed; none where the checks do not run in a clone of the run's own. */
+  installs?: Install[]
+  /** What the machine was seen to be right after it failed. */
+  readings?: Reading[]
   /** What the same command does on the base commit. */
-  baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string }
+  baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string; label?: string }
+  /** All checks of this run in order, this one among them. */
+  plan?: readonly string[]
   /** Checks of this run besides this one that are still part of the plan. */
   remaining: number
 }
 
 /** A launch that was stopped because it did not get on. */
 export interface ObservedStall {
-  kind: StallKind | 'doom_loop'
+  kind: Stalled
   /** What was seen, in words. */
   text: string
   /** The call that was open, or that was made again and again. */
   call?: string
-  /** What its workspace held when it was stopped, and the paths that differ from the base commit. */
+  /** What its workspace held when it was stopped; empty = nobody knows. */
   tree: string
-  changed: string[]
+  /** Paths that differ from the base commit; absent = nobody knows. */
+  changed?: string[]
 }
 
 export type Evidence =
@@ -74,6 +102,8 @@ export type Evidence =
   | { kind: 'budget'; text: string }
   | { kind: 'merge'; conflicts: string[] }
   | { kind: 'workspace'; text: string }
+  /** Found before anything was launched. */
+  | { kind: 'directory'; directory: ObservedDirectory }
   /** The git remote does not answer. */
   | { kind: 'remote'; text: string }
   /** The git remote does not take a push. */

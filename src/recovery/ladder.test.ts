@@ -135,6 +135,74 @@ describe('a permission problem', () => {
   })
 })
 
+describe('a refused tool call', () => {
+  const refused = (toolRules?: string[]): Diagnosis =>
+    diagnose({
+      ...{ kind: 'denial', harness: 'claude', because: 'nothing changed' },
+      denials: [
+        { kind: 'tool', tool: 'Bash', text: 'curl', target: 'curl x' },
+        { kind: 'tool', tool: 'Bash', text: 'npm test', ...(toolRules === undefined ? {} : { toolRules }) },
+      ],
+    })
+
+  it('is answered by the rule that was found for it', () => {
+    expect(nextStep(refused(['Bash(npm test:*)']), [], policy, task)).toMatchObject({
+      playbook: { id: 'tool-rule-relaunch' },
+      action: { name: 'RELAUNCH_WITH_TOOL_RULE', toolRules: ['Bash(npm test:*)'], resume: true },
+      postCondition: { type: 'tool_allowed', toolRules: ['Bash(npm test:*)'] },
+    })
+  })
+
+  it('for which there is none pauses the goal', () => {
+    expect(nextStep(refused(), [], policy, task)).toMatchObject({ kind: 'exhausted', then: 'pause_goal' })
+  })
+})
+
+describe('a folder that cannot be used', () => {
+  const folder = { path: '/repo', problem: 'no access', mode: 0o2070, isOurs: true } as const
+  const before = (more: object = {}): Diagnosis => diagnose({ kind: 'directory', directory: { ...folder, ...more } })
+  const during = (more: object = {}): Diagnosis =>
+    diagnose({
+      ...{ kind: 'denial', harness: 'claude', because: 'nothing changed' },
+      denials: [
+        { kind: 'filesystem', tool: 'Write', text: 'EACCES', directory: '/repo', unusable: { ...folder, ...more } },
+      ],
+    })
+
+  it('gets the bits of its owner: before the launch at once, refused to the agent by a relaunch', () => {
+    const modes = { directory: '/repo', oldMode: '2070', newMode: '2770' }
+    expect(nextStep(before(), [], policy, task)).toMatchObject({
+      playbook: { id: 'owner-bits', rung: 0 },
+      action: { type: 'chmod', ...modes },
+      postCondition: { type: 'directory_accessible', directory: '/repo' },
+    })
+    expect(nextStep(during(), [], policy, task)).toMatchObject({
+      playbook: { id: 'owner-bits-relaunch', rung: 1 },
+      action: { type: 'relaunch', chmod: modes, resume: true },
+      postCondition: { relaunch: true },
+    })
+  })
+
+  it.each([
+    ['it is not ours', { isOurs: false }],
+    ['no bit is missing', { mode: 0o700 }],
+    ['it did not help before', { failed: 'EPERM' }],
+    ['it is missing', { problem: 'missing', mode: undefined }],
+  ])('pauses the goal where %s', (_why, more) => {
+    for (const diagnosis of [before(more), during(more)])
+      expect(nextStep(diagnosis, [], policy, task)).toMatchObject({ kind: 'exhausted', then: 'pause_goal' })
+  })
+
+  it('never becomes more open to others than it was', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 0o7777 }), (mode) => {
+        const { chmod } = before({ mode }).facts
+        return chmod === undefined || (parseInt(chmod.newMode, 8) & ~0o700) === (mode & ~0o700)
+      }),
+    )
+  })
+})
+
 describe('a verification command of a missing script', () => {
   it('is dropped while another check remains', () => {
     expect(nextStep(missingScript('npm run lint', 1), [], policy, task)).toMatchObject({
@@ -143,8 +211,15 @@ describe('a verification command of a missing script', () => {
     })
   })
 
-  it('is kept when it is the only check', () => {
-    expect(nextStep(missingScript('npm run lint', 0), [], policy, task)).toMatchObject({
+  it('is kept when it is the only check: the agent is asked once for one that can run', () => {
+    const only = missingScript('npm run lint', 0)
+    const step = recover(nextStep(only, [], policy, task))
+    expect(step).toMatchObject({
+      action: { type: 'relaunch', name: 'ASK_FOR_COMMAND', ask: 'npm run lint', resume: false },
+      postCondition: { type: 'check_runs', command: 'npm run lint' },
+    })
+    const past = { runId: 'r1', playbook: step.playbook.id, label: only.label, actionKey: step.actionKey }
+    expect(nextStep(only, [{ ...past, status: 'failed', counted: true }], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
     })

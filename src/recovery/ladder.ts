@@ -12,15 +12,34 @@ import {
   type RetryPolicy,
   type Then,
 } from './playbook.ts'
-import { directoryScopeRelaunch, gitTrustRelaunch } from './playbooks/permission.ts'
+import {
+  directoryScopeRelaunch,
+  gitTrustRelaunch,
+  ownerBits,
+  ownerBitsRelaunch,
+  toolRuleRelaunch,
+} from './playbooks/permission.ts'
 import { doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
 import { freshSession, harnessFailover, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
-import { missingScriptDrop, noTestsDrop, unsupportedFormatDrop } from './playbooks/verification.ts'
+import {
+  commandFix,
+  dependencyInstall,
+  makeTargetDrop,
+  missingScriptDrop,
+  noTestsDrop,
+  packageNarrowing,
+  scriptReplacement,
+  sequenceReorder,
+  unsupportedFormatDrop,
+} from './playbooks/verification.ts'
 
 /** In the order in which they are tried within a family. */
 export const playbooks: readonly Playbook[] = [
+  ownerBits,
   gitTrustRelaunch,
   directoryScopeRelaunch,
+  toolRuleRelaunch,
+  ownerBitsRelaunch,
   harnessFailover,
   quotaWait,
   freshSession,
@@ -30,9 +49,15 @@ export const playbooks: readonly Playbook[] = [
   stallRestart,
   doomLoopRestart,
   noChangeRestart,
+  dependencyInstall,
+  sequenceReorder,
+  scriptReplacement,
+  packageNarrowing,
   missingScriptDrop,
+  makeTargetDrop,
   noTestsDrop,
   unsupportedFormatDrop,
+  commandFix,
 ]
 
 /** SPEC §2 promise 6: recoveries a task may have in one count, waits not among them. */
@@ -55,9 +80,13 @@ export type Step =
     }
   | { kind: 'exhausted'; then: Then; reason: string }
 
+/** Found before anything was launched: the next run of the goal would meet the same. */
+const blocksGoal = ({ rung, label }: Diagnosis): boolean =>
+  rung === 1 || label === 'FS_PERM_ERROR' || label === 'DIRECTORY_MISSING'
+
 const exhausted = (diagnosis: Diagnosis, reason: string): Step => ({
   kind: 'exhausted',
-  then: diagnosis.rung === 1 ? 'pause_goal' : 'escalate',
+  then: blocksGoal(diagnosis) ? 'pause_goal' : 'escalate',
   reason,
 })
 

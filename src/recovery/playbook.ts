@@ -2,6 +2,7 @@
  * A playbook: one declared way to recover. Adding a way to recover means adding one record here and its test. The scope
  * says who carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
  */
+import type { Install } from '../domain/run.ts'
 import type { Diagnosis, Rung } from './diagnosis.ts'
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
@@ -13,16 +14,28 @@ export type Action =
       name: string
       addDir?: string
       skipGitCheck?: true
+      chmod?: ModeChange
+      /** In the words of the harness. */
+      toolRules?: string[]
       /** A new session that is told what the one before it did. */
       fresh?: true
       /** A restart of an agent that did not get on: the hint and the session differ with its number. */
       restart?: { because: string; number: number; tree: string }
+      /** The turn is only asked for a command that can stand for this check. */
+      ask?: string
       resume: boolean
       hint: string
     }
+  | ({ type: 'chmod'; name: 'CHMOD' } & ModeChange)
   /** `delayMs` and `until` say how long the account that is left is at its limit. */
   | { type: 'switch_harness'; name: 'SWITCH_HARNESS'; harness: string; delayMs: number; until?: string }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
+  /** Another command is looked at in its place, and the verdict says so. */
+  | { type: 'replace_command'; name: 'REPLACE_COMMAND' | 'NARROW_COMMAND'; command: string; by: string }
+  /** The same checks run in this order. */
+  | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[] }
+  /** Runs a package manager's own install in the clone, then the check again. */
+  | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
   | {
       type: 'wait'
       /** `WAIT_FOR_QUOTA` parks the task as `blocked(quota_wait)` meanwhile. */
@@ -34,7 +47,16 @@ export type Action =
       jitterMs?: number
       count: number
       limit: number
+      /** What waits is a check: only when it passes has the wait helped. */
+      forChecks?: true
     }
+
+/** Modes in octal digits. The old one is kept so that a person can take the change back. */
+export interface ModeChange {
+  directory: string
+  oldMode: string
+  newMode: string
+}
 
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
@@ -42,6 +64,12 @@ export type PostCondition =
   | { type: 'session_opens'; fresh?: true }
   /** The relaunched turn ends without a denial below this directory. */
   | { type: 'directory_usable'; directory: string }
+  /** It can be read, written and entered; with `relaunch` the relaunched turn ends without a refusal below it as well. */
+  | { type: 'directory_accessible'; directory: string; relaunch?: true }
+  /** The relaunched turn ends without a refusal of what these rules let through. */
+  | { type: 'tool_allowed'; toolRules: string[] }
+  /** This check ran again and did run something: it passed, or it fails now by what it checks. */
+  | { type: 'check_runs'; command: string }
   /** At least one of the remaining checks ran, and all of them passed. */
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or leaves other files than this tree. */
@@ -100,17 +128,32 @@ export interface PastRecovery {
   counted: boolean
 }
 
+const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMode} ${directory}`
+/** One install serves every check that misses what it brings. */
+export const installKeyOf = ({ manager, folder }: Install): string => `install:${manager}:${folder}`
+
 /** Equal for actions that would change the same thing: a correction without effect is not taken twice. */
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':
       return [
         `relaunch:${action.skipGitCheck === true ? 'skip-git-check' : ''}:${action.addDir ?? ''}`,
+        ...(action.chmod === undefined ? [] : [chmodKey(action.chmod)]),
+        ...(action.toolRules ?? []).map((rule) => `allow ${rule}`),
         ...(action.fresh === true ? ['fresh'] : []),
+        ...(action.ask === undefined ? [] : [`ask for ${action.ask}`]),
         ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
       ].join(':')
+    case 'chmod':
+      return chmodKey(action)
     case 'drop_command':
       return `drop:${action.command}`
+    case 'replace_command':
+      return `replace:${action.command}:${action.by}`
+    case 'reorder':
+      return `reorder:${action.order.join('\n')}`
+    case 'install':
+      return installKeyOf(action.install)
     case 'switch_harness':
       return `harness:${action.harness}`
     case 'wait':

@@ -3,38 +3,56 @@
  * the same failure (ids, hashes, absolute paths, times). Counts stay: 47 failing tests becoming 3 is progress, not a repeat.
  */
 
-/** A cause is a line; what a hostile tool writes beyond that is not read. */
-const maxCause = 2000
+/** Characters. A cause is a line; what a hostile tool writes beyond that is not read. */
+export const normalisedLength = 2000
 
-const blanks: [RegExp, string][] = [
-  // Built from its code point, because a control character in a source file is invisible in review.
-  [new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), ''],
-  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '<uuid>'],
-  [/\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b/gi, '<hash>'],
-  [/\b\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?/g, '<time>'],
-  [/\b\d\d:\d\d:\d\d(?:\.\d+)?\b/g, '<time>'],
-  // Absolute ones only: which file of the repository failed tells two failures apart.
-  [/(?<![\w.~\-/])(?:\/[^\s/'":,)]+){2,}/g, '<path>'],
-  [/\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|minutes)\b/g, '<duration>'],
-  [/\bpid \d+\b/g, 'pid <n>'],
-  [/\s+/g, ' '],
-]
+// Built from its code point, because a control character in a source file is invisible in review.
+const escape = String.fromCharCode(27)
+const colours = new RegExp(`${escape}\\[[0-9;]*m`, 'g')
 
-export const normalised = (text: string): string =>
-  blanks.reduce((before, [pattern, blank]) => before.replace(pattern, blank), text.slice(0, maxCause)).trim()
+/** What differs between two occurrences. One expression in one pass: nine, one after the other, take three times as long. */
+const differing = new RegExp(
+  [
+    String.raw`(?<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)`,
+    String.raw`(?<hash>\b(?=[0-9a-fA-F]*[a-fA-F])(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{7,64}\b)`,
+    String.raw`(?<time>\b\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:\.\d+)?\b)`,
+    String.raw`(?<duration>\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|minutes)\b)`,
+    // Absolute ones only: which file of the repository failed tells two failures apart.
+    String.raw`(?<path>(?<![\w.~\-/])(?:\/[^\s/'":,)]+){2,})`,
+    String.raw`\bpid (?<pid>\d+)\b`,
+    String.raw`(?<space>\s{2,}|[^\S ])`,
+  ].join('|'),
+  'g',
+)
+
+type Differing = Record<'uuid' | 'hash' | 'time' | 'duration' | 'path' | 'pid' | 'space', string | undefined>
+
+const blank = (...given: unknown[]): string => {
+  const found = given.at(-1) as Differing
+  if (found.space !== undefined) return ' '
+  if (found.pid !== undefined) return 'pid <n>'
+  const kind = (['uuid', 'hash', 'time', 'duration'] as const).find((name) => found[name] !== undefined)
+  return `<${kind ?? 'path'}>`
+}
+
+export const normalised = (text: string): string => {
+  const short = text.slice(0, normalisedLength)
+  return (short.includes(escape) ? short.replace(colours, '') : short).replace(differing, blank).trim()
+}
 
 export const signatureOf = (failureCode: string, label: string, cause: string): string =>
   `${failureCode}/${label}: ${normalised(cause).slice(0, 300)}`
 
 /** FNV-1a over the characters, twice with different starts: short and stable; nothing secret depends on it. */
-export const digestOf = (text: string): string =>
-  [0x811c9dc5, 0x01234567]
-    .map((start) => {
-      let hash = start
-      for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
-      return (hash >>> 0).toString(16).padStart(8, '0')
-    })
-    .join('')
+export const digestOf = (text: string): string => {
+  let [first, second] = [0x811c9dc5, 0x01234567]
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    first = Math.imul(first ^ code, 0x01000193)
+    second = Math.imul(second ^ code, 0x01000193)
+  }
+  return [first, second].map((hash) => (hash >>> 0).toString(16).padStart(8, '0')).join('')
+}
 
 export interface Fingerprint {
   failureCode: string

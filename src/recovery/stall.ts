@@ -8,6 +8,12 @@
 export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'silence'] as const
 export type StallKind = (typeof stallKinds)[number]
 
+/** Causes of a stop for which the agent itself did not get on. */
+export type Stalled = StallKind | 'doom_loop'
+
+export const isStall = (cause: string | undefined): cause is Stalled =>
+  cause === 'doom_loop' || stallKinds.some((kind) => kind === cause)
+
 /** Milliseconds; Infinity = the clock is off. */
 export interface StallLimits {
   /** Quiet after a question at a prompt that nobody will answer. */
@@ -21,6 +27,27 @@ export interface StallLimits {
   /** A tree that uses at least this share of one core is at work. */
   busyShare: number
 }
+
+/** Defaults of the configuration's `stall`; -1 = that clock is off. */
+export const standardStall = {
+  silenceSeconds: 900,
+  afterToolResultSeconds: 600,
+  promptSeconds: 180,
+  probeSeconds: 300,
+  busyCpuPercent: 5,
+  lingerSeconds: 30,
+}
+export type StallSettings = typeof standardStall
+
+const orNeverMs = (seconds: number): number => (seconds === -1 ? Number.POSITIVE_INFINITY : seconds * 1000)
+
+export const stallLimits = (settings: StallSettings): StallLimits => ({
+  waitingForPersonMs: orNeverMs(settings.promptSeconds),
+  stuckAfterToolResultMs: orNeverMs(settings.afterToolResultSeconds),
+  silenceMs: orNeverMs(settings.silenceSeconds),
+  probeMs: orNeverMs(settings.probeSeconds),
+  busyShare: settings.busyCpuPercent / 100,
+})
 
 export interface Look {
   /** Since the look before. */
@@ -55,6 +82,26 @@ export interface Quietness {
   stall?: StallKind
   /** It is time to tell that the agent is quiet; once each time. */
   probe?: true
+}
+
+/** What was seen when that clock ran out, in words. `question`: what it had begun to print. */
+export const stallText = (
+  kind: StallKind,
+  limits: StallLimits,
+  { call, question = '' }: { call?: string | undefined; question?: string },
+): string => {
+  const after = (limitMs: number): string => `for ${limitMs / 1000} s it printed nothing and used no processor time`
+  const during = call === undefined ? '' : `, with this call open: ${call}`
+  switch (kind) {
+    case 'silence':
+      return `${after(limits.silenceMs)}${during}`
+    case 'stuck_after_tool_result':
+      return `${after(limits.stuckAfterToolResultMs)} after the answer to its last tool call`
+    case 'waiting_for_person': {
+      const asked = question.trim() === '' ? '' : `: ${question.trim().slice(-200)}`
+      return `${after(limits.waitingForPersonMs)} at a question that nobody will answer${asked}${during}`
+    }
+  }
 }
 
 /** How often to look: often enough for the shortest clock, and not more often than a look is worth. */

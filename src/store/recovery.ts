@@ -61,6 +61,14 @@ export const insertRecovery = async (tx: Queryable, entry: NewRecovery): Promise
   })
 }
 
+/** What a change of mode was before and after, so that a person can take it back. */
+const modesOf = ({ type, chmod, ...action }: Recovery['action']): object => {
+  const change = type === 'chmod' ? action : chmod
+  if (typeof change !== 'object' || change === null) return {}
+  const { directory, oldMode, newMode } = change as Record<string, unknown>
+  return { directory, old_mode: oldMode, new_mode: newMode }
+}
+
 /** Decides a recovery by what was observed. A second decision changes nothing. */
 export const settleRecovery = async (
   tx: Queryable,
@@ -90,6 +98,7 @@ export const settleRecovery = async (
       rung: settled.rung,
       label: settled.label,
       detail,
+      ...modesOf(settled.action),
       ms: Number(settled.decidedAt) - Number(settled.startedAt),
     },
   })

@@ -174,6 +174,8 @@ export interface ClaimRequest {
   ttlSeconds: number
   /** Harnesses that can be started where the agent is. Absent = every one. */
   harnesses?: readonly string[]
+  /** Harnesses that cannot be started now and which of `harnesses` stands in for each, for tasks that name no model. */
+  standIns?: Readonly<Record<string, string>>
   lanes?: LaneLimits
 }
 
@@ -205,23 +207,32 @@ interface Closed {
   lanes: string[]
 }
 
+/** What a query asks of a task's harness: that it, or one that stands in for it, can be started. */
+const startable = ({ harnesses, standIns }: ClaimRequest) => ({
+  any: harnesses === undefined,
+  listed: json(harnesses ?? []),
+  replaced: json(standIns ?? {}),
+})
+
 /** The first claimable task of the queue that this agent can do and whose areas are free. */
 const candidateFor = (
   tx: Queryable,
   { role, engineId }: Claimer,
-  { harnesses }: ClaimRequest,
+  request: ClaimRequest,
   closed: Closed,
-): Promise<object | undefined> =>
-  one<object>(
+): Promise<object | undefined> => {
+  const { any, listed, replaced } = startable(request)
+  return one<object>(
     tx,
     sql`select * from task where state = 'queued' and ready
       and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
-      and (${harnesses === undefined ? null : json(harnesses)}::jsonb is null or ${json(harnesses ?? [])}::jsonb ? harness)
+      and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))
       and (engine_id is null or engine_id = ${engineId})
       and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
       and (span is null or not exists (select 1 from lease where lease.span && task.span))
     order by rank, id limit 1 for update skip locked`,
   )
+}
 
 interface LaneCount {
   taken: number[]
@@ -233,14 +244,14 @@ interface LaneCount {
 /** Claims of lanes other than features take turns: each counts what the others hold. */
 const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
-  const { harnesses } = request
+  const { any, listed, replaced } = startable(request)
   const row = await one<object>(
     tx,
     sql`select
       (select coalesce(jsonb_agg(lane_slot), '[]') from lease where lane = ${lane} and lane_slot is not null) as taken,
       (select count(*)::int from lease where lane = 'feature') as features,
       exists (select 1 from task where state = 'queued' and ready and lane = 'feature'
-        and (${harnesses === undefined ? null : json(harnesses)}::jsonb is null or ${json(harnesses ?? [])}::jsonb ? harness)) as features_wait,
+        and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))) as features_wait,
       (select count(*)::int from agent where state = 'idle' and engine_id is not distinct from ${claimer.engineId}) as idle`,
   )
   return fromRow<LaneCount>(row ?? {})
@@ -293,10 +304,12 @@ export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<C
   const chosen = claimer === undefined ? undefined : await chooseTask(tx, claimer, request)
   if (chosen === undefined) return undefined
   const queued = chosen.task
+  const { harnesses = [queued.harness], standIns = {} } = request
+  const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
   const claimed = await one<object>(
     tx,
     sql`update task set state = ${mustStep(taskFlow, queued.place, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
-      version = version + 1, changed_at = unstuck_now()
+      harness = ${harness}, version = version + 1, changed_at = unstuck_now()
     where id = ${queued.id} and version = ${queued.version} returning *`,
   )
   // The candidate is locked since it was chosen; without the move nothing of the claim may stand.
@@ -320,7 +333,12 @@ export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<C
   await appendEvent(tx, {
     type: mustStep(runFlow, '', 'claimed').event,
     ...ids,
-    payload: { number: run.number, harness: run.harness, keepAliveMs: keepAliveMs(request.ttlSeconds) },
+    payload: {
+      number: run.number,
+      harness: run.harness,
+      ...(harness === queued.harness ? {} : { insteadOf: queued.harness }),
+      keepAliveMs: keepAliveMs(request.ttlSeconds),
+    },
   })
   return { task, run, lease: chosen.lease }
 }

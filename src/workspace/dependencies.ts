@@ -24,6 +24,8 @@ export interface PreparationRequest {
   workspace: string
   cacheDir: string
   signal?: AbortSignal
+  /** Copies from the checkout again, because what the cache has is damaged. */
+  anew?: true
 }
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
@@ -34,6 +36,9 @@ const read = async (path: string): Promise<Buffer | undefined> => readFile(path)
 
 const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true
+
+/** A link counts: what an agent put there is not replaced. */
+const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
 /** Folders of the workspace (relative, '' = top) for which the user has installed packages. */
 const installed = async (request: PreparationRequest, folder: string, depth: number): Promise<string[]> => {
@@ -144,6 +149,7 @@ const cached = async (
 ): Promise<{ tree: string; notes: string[] }> => {
   const entry = join(request.cacheDir, await cacheKey(request, folder, lockHash))
   const tree = join(entry, 'node_modules')
+  if (request.anew === true) await removeFolder(entry)
   if (await isFolder(entry)) return { tree, notes: [] }
   // Runs are prepared side by side, so each copies into a folder of its own and the first one to finish puts it in place.
   await removeAbandoned(request.cacheDir)
@@ -184,7 +190,7 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
     const lock = await lockOf(request, folder)
     if (lock === undefined) notes.push(`${join(folder, 'node_modules')} has no lockfile and was left out`)
     else if (lock.hash === null) notes.push(`${lock.name} differs from the checkout's`)
-    else if (await isFolder(join(request.workspace, folder, 'node_modules'))) copied += 1
+    else if (await isThere(join(request.workspace, folder, 'node_modules'))) copied += 1
     else {
       const source = await cached(request, folder, lock.hash)
       notes.push(...source.notes)

@@ -17,6 +17,8 @@ export interface LayRequest {
   /** Base of the workspace `into`. */
   onto: string
   into: string
+  /** Paths below which nothing is the work of anybody. */
+  exclude?: readonly string[]
 }
 
 export interface Laid {
@@ -30,9 +32,14 @@ const touches = (one: string, other: string): boolean =>
 
 const gitlink = '160000'
 
-export const layOver = async (shadow: Shadow, { snapshot, from, onto, into }: LayRequest): Promise<Laid> => {
+export const layOver = async (
+  shadow: Shadow,
+  { snapshot, from, onto, into, exclude = [] }: LayRequest,
+): Promise<Laid> => {
   const moved = (await changesBetween(shadow, from, onto)).map(({ path }) => path)
-  const changes = (await changesBetween(shadow, from, snapshot)).filter(({ newMode }) => newMode !== gitlink)
+  const isWork = ({ path, newMode }: Change): boolean =>
+    newMode !== gitlink && !exclude.some((other) => path === other || path.startsWith(`${other}/`))
+  const changes = (await changesBetween(shadow, from, snapshot)).filter(isWork)
   const laid = changes.filter(({ path }) => !moved.some((other) => touches(path, other)))
   const left = changes.filter((change) => !laid.includes(change)).map(({ path }) => path)
   for (const { path } of laid.filter(({ kind }) => kind === 'deleted')) {

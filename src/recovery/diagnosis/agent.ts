@@ -6,6 +6,7 @@
 import type { Finding } from '../diagnosis.ts'
 import type { ObservedDenial, ReportedFailure } from '../evidence.ts'
 import { limitOf } from '../limit.ts'
+import { directoryFacts } from './directory.ts'
 
 type Meaning = Omit<Finding, 'evidence' | 'facts'>
 
@@ -80,11 +81,18 @@ const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): bo
   return rule.text !== undefined && rule.text.test(failure.text)
 }
 
+/** Where a CLI names what the system refused it. Told to people; a folder of its own is not ours to mend. */
+const refusedPath = /'(\/[^'\n]+)'| (\/[^\s:]+):/
+
 const unknownAgentFailure = progress('unknown')
 
 export const diagnoseAgent = (harness: string, failure: ReportedFailure, denials: ObservedDenial[]): Finding => {
   const rule = agentRules.find((candidate) => matches(candidate, harness, failure))
-  if (rule !== undefined) return { ...rule.meaning, evidence: failure.text }
+  if (rule !== undefined) {
+    const [, quoted, bare] = refusedPath.exec(failure.text) ?? []
+    const directory = rule.meaning.label === 'FS_PERM_ERROR' ? (quoted ?? bare) : undefined
+    return { ...rule.meaning, evidence: failure.text, ...(directory === undefined ? {} : { facts: { directory } }) }
+  }
   const limit = limitOf(harness, failure)
   if (limit === undefined) {
     // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
@@ -104,18 +112,24 @@ const denialLabel = (harness: string, denial: ObservedDenial): string => {
   return harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR'
 }
 
+const factsOf = ({ directory, allowedBy, toolRules, unusable }: ObservedDenial): NonNullable<Finding['facts']> => ({
+  ...(toolRules === undefined ? {} : { toolRules }),
+  ...(directory === undefined ? {} : { directory }),
+  ...(allowedBy === undefined ? {} : { allowedBy }),
+  ...(unusable === undefined ? {} : directoryFacts(unusable)),
+})
+
+/** Whether anything may be done about it without a person. */
+export const isCorrectable = (denial: ObservedDenial): boolean => {
+  const { allowedBy, chmod, toolRules } = factsOf(denial)
+  return allowedBy !== undefined || chmod !== undefined || toolRules !== undefined
+}
+
 /** Scope before tool before filesystem: the first has a correction that adds least, and often causes the others. */
 export const diagnoseDenials = (harness: string, denials: ObservedDenial[]): Finding => {
   const order = ['scope', 'tool', 'filesystem', 'safety'] as const
   const ranked = [...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
-  const chosen = ranked.find((denial) => denial.allowedBy !== undefined) ?? ranked[0]
+  const chosen = ranked.find(isCorrectable) ?? ranked[0]
   if (chosen === undefined) return { ...unknownAgentFailure, evidence: 'no denial was recorded' }
-  return {
-    ...permission(denialLabel(harness, chosen)),
-    evidence: chosen.text,
-    facts: {
-      ...(chosen.directory === undefined ? {} : { directory: chosen.directory }),
-      ...(chosen.allowedBy === undefined ? {} : { allowedBy: chosen.allowedBy }),
-    },
-  }
+  return { ...permission(denialLabel(harness, chosen)), evidence: chosen.text, facts: factsOf(chosen) }
 }

@@ -30,7 +30,7 @@ const wrappers: Readonly<Record<string, number>> = {
   pnpx: 0,
 }
 const runners = /^(?:npm|pnpm|yarn|bun|poetry|uv|pipenv|hatch|pdm|bundle|mise|rye) (?:exec|run|x|dlx)$/
-const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh'])
+export const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh'])
 
 export const programName = (word: string): string =>
   (word.split('/').pop() ?? word)

@@ -2,9 +2,14 @@
  * What a failed verification command means. Facts decide first (can it be planned, does the script exist, did it run out of
  * time?); what they leave open is named by the classifier, which never leads to an action that takes the check away.
  */
-import type { Finding } from '../diagnosis.ts'
+import type { Install } from '../../domain/run.ts'
+import type { Diagnosis, Finding } from '../diagnosis.ts'
 import type { ObservedCheck } from '../evidence.ts'
-import { classify } from './classify.ts'
+import { faultOf, findingsOf, type ProbeFinding } from '../probe.ts'
+import { chooseInstall } from '../install.ts'
+import type { Label } from './labels.ts'
+import { reordered } from '../command/order.ts'
+import { classify, type Classification } from './classify.ts'
 
 const verification = { rung: 4 } as const
 
@@ -37,56 +42,140 @@ const byFactOnly = new Set([
 /** What the same command does on the base commit, for the person who reads the evidence. */
 const compared = (check: ObservedCheck): string => (check.baseline === undefined ? '' : `; ${check.baseline.detail}`)
 
-const emptyBefore = (check: ObservedCheck): { emptyBefore?: boolean } =>
-  check.baseline?.state === 'no tests' ? { emptyBefore: true } : {}
+/** The same is wrong with the command on the base commit, where it ran as well: the work is not the reason. */
+const isOld = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
+
+const isGone = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
+
+const brokenBy = (check: ObservedCheck, evidence: string): Finding => ({
+  ...verification,
+  label: 'check_failed',
+  failureCode: 'verification_command_failed',
+  category: 'test',
+  retryable: true,
+  evidence,
+  facts: { command: check.command, remaining: check.remaining },
+})
+
+const droppable = (holds: boolean): { droppable?: true; askable?: true } =>
+  holds ? { droppable: true, askable: true } : {}
+
+const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
+  check.narrowed === undefined || !isOld(check, label) ? {} : { narrowed: check.narrowed }
 
 /** No test ran. Where the base commit ran some, they are gone, and that is a failure of the work. */
 const ranNoTest = (check: ObservedCheck, evidence: string): Finding => {
-  const gone = check.baseline?.state === 'passes' || check.baseline?.state === 'fails'
+  if (isGone(check))
+    return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
+  const old = check.baseline?.state === 'no tests' || isOld(check, 'no_test_files')
   return {
     ...verification,
-    ...(gone
-      ? { label: 'check_failed', failureCode: 'verification_command_failed', category: 'test', retryable: true }
-      : {
-          label: 'no_test_files',
-          failureCode: 'verification_command_no_test_files',
-          category: 'setup',
-          retryable: false,
-        }),
-    evidence: gone
-      ? `${check.command} ran no test (${evidence}), but it ran tests on the base commit`
-      : `${check.command} ran no test (${evidence})${compared(check)}`,
-    facts: { command: check.command, remaining: check.remaining, ...emptyBefore(check) },
+    label: 'no_test_files',
+    failureCode: 'verification_command_no_test_files',
+    category: 'setup',
+    retryable: false,
+    evidence: `${check.command} ran no test (${evidence})${compared(check)}`,
+    facts: {
+      ...{ command: check.command, remaining: check.remaining },
+      ...droppable(old),
+      ...narrowed(check, 'no_test_files'),
+    },
   }
 }
 
-/** What the facts do not decide, the output may name; a cause that is not named stays a failed check. */
-const readOutput = (check: ObservedCheck): Finding => {
-  const { command, exitCode, signal, stdout, stderr } = check
-  const facts = { command, remaining: check.remaining }
-  const found = classify({ command, exitCode, signal, stdout, stderr })
-  if (found.label === 'no_test_files') return ranNoTest(check, found.evidence)
-  if (byFactOnly.has(found.label)) {
-    return {
-      ...verification,
-      label: 'check_failed',
-      failureCode: 'verification_command_failed',
-      category: 'test',
-      retryable: true,
-      evidence: `${command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${lastLine(check)}`}${compared(check)}`,
-      facts,
-    }
-  }
+interface Probed {
+  seen: string[]
+  facts: { machine?: string }
+  fault?: ProbeFinding['points']
+}
+
+/** What the probes add: their words, and whose fault it is where they can tell. */
+const probed = (check: ObservedCheck, label: Label): Probed => {
+  const findings = findingsOf(check.readings ?? [], label)
+  const fault = faultOf(label, findings)
   return {
-    ...verification,
-    label: found.label,
-    failureCode: found.failureCode,
-    category: found.category,
-    retryable: found.retryable,
-    evidence: `${command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${found.evidence}`}${compared(check)}`,
-    facts,
+    seen: findings.map(({ text }) => text),
+    facts: fault?.points === 'environment' ? { machine: fault.text } : {},
+    ...(fault === undefined ? {} : { fault: fault.points }),
   }
 }
+
+/** A registry that a probe could not reach either is a fact, and no longer what a check printed. */
+const outages = new Set<string>(['network_unreachable', 'network_transient'])
+
+const brings = new Set<string>(['install', 'reinstall'])
+
+const installOf = (check: ObservedCheck, evidence: string): { install?: Install } => {
+  const install = chooseInstall(check.installs ?? [], check.command, evidence)
+  return install === undefined ? {} : { install }
+}
+
+const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } => {
+  const order = reordered(plan, plan.indexOf(command))
+  return order === undefined ? {} : { order }
+}
+
+/** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
+const factsOf = (check: ObservedCheck, found: Classification): Diagnosis['facts'] => ({
+  ...{ command: check.command, remaining: check.remaining },
+  ...(brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}),
+  ...(found.label === 'sequence_issue' ? orderOf(check) : {}),
+  ...narrowed(check, found.label),
+  ...(found.label === 'invalid_usage' && isOld(check, found.label) ? { askable: true } : {}),
+  ...droppable(
+    found.label === 'missing_make_target' && isOld(check, found.label) && (check.make?.missing.length ?? 0) > 0,
+  ),
+})
+
+/** A cause that the output names and nothing else shows, so that it leads to no action of its own. */
+const isClaim = (check: ObservedCheck, label: Label): boolean => {
+  // A test may print that, too: the makefile and the base commit know better.
+  if (label === 'missing_make_target') return check.make?.missing.length === 0 || isGone(check)
+  return byFactOnly.has(label) && !(label === 'missing_script' && check.narrowed !== undefined && isOld(check, label))
+}
+
+const printed = (check: ObservedCheck, line: string): string =>
+  `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
+
+/** What the facts do not decide, the output may name; a cause that is not named stays a failed check. */
+const readOutput = (check: ObservedCheck): Finding => {
+  const { command, exitCode, signal, stdout, stderr, plan = [] } = check
+  const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
+  const { label } = found
+  if (label === 'no_test_files') return ranNoTest(check, found.evidence)
+  const { seen, fault, facts } = probed(check, label)
+  const isOutage = fault === 'environment' && outages.has(label)
+  if (fault === 'work' || (isClaim(check, label) && !isOutage))
+    return { ...brokenBy(check, printed(check, lastLine(check))), seen }
+  return {
+    seen,
+    ...verification,
+    label: isOutage ? 'network_unreachable' : label,
+    failureCode: isOutage ? 'environment_issue' : found.failureCode,
+    category: isOutage ? 'env' : found.category,
+    retryable: found.retryable,
+    evidence: printed(check, found.evidence),
+    facts: { ...factsOf(check, found), ...facts },
+  }
+}
+
+const notStarted = (check: ObservedCheck, evidence: string): Finding => {
+  const { seen, facts } = probed(check, 'command_not_found')
+  return {
+    ...verification,
+    label: 'command_not_found',
+    failureCode: 'setup_or_bootstrap_issue',
+    category: 'setup',
+    retryable: true,
+    evidence,
+    seen,
+    facts: { command: check.command, remaining: check.remaining, ...facts, ...installOf(check, evidence) },
+  }
+}
+
+/** One that is asked for anyhow would stand for nothing. */
+const replacementOf = ({ script, plan = [] }: ObservedCheck): { replacement?: string } =>
+  script?.replacement === undefined || plan.includes(script.replacement) ? {} : { replacement: script.replacement }
 
 export const diagnoseCheck = (check: ObservedCheck): Finding => {
   const facts = { command: check.command, remaining: check.remaining }
@@ -98,21 +187,15 @@ export const diagnoseCheck = (check: ObservedCheck): Finding => {
       category: 'setup',
       retryable: false,
       evidence: `${check.unsupported.reason}: ${check.unsupported.piece}`,
-      facts,
+      facts: { ...facts, ...droppable(true) },
     }
   }
   if (check.ranNothing !== undefined) return ranNoTest(check, check.ranNothing)
-  if (check.script?.exists === false && check.script.inBase === true) {
-    return {
-      ...verification,
-      label: 'check_failed',
-      failureCode: 'verification_command_failed',
-      category: 'test',
-      retryable: true,
-      evidence: `${check.script.manifest} has no script "${check.script.name}" any more; the base commit has it (${check.command}: ${endOf(check)})`,
-      facts,
-    }
-  }
+  if (check.script?.exists === false && check.script.inBase === true)
+    return brokenBy(
+      check,
+      `${check.script.manifest} has no script "${check.script.name}" any more; the base commit has it (${check.command}: ${endOf(check)})`,
+    )
   if (check.script !== undefined && !check.script.exists) {
     return {
       ...verification,
@@ -121,7 +204,7 @@ export const diagnoseCheck = (check: ObservedCheck): Finding => {
       category: 'setup',
       retryable: false,
       evidence: `${check.script.manifest} has no script "${check.script.name}" (${check.command}: ${endOf(check)})`,
-      facts,
+      facts: { ...facts, ...droppable(true), ...replacementOf(check) },
     }
   }
   if (check.timedOut) {
@@ -135,16 +218,6 @@ export const diagnoseCheck = (check: ObservedCheck): Finding => {
       facts,
     }
   }
-  if (check.spawnError !== undefined) {
-    return {
-      ...verification,
-      label: 'command_not_found',
-      failureCode: 'setup_or_bootstrap_issue',
-      category: 'setup',
-      retryable: true,
-      evidence: check.spawnError,
-      facts,
-    }
-  }
+  if (check.spawnError !== undefined) return notStarted(check, check.spawnError)
   return readOutput(check)
 }

@@ -105,6 +105,48 @@ describe('the corpus of real failures', () => {
   })
 })
 
+/** What `npm run corpus:live` met: how tools spoke that the rules had read wrongly. */
+it.each<[string, number, string, Label]>([
+  [
+    'gcc -c a.c',
+    1,
+    'a.c:1:10: fatal error: sum.h: No such file or directory\n    1 | #include "sum.h"',
+    'compile_error',
+  ],
+  [
+    'gcc -c a.c',
+    1,
+    'a.c:1:10: fatal error: sum.h: No such file or directory\n    1 | #include <sum.h>',
+    'dependency_missing',
+  ],
+  ['jest', 1, '/repo/jest.config.js:1\nmodule.exports = {\n\nSyntaxError: Unexpected end of input', 'config_error'],
+  ['node app.js', 1, '/repo/app.js:1\nmodule.exports = {\n\nSyntaxError: Unexpected end of input', 'compile_error'],
+  ['bash nowhere.sh', 127, 'bash: nowhere.sh: No such file or directory', 'missing_script'],
+  ["bash -c 'nowhere'", 127, 'bash: line 1: nowhere: No such file or directory', 'command_not_found'],
+  ["jq -e '.ready' a.json", 1, 'false', 'test_failure'],
+  ['curl -s https://packages.example/', 6, '', 'network_unreachable'],
+  ['wget -q https://packages.example/', 4, '', 'network_unreachable'],
+  ['pytest -q', 5, '', 'no_test_files'],
+  ['python3 -q', 5, '', 'unknown'],
+  ['node --nope app.js', 9, 'node: bad option: --nope', 'invalid_usage'],
+  ['node --env-file .env app.js', 9, 'node: bad option: --env-file', 'runtime_version'],
+  ['tclsh a.test', 1, '==== adds  FAILED\n\na.test:\tTotal\t1\tPassed\t0\tSkipped\t0\tFailed\t1', 'test_failure'],
+  [
+    'mvn -q test',
+    1,
+    '[FATAL] Non-readable POM /repo/pom.xml: /repo/pom.xml (No such file or directory) @',
+    'missing_script',
+  ],
+  [
+    'tar xzf dist/app.tar.gz',
+    2,
+    'tar (child): dist/app.tar.gz: Cannot open: No such file or directory',
+    'build_artifact_missing',
+  ],
+])('%s with %i: "%s" is %s', (...[command, exitCode, stderr, label]) => {
+  expect(classify({ command, exitCode, signal: null, stdout: '', stderr })).toMatchObject({ label })
+})
+
 const text = fc.string({ unit: 'binary', maxLength: 600 })
 const spoken = fc.array(fc.oneof(text, fc.constantFrom(...rules.map(({ example }) => example))), { maxLength: 12 })
 

@@ -196,11 +196,29 @@ const statuses: Record<number, Label> = {
   153: 'resource_limit',
 }
 
+/** Programs that may fail without a word and say by their status why (their manuals, "exit status"). */
+const ownStatuses: Record<string, Record<number, Label>> = {
+  curl: {
+    5: 'network_unreachable',
+    6: 'network_unreachable',
+    7: 'service_unavailable',
+    28: 'network_transient',
+    35: 'network_unreachable',
+    52: 'network_transient',
+    56: 'network_transient',
+    60: 'network_unreachable',
+    67: 'auth_failure',
+  },
+  wget: { 4: 'network_unreachable', 5: 'network_unreachable', 6: 'auth_failure' },
+  pytest: { 4: 'invalid_usage', 5: 'no_test_files' },
+}
+
 /** The status decides only where nothing of what was printed does. */
 const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
   const { exitCode, signal } = failure
   const ended = signal === null ? `exit ${exitCode}` : `signal ${signal}`
-  const bySignal = signal === null ? statuses[exitCode ?? -1] : signals[signal]
+  const own = ownStatuses[command.programs.at(-1) ?? '']?.[exitCode ?? -1]
+  const bySignal = signal === null ? (statuses[exitCode ?? -1] ?? own) : signals[signal]
   if (bySignal !== undefined) return verdictOf(bySignal, `status/${ended}`, lines.at(-1)?.text.trim() ?? ended)
   if (exitCode !== 0 && (lines.length === 0 || speaksDifference.test(command.text)) && isSilentCheck(command, exitCode))
     return verdictOf('test_failure', 'status/silent-check', `${command.text}: ${ended}`)
@@ -208,7 +226,7 @@ const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => 
 }
 
 /** Programs that print the difference which they were asked about. */
-const speaksDifference = /(?:^|\s)(?:diff|cmp)\s/
+const speaksDifference = /(?:^|\s)(?:diff|cmp|jq)\s/
 
 const artifactOf = ({ command }: Reading): string | undefined =>
   command.argvs

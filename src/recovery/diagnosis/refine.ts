@@ -2,7 +2,7 @@
  * Settles a label by what a line names: a path, a module, a host. The same words mean different things for a package and for
  * a file of the project, for a program and for the output of a build. Each refinement gives a label or refuses.
  */
-import { agentPrograms, type CommandFacts } from './argv.ts'
+import { agentPrograms, programName, shells, type CommandFacts } from './argv.ts'
 import type { Label } from './labels.ts'
 import type { Line } from './text.ts'
 
@@ -161,6 +161,9 @@ const pyModule = ({ caught }: Scene): Refined => {
 /** A program that could not be started, named by word or by path. */
 const program = (scene: Scene): Refined | undefined => {
   const { caught } = scene
+  // `bash nowhere.sh`: the script that a shell was told to run.
+  if (scene.command.argvs.some(([shell = '', script]) => script === caught && shells.has(programName(shell))))
+    return { label: 'missing_script' }
   if (!caught.includes('/')) return { label: /^\W*$/.test(caught) ? 'unknown' : 'command_not_found' }
   if (inEnvironment.test(caught))
     return { label: /node_modules\/\.bin/.test(caught) ? 'command_not_found' : 'dependency_missing' }
@@ -206,6 +209,9 @@ const pySyntax = (scene: Scene): Refined => {
   return { label: (frames.at(-1)?.text ?? '').includes('site-packages/') ? 'corrupted_install' : 'compile_error' }
 }
 
+/** A configuration that is written as a program. */
+const configScript = /(?:\.config|\.conf|\/\.\w+rc)\.[cm]?[jt]s:\d+$/
+
 /** The file in which the engine met it stands in a line of its own before the code. */
 const jsSyntax = (scene: Scene): Refined => {
   if (anyLine(scene, /^\s*(?:# |E +)?File ".*", line \d+/)) return pySyntax(scene)
@@ -218,7 +224,7 @@ const jsSyntax = (scene: Scene): Refined => {
         ? 'corrupted_install'
         : 'runtime_version',
     }
-  return { label: scene.label }
+  return { label: configScript.test(where) ? 'config_error' : scene.label }
 }
 
 const javaPackage = ({ caught, line }: Scene): Refined => {
@@ -286,10 +292,13 @@ const noTests = (scene: Scene): Refined | undefined =>
     ? undefined
     : { label: 'no_test_files' }
 
-const header = ({ caught, line }: Scene): Refined => ({
-  label:
-    /"/.test(line.text) || caught.startsWith('../') || caught.startsWith('./') ? 'compile_error' : 'dependency_missing',
-})
+/** With quotes, in the message or in the line of the source that follows it, a header is the project's own. */
+const header = ({ caught, line, lines }: Scene): Refined => {
+  const at = lines.indexOf(line)
+  const shown = lines.slice(at + 1, at + 3).some(({ text }) => /#\s*(?:include|import)\s*"/.test(text))
+  const own = shown || /"/.test(line.text) || caught.startsWith('../') || caught.startsWith('./')
+  return { label: own ? 'compile_error' : 'dependency_missing' }
+}
 
 /** With "needed by" it is no target that is missing but a file. */
 const makeTarget = ({ line }: Scene): Refined | undefined =>

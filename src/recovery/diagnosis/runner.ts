@@ -40,6 +40,13 @@ export const runners: readonly Runner[] = [
     example: 'FAILED (failures=1)',
     name: /^(?:FAIL|ERROR): (\S.*)$/,
   },
+  {
+    tool: 'tcltest',
+    summary: /\tTotal\t\d+\tPassed\t\d+\tSkipped\t\d+\tFailed\t[1-9]/,
+    example: 'a.tcl:\tTotal\t1\tPassed\t0\tSkipped\t0\tFailed\t1',
+    name: /^==== (\S+) .*FAILED$/,
+  },
+  { tool: 'uvu', summary: /^\s{1,4}FAIL\s{1,4}"/, example: '   FAIL  "adds"', name: /^\s{1,4}FAIL\s{1,4}"(.+)"$/ },
   { tool: 'go', summary: /^\s*--- FAIL: \S/, example: '--- FAIL: TestMap (0.00s)', name: /^\s*--- FAIL: (\S+)/ },
   {
     tool: 'gotestsum',

@@ -1,4 +1,8 @@
-/** Rung 1: the harness refuses to start or refuses a path. A correction adds a directory or one flag, never a bypass mode. */
+/**
+ * Rungs 0 and 1: a folder that is needed cannot be used, the harness refuses to start or refuses a path. A correction adds the
+ * owner's bits to one folder, a directory, a rule for one tool or one flag, never a bypass mode.
+ */
+import type { Diagnosis } from '../diagnosis.ts'
 import type { Playbook } from '../playbook.ts'
 
 const maxPerIssue = 3
@@ -30,7 +34,7 @@ export const directoryScopeRelaunch: Playbook = {
   title: 'Relaunch with the refused directory added, resuming the session',
   answers: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
   needs:
-    'a denial told to the model whose existing directory lies inside the allowed directories, in a turn that failed verification or changed nothing',
+    'a denial told to the model whose existing directory lies inside the allowed directories, or that names no path while an allowed directory was not given yet, in a turn that failed verification or changed nothing',
   plan: ({ facts }) =>
     facts.directory === undefined || facts.allowedBy === undefined
       ? undefined
@@ -44,6 +48,82 @@ export const directoryScopeRelaunch: Playbook = {
   postCondition: (action) => ({
     type: 'directory_usable',
     directory: action.type === 'relaunch' ? (action.addDir ?? '') : '',
+  }),
+  budget: maxPerIssue,
+  counted: true,
+}
+
+export const toolRuleRelaunch: Playbook = {
+  id: 'tool-rule-relaunch',
+  rung: 1,
+  scope: 'launch',
+  title: 'Relaunch with a rule for the refused tool call, resuming the session',
+  answers: ['TOOL_DENIED'],
+  needs:
+    'a tool call refused to the model that is made of commands of the task alone, or an edit inside the workspace, for a CLI with rules for single tools, in a turn that failed verification or changed nothing',
+  plan: ({ facts: { toolRules } }) =>
+    toolRules === undefined
+      ? undefined
+      : {
+          type: 'relaunch',
+          name: 'RELAUNCH_WITH_TOOL_RULE',
+          toolRules,
+          resume: true,
+          hint: `A tool call was refused before; this is allowed now: ${toolRules.join(', ')}. Continue and finish the task.`,
+        },
+  postCondition: (action) => ({
+    type: 'tool_allowed',
+    toolRules: action.type === 'relaunch' ? (action.toolRules ?? []) : [],
+  }),
+  budget: maxPerIssue,
+  counted: true,
+}
+
+/** A label, two moments: both playbooks answer it, each at its own rung. */
+const atRung = ({ rung }: Diagnosis, wanted: Diagnosis['rung']): boolean => rung === wanted
+
+export const ownerBits: Playbook = {
+  id: 'owner-bits',
+  rung: 0,
+  scope: 'run',
+  title: 'Add the missing bits of the owner to a folder that the run needs',
+  answers: ['FS_PERM_ERROR'],
+  needs:
+    "before the launch: the run's workspace, the repository or the state folder cannot be used, is ours and lacks bits of its owner",
+  plan: (diagnosis) =>
+    atRung(diagnosis, 0) && diagnosis.facts.chmod !== undefined
+      ? { type: 'chmod', name: 'CHMOD', ...diagnosis.facts.chmod }
+      : undefined,
+  postCondition: (action) => ({
+    type: 'directory_accessible',
+    directory: action.type === 'chmod' ? action.directory : '',
+  }),
+  budget: maxPerIssue,
+  counted: true,
+}
+
+export const ownerBitsRelaunch: Playbook = {
+  id: 'owner-bits-relaunch',
+  rung: 1,
+  scope: 'launch',
+  title: 'Add the missing bits of the owner to the folder that the system refused, and resume the session',
+  answers: ['FS_PERM_ERROR'],
+  needs:
+    'a refusal of the operating system told to the model, below a folder that is ours and lacks bits of its owner, inside the workspace or the allowed directories, in a turn that failed verification or changed nothing',
+  plan: (diagnosis) =>
+    atRung(diagnosis, 1) && diagnosis.facts.chmod !== undefined
+      ? {
+          type: 'relaunch',
+          name: 'RELAUNCH_WITH_CHMOD',
+          chmod: diagnosis.facts.chmod,
+          resume: true,
+          hint: `${diagnosis.facts.chmod.directory} could not be used before; it can be read and written now. Continue and finish the task.`,
+        }
+      : undefined,
+  postCondition: (action) => ({
+    type: 'directory_accessible',
+    directory: action.type === 'relaunch' ? (action.chmod?.directory ?? '') : '',
+    relaunch: true,
   }),
   budget: maxPerIssue,
   counted: true,

@@ -7,7 +7,8 @@ import type { Action, Playbook } from '../playbook.ts'
 
 const namedPaths = 8
 
-const keptText = (changed: readonly string[] = []): string => {
+const keptText = (changed: readonly string[] | undefined): string => {
+  if (changed === undefined) return 'What was written is kept: look at it first and go on from there.'
   if (changed.length === 0) return 'The workspace holds no change so far.'
   const more = changed.length > namedPaths ? ` and ${changed.length - namedPaths} more` : ''
   return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Look at it first and go on from there.`

@@ -142,11 +142,13 @@ export const transientBackoff: Playbook = {
   rung: 2,
   scope: 'task',
   title: 'Wait with a persisted, growing delay, then run the task again',
-  answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure'],
+  answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
   needs:
-    "a structured error of the CLI that names an overload, a 5xx status or a broken connection, or a command harness's exit status 75",
-  plan: ({ facts }, { attempts, taskId, retry }) =>
-    retry.transientLimit >= 0 && attempts >= retry.transientLimit
+    "a structured error of the CLI that names an overload, a 5xx status or a broken connection, a command harness's exit status 75, or a failed check whose registry a probe could not reach either",
+  plan: ({ label, facts }, { attempts, taskId, retry }) =>
+    // What a check printed is no reason to wait; what a probe saw is.
+    (label === 'network_unreachable' && facts.machine === undefined) ||
+    (retry.transientLimit >= 0 && attempts >= retry.transientLimit)
       ? undefined
       : {
           type: 'wait',
@@ -155,8 +157,11 @@ export const transientBackoff: Playbook = {
           ...afterReset(facts, attempts, taskId),
           count: attempts + 1,
           limit: retry.transientLimit,
+          ...(label === 'network_unreachable' ? { forChecks: true as const } : {}),
         },
-  postCondition: () => ({ type: 'provider_answers' }),
+  postCondition: (action) => ({
+    type: action.type === 'wait' && action.forChecks === true ? 'remaining_checks_pass' : 'provider_answers',
+  }),
   // The configured retry.transientLimit ends it; this is the ceiling where that one was lifted with -1.
   budget: 100,
   counted: false,

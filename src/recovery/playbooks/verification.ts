@@ -1,17 +1,85 @@
 /** Rung 4: a verification command cannot be run as it stands. A real test failure has no playbook here: it is never dropped. */
 import type { Playbook } from '../playbook.ts'
 
-/** What every drop has in common: a check must be left, and those that are left must run and pass. */
-const drop = {
+/** Whatever the check's output says: an install cannot make a failing check pass that did run, and the check decides afterwards. */
+export const dependencyInstall: Playbook = {
+  id: 'dependency-install',
   rung: 4,
   scope: 'run',
+  title: 'Install what the lockfile names, in the clone, and run the check again',
+  answers: ['dependency_missing', 'command_not_found', 'corrupted_install', 'dependency_version_conflict'],
+  needs:
+    'a check that misses a package or a program, in a folder that a package manager of the same language governs; the work is done in a clone of its own',
   plan: ({ facts }) =>
-    facts.command === undefined || (facts.remaining ?? 0) < 1
+    facts.command === undefined || facts.install === undefined
       ? undefined
-      : { type: 'drop_command', name: 'DROP_COMMAND', command: facts.command },
+      : { type: 'install', name: 'INSTALL_DEPENDENCIES', command: facts.command, install: facts.install },
+  postCondition: (action) => ({ type: 'check_runs', command: action.type === 'install' ? action.command : '' }),
+  budget: 3,
+  counted: true,
+}
+
+const run = { rung: 4, scope: 'run', counted: true } satisfies Partial<Playbook>
+
+export const sequenceReorder: Playbook = {
+  ...run,
+  id: 'sequence-reorder',
+  title: 'Run a check after the build that makes what it needs, or before the clean that takes it away',
+  answers: ['sequence_issue'],
+  needs:
+    'a check that misses the output of a build, which another check of the plan makes later or took away before; the same checks run, in another order',
+  plan: ({ facts: { command, order } }) =>
+    command === undefined || order === undefined
+      ? undefined
+      : { type: 'reorder', name: 'REORDER_COMMANDS', command, order },
+  postCondition: (action) => ({ type: 'check_runs', command: action.type === 'reorder' ? action.command : '' }),
+  budget: 3,
+}
+
+const ranInstead: Playbook['postCondition'] = (action) => ({
+  type: 'check_runs',
+  command: action.type === 'replace_command' ? action.by : '',
+})
+
+export const scriptReplacement: Playbook = {
+  ...run,
+  id: 'script-replacement',
+  title: 'Run a package script of the same intent in the place of one that does not exist',
+  answers: ['missing_script'],
+  needs:
+    'the manifest has no such script, and neither has the base commit; it has one of the same intent (test, lint, types, build), equal in the base commit and not among the checks already',
+  plan: ({ facts: { command, replacement } }) =>
+    command === undefined || replacement === undefined
+      ? undefined
+      : { type: 'replace_command', name: 'REPLACE_COMMAND', command, by: replacement },
+  postCondition: ranInstead,
+  budget: 5,
+}
+
+export const packageNarrowing: Playbook = {
+  ...run,
+  id: 'package-narrowing',
+  title: 'Run a check of all packages for those that the change can affect',
+  answers: ['missing_script', 'no_test_files', 'dependency_missing', 'command_not_found'],
+  needs:
+    'an npm or pnpm script that is run in all packages and that the base commit cannot run for the same reason; the change lies in some packages, which have the script, as have all that depend on them',
+  plan: ({ facts: { command, narrowed } }) =>
+    command === undefined || narrowed === undefined
+      ? undefined
+      : { type: 'replace_command', name: 'NARROW_COMMAND', command, by: narrowed },
+  postCondition: ranInstead,
+  budget: 3,
+}
+
+/** What every drop has in common: facts show that it checks nothing, a check must be left, and those that are left must run and pass. */
+const drop = {
+  ...run,
+  plan: ({ facts: { command, remaining = 0, droppable } }) =>
+    command === undefined || remaining < 1 || droppable !== true
+      ? undefined
+      : { type: 'drop_command', name: 'DROP_COMMAND', command },
   postCondition: () => ({ type: 'remaining_checks_pass' }),
   budget: 5,
-  counted: true,
 } satisfies Partial<Playbook>
 
 export const missingScriptDrop: Playbook = {
@@ -22,6 +90,15 @@ export const missingScriptDrop: Playbook = {
   needs: 'the command calls a package script, the manifest has no such script, and at least one other check remains',
 }
 
+export const makeTargetDrop: Playbook = {
+  ...drop,
+  id: 'make-target-drop',
+  title: 'Drop a verification command whose make target does not exist',
+  answers: ['missing_make_target'],
+  needs:
+    'make says that it has no rule for the target, the makefile has none, the command fails so on the base commit too, and at least one other check remains',
+}
+
 export const noTestsDrop: Playbook = {
   ...drop,
   id: 'no-tests-drop',
@@ -29,7 +106,6 @@ export const noTestsDrop: Playbook = {
   answers: ['no_test_files'],
   needs:
     'the runner itself says that it ran no test, it ran none on the base commit either, and at least one other check remains',
-  plan: (diagnosis) => (diagnosis.facts.emptyBefore === true ? drop.plan(diagnosis) : undefined),
 }
 
 export const unsupportedFormatDrop: Playbook = {
@@ -38,4 +114,35 @@ export const unsupportedFormatDrop: Playbook = {
   title: 'Drop a verification command that cannot be run without a shell',
   answers: ['unsupported_format'],
   needs: 'the command line itself holds something that only a shell understands, and at least one other check remains',
+}
+
+const question = (command: string, why: string): string =>
+  [
+    'The verification command below cannot be run as it stands, so nothing can be said about the work.',
+    `Command: ${command}`,
+    `Why: ${why}`,
+    'It is started without a shell: programs with arguments, joined by "&&"; no pipe, redirect, variable or substitution.',
+    'Name one command that checks the same in this repository. It may use only package scripts and make targets that are called like checks (test, lint, types, build and so on) and files, all of which the repository had before your work, or the same program. Change no file.',
+    'Answer with that command alone, on one line.',
+  ].join('\n')
+
+/** The last way, because it costs a turn: where nothing of the check would be left otherwise. */
+export const commandFix: Playbook = {
+  id: 'command-fix',
+  rung: 4,
+  scope: 'launch',
+  title: 'Ask the agent for a command that checks the same and can be run',
+  answers: ['unsupported_format', 'invalid_usage', 'missing_script', 'missing_make_target', 'no_test_files'],
+  needs:
+    'the same as for a drop, or a command line that its own program does not take, on the base commit either; an answer counts only if it plans without a shell and its script or make target is called as checks are and in the base commit, as a file is, or its program the one that was asked for',
+  plan: ({ facts: { command, askable }, evidence }) =>
+    command === undefined || askable !== true
+      ? undefined
+      : {
+          ...{ type: 'relaunch', name: 'ASK_FOR_COMMAND', ask: command, resume: false },
+          hint: question(command, evidence),
+        },
+  postCondition: (action) => ({ type: 'check_runs', command: action.type === 'relaunch' ? (action.ask ?? '') : '' }),
+  budget: 2,
+  counted: true,
 }

@@ -13,6 +13,7 @@ import { pythonRules } from './python.ts'
 import type { Rule } from './rule.ts'
 import { serviceRules } from './services.ts'
 import { shellRules } from './shell.ts'
+import { unixRules } from './unix.ts'
 import { webRules } from './web.ts'
 import { webTestRules } from './webtest.ts'
 
@@ -20,6 +21,7 @@ import { webTestRules } from './webtest.ts'
 export const rules: readonly Rule[] = [
   ...osRules,
   ...shellRules,
+  ...unixRules,
   ...nodeRules,
   ...packageRules,
   ...webRules,

@@ -166,7 +166,7 @@ export const generalRules = rulesOf('general', [
     'no_test_files',
     52,
     any,
-    /\b[Nn]o tests?(?: files?| cases?| suites?)? (?:were |was )?(?:found|ran|run|executed|collected|matched|discovered)|NO TESTS RAN|\b[Rr]an 0 tests|running 0 tests|\b0 tests? (?:ran|run|executed|collected|found)|\[no test files\]|did not match any test|\bno tests to run\b|^Could not find '\S*(?:test|spec)\S*'$/,
+    /\b[Nn]o tests?(?: files?| cases?| suites?)? (?:were |was )?(?:found|ran|run|executed|collected|matched|discovered)|NO TESTS RAN|\b[Rr]an 0 tests|running 0 tests|\b0 tests? (?:ran|run|executed|collected|found)|\[no test files\]|did not match any test|^No files were found matching|\bno tests to run\b|^Could not find '\S*(?:test|spec)\S*'$/,
     'No tests were executed',
     { refine: 'noTests' },
   ],

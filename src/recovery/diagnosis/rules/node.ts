@@ -56,9 +56,11 @@ export const nodeRules = rulesOf('node', [
     'runtime_version',
     74,
     'node 24',
-    /^\S*node\d*: (?:bad option|\S+ is not allowed in NODE_OPTIONS|--\S+ requires)/,
+    /^\S*node\d*: (?:bad option: --(?:experimental|no-experimental|env-file|test|watch|run|import|permission|allow|disable|enable|require-module|conditions|trace|heapsnapshot|stack-trace|network|openssl|strip|build|title|localstorage|inspect|snapshot|input-type|entry-url|cpu-prof|report|unhandled|secure|force|frozen|dns|icu|use)\S*|\S+ is not allowed in NODE_OPTIONS|--\S+ requires)/,
     'node: bad option: --experimental-strip-types',
+    { counter: 'node: bad option: --nope' },
   ],
+  ['no-option', 'invalid_usage', 73, 'node 24', /^\S*node\d*: bad option: -/, 'node: bad option: --nope'],
   [
     'engine',
     'runtime_version',

@@ -1,0 +1,90 @@
+/**
+ * A run's workspace with its packages, beside `git clone --shared` alone and beside that clone with a fresh install from npm's
+ * warm cache; and the health check of a workspace that is used again. The project is this one, with all its packages.
+ * `node bench/workspace.ts [rounds]`
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createWorkspace } from '../src/workspace/clone.ts'
+import { prepareDependencies } from '../src/workspace/dependencies.ts'
+import { mendDependencies } from '../src/workspace/mend.ts'
+import { openRepository } from '../src/workspace/repository.ts'
+import { inTurns, print, time } from './measure.ts'
+
+const rounds = Number(process.argv[2] ?? 3)
+const here = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-workspace-'))
+const checkout = join(folder, 'checkout')
+execFileSync('git', ['clone', '--quiet', '--no-hardlinks', here, checkout])
+// A directory alone is no tree that npm knows: its own list of what is installed comes along.
+cpSync(join(here, 'node_modules'), join(checkout, 'node_modules'), { recursive: true, verbatimSymlinks: true })
+const repository = await openRepository(checkout)
+const base = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
+const cacheDir = join(folder, 'cache')
+let count = 0
+
+const place = (): string => {
+  count += 1
+  return join(folder, String(count))
+}
+
+const took = async (work: () => Promise<unknown>): Promise<number> => {
+  const begun = performance.now()
+  await work()
+  return performance.now() - begun
+}
+
+/** Without what stands in the folder afterwards: removing it is nobody's measure. */
+const measured = async (work: (dir: string) => Promise<number>): Promise<number> => {
+  const dir = place()
+  const ms = await work(dir)
+  rmSync(dir, { recursive: true, force: true })
+  return ms
+}
+
+const clone = async (dir: string): Promise<number> => {
+  const { ms, code } = await time(['git', 'clone', '--quiet', '--shared', checkout, dir])
+  if (code !== 0) throw new Error('git clone failed')
+  return ms
+}
+
+const workspace = (dir: string): Promise<number> =>
+  took(async () => {
+    await createWorkspace({ repository, base, dir, branch: `bench/${count}` })
+    const { kind, reason } = await prepareDependencies({ repository, workspace: dir, cacheDir })
+    if (kind !== 'copied') throw new Error(`the packages were not copied: ${reason}`)
+  })
+
+/** Without scripts, as a fair comparison: a copy runs none either. */
+const install = ['npm', 'ci', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+
+const fresh = async (dir: string): Promise<number> => {
+  const cloned = await clone(dir)
+  const { ms, code } = await time(install, { cwd: dir })
+  if (code !== 0) throw new Error('npm ci --offline failed: fill the cache with npm ci first')
+  return cloned + ms
+}
+
+// The first run of a project fills the private cache.
+const firstMs = await measured(workspace)
+const used = place()
+await workspace(used)
+const asideDir = join(folder, 'aside')
+const { cloneMs, workspaceMs, freshMs, healthMs } = await inTurns(rounds, {
+  cloneMs: () => measured(clone),
+  workspaceMs: () => measured(workspace),
+  freshMs: () => measured(fresh),
+  healthMs: () => took(() => mendDependencies({ repository, workspace: used, cacheDir, asideDir })),
+})
+const lock = JSON.parse(readFileSync(join(checkout, 'node_modules', '.package-lock.json'), 'utf8')) as {
+  packages: object
+}
+print('workspace', {
+  packages: Object.keys(lock.packages).length,
+  ...{ cloneMs, firstMs, workspaceMs, freshMs, healthMs },
+  overClone: workspaceMs / cloneMs,
+  ofFresh: workspaceMs / freshMs,
+})
+rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })

@@ -1,0 +1,77 @@
+/**
+ * A check of all packages of a repository, narrowed to those that a change can affect: the changed ones and all that depend
+ * on them. Only for a check that cannot run elsewhere; a package that was affected is never left out. Pure.
+ */
+import { programOf, type Step } from './plan.ts'
+
+export interface Package {
+  name: string
+  /** Relative to the folder of the workspace's manifest. */
+  folder: string
+  scripts: readonly string[]
+  dependencies: readonly string[]
+}
+
+interface Recursive {
+  /** Words that make the command run everywhere. */
+  everywhere: readonly string[]
+  narrowed: (name: string) => string
+  run: readonly string[]
+  shorthand: readonly string[]
+}
+
+const recursive: Readonly<Record<string, Recursive>> = {
+  npm: {
+    everywhere: ['--workspaces', '-ws', '--workspaces=true'],
+    narrowed: (name) => `--workspace=${name}`,
+    run: ['run', 'run-script'],
+    shorthand: ['test', 't', 'start'],
+  },
+  pnpm: {
+    everywhere: ['-r', '--recursive'],
+    narrowed: (name) => `--filter=${name}`,
+    run: ['run', 'run-script'],
+    shorthand: ['test', 't', 'start'],
+  },
+}
+
+/** The script that this argv runs in every package; undefined = it is none of those. */
+export const recursiveScript = (argv: readonly string[]): string | undefined => {
+  const kind = recursive[programOf(argv) ?? '']
+  if (kind === undefined || !argv.some((word) => kind.everywhere.includes(word))) return undefined
+  const [first, second] = argv.slice(1).filter((word) => !word.startsWith('-'))
+  if (first === undefined) return undefined
+  if (kind.run.includes(first)) return second
+  return kind.shorthand.includes(first) ? first.replace(/^t$/, 'test') : undefined
+}
+
+/** Files of the top folder that no package's check reads. */
+const beside = /^(?:[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE|CHANGELOG|docs\/.*|\.github\/.*)$/i
+
+const isIn = ({ folder }: Package, path: string): boolean => path.startsWith(`${folder}/`)
+
+/** Packages that these paths can affect; undefined = a path lies in none of them and may affect them all. */
+export const affected = (packages: readonly Package[], changed: readonly string[]): Package[] | undefined => {
+  const inside = changed.filter((path) => !beside.test(path))
+  if (!inside.every((path) => packages.some((each) => isIn(each, path)))) return undefined
+  const found = new Set(packages.filter((each) => inside.some((path) => isIn(each, path))))
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    const names = [...found].map(({ name }) => name)
+    for (const each of packages) if (each.dependencies.some((name) => names.includes(name))) found.add(each)
+  }
+  return [...found]
+}
+
+/** The step for the affected packages that have its script; undefined = that would be none, or no fewer than now. */
+export const narrowStep = (step: Step, packages: readonly Package[], changed: readonly string[]): Step | undefined => {
+  const kind = recursive[programOf(step.argv) ?? '']
+  const script = recursiveScript(step.argv)
+  const touched = affected(packages, changed)
+  if (kind === undefined || script === undefined || touched === undefined) return undefined
+  const left = touched.filter(({ scripts }) => scripts.includes(script))
+  // One that lacks the script and was changed is what the check was asked for: nothing may stand for it.
+  if (left.length === 0 || left.length < touched.length || left.length === packages.length) return undefined
+  const words = step.argv.filter((word) => !kind.everywhere.includes(word))
+  return { ...step, argv: [words[0] ?? '', ...left.map(({ name }) => kind.narrowed(name)), ...words.slice(1)] }
+}

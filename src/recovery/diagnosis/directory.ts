@@ -1,0 +1,53 @@
+/**
+ * What is wrong with a folder that is needed, and whether adding its owner's bits may cure it. The founding document would set
+ * 0755, which opens a private folder to everybody: here the bits that the owner lacks are added and nothing else.
+ */
+import type { Finding } from '../diagnosis.ts'
+import type { ObservedDirectory } from '../evidence.ts'
+
+/** To read, write and enter. */
+export const ownerBits = 0o700
+
+export const missingBits = (mode: number): number => ownerBits & ~mode
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
+
+/** The facts that a correction of this folder needs, or why there is none. */
+export const directoryFacts = ({
+  path,
+  mode,
+  isOurs,
+  failed,
+}: ObservedDirectory): Pick<NonNullable<Finding['facts']>, 'directory' | 'chmod' | 'chmodFailed'> => {
+  if (failed !== undefined) return { directory: path, chmodFailed: failed }
+  if (mode === undefined) return { directory: path }
+  if (isOurs !== true) return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) belongs to another user` }
+  // All bits are there and it is refused all the same: a read-only or strange file system, which no mode cures.
+  if (missingBits(mode) === 0) return { directory: path }
+  return { directory: path, chmod: { directory: path, oldMode: octal(mode), newMode: octal(mode | ownerBits) } }
+}
+
+/** Sentences of the founding document's `prepare_worker_environment`. */
+export const diagnoseDirectory = (directory: ObservedDirectory): Finding => {
+  const { path, problem, failed } = directory
+  if (problem !== 'no access') {
+    return {
+      ...{ rung: 0, label: 'DIRECTORY_MISSING', failureCode: 'environment_issue', category: 'env', retryable: false },
+      evidence:
+        problem === 'missing'
+          ? `Critical directory missing: ${path}`
+          : `Critical directory missing: ${path} is a file; a directory is needed there`,
+      facts: { directory: path },
+    }
+  }
+  const facts = directoryFacts(directory)
+  return {
+    ...{ rung: 0, label: 'FS_PERM_ERROR', failureCode: 'permission_or_auth_failure' },
+    ...{ category: 'permission', retryable: false },
+    evidence:
+      facts.chmodFailed === undefined
+        ? `${path} cannot be read, written and entered by this user`
+        : `Cannot fix permissions for ${path}: ${failed ?? facts.chmodFailed}`,
+    facts,
+  }
+}

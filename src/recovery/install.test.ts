@@ -1,0 +1,123 @@
+import { describe, expect, it, test } from 'vitest'
+import { diagnose } from './diagnosis.ts'
+import type { ObservedCheck } from './evidence.ts'
+import { chooseInstall, installsIn, madeBy, managers } from './install.ts'
+import { nextStep, playbooks } from './ladder.ts'
+
+const governs = (files: Record<string, string>, folder = ''): string[] =>
+  installsIn(folder, (name) => files[name]).map(({ manager, commands }) => `${manager}: ${commands.at(-1)?.join(' ')}`)
+
+describe('the manager of a folder', () => {
+  test.each([
+    [{ 'package-lock.json': '{}', 'package.json': '{}' }, ['npm: npm ci --no-audit --no-fund']],
+    [{ 'pnpm-lock.yaml': '', 'package-lock.json': '{}' }, ['pnpm: pnpm install --frozen-lockfile']],
+    [
+      { 'pnpm-lock.yaml': '', 'package-lock.json': '{}', 'package.json': '{"packageManager": "npm@11.0.0"}' },
+      ['npm: npm ci --no-audit --no-fund'],
+    ],
+    [{ 'yarn.lock': '# yarn lockfile v1\n' }, ['yarn-1: yarn install --frozen-lockfile --non-interactive']],
+    [{ 'yarn.lock': '__metadata:\n  version: 8\n' }, ['yarn-berry: yarn install --immutable']],
+    [{ 'bun.lock': '{}' }, ['bun: bun install --frozen-lockfile']],
+    [
+      { 'package.json': '{"dependencies": {"a": "1"}}' },
+      ['npm-unlocked: npm install --no-package-lock --no-audit --no-fund'],
+    ],
+    [{ 'package.json': '{"dependencies": {}}' }, []],
+    [
+      { 'requirements.txt': '', 'Cargo.lock': '' },
+      [
+        'pip: .venv/bin/python -m pip install --no-input --disable-pip-version-check -r requirements.txt',
+        'cargo: cargo fetch --locked',
+      ],
+    ],
+    [{}, []],
+  ])('%j', (files, expected) => expect(governs(files)).toEqual(expected))
+
+  it('installs for Python at the top, wherever its file lies', () => {
+    const [install] = installsIn('tools', (name) => (name === 'requirements.txt' ? '' : undefined))
+    expect(install).toMatchObject({
+      folder: '',
+      commands: [expect.anything(), expect.arrayContaining(['tools/requirements.txt'])],
+    })
+    expect(madeBy(install === undefined ? [] : [install])).toEqual(['/.venv'])
+  })
+  it('makes folders that are told as no work', () => {
+    expect(madeBy([{ manager: 'npm', folder: 'web', commands: [] }])).toEqual(['/web/node_modules'])
+  })
+})
+
+const both = [...installsIn('', (name) => (['package-lock.json', 'requirements.txt'].includes(name) ? '' : undefined))]
+
+describe('the install for a check', () => {
+  test.each([
+    ['npx vitest run', '', 'npm'],
+    ['python3 -m pytest', '', 'pip'],
+    ['make test', "Error: Cannot find module 'tiny'", 'npm'],
+    ['make test', "ModuleNotFoundError: No module named 'tiny'", 'pip'],
+    ['make test', 'tiny was not found', 'npm'],
+    // No manager of that language is here.
+    ['cargo test', 'error: no matching package', undefined],
+    // It is an install already.
+    ['npm ci', 'npm error', undefined],
+    ['npm ci && npm test', 'sh: 1: vitest: not found', undefined],
+  ])('%s (%s) is of %s', (command, evidence, manager) =>
+    expect(chooseInstall(both, command, evidence)?.manager).toBe(manager),
+  )
+})
+
+const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
+  ...{ command: 'npm test', source: 'task', exitCode: 1, signal: null, timedOut: false, stdout: '', stderr: '' },
+  ...{ remaining: 0, installs: both },
+  ...more,
+})
+const stepOf = (more: Partial<ObservedCheck>) =>
+  nextStep(
+    diagnose({ kind: 'check', check: check(more) }),
+    [],
+    {
+      playbooks,
+      disabled: [],
+      retry: {
+        ...{ transientBaseSeconds: 1, transientMaxSeconds: 1, transientLimit: 1 },
+        ...{ quotaBaseSeconds: 1, quotaMaxSeconds: 1 },
+      },
+    },
+    { id: 't', runId: 'r' },
+  )
+
+describe('the ladder', () => {
+  it('answers "Cannot find module" of a package by the install of its manager', () => {
+    const stderr = "Error: Cannot find module 'tiny'\nRequire stack:\n- /repo/use.js"
+    expect(stepOf({ command: 'node use.js', stderr })).toMatchObject({
+      kind: 'recover',
+      playbook: { id: 'dependency-install' },
+      action: { name: 'INSTALL_DEPENDENCIES', install: { manager: 'npm' } },
+      postCondition: { type: 'check_runs', command: 'node use.js' },
+    })
+  })
+  it('answers a program that is not there', () => {
+    expect(stepOf({ exitCode: 127, stderr: 'sh: 1: vitest: not found' })).toMatchObject({ kind: 'recover' })
+    expect(stepOf({ command: 'vitest run', exitCode: null, spawnError: 'vitest was not found' })).toMatchObject({
+      kind: 'recover',
+    })
+  })
+  it('never answers a failed assertion, whatever it quotes', () => {
+    const stdout = "✖ loads (1.2ms)\n  AssertionError [ERR_ASSERTION]: Cannot find module 'tiny'\nℹ tests 1\nℹ fail 1"
+    expect(stepOf({ command: 'node --test a.test.js', stdout })).toMatchObject({ kind: 'exhausted' })
+  })
+  it('installs nothing where no clone of ours is', () => {
+    expect(
+      stepOf({ command: 'vitest run', exitCode: null, spawnError: 'vitest was not found', installs: [] }),
+    ).toMatchObject({
+      kind: 'exhausted',
+    })
+  })
+})
+
+it('every command is a fixed argv, and its program no shell', () => {
+  for (const { commands } of managers)
+    for (const argv of commands) {
+      expect(argv.length).toBeGreaterThan(1)
+      expect(argv.join(' ')).not.toMatch(/[;&|<>$`*]|\b(?:ba)?sh\b/)
+    }
+})

@@ -1,0 +1,244 @@
+/**
+ * What a repository's own package manager installs: which manager governs a folder, told from its lockfile, and the fixed
+ * command lines that bring what the lockfile names. Nothing of a command line comes from a check's output or from a model.
+ * Pure: the runtime reads the files and runs the commands, in the run's clone alone.
+ */
+import type { Install } from '../domain/run.ts'
+import { programName, readCommand } from './diagnosis/argv.ts'
+
+type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'php'
+
+interface Manager {
+  id: string
+  ecosystem: Ecosystem
+  /** Any of these files says that the manager governs its folder. */
+  files: readonly string[]
+  /** Where the file alone does not tell: what it must hold. */
+  holds?: RegExp
+  /** `{file}` is the file above, as seen from where the command runs. */
+  commands: readonly (readonly string[])[]
+  /** Its commands run at the top of the workspace, wherever the file lies. */
+  atTop?: true
+  /** Folders that it makes: no work of an agent. */
+  makes: readonly string[]
+  /** Version with which these very commands were run and brought a failing check to pass; null = never run for real. */
+  ran: string | null
+}
+
+/** In order of choice within an ecosystem. Every command installs what the lockfile says and never writes to it. */
+export const managers: readonly Manager[] = [
+  {
+    id: 'pnpm',
+    ecosystem: 'node',
+    files: ['pnpm-lock.yaml'],
+    commands: [['pnpm', 'install', '--frozen-lockfile']],
+    makes: ['node_modules'],
+    ran: 'pnpm 10.34',
+  },
+  {
+    id: 'yarn-berry',
+    ecosystem: 'node',
+    files: ['yarn.lock'],
+    holds: /^__metadata:/m,
+    commands: [['yarn', 'install', '--immutable']],
+    makes: ['node_modules', '.yarn', '.pnp.cjs', '.pnp.loader.mjs'],
+    ran: 'yarn 4.18',
+  },
+  {
+    id: 'yarn-1',
+    ecosystem: 'node',
+    files: ['yarn.lock'],
+    commands: [['yarn', 'install', '--frozen-lockfile', '--non-interactive']],
+    makes: ['node_modules'],
+    ran: 'yarn 1.22',
+  },
+  {
+    id: 'bun',
+    ecosystem: 'node',
+    files: ['bun.lock', 'bun.lockb'],
+    commands: [['bun', 'install', '--frozen-lockfile']],
+    makes: ['node_modules'],
+    ran: 'bun 1.4',
+  },
+  {
+    id: 'npm',
+    ecosystem: 'node',
+    files: ['package-lock.json', 'npm-shrinkwrap.json'],
+    commands: [['npm', 'ci', '--no-audit', '--no-fund']],
+    makes: ['node_modules'],
+    ran: 'npm 11.19',
+  },
+  {
+    id: 'npm-unlocked',
+    ecosystem: 'node',
+    files: ['package.json'],
+    holds: /"(?:dependencies|devDependencies)"\s*:\s*\{\s*"/,
+    commands: [['npm', 'install', '--no-package-lock', '--no-audit', '--no-fund']],
+    makes: ['node_modules'],
+    ran: 'npm 11.19',
+  },
+  {
+    id: 'uv',
+    ecosystem: 'python',
+    files: ['uv.lock'],
+    commands: [['uv', 'sync', '--frozen']],
+    makes: ['.venv'],
+    ran: null,
+  },
+  {
+    id: 'poetry',
+    ecosystem: 'python',
+    files: ['poetry.lock'],
+    commands: [['poetry', 'install', '--no-interaction']],
+    makes: [],
+    ran: null,
+  },
+  {
+    id: 'pip',
+    ecosystem: 'python',
+    files: ['requirements.txt'],
+    // Into an environment of the clone's own: without one pip would write into the user's.
+    commands: [
+      ['python3', '-m', 'venv', '.venv'],
+      ['.venv/bin/python', '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '-r', '{file}'],
+    ],
+    atTop: true,
+    makes: ['.venv'],
+    ran: 'pip 23.2 (Python 3.11)',
+  },
+  {
+    id: 'cargo',
+    ecosystem: 'rust',
+    files: ['Cargo.lock'],
+    commands: [['cargo', 'fetch', '--locked']],
+    makes: [],
+    ran: 'cargo 1.95',
+  },
+  {
+    id: 'go',
+    ecosystem: 'go',
+    files: ['go.sum'],
+    commands: [['go', 'mod', 'download']],
+    makes: [],
+    ran: null,
+  },
+  {
+    id: 'maven',
+    ecosystem: 'jvm',
+    files: ['pom.xml'],
+    commands: [['mvn', '--batch-mode', '--no-transfer-progress', 'dependency:go-offline']],
+    makes: [],
+    ran: null,
+  },
+  {
+    id: 'gradle',
+    ecosystem: 'jvm',
+    files: ['build.gradle', 'build.gradle.kts'],
+    commands: [['gradle', '--no-daemon', '--console=plain', 'dependencies']],
+    makes: ['.gradle'],
+    ran: null,
+  },
+  {
+    id: 'bundler',
+    ecosystem: 'ruby',
+    files: ['Gemfile.lock'],
+    commands: [
+      ['bundle', 'config', 'set', '--local', 'frozen', 'true'],
+      ['bundle', 'config', 'set', '--local', 'path', 'vendor/bundle'],
+      ['bundle', 'install'],
+    ],
+    makes: ['vendor/bundle', '.bundle'],
+    ran: null,
+  },
+  {
+    id: 'composer',
+    ecosystem: 'php',
+    files: ['composer.lock'],
+    commands: [['composer', 'install', '--no-interaction', '--no-progress']],
+    makes: ['vendor'],
+    ran: null,
+  },
+]
+
+/** Programs by which a command line shows whose packages it uses. */
+const speakers: readonly [Ecosystem, RegExp][] = [
+  [
+    'node',
+    /^(?:npm|npx|pnpm|pnpx|yarn|bun|bunx|node|tsc|tsx|ts-node|vitest|jest|mocha|ava|tap|c8|nyc|eslint|prettier|oxlint|biome|playwright|cypress|webpack|rollup|vite|esbuild|next|turbo|nx|lerna|svelte-check|vue-tsc)$/,
+  ],
+  [
+    'python',
+    /^(?:python|pip|pytest|py\.test|tox|nox|ruff|mypy|pyright|flake8|black|pylint|uv|poetry|coverage|django-admin)$/,
+  ],
+  ['rust', /^(?:cargo|rustc)$/],
+  ['go', /^(?:go|golangci-lint|gotestsum)$/],
+  ['jvm', /^(?:mvn|mvnw|gradle|gradlew|java|javac)$/],
+  ['ruby', /^(?:bundle|rake|rspec|ruby|rubocop|rails)$/],
+  ['php', /^(?:composer|php|phpunit|pest|phpstan)$/],
+]
+
+/** Where a Makefile or a script stands between: how the runtime of each names a package that it misses. */
+const sayings: readonly [Ecosystem, RegExp][] = [
+  ['node', /Cannot find (?:module|package)|ERR_MODULE_NOT_FOUND|node_modules|npm (?:error|ERR!)/],
+  ['python', /No module named|ModuleNotFoundError|ImportError|DistributionNotFound/],
+  ['rust', /\bcrates?\b|\bcargo\b/],
+  ['go', /go\.sum|go\.mod|no required module|cannot find module providing/],
+  ['jvm', /maven|gradle|\bjar\b/i],
+  ['ruby', /\bgems?\b|Bundler|cannot load such file/],
+  ['php', /vendor\/autoload|composer|Class ".*" not found/],
+]
+
+const declaredManager = (manifest: string | undefined): string | undefined =>
+  /"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@/.exec(manifest ?? '')?.[1]
+
+/** The managers that govern a folder, at most one of each ecosystem. `read` gives a file's text, undefined = it is not there. */
+export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {
+  const found = managers.flatMap((manager) => {
+    const file = manager.files.find((name) => {
+      const text = read(name)
+      return text !== undefined && (manager.holds === undefined || manager.holds.test(text))
+    })
+    return file === undefined ? [] : [{ manager, file }]
+  })
+  const declared = declaredManager(read('package.json'))
+  const own = found.find(({ manager }) => declared !== undefined && manager.id.startsWith(declared))
+  const chosen = new Map<Ecosystem, (typeof found)[number]>()
+  for (const entry of own === undefined ? found : [own, ...found])
+    if (!chosen.has(entry.manager.ecosystem)) chosen.set(entry.manager.ecosystem, entry)
+  return [...chosen.values()].map(({ manager, file }) => {
+    const top = manager.atTop === true
+    const path = top && folder !== '' ? `${folder}/${file}` : file
+    return {
+      manager: manager.id,
+      folder: top ? '' : folder,
+      commands: manager.commands.map((argv) => argv.map((word) => (word === '{file}' ? path : word))),
+    }
+  })
+}
+
+const ecosystemOf = ({ manager }: Install): Ecosystem | undefined =>
+  managers.find(({ id }) => id === manager)?.ecosystem
+
+const startsAlike = (argv: readonly string[], install: Install): boolean =>
+  install.commands.some((own) => programName(argv[0] ?? '') === own[0] && argv[1] === own[1])
+
+/** The install that may bring what this command misses. One that the command carries out itself would change nothing. */
+export const chooseInstall = (installs: readonly Install[], command: string, evidence: string): Install | undefined => {
+  const { programs, argvs } = readCommand(command)
+  const spoken = speakers.filter(([, pattern]) => programs.some((name) => pattern.test(name)))
+  const said = spoken.length > 0 ? spoken : sayings.filter(([, pattern]) => pattern.test(evidence))
+  const fits = (install: Install): boolean =>
+    said.length === 0 || said.some(([ecosystem]) => ecosystem === ecosystemOf(install))
+  return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
+}
+
+/** Patterns for what these installs make, relative to the workspace, in the syntax of .gitignore. */
+export const madeBy = (installs: readonly Install[]): string[] => [
+  ...new Set(
+    installs.flatMap(({ manager, folder }) =>
+      (managers.find(({ id }) => id === manager)?.makes ?? []).map(
+        (name) => `/${folder === '' ? '' : `${folder}/`}${name}`,
+      ),
+    ),
+  ),
+]

@@ -1,0 +1,310 @@
+import { describe, expect, test } from 'vitest'
+import { diagnose } from './diagnosis.ts'
+import type { ObservedCheck } from './evidence.ts'
+import { nextStep, playbooks } from './ladder.ts'
+import { probed, questionsOf, type InstalledTree, type Reading } from './probe.ts'
+
+const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
+  command: 'npm test',
+  source: 'task',
+  exitCode: 1,
+  signal: null,
+  timedOut: false,
+  stdout: '',
+  stderr: '',
+  remaining: 1,
+  ...more,
+})
+
+const taken = check({ stderr: 'Error: listen EADDRINUSE: address already in use :::3000' })
+const missing = check({ stderr: "Error: Cannot find module 'left-pad'\nRequire stack:\n- /repo/index.js" })
+const offline = check({
+  command: 'npm ci',
+  stderr:
+    'npm error code ENOTFOUND\nnpm error request to https://packages.example/left-pad failed, reason: getaddrinfo ENOTFOUND packages.example',
+})
+const full = check({ stderr: 'Error: ENOSPC: no space left on device, write' })
+const files = check({ stderr: "Error: EMFILE: too many open files, open '/repo/a.txt'" })
+const oldRuntime = check({
+  stderr: 'npm error code EBADENGINE\nnpm error engine Unsupported engine\nnpm error notsup Required: {"node":">=99"}',
+})
+const asserted = check({
+  stdout: [
+    '✖ adds (1.5ms)',
+    '  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:',
+    "  + actual 'listen EADDRINUSE: address already in use :::3000'",
+    'ℹ tests 1',
+    'ℹ fail 1',
+  ].join('\n'),
+})
+
+const place = (more: object): Reading => ({
+  probe: 'disk',
+  places: [{ name: 'the workspace', path: '/w', freeMb: 900, totalMb: 1000, freeInodes: 5000, inodes: 9000, ...more }],
+})
+const tree = (more: Partial<InstalledTree>): InstalledTree => ({
+  folder: '',
+  lockfile: 'package-lock.json',
+  state: 'same',
+  differences: [],
+  damage: [],
+  ...more,
+})
+const installed = (trees: InstalledTree[], declared?: boolean): Reading => ({
+  probe: 'packages',
+  trees,
+  asked: declared === undefined ? undefined : { name: 'left-pad', declared },
+})
+
+describe('a failure asks', () => {
+  test.each<[string, ObservedCheck, unknown[]]>([
+    ['for its port', taken, [{ probe: 'port', port: 3000 }]],
+    ['for its package', missing, [{ probe: 'packages', name: 'left-pad' }]],
+    ['for its hosts', offline, [{ probe: 'network', hosts: expect.arrayContaining(['packages.example']) }]],
+    ['for the disk', full, [{ probe: 'disk' }]],
+    ['for the file limit', files, [{ probe: 'files' }]],
+    ['for versions', oldRuntime, [{ probe: 'runtime' }]],
+    ['for memory, killed without a word', check({ exitCode: null, signal: 'SIGKILL' }), [{ probe: 'memory' }]],
+    ['for nothing, where a test judged', asserted, []],
+    ['for nothing, out of time', check({ ...full, timedOut: true }), []],
+    ['for nothing, without its script', check({ ...full, script: { name: 't', manifest: 'p', exists: false } }), []],
+  ])('%s', (_, failed, questions) => expect(questionsOf(failed)).toEqual(questions))
+
+  test.each([
+    ["OSError: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8123): address already in use", 8123],
+    ['panic: listen tcp :8080: bind: address already in use', 8080],
+    ['Error: listen EADDRINUSE: address already in use 127.0.0.1:4000', 4000],
+  ])('for the port of "%s"', (stderr, port) =>
+    expect(questionsOf(check({ stderr }))).toContainEqual({ probe: 'port', port }),
+  )
+
+  test('for the port of a service of this machine alone', () => {
+    const refused = (host: string) => check({ stderr: `Error: connect ECONNREFUSED ${host}:5432` })
+    expect(questionsOf(refused('127.0.0.1'))).toEqual([{ probe: 'port', port: 5432 }])
+    expect(questionsOf(refused('10.0.0.7'))).toEqual([])
+  })
+})
+
+describe('a reading points', () => {
+  test.each<[string, ObservedCheck, Reading, string, RegExp]>([
+    [
+      'a disk without room',
+      full,
+      place({ freeMb: 0.4, totalMb: 1 }),
+      'environment',
+      /the workspace \(\/w\) has 0 MB of 1 MB free/,
+    ],
+    ['a disk without inodes', full, place({ freeInodes: 0 }), 'environment', /has 0 of 9000 inodes free/],
+    ['inodes made as they are needed', full, place({ freeInodes: 0, inodes: 0 }), 'neither', /there is room by now/],
+    ['a disk with room', full, place({}), 'neither', /there is room by now: 900 MB/],
+    [
+      'a kill by the kernel',
+      check({ signal: 'SIGKILL' }),
+      { probe: 'memory', killed: 1, freeMb: 120 },
+      'environment',
+      /ended 1 process\(es\) for want of memory/,
+    ],
+    [
+      'a kill by somebody else',
+      check({ signal: 'SIGKILL' }),
+      { probe: 'memory', killed: 0, freeMb: 120 },
+      'neither',
+      /ended no process/,
+    ],
+    [
+      'a taken port',
+      taken,
+      { probe: 'port', port: 3000, owner: { pid: 7, program: 'postgres' } },
+      'environment',
+      /port 3000 is taken by postgres \(pid 7, not started by Unstuck\)/,
+    ],
+    [
+      'a port taken by a run',
+      taken,
+      { probe: 'port', port: 3000, owner: { pid: 7, program: 'node', of: 'this very run' } },
+      'environment',
+      /node \(pid 7, started by this very run\)/,
+    ],
+    [
+      'a port that is free by now',
+      taken,
+      { probe: 'port', port: 3000, owner: null },
+      'neither',
+      /nobody listens on port 3000 any more/,
+    ],
+    [
+      'a service that is down',
+      check({ stderr: 'Error: connect ECONNREFUSED 127.0.0.1:5432' }),
+      { probe: 'port', port: 5432, owner: null },
+      'environment',
+      /nobody listens on port 5432 of this machine/,
+    ],
+    [
+      'an unreachable registry',
+      offline,
+      {
+        probe: 'network',
+        targets: [{ host: 'packages.example', port: 443, from: '.npmrc', trouble: 'getaddrinfo ENOTFOUND' }],
+      },
+      'environment',
+      /packages\.example:443 \(\.npmrc\) cannot be reached: getaddrinfo ENOTFOUND/,
+    ],
+    [
+      'a registry that answers',
+      offline,
+      { probe: 'network', targets: [{ host: 'packages.example', port: 443, from: '.npmrc', trouble: undefined }] },
+      'neither',
+      /answers by now/,
+    ],
+    [
+      'nothing installed',
+      missing,
+      installed([tree({ state: 'absent' })], true),
+      'environment',
+      /node_modules is not there/,
+    ],
+    [
+      'a stale tree',
+      missing,
+      installed([tree({ state: 'differs', differences: ['left-pad is missing'] })], true),
+      'environment',
+      /not what package-lock\.json says: left-pad is missing/,
+    ],
+    [
+      'a damaged tree',
+      missing,
+      installed([tree({ damage: ['left-pad has no package.json'] })], true),
+      'environment',
+      /is damaged: left-pad has no package\.json/,
+    ],
+    [
+      'a package that nothing declares',
+      missing,
+      installed([tree({})], false),
+      'work',
+      /no manifest and no lockfile of the project names left-pad/,
+    ],
+    [
+      'a declared package',
+      missing,
+      installed([tree({})], true),
+      'neither',
+      /what is installed is what package-lock\.json says/,
+    ],
+    [
+      'another version',
+      oldRuntime,
+      { probe: 'runtime', requirements: [{ tool: 'node', wanted: '>=99', file: 'package.json', found: '24.1.0' }] },
+      'environment',
+      /package\.json asks for node >=99, and 24\.1\.0 is there/,
+    ],
+    [
+      'a missing tool',
+      oldRuntime,
+      { probe: 'runtime', requirements: [{ tool: 'go', wanted: '>=1.22', file: 'go.mod', found: null }] },
+      'environment',
+      /go\.mod asks for go >=1\.22, and there is none/,
+    ],
+    [
+      'a low limit of files',
+      files,
+      { probe: 'files', soft: 64, hard: 4096 },
+      'environment',
+      /64 files open \(hard limit 4096\)/,
+    ],
+    ['a high limit of files', files, { probe: 'files', soft: 1_048_576, hard: Infinity }, 'neither', /which is plenty/],
+  ])('%s', (...[, failed, reading, points, text]) =>
+    expect(probed({ ...failed, readings: [reading] })).toEqual([
+      { probe: reading.probe, points, text: expect.stringMatching(text) },
+    ]),
+  )
+
+  test('nowhere where it does not know: a tree of unknown state, versions that cannot be read', () => {
+    expect(probed({ ...missing, readings: [installed([tree({ state: 'unknown' })], false)] })).toEqual([])
+    const requirements = [{ tool: 'node', wanted: 'lts/*', file: '.nvmrc', found: '24.1.0' }]
+    expect(probed({ ...oldRuntime, readings: [{ probe: 'runtime', requirements }] })).toEqual([])
+  })
+})
+
+const diagnosed = (failed: ObservedCheck, ...readings: Reading[]) =>
+  diagnose({ kind: 'check', check: { ...failed, readings } })
+
+describe('the diagnosis', () => {
+  test('says in its evidence what was seen, and its signature does not depend on it', () => {
+    const found = (pid: number) => diagnosed(taken, { probe: 'port', port: 3000, owner: { pid, program: 'node' } })
+    expect(found(7)).toMatchObject({
+      label: 'port_in_use',
+      category: 'env',
+      evidence: expect.stringContaining(
+        'EADDRINUSE: address already in use :::3000; port 3000 is taken by node (pid 7,',
+      ),
+      facts: { machine: expect.stringContaining('port 3000 is taken') },
+    })
+    expect(found(7).signature).toBe(found(8).signature)
+    expect(found(7).signature).toBe(diagnosed(taken).signature)
+  })
+
+  test('is a failed check of the work, where nothing declares the package that is missing', () => {
+    expect(diagnosed(missing)).toMatchObject({ label: 'dependency_missing', category: 'setup' })
+    expect(diagnosed(missing, installed([tree({})], false))).toMatchObject({
+      label: 'check_failed',
+      failureCode: 'verification_command_failed',
+      category: 'test',
+      evidence: expect.stringContaining('names left-pad'),
+    })
+    // What is broken first is mended first.
+    const damaged = installed([tree({ damage: ['x has no package.json'] })], false)
+    expect(diagnosed(missing, damaged)).toMatchObject({ label: 'dependency_missing' })
+  })
+
+  test('is an outage by fact alone: words of a check are no reason to wait', () => {
+    const reset = check({ command: 'npm ci', stderr: 'npm error code ECONNRESET\nnpm error network read ECONNRESET' })
+    const away = { host: 'packages.example', port: 443, from: '.npmrc', trouble: 'connect ETIMEDOUT' }
+    expect(diagnosed(reset)).toMatchObject({ label: 'check_failed' })
+    expect(diagnosed(reset, { probe: 'network', targets: [{ ...away, trouble: undefined }] })).toMatchObject({
+      label: 'check_failed',
+    })
+    expect(diagnosed(reset, { probe: 'network', targets: [away] })).toMatchObject({
+      label: 'network_unreachable',
+      failureCode: 'environment_issue',
+    })
+  })
+
+  test('leads to a wait where a probe saw the outage, and to a question where only the check speaks of it', () => {
+    const retry = {
+      ...{ transientBaseSeconds: 60, transientMaxSeconds: 600, transientLimit: 5 },
+      ...{ quotaBaseSeconds: 60, quotaMaxSeconds: 600 },
+    }
+    const step = (...readings: Reading[]) =>
+      nextStep(diagnosed(offline, ...readings), [], { playbooks, disabled: [], retry }, { id: 't', runId: 'r' })
+    const target = { host: 'packages.example', port: 443, from: '.npmrc', trouble: 'getaddrinfo ENOTFOUND' }
+    expect(step({ probe: 'network', targets: [target] })).toMatchObject({
+      ...{ kind: 'recover', action: { type: 'wait', count: 1, forChecks: true } },
+      postCondition: { type: 'remaining_checks_pass' },
+    })
+    expect(step({ probe: 'network', targets: [{ ...target, trouble: undefined }] })).toMatchObject({
+      kind: 'exhausted',
+    })
+    expect(step()).toMatchObject({ kind: 'exhausted', then: 'escalate' })
+  })
+
+  test('stays a test failure of the work, whatever the machine lacks', () => {
+    const everything: Reading[] = [
+      place({ freeMb: 0 }),
+      { probe: 'memory', killed: 3, freeMb: 1 },
+      { probe: 'port', port: 3000, owner: { pid: 7, program: 'node' } },
+      { probe: 'network', targets: [{ host: 'h', port: 1, from: 'f', trouble: 't' }] },
+      installed([tree({ state: 'absent' })], true),
+      { probe: 'runtime', requirements: [{ tool: 'node', wanted: '>=99', file: '.nvmrc', found: '24.1.0' }] },
+      { probe: 'files', soft: 4, hard: 4 },
+    ]
+    expect(diagnosed(asserted, ...everything)).toMatchObject({
+      label: 'test_failure',
+      failureCode: 'test_failure',
+      category: 'test',
+      facts: { command: 'npm test', remaining: 1 },
+    })
+    expect(diagnosed(asserted, ...everything).facts).not.toHaveProperty('machine')
+    expect(diagnosed(check({ stdout: 'boom' }), ...everything)).toMatchObject({ label: 'check_failed' })
+  })
+})
