@@ -27,6 +27,7 @@ export const Phases = ({ run }: { run: Shown }) => {
 
 const correctionsOf = ({ corrections, resumeSession, hint }: Launch): string[] => [
   ...corrections.addDirs.map((dir) => `directory ${dir} allowed`),
+  ...(corrections.toolRules ?? []).map((rule) => `${rule} allowed`),
   ...(corrections.skipGitCheck ? ['git check skipped'] : []),
   ...(resumeSession === null ? [] : [`session ${resumeSession} resumed`]),
   ...(hint === null ? [] : [`hint: ${hint}`]),
@@ -98,12 +99,13 @@ export const Checks = ({ run: { verdict } }: { run: Shown }) => (
               </span>
             </li>
           ))}
-          {verdict.dropped.map(({ command, reason }) => (
+          {verdict.dropped.map(({ command, reason, by }) => (
             <li key={`${command} ${reason}`}>
               <code>
                 <Said text={command} />
               </code>{' '}
-              <span className="badge warn">dropped</span> <Said text={reason} />
+              <span className="badge warn">{by === undefined ? 'dropped' : 'replaced'}</span>{' '}
+              <Said text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
             </li>
           ))}
         </ul>

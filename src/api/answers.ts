@@ -30,6 +30,7 @@ import type {
   TaskView,
   Wire,
 } from './contract.ts'
+import { verdict } from './verdict-answer.ts'
 
 /** Complete both ways: the schema gives the type, and the type has nothing that the schema lacks. */
 const of =
@@ -79,7 +80,6 @@ const places = [
 ] as [TaskPlace, ...TaskPlace[]]
 
 const commandSource = z.enum(['task', 'config', 'inferred'])
-const checkSource = z.enum(['task', 'config', 'inferred', 'contract'])
 const taskFields = {
   id: id('t'),
   goalId: id('g'),
@@ -126,60 +126,17 @@ export const goalView = of<Wire<GoalView>>()(
   z.strictObject({ ...goalFields, branch: text, tasks: z.array(taskView), mergeCommand: text.nullable() }),
 )
 
+const corrections = z.strictObject({ addDirs: names, skipGitCheck: z.boolean(), toolRules: names.exactOptional() })
 const launch = z.strictObject({
   number: count,
-  corrections: z.strictObject({ addDirs: names, skipGitCheck: z.boolean() }),
+  corrections,
   resumeSession: text.nullable(),
   hint: text.nullable(),
+  ask: text.exactOptional(),
   shim: z.strictObject({ host: text, bootId: text, pid: count, startTime: text }).nullable(),
   gateOpened: z.boolean(),
   startedAt: text.nullable(),
   spend: spend.nullable(),
-})
-const verdict = z.strictObject({
-  outcome: z.enum(['verified', 'nothing to verify', 'not verified']),
-  checks: z.array(
-    z.strictObject({
-      command: text,
-      source: checkSource,
-      exitCode: z.number().nullable(),
-      signal: text.nullable(),
-      timedOut: z.boolean(),
-      durationMs: z.number(),
-      ranNothing: text.exactOptional(),
-      excused: z
-        .strictObject({
-          because: z.enum(['flaky', 'fails on the base commit']),
-          failing: names,
-          proves: z.boolean(),
-        })
-        .exactOptional(),
-      baseline: text.exactOptional(),
-    }),
-  ),
-  dropped: z.array(z.strictObject({ command: text, reason: text })),
-  changedPaths: names,
-  notes: names,
-  noChange: z.literal(true).exactOptional(),
-  weakened: z
-    .array(
-      z.strictObject({
-        kind: z.enum([
-          'file deleted',
-          'test removed',
-          'test skipped',
-          'test focused',
-          'assertion removed',
-          'assertion loosened',
-          'snapshot changed',
-          'check redefined',
-        ]),
-        path: text,
-        count,
-        detail: text,
-      }),
-    )
-    .exactOptional(),
 })
 const errorMeta = z.strictObject({
   source: z.enum(['execution', 'verification', 'policy', 'merge', 'engine', 'person']),

@@ -10,11 +10,12 @@ import { serve as listen } from '@hono/node-server'
 import { pino } from 'pino'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, messageOf } from '../errors.ts'
-import { identityOf, livenessOf, machineNow } from '../platform.ts'
+import { fileLimit, identityOf, listenerOn, livenessOf, machineNow, oomKills, reach, roomAt } from '../platform.ts'
 import type { EngineRole } from '../domain/engine.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
 import { goalEnded } from '../domain/goal.ts'
+import { markerName } from '../process/find.ts'
 import type { Context, CrashPoint, Log } from '../runtime/context.ts'
 import { realPorts } from '../runtime/ports.ts'
 import { systemClock } from '../runtime/system-clock.ts'
@@ -148,6 +149,7 @@ const openContext = async (options: ServeOptions, { wake, written, stopping }: S
       disabled: config().playbooks.disabled,
       retry: config().retry,
     }),
+    cliVersions: new Map(),
     environment: options.environment,
     wake,
     stopping,
@@ -156,6 +158,11 @@ const openContext = async (options: ServeOptions, { wake, written, stopping }: S
       self: identityOf(process.pid) ?? { host: hostname(), bootId: '', pid: process.pid, startTime: '' },
       liveness: livenessOf,
       now: machineNow,
+      room: roomAt,
+      oomKills,
+      fileLimit,
+      listener: (port) => listenerOn(port, markerName),
+      reach,
     },
   }
 }

@@ -42,7 +42,9 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
   const [first] = await listRuns(context.db, { taskId: task.id })
   const here = harnessesHere(context)
   const own = accountFor(context, run.harness)
-  const others = [...new Set([first?.harness ?? run.harness, ...failover])].filter(
+  const { default: standard = run.harness } = context.config().harness
+  // Where the first run began under a harness that stood in, the configured one is not among those.
+  const others = [...new Set([first?.harness ?? run.harness, standard, ...failover])].filter(
     (name) => here.includes(name) && accountFor(context, name) !== own,
   )
   return (await freeHarnesses(context, others))[0]
@@ -52,4 +54,15 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
 export const freeHarnesses = async (context: Context, names: readonly string[]): Promise<string[]> => {
   const limited = new Set((await limitedAccounts(context.db)).map(({ account }) => account))
   return limited.size === 0 ? [...names] : names.filter((name) => !limited.has(accountFor(context, name)))
+}
+
+/** For each harness here that cannot be launched now, the first of `harness.failover` that can: tasks that are still queued take it. */
+export const standInsFor = (
+  context: Context,
+  here: readonly string[],
+  free: readonly string[],
+): Record<string, string> => {
+  const standIn = (context.config().harness.failover ?? []).find((name) => free.includes(name))
+  if (standIn === undefined) return {}
+  return Object.fromEntries(here.filter((name) => !free.includes(name)).map((name) => [name, standIn]))
 }

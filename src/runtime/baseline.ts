@@ -5,20 +5,25 @@
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import type { Install } from '../domain/run.ts'
 import { AppError, messageOf } from '../errors.ts'
 import { coveredBy, failingSetOf, type FailingSet } from '../recovery/failing-set.ts'
 import type { Context } from './context.ts'
-import type { Files } from './files.ts'
+import { readOr, type Files } from './files.ts'
+import { carryOutInstalls } from './install.ts'
 import { runChecks, type CheckReport, type CheckRequest } from './verify.ts'
 
 export type Baseline =
-  | { state: 'passes' | 'no tests' | 'unknown'; detail: string }
+  /** `label`: how the environment fails it there, which excuses nothing. */
+  | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
   | { state: 'fails'; detail: string; set: FailingSet }
 
 export interface BasePlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir'> {
   commit: string
   /** Folder of the run for the clean workspace and its output. */
   dir: string
+  /** What was installed for the checks of the work, so that both see the same. */
+  installs: readonly Install[]
 }
 
 const lockfiles = [
@@ -37,20 +42,14 @@ const lockfiles = [
 ]
 
 /** Rises when what is kept changes its form or meaning. */
-const version = 1
-
-const readOr = (files: Files, path: string): string => {
-  try {
-    return files.readFileSync(path, 'utf8')
-  } catch {
-    return '' // absent: as good as empty here
-  }
-}
+const version = 2
 
 /** The installed packages come from the user's checkout, so its lockfiles decide beside the commit. */
 const keyOf = (files: Files, place: BasePlace, commands: readonly string[]): string => {
-  const hash = createHash('sha256').update(JSON.stringify([version, process.version, place.commit, commands]))
-  for (const name of lockfiles) hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name))}`)
+  const hash = createHash('sha256').update(
+    JSON.stringify([version, process.version, place.commit, commands, place.installs]),
+  )
+  for (const name of lockfiles) hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
   return hash.digest('hex').slice(0, 40)
 }
 
@@ -64,7 +63,11 @@ const cached = (files: Files, path: string): Baseline | undefined => {
   }
 }
 
-const unknown = (detail: string): Baseline => ({ state: 'unknown', detail: `baseline unknown: ${detail}` })
+const unknown = (detail: string, label?: string): Baseline => ({
+  state: 'unknown',
+  detail: `baseline unknown: ${detail}`,
+  ...(label === undefined ? {} : { label }),
+})
 
 const baselineOf = (report: CheckReport, command: string): Baseline => {
   const { failed, output } = report
@@ -75,7 +78,8 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
   if (failed.timedOut) return unknown('it ran out of time on the base commit')
   if (output === undefined || failed.spawnError !== undefined) return unknown('it cannot be started on the base commit')
   const set = failingSetOf(output)
-  if (set.infra) return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`)
+  if (set.infra)
+    return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`, set.label)
   return { state: 'fails', detail: 'it fails on the base commit as well', set }
 }
 
@@ -119,12 +123,18 @@ export const runOnBase = async (
   files.rmSync(join(place.dir, 'checks'), { recursive: true, force: true })
   try {
     await makeClean(place, request, workspace)
+    const begun = request.clock.elapsed()
+    const installed = await carryOutInstalls(
+      { ...request, workspace, folder: (number) => join(place.dir, 'installs', String(number)), totalMs: leftMs },
+      place.installs,
+    )
+    if (!installed.ok) return unknown(`what the check needs could not be installed there (${installed.detail})`)
     const report = await runChecks({
       ...request,
       commands,
       workspace,
       folder: (number) => join(place.dir, 'checks', String(number)),
-      totalMs: leftMs,
+      totalMs: Math.max(1, leftMs - (request.clock.elapsed() - begun)),
       passed: () => undefined,
     })
     if (request.signal.aborted) return unknown('the run was ended meanwhile')

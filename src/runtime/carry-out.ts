@@ -1,6 +1,8 @@
 /** Carries out the step that the ladder chose for a piece of evidence: a relaunch, a wait, or the end of the run. */
-import { emptyVerdict, lastLaunch } from '../domain/run.ts'
+import { carriedVerdict, lastLaunch } from '../domain/run.ts'
 import type { Evidence } from '../recovery/evidence.ts'
+import { holdLease } from '../store/run.ts'
+import { abilitiesOf } from './abilities.ts'
 import { correctedLaunch } from './launch.ts'
 import { decide, recordIntent } from './recover.ts'
 import { save, type Session } from './session.ts'
@@ -35,23 +37,33 @@ export const recover = async (
     await endSwitched(session, { diagnosis, step })
     return 'ended'
   }
+  if (step.action.type === 'chmod') {
+    // The phase that needs the folder makes the change when it is entered again.
+    await context.db.transaction(async (tx) => {
+      await holdLease(tx, session.run)
+      await recordIntent(context, tx, session.run, { diagnosis, step })
+    })
+    context.at('recovery-intended')
+    return 'on'
+  }
   if (step.action.type === 'relaunch') {
     const { action } = step
     const last = lastLaunch(session.run)
     if (last === undefined) throw new Error('a relaunch needs a launch before it')
+    const { capabilities: can } = await abilitiesOf(session)
     const next = correctedLaunch(last, {
       ...(action.addDir === undefined ? {} : { addDir: action.addDir }),
       ...(action.skipGitCheck === true ? { skipGitCheck: true } : {}),
-      resumeSession: action.resume && session.driver.canResume ? session.run.sessionId : null,
+      ...(action.toolRules === undefined ? {} : { toolRules: action.toolRules }),
+      ...(action.ask === undefined ? {} : { ask: action.ask }),
+      resumeSession: action.resume && can.resume ? session.run.sessionId : null,
       hint: action.fresh === true ? `${action.hint}\n${await workSoFar(session)}` : action.hint,
     })
     await context.db.transaction(async (tx) => {
       await recordIntent(context, tx, session.run, { diagnosis, step })
-      // What was dropped stays listed: the next look at the work is made without it as well.
-      const { verdict } = session.run
-      const kept =
-        verdict === null || verdict.dropped.length === 0 ? null : { ...emptyVerdict, dropped: verdict.dropped }
-      await save(session, { phase: 'launch', launches: [...session.run.launches, next], tree: null, verdict: kept }, tx)
+      // What was dropped stays listed, and what was installed stays there: the next look at the work is made the same way.
+      const verdict = carriedVerdict(session.run.verdict)
+      await save(session, { phase: 'launch', launches: [...session.run.launches, next], tree: null, verdict }, tx)
     })
     context.at('recovery-intended')
     return 'on'

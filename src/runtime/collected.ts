@@ -2,6 +2,7 @@
  * What an agent left, as it was collected before verification could write. The tree is in the run's row; the rest is kept
  * in memory and looked at again only when another engine takes the run up.
  */
+import { madeBy } from '../recovery/install.ts'
 import type { ChangeList } from '../workspace/contract.ts'
 import { workTreeOf, type Session } from './session.ts'
 
@@ -10,6 +11,8 @@ const capture = (session: Session): Promise<ChangeList> =>
     base: session.run.baseCommit ?? '',
     workTree: workTreeOf(session),
     indexFile: session.paths.index,
+    // What was installed for the checks is no work, whether the repository ignores it or not.
+    exclude: madeBy(session.run.verdict?.installed ?? []),
   })
 
 export const collectNow = async (session: Session): Promise<ChangeList> => {

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { Machine, ProcessIdentity } from '../platform.ts'
+import type { Listener, Machine, ProcessIdentity, Room } from '../platform.ts'
 import type { RecoveryPolicy } from '../recovery/ladder.ts'
 import type { Db } from '../store/db.ts'
 import type { Repository } from '../workspace/contract.ts'
@@ -77,6 +77,8 @@ export interface Context {
   /** Reads the configuration again, keeping the last good one (a broken file stops nothing that runs). */
   config(): Config
   policy(): RecoveryPolicy
+  /** What programs said when they were asked for their version, by place and time of change. */
+  cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine; allow-listed before anything is started with it. */
   environment: Record<string, string | undefined>
   /** Tells the loop that something changed. */
@@ -93,6 +95,14 @@ export interface MachineView {
   self: ProcessIdentity
   liveness(identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere'
   now(folder: string): Machine
+  /** What the probes look at; undefined where the system does not tell. */
+  room(folder: string): Room | undefined
+  oomKills(): number | undefined
+  fileLimit(): { soft: number; hard: number } | undefined
+  /** Undefined = nobody listens on the port, null = the system does not tell. */
+  listener(port: number): Listener | undefined | null
+  /** What stands in the way of a connection; undefined = it answers. */
+  reach(host: string, port: number, timeoutMs: number): Promise<string | undefined>
 }
 
 export const runFolder = (context: { stateDir: string }, runId: string): string => join(context.stateDir, 'runs', runId)

@@ -10,8 +10,8 @@ import { beatEngine } from '../store/engine.ts'
 import { appendEvent } from '../store/event.ts'
 import { getGoal } from '../store/goal.ts'
 import { getRun } from '../store/run.ts'
-import { claimTask, getTask, type Claim } from '../store/task.ts'
-import { freeHarnesses } from './accounts.ts'
+import { claimTask, getTask, type Claim, type ClaimRequest } from '../store/task.ts'
+import { freeHarnesses, standInsFor } from './accounts.ts'
 import { kindOf, shortage } from './admission.ts'
 import type { Context } from './context.ts'
 import { harnessesHere } from './engine-self.ts'
@@ -63,12 +63,12 @@ const claimFor = async (
   context: Context,
   executors: Executors,
   agentId: string,
-  harnesses: string[],
+  may: Pick<ClaimRequest, 'harnesses' | 'standIns'>,
 ): Promise<Claim | undefined> => {
   const runId = context.newId('r')
   executors.unsure.add(runId)
   const { lease, lanes } = context.config()
-  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, harnesses }
+  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, ...may }
   const claim = await context.db.transaction((tx) => claimTask(tx, request))
   // Without a task the transaction wrote nothing; with one, `unsure` keeps it until its executor runs.
   if (claim === undefined) executors.unsure.delete(runId)
@@ -106,7 +106,8 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
     if (!(await admit(context, executors, engineId))) return
     // Each time anew: a run that began meanwhile may have met its limit already.
     const free = await freeHarnesses(context, harnesses)
-    const claim = await claimFor(context, executors, agentId, free)
+    const may = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
+    const claim = await claimFor(context, executors, agentId, may)
     if (claim === undefined) return
     context.at('claimed')
     await startUnsure(context, executors)

@@ -57,6 +57,7 @@ const takeUp = async (context: Context, executors: Executors, run: Run): Promise
     payload: { phase: run.phase },
   })
   const session = sessionFor(context, { goal, task, run })
+  session.takenUp = true
   if (goal.state === 'cancelled' || run.stopAsked !== null) session.abort.abort('cancelled')
   executors.start(session)
 }

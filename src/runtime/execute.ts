@@ -7,6 +7,7 @@ import { mayStartWork } from '../domain/goal.ts'
 import { lastLaunch, spendOfLaunches, type Launch, type RunPhase } from '../domain/run.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { StopCause } from '../process/contract.ts'
+import { isCorrectable } from '../recovery/diagnosis/agent.ts'
 import { checkPolicy, type PolicyVerdict } from '../recovery/policy/check.ts'
 import { parsePathRule, type PathRule } from '../recovery/policy/rule.ts'
 import { weakeningText } from '../recovery/weakened.ts'
@@ -15,8 +16,10 @@ import { getGoal } from '../store/goal.ts'
 import { getRun, holdLease } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
+import { abilitiesOf } from './abilities.ts'
 import { limitOn, nextHarness } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
+import { changeModes } from './change-modes.ts'
 import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readLaunch } from './denials.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
@@ -26,6 +29,7 @@ import { settleWork } from './no-change.ts'
 import { verify } from './phase-verify.ts'
 import { prepareRun } from './prepare.ts'
 import { compareAfterRun } from './ref-guard.ts'
+import { mendBeforeChecks, mendBeforeLaunch } from './re-entry.ts'
 import { isOutage } from './remote-link.ts'
 import { publishRun } from './remote-run.ts'
 import { letGo, save, type Session } from './session.ts'
@@ -88,7 +92,7 @@ const supervise = async (session: Session): Promise<Next> => {
   }
   const denials = await observedDenials(session, reading.denials)
   // Circles around a refusal have a cause that can be cured.
-  const refused = stall?.kind === 'doom_loop' && denials.some(({ allowedBy }) => allowedBy !== undefined)
+  const refused = stall?.kind === 'doom_loop' && denials.some(isCorrectable)
   if (stall !== undefined && !refused) return recover(session, { kind: 'stall', stall })
   const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
   const failure = { ...settled.error, said }
@@ -175,7 +179,8 @@ const bodyOf = (session: Session): string => {
       : `- ${command}: ${excused.because} (${excused.failing.join('; ').slice(0, 500)})`,
   )
   const dropped = (verdict?.dropped ?? []).map(
-    (check) => `- ${check.command}: not part of the verdict (${check.reason})`,
+    ({ command, reason, by }) =>
+      `- ${command}: ${by === undefined ? 'not part of the verdict' : `replaced by ${by}`} (${reason})`,
   )
   const weakened = (verdict?.weakened ?? []).map((entry) => `- ${weakeningText(entry)}`)
   return [
@@ -230,18 +235,24 @@ const launch = async (session: Session): Promise<Next> => {
   }
   const overrun = overrunOf(session.goal.limits, session.run.spend, session.goal.spend)
   if (!begun && overrun !== undefined) return recover(session, { kind: 'budget', text: overrunText(overrun) })
-  return on(startLaunch(session))
+  const locked = begun ? undefined : await changeModes(session)
+  if (locked !== undefined) return recover(session, { kind: 'directory', directory: locked })
+  if (!begun) await mendBeforeLaunch(session)
+  return on(startLaunch(session, await abilitiesOf(session)))
 }
 
 const phases: Record<RunPhase, (session: Session) => Promise<Next>> = {
-  prepare: (session) => on(prepareRun(session)),
+  prepare: prepareRun,
   launch,
   supervise: (session) => {
     session.context.at('supervising')
     return supervise(session)
   },
   collect,
-  verify,
+  verify: async (session) => {
+    await mendBeforeChecks(session)
+    return verify(session)
+  },
   policy,
   commit,
   finish: async (session) => {

@@ -11,14 +11,40 @@ const text = (payload: Payload, key: string): string => {
 
 const actionName = (payload: Payload): string => {
   const action = payload.action as
-    | { name?: string; addDir?: string; command?: string; delayMs?: number; until?: string }
+    | {
+        name?: string
+        addDir?: string
+        command?: string
+        delayMs?: number
+        until?: string
+        directory?: string
+        chmod?: { directory?: string }
+      }
     | undefined
   const detail =
     action?.addDir ??
+    action?.directory ??
+    action?.chmod?.directory ??
     action?.command ??
     (action?.until === undefined ? undefined : `until ${action.until}`) ??
     (action?.delayMs === undefined ? undefined : `${Math.round(action.delayMs / 1000)} s`)
   return `${action?.name ?? '?'}${detail === undefined ? '' : ` (${detail})`}`
+}
+
+const probeWords = ({ found }: Payload): string =>
+  Array.isArray(found)
+    ? (found as { probe: string; points: string; text: string }[])
+        .map(
+          ({ probe, points, text: said }) =>
+            `${probe}: ${said}${points === 'neither' ? '' : ` (at fault: the ${points})`}`,
+        )
+        .join('; ')
+    : ''
+
+const launchText = (payload: Payload): string => {
+  const version = text(payload, 'version') || 'of unknown version'
+  const taken = payload.exact === false ? ` (not measured: taken for ${text(payload, 'measured')})` : ''
+  return `launch ${text(payload, 'launch')}: ${text(payload, 'driver')} ${version}${taken}`
 }
 
 /** What each type of event means; also the source of docs/events.md. */
@@ -85,9 +111,14 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
   },
   'run.started': {
     meaning: 'an attempt began',
-    sentence: (p) => `attempt ${text(p, 'number')} began with ${text(p, 'harness')}`,
+    sentence: (p) =>
+      `attempt ${text(p, 'number')} began with ${text(p, 'harness')}${text(p, 'insteadOf') === '' ? '' : ` (the account of ${text(p, 'insteadOf')} is at its limit)`}`,
   },
   'run.phase': { meaning: 'an attempt entered a phase', sentence: (p) => `phase ${text(p, 'to')}` },
+  'run.launched': {
+    meaning: 'an agent runs: which CLI, in which version, and with which one our knowledge of it was measured',
+    sentence: (p) => launchText(p),
+  },
   'run.reattached': {
     meaning: 'a restarted engine took up a run',
     sentence: (p) => `a restarted engine took up the run in phase ${text(p, 'phase')}`,
@@ -107,6 +138,11 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'an agent was found stuck on two signals, no output and no processor time, and is ended',
     sentence: (p) =>
       `stuck (${text(p, 'stall').replaceAll('_', ' ')}): quiet for ${text(p, 'quietSeconds')} s, ${text(p, 'processes')} process(es) use ${text(p, 'cpuPercent')} % of a core`,
+  },
+  'run.dependencies_mended': {
+    meaning: 'installed packages of a workspace that is used again were damaged and put aside',
+    sentence: (p) =>
+      `installed packages were damaged (${text(p, 'damage')}) and put aside; ${p.laid === true ? 'they were laid again from the cache' : 'an install has to bring them'}`,
   },
   'recovery.started': {
     meaning: 'the intent of a recovery was recorded',
@@ -129,6 +165,10 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'a failed check was compared with the base commit',
     sentence: (p) =>
       `${text(p, 'command')} failed (${text(p, 'failing')}): ${text(p, 'detail')}; ${p.blocks === true ? 'it blocks' : 'listed, it does not block'}`,
+  },
+  'verify.probed': {
+    meaning: 'after a failed check, probes looked at the machine and at what is installed',
+    sentence: (p) => `probes after ${text(p, 'command')}: ${probeWords(p)}`,
   },
   'verify.weakened': {
     meaning: 'the work took something from its own tests: shown to the judge, it blocks nothing',

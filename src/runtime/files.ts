@@ -11,8 +11,18 @@ export interface Files {
   readdirSync(path: string): string[]
   realpathSync(path: string): string
   rmSync(path: string, options: { recursive?: boolean; force?: boolean }): void
-  statSync(path: string): { mode: number; isDirectory(): boolean; isFile(): boolean }
+  statSync(path: string): { mode: number; uid: number; mtimeMs: number; isDirectory(): boolean; isFile(): boolean }
+  /** Who this process is to the file system; undefined = the system has no such thing. */
+  userId(): number | undefined
   writeFileSync(path: string, text: string, options?: { mode: number }): void
 }
 
-export const realFiles: Files = fs
+export const realFiles: Files = { ...fs, userId: () => process.geteuid?.() }
+
+export const readOr = (files: Files, path: string): string | undefined => {
+  try {
+    return files.readFileSync(path, 'utf8')
+  } catch {
+    return undefined // not there, or not a file: it tells nothing
+  }
+}

@@ -7,17 +7,16 @@ import { proves, type CheckResult } from '../domain/run.ts'
 import { builds } from '../recovery/diagnosis/argv.ts'
 import type { ObservedCheck } from '../recovery/evidence.ts'
 import { failingNames, failingSetOf, type FailedOutput, type FailingSet } from '../recovery/failing-set.ts'
+import { probed, type ProbeFinding } from '../recovery/probe.ts'
 import { isCovered, runOnBase, type BasePlace, type Baseline } from './baseline.ts'
+import type { MachineView } from './context.ts'
+import { probeFailure } from './probes.ts'
 import { runChecks, type CheckReport, type CheckRequest } from './verify.ts'
 
 /** What was found out about one failure; told as an event with the verdict. */
-export interface CheckFinding {
-  kind: 'flaky' | 'baseline'
-  command: string
-  failing: string[]
-  detail: string
-  blocks: boolean
-}
+export type CheckFinding =
+  | { kind: 'flaky' | 'baseline'; command: string; failing: string[]; detail: string; blocks: boolean }
+  | { kind: 'probe'; command: string; found: ProbeFinding[] }
 
 export interface HonestReport {
   results: CheckResult[]
@@ -27,6 +26,8 @@ export interface HonestReport {
 
 export interface HonestRequest extends CheckRequest {
   base: BasePlace
+  /** Absent = nothing is known of the machine, and no probe looks at it. */
+  machine?: MachineView
 }
 
 interface Round {
@@ -74,14 +75,19 @@ const onBase = (round: Round, failed: ObservedCheck, neededMs: number): Promise<
     leftOf(round),
   )
 
+const seenOf = (base: Baseline): NonNullable<ObservedCheck['baseline']> => ({
+  state: base.state,
+  detail: base.detail,
+  ...(base.state === 'fails' || base.label === undefined ? {} : { label: base.label }),
+})
+
 /** A runner that found no test: nothing to repeat, but where the base ran tests, the work took them away. */
 const judgeEmpty = async (round: Round, failed: ObservedCheck, result: CheckResult): Promise<Judged> => {
   const base = await onBase(round, failed, result.durationMs)
-  const found = { state: base.state, detail: base.detail }
   return {
     result: { ...result, baseline: base.detail },
     findings: [{ kind: 'baseline', command: failed.command, failing: [], detail: base.detail, blocks: true }],
-    failed: { ...failed, baseline: found },
+    failed: { ...failed, baseline: seenOf(base) },
     used: 0,
   }
 }
@@ -123,7 +129,7 @@ const judge = async (
         : {}),
     },
     findings,
-    failed: { ...failed, baseline: { state: base.state, detail: base.detail } },
+    failed: { ...failed, baseline: seenOf(base) },
     used: again?.used ?? 0,
   }
 }
@@ -151,6 +157,30 @@ const plain = (request: CheckRequest, failed: ObservedCheck): CheckResult => ({
   durationMs: 0,
 })
 
+/** Looks at the machine right after a failure, before a second run changes what is to be seen. */
+const look = async (
+  { request, first }: Round,
+  failed: ObservedCheck,
+  killsBefore: number | undefined,
+): Promise<ObservedCheck> => {
+  const { machine, base } = request
+  if (machine === undefined || request.signal.aborted) return failed
+  const readings = await probeFailure(
+    {
+      ...request,
+      ...{ machine, killsBefore, owners: base.repository.root },
+      folder: (name) => `${request.folder(first)}-probe-${name}`,
+    },
+    failed,
+  )
+  return { ...failed, readings }
+}
+
+const tell = (check: ObservedCheck): CheckFinding[] => {
+  const found = probed(check)
+  return found.length === 0 ? [] : [{ kind: 'probe', command: check.command, found }]
+}
+
 export const runHonestly = async (request: HonestRequest): Promise<HonestReport> => {
   const deadline = request.clock.elapsed() + request.totalMs
   const results: CheckResult[] = []
@@ -160,6 +190,7 @@ export const runHonestly = async (request: HonestRequest): Promise<HonestReport>
   let first = 1
   for (let at = 0; at < request.commands.length; at = results.length) {
     const offset = first
+    const killsBefore = request.machine?.oomKills()
     const report = await runChecks({
       ...request,
       commands: request.commands.slice(at),
@@ -167,20 +198,20 @@ export const runHonestly = async (request: HonestRequest): Promise<HonestReport>
       totalMs: Math.max(1, deadline - request.clock.elapsed()),
     })
     first += report.used
-    const { failed } = report
-    if (failed === undefined) {
+    if (report.failed === undefined) {
       results.push(...report.results)
       break
     }
     const ran = report.output === undefined ? report.results : report.results.slice(0, -1)
     results.push(...ran)
     const round = { request, earlier: request.commands.slice(0, results.length), deadline, first }
+    const failed = await look(round, report.failed, killsBefore)
     const judged = await judgeFailure(round, report, failed)
     first += judged.used
-    findings.push(...judged.findings)
+    findings.push(...tell(failed), ...judged.findings)
     // What cannot even be planned never ran: it has no result of its own.
     if (report.output !== undefined) results.push(judged.result)
-    const found = { ...judged.failed, remaining }
+    const found = { ...judged.failed, remaining, plan: request.commands }
     if (judged.result.excused === undefined) return { results, findings, failed: found }
     if (!judged.result.excused.proves) unproven ??= found
   }

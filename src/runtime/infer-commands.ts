@@ -4,6 +4,8 @@
  * test is left out, because the first would change the work and the second would fail every task.
  */
 
+import { judges } from '../recovery/command/replacement.ts'
+
 export interface RepositoryFacts {
   /** Parsed package.json of the top folder. */
   packageJson?: unknown
@@ -33,18 +35,12 @@ const managerOf = (packageJson: Fields, files: ReadonlySet<string>): string => {
   return files.has('bun.lock') || files.has('bun.lockb') ? 'bun' : 'npm'
 }
 
-const isUsable = (script: unknown): boolean =>
-  typeof script === 'string' &&
-  script.trim() !== '' &&
-  !/no test specified/i.test(script) &&
-  !/(^|\s)--(fix|write)(\s|=|$)/.test(script)
-
 const packageCommands = ({ packageJson }: RepositoryFacts, files: ReadonlySet<string>): string[] => {
   if (!isFields(packageJson) || !isFields(packageJson.scripts)) return []
   const { scripts } = packageJson
   const manager = managerOf(packageJson, files)
   const first = (names: readonly string[]): string[] =>
-    names.filter((name) => Object.hasOwn(scripts, name) && isUsable(scripts[name])).slice(0, 1)
+    names.filter((name) => Object.hasOwn(scripts, name) && judges(scripts[name])).slice(0, 1)
   const names = [
     ...first(['test']),
     ...first(['typecheck', 'type-check', 'check-types', 'types', 'tsc']),

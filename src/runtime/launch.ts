@@ -7,9 +7,13 @@ import { constants } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { keepAliveMs } from '../domain/lease.ts'
 import { lastLaunch, noCorrections, type Launch } from '../domain/run.ts'
+import type { Capabilities } from '../harness/capabilities.ts'
 import type { LaunchLine } from '../harness/driver.ts'
 import type { LaunchSpec } from '../process/contract.ts'
 import { allowedEnvironment } from '../process/environment.ts'
+import type { Queryable } from '../store/db.ts'
+import { appendEvent } from '../store/event.ts'
+import type { Abilities } from './abilities.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { Files } from './files.ts'
 import { rememberRefs } from './ref-guard.ts'
@@ -44,7 +48,7 @@ export const findProgram = (files: Files, program: string, path: string | undefi
 }
 
 const promptOf = (session: Session, launch: Launch): string => {
-  if (launch.resumeSession !== null && launch.hint !== null) return launch.hint
+  if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const brief = buildBrief({
     goal: session.goal,
     task: session.task,
@@ -56,7 +60,7 @@ const promptOf = (session: Session, launch: Launch): string => {
   return brief
 }
 
-const lineOf = (session: Session, launch: Launch): LaunchLine => {
+const lineOf = (session: Session, launch: Launch, can: Capabilities): LaunchLine => {
   const { harness, driver, paths, task } = session
   const prompt = promptOf(session, launch)
   const promptFile = join(paths.root, `prompt-${launch.number}.md`)
@@ -65,6 +69,7 @@ const lineOf = (session: Session, launch: Launch): LaunchLine => {
   files.writeFileSync(promptFile, prompt)
   const model = task.model ?? harness.model
   return driver.launch({
+    can,
     prompt,
     promptFile,
     workspace: workTreeOf(session),
@@ -72,6 +77,7 @@ const lineOf = (session: Session, launch: Launch): LaunchLine => {
     addDirs: launch.corrections.addDirs,
     skipGitCheck: launch.corrections.skipGitCheck,
     commands: task.commands,
+    toolRules: launch.corrections.toolRules ?? [],
     extraArgs: harness.args ?? [],
     ...(model === undefined || model === null ? {} : { model }),
     ...(launch.resumeSession === null ? {} : { resumeSession: launch.resumeSession }),
@@ -122,23 +128,47 @@ export const firstLaunch = (): Launch => ({
 /** The launch after `last` with more corrections; what it had before is kept. */
 export const correctedLaunch = (
   last: Launch,
-  change: { addDir?: string; skipGitCheck?: boolean; resumeSession: string | null; hint: string },
+  change: {
+    addDir?: string
+    skipGitCheck?: boolean
+    toolRules?: readonly string[]
+    resumeSession: string | null
+    hint: string
+    ask?: string
+  },
 ): Launch => ({
   number: last.number + 1,
   corrections: {
     addDirs: [...new Set([...last.corrections.addDirs, ...(change.addDir === undefined ? [] : [change.addDir])])],
     skipGitCheck: last.corrections.skipGitCheck || (change.skipGitCheck ?? false),
+    toolRules: [...new Set([...(last.corrections.toolRules ?? []), ...(change.toolRules ?? [])])],
   },
   resumeSession: change.resumeSession,
   hint: change.hint === '' ? null : change.hint,
+  ...(change.ask === undefined ? {} : { ask: change.ask }),
   shim: null,
   gateOpened: false,
   startedAt: null,
   spend: null,
 })
 
+/** Which CLI it is that works, and whether what we know of it was measured with another version. */
+const tellLaunch = async (
+  tx: Queryable,
+  { run, driver }: Session,
+  { version, measured, exact }: Abilities,
+): Promise<void> => {
+  const { number, resumeSession } = lastLaunch(run) as Launch
+  const { goalId, taskId, id: runId } = run
+  await appendEvent(tx, {
+    type: 'run.launched',
+    ...{ goalId, taskId, runId },
+    payload: { launch: number, driver: driver.name, version, measured, exact, resumed: resumeSession !== null },
+  })
+}
+
 /** Phase `launch`: brings the newest launch of the run to the point where the agent runs, from wherever a crash left it. */
-export const startLaunch = async (session: Session): Promise<void> => {
+export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
   const { context, paths } = session
   const { files, processes } = context.ports
   if (lastLaunch(session.run) === undefined) await save(session, { launches: [firstLaunch()] })
@@ -149,7 +179,7 @@ export const startLaunch = async (session: Session): Promise<void> => {
   if (found.state !== 'at-gate' && !files.existsSync(join(dir, 'gate'))) {
     // Nothing ran here: what a crash left is a shim that never got its gate, if anything.
     files.rmSync(dir, { recursive: true, force: true })
-    const line = lineOf(session, launch)
+    const line = lineOf(session, launch, abilities.capabilities)
     found = {
       state: 'at-gate',
       shim: await processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
@@ -165,5 +195,8 @@ export const startLaunch = async (session: Session): Promise<void> => {
   }
   context.at('gate-open')
   const opened = { ...(lastLaunch(session.run) as Launch), gateOpened: true }
-  await save(session, { phase: 'supervise', launches: replaceLast(session.run.launches, opened) })
+  await context.db.transaction(async (tx) => {
+    await save(session, { phase: 'supervise', launches: replaceLast(session.run.launches, opened) }, tx)
+    await tellLaunch(tx, session, abilities)
+  })
 }

@@ -3,19 +3,9 @@
  * work did not change meanwhile, and for that the workspace is looked at, now and then.
  */
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
 import type { Reading } from '../harness/driver.ts'
-import { isCircling, loopOf, type LoopLimits } from '../recovery/doom-loop.ts'
+import { isCircling, loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import { workTreeOf, type Session } from './session.ts'
-
-const orNever = (count: number): number => (count === -1 ? Number.POSITIVE_INFINITY : count)
-
-export const loopLimits = ({ doomLoop }: Config): LoopLimits => ({
-  sameCalls: orNever(doomLoop.sameCalls),
-  pingPong: orNever(doomLoop.pingPong),
-  callsWithoutChange: orNever(doomLoop.callsWithoutChange),
-  ownRetries: orNever(doomLoop.ownRetries),
-})
 
 /** The files as they are now, by an index of its own: the run's is used when the agent has ended. */
 const treeNow = async ({ context, run, paths, goal }: Session): Promise<string> => {
@@ -35,7 +25,7 @@ export interface LoopWatch {
 
 /** Watches until a loop is found; then `stop` is called, once. */
 export const watchLoops = (session: Session, stop: () => void): LoopWatch => {
-  const limits = loopLimits(session.context.config())
+  const limits = loopLimits(session.context.config().doomLoop)
   let over = false
   let lookedAt = 0
   let tree: string | undefined

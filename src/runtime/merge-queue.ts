@@ -23,6 +23,7 @@ import { getTask, moveTask } from '../store/task.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { runHonestly } from './honest-checks.ts'
+import { carryOutInstalls } from './install.ts'
 import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from './remote-link.ts'
 import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
 
@@ -127,13 +128,10 @@ const verifyRebased = async (landing: Landing, commit: string): Promise<Evidence
     cacheDir: join(context.stateDir, 'dependencies'),
   })
   const checks = run.verdict?.checks ?? []
-  const report = await runHonestly({
+  const installs = run.verdict?.installed ?? []
+  const request = {
     ...context,
-    base: { ...context, commit: headOf(goal), dir: join(root, 'base') },
-    commands: checks.map((check) => check.command),
-    source: (command) => checks.find((check) => check.command === command)?.source ?? task.commandSource,
     workspace,
-    folder: (number) => join(root, 'checks', String(number)),
     marker: `${entry.id}-check`,
     environment: context.environment,
     extraNames: config.env,
@@ -141,6 +139,15 @@ const verifyRebased = async (landing: Landing, commit: string): Promise<Evidence
     totalMs: config.verify.totalSeconds * 1000,
     keepAliveMs: keepAliveMs(config.lease.ttlSeconds),
     signal: context.stopping,
+  }
+  // Where it fails, the checks say what is missing.
+  await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
+  const report = await runHonestly({
+    ...request,
+    base: { ...context, commit: headOf(goal), dir: join(root, 'base'), installs },
+    commands: checks.map((check) => check.command),
+    source: (command) => checks.find((check) => check.command === command)?.source ?? task.commandSource,
+    folder: (number) => join(root, 'checks', String(number)),
     passed: () => context.at('check-passed'),
   })
   if (!context.stopping.aborted) files.rmSync(root, { recursive: true, force: true })

@@ -2,7 +2,7 @@
  * A turn that ended well and changed nothing. That is done only if checks that somebody asked for show that nothing had to
  * be done; those that were inferred from the repository pass whatever the task is about.
  */
-import { emptyVerdict, proves, type Verdict } from '../domain/run.ts'
+import { keptVerdict, proves, type Verdict } from '../domain/run.ts'
 import { holdLease } from '../store/run.ts'
 import { recover, type Next } from './carry-out.ts'
 import type { HonestReport } from './honest-checks.ts'
@@ -58,7 +58,7 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   await save(session, {
     phase: 'finish',
     verdict: {
-      ...emptyVerdict,
+      ...keptVerdict(session.run.verdict),
       outcome: 'verified',
       noChange: true,
       checks: report.results,

@@ -1,10 +1,11 @@
 /** The facts about a denial that a correction needs: which existing directory it was about, and whether that is allowed. */
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { Denial } from '../harness/driver.ts'
-import type { ObservedDenial } from '../recovery/evidence.ts'
+import type { ObservedDenial, ObservedDirectory } from '../recovery/evidence.ts'
 import type { Files } from './files.ts'
+import { lookAtDirectory } from './folder-access.ts'
 
-type Looks = Pick<Files, 'realpathSync' | 'statSync'>
+type Looks = Pick<Files, 'accessSync' | 'realpathSync' | 'statSync' | 'userId'>
 
 const real = (files: Looks, path: string): string | undefined => {
   try {
@@ -14,7 +15,7 @@ const real = (files: Looks, path: string): string | undefined => {
   }
 }
 
-const inside = (path: string, root: string): boolean => path === root || path.startsWith(root + sep)
+export const isInside = (path: string, root: string): boolean => path === root || path.startsWith(root + sep)
 
 /** The nearest existing folder at or above a path, as realpath: a symlink out of an allowed directory is no way in. */
 export const existingDirectory = (files: Looks, path: string): string | undefined => {
@@ -32,20 +33,66 @@ export const existingDirectory = (files: Looks, path: string): string | undefine
 export const realDirectories = (files: Looks, paths: readonly string[]): string[] =>
   paths.flatMap((path) => real(files, path) ?? [])
 
-/** `allowed` holds realpaths. */
-export const observeDenial = (
-  files: Looks,
-  denial: Denial,
-  { workTree, allowed }: { workTree: string; allowed: readonly string[] },
-): ObservedDenial => {
-  const { callId: _callId, ...facts } = denial
-  if (denial.kind !== 'scope' || denial.target === undefined) return facts
-  const target = isAbsolute(denial.target) ? denial.target : join(workTree, denial.target)
-  const directory = existingDirectory(files, target)
-  if (directory === undefined) return facts
-  const workspace = real(files, workTree)
+/**
+ * The first folder on the way from a root to a directory that this user cannot use. From above, because behind it nothing can
+ * be looked at; to root, who can, the same folder is found by its bits.
+ */
+const firstUnusable = (files: Looks, root: string, directory: string): ObservedDirectory | undefined => {
+  const names = directory === root ? [] : directory.slice(root.length + 1).split(sep)
+  for (let path = root, next = 0; ; next += 1) {
+    const found = lookAtDirectory(files, path)
+    const name = names[next]
+    if (found !== undefined || name === undefined) return found
+    path = join(path, name)
+  }
+}
+
+interface Place {
+  workTree: string
+  /** Realpaths. */
+  allowed: readonly string[]
+  /** Those of them that the refused launch had been given. */
+  given: readonly string[]
+}
+
+const observeScope = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+  const workspace = real(files, place.workTree)
   // Inside the workspace the path is allowed already: the mode is the problem, and no directory cures that.
-  if (workspace !== undefined && inside(directory, workspace)) return { ...facts, kind: 'tool' }
-  const allowedBy = allowed.find((root) => inside(directory, root))
+  if (workspace !== undefined && isInside(directory, workspace)) return { ...facts, kind: 'tool' }
+  const allowedBy = place.allowed.find((root) => isInside(directory, root))
   return { ...facts, directory, ...(allowedBy === undefined ? {} : { allowedBy }) }
 }
+
+/** Only where the agent may work: what the system refuses elsewhere is refused for a reason. */
+const observeRefusal = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+  const roots = [real(files, place.workTree), ...place.allowed].filter((root) => root !== undefined)
+  const root = roots.find((candidate) => isInside(directory, candidate))
+  const unusable = root === undefined ? undefined : firstUnusable(files, root, directory)
+  return { ...facts, directory, ...(unusable === undefined ? {} : { unusable }) }
+}
+
+/**
+ * Codex does not say which path it refused. What the owner allowed is allowed whatever the path was, so the next of those
+ * directories is tried; with none left, none of them was meant.
+ */
+const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Place): ObservedDenial => {
+  const next = allowed.find((root) => !given.includes(root))
+  return next === undefined ? facts : { ...facts, directory: next, allowedBy: next }
+}
+
+export const observeDenial = (files: Looks, denial: Denial, place: Place): ObservedDenial => {
+  const { callId: _callId, ...facts } = denial
+  if (denial.kind === 'scope' && denial.target === undefined) return observeUnnamed(facts, place)
+  if ((denial.kind !== 'scope' && denial.kind !== 'filesystem') || denial.target === undefined)
+    return observeUnnamed(facts, place)
+  const target = isAbsolute(denial.target) ? denial.target : join(place.workTree, denial.target)
+  const directory = existingDirectory(files, target)
+  if (directory === undefined) return facts
+  return (denial.kind === 'scope' ? observeScope : observeRefusal)(files, facts, directory, place)
+}
+
+/** Whether a launch that was given this directory was refused there once more; a refusal that names no path may mean it. */
+export const isRefusedAgain = (denials: readonly ObservedDenial[], given: string): boolean =>
+  denials.some(
+    ({ kind, target, directory }) => kind === 'scope' && (target === undefined || isInside(directory ?? target, given)),
+  )

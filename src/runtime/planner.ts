@@ -18,7 +18,7 @@ import { chooseHarness } from './harness-choice.ts'
 import { inferCommands } from './infer-commands.ts'
 import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from './verify-contract.ts'
-import type { Files } from './files.ts'
+import { readOr } from './files.ts'
 
 export interface GoalOptions {
   autoMerge: boolean
@@ -26,14 +26,6 @@ export interface GoalOptions {
   allowedDirs: string[]
   harness: string | null
   limits: Partial<Goal['limits']>
-}
-
-const readText = (files: Files, path: string): string | undefined => {
-  try {
-    return files.readFileSync(path, 'utf8')
-  } catch {
-    return undefined // not there: other signs decide
-  }
 }
 
 const parsed = (text: string | undefined): unknown => {
@@ -53,7 +45,7 @@ const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
   if (context.remote !== undefined && start.head !== null)
     return git.topOfCommit(context.repository, start.head, manifests)
   const texts = manifests.flatMap((name) => {
-    const text = readText(files, join(root, name))
+    const text = readOr(files, join(root, name))
     return text === undefined ? [] : [[name, text]]
   })
   const names = files.readdirSync(root)

@@ -17,6 +17,7 @@ import {
 } from '../process/launch.ts'
 import { follow, readSegments } from '../process/tail.ts'
 import { treeUsage } from '../process/usage.ts'
+import { askVersion } from '../process/version.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../workspace/clone.ts'
 import { buildCommit, buildTree } from '../workspace/commit.ts'
@@ -34,15 +35,18 @@ import {
   readRef,
   restoreRef,
 } from '../workspace/landing.ts'
+import { inspectInstalled } from '../workspace/installed.ts'
 import { layOver } from '../workspace/lay-over.ts'
 import { compareRefs, readRefs } from '../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../workspace/history.ts'
 import { topOfCommit } from '../workspace/tree.ts'
+import { mendDependencies } from '../workspace/mend.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../workspace/snapshot.ts'
 import { realFiles, type Files } from './files.ts'
 
 const realProcesses = {
+  askVersion,
   follow,
   isOver,
   launchState,
@@ -73,6 +77,7 @@ const realGit = {
   ensureGoalBranch,
   fastForward,
   handOver,
+  inspectInstalled,
   integrate,
   isAncestor,
   isBelow,
@@ -81,6 +86,7 @@ const realGit = {
   layOver,
   linkTarget,
   listSnapshots,
+  mendDependencies,
   openRepository,
   prepareDependencies,
   publish,

@@ -1,70 +1,41 @@
 /** Rung 0: what must be there before an agent starts: folders that can be used, a clone of its own, dependencies, a program. */
-import { constants } from 'node:fs'
-import { AppError, messageOf } from '../errors.ts'
+import { AppError } from '../errors.ts'
+import { missingLogin } from '../harness/logins.ts'
+import { allowedEnvironment } from '../process/environment.ts'
+import type { ObservedDirectory } from '../recovery/evidence.ts'
+import { askEarly } from './abilities.ts'
+import { recover, type Next } from './carry-out.ts'
+import { changeModes } from './change-modes.ts'
+import { lookAtDirectory } from './folder-access.ts'
 import { missingProgram } from './harness-choice.ts'
 import type { Files } from './files.ts'
 import { bringBase } from './remote-run.ts'
-import { save, type Session } from './session.ts'
+import { passedNames, save, type Session } from './session.ts'
 import { takeOver } from './take-over.ts'
 
-const usable = (files: Files, path: string): boolean => {
-  try {
-    files.accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-    return true
-  } catch {
-    return false // the caller repairs it or says so
-  }
-}
-
-const ownerBits = 0o700
-
-/** Adds the owner's missing bits to a folder that we own and cannot use; gives the old mode, or undefined when nothing was needed. */
-const repairMode = (files: Files, path: string): number | undefined => {
-  if (usable(files, path)) return undefined
-  const before = files.statSync(path)
-  try {
-    files.chmodSync(path, before.mode | ownerBits)
-  } catch (error) {
-    throw new AppError(
-      'PERMISSION',
-      `Cannot fix permissions for ${path}: ${messageOf(error)}; make it readable and writable for this user`,
-    )
-  }
-  if (!usable(files, path))
-    throw new AppError(
-      'PERMISSION',
-      `Cannot fix permissions for ${path}; it is still not readable and writable for this user`,
-    )
-  return before.mode
-}
-
-export interface Repaired {
-  path: string
-  oldMode: string
+export interface NeededDirectories {
+  workspace: string
+  target: string
+  orchestrator: string
 }
 
 /**
  * `prepare_worker_environment` of the founding document: the workspace is made when missing, target and orchestrator must
- * exist; a folder without access gets the owner's missing bits or a clear error. Returns what was changed.
+ * exist, and all three be usable. Gives the first that is in the way. The workspace lies inside the orchestrator, so it comes
+ * last: making it must not make what it stands in.
  */
 export const prepareWorkerEnvironment = (
   files: Files,
-  workspace: string,
-  target: string,
-  orchestrator: string,
-): Repaired[] => {
-  const repaired: Repaired[] = []
-  for (const path of [workspace, target, orchestrator]) {
-    if (!files.existsSync(path)) {
-      if (path !== workspace) throw new AppError('DIRECTORY_MISSING', `Critical directory missing: ${path}`)
-      files.mkdirSync(path, { recursive: true, mode: 0o700 })
-    }
-    if (!files.statSync(path).isDirectory())
-      throw new AppError('DIRECTORY_MISSING', `${path} is a file; a directory is needed there`)
-    const oldMode = repairMode(files, path)
-    if (oldMode !== undefined) repaired.push({ path, oldMode: (oldMode & 0o7777).toString(8) })
+  { workspace, target, orchestrator }: NeededDirectories,
+): ObservedDirectory | undefined => {
+  for (const path of [target, orchestrator]) {
+    const found = lookAtDirectory(files, path)
+    if (found !== undefined) return found
   }
-  return repaired
+  const found = lookAtDirectory(files, workspace)
+  if (found?.problem !== 'missing') return found
+  files.mkdirSync(workspace, { recursive: true, mode: 0o700 })
+  return lookAtDirectory(files, workspace)
 }
 
 const checkProgram = (session: Session): void => {
@@ -75,6 +46,17 @@ const checkProgram = (session: Session): void => {
     session.context.environment.PATH,
   )
   if (missing !== undefined) throw new AppError('HARNESS_MISSING', missing)
+}
+
+/**
+ * Without credentials a CLI retries for minutes before it says so. Where the owner hands it anything of their own (a program,
+ * arguments, variables), it may log in with that, and only trying tells.
+ */
+const missingCredentials = ({ context, driver, harness }: Session): string | undefined => {
+  const passed = passedNames(context.config(), harness)
+  if (harness.command !== undefined || harness.args.length > 0 || passed.length > 0) return undefined
+  const environment = allowedEnvironment(context.environment, driver.environment)
+  return missingLogin(driver.name, environment, (path) => context.ports.files.existsSync(path))
 }
 
 const prepareClone = async (session: Session, base: string): Promise<void> => {
@@ -98,15 +80,40 @@ const prepareClone = async (session: Session, base: string): Promise<void> => {
   context.log.info({ run: run.id, ...copied }, 'dependencies of the workspace')
 }
 
+/** Ends in the next look at the folders, which is this phase once more, or in a person's hands. */
+const checkFolders = async (session: Session): Promise<Next | undefined> => {
+  const { context, paths } = session
+  const failed = await changeModes(session)
+  if (failed !== undefined) return recover(session, { kind: 'directory', directory: failed }, { source: 'engine' })
+  const found = prepareWorkerEnvironment(context.ports.files, {
+    workspace: paths.root,
+    target: context.repository.root,
+    orchestrator: context.stateDir,
+  })
+  if (found === undefined) return undefined
+  return recover(session, { kind: 'directory', directory: found }, { source: 'engine' })
+}
+
 /** Phase `prepare`. Replay-safe: no agent has run yet, so a half-made clone is made anew. */
-export const prepareRun = async (session: Session): Promise<void> => {
+export const prepareRun = async (session: Session): Promise<Next> => {
   const { context, goal, paths, run } = session
   const { files, git } = context.ports
+  // First: the configuration, which names the program, lies in one of them.
+  const stopped = await checkFolders(session)
+  if (stopped !== undefined) return stopped
   checkProgram(session)
-  files.mkdirSync(paths.root, { recursive: true, mode: 0o700 })
+  const text = missingCredentials(session)
+  if (text !== undefined) {
+    const failure = { source: 'exit', type: 'authentication_failed', text } as const
+    return recover(
+      session,
+      { kind: 'launch', harness: session.driver.name, failure, denials: [] },
+      { source: 'engine' },
+    )
+  }
+  askEarly(session)
+  files.mkdirSync(paths.agentDir, { recursive: true, mode: 0o700 })
   const direct = goal.repoMode === 'direct'
-  const repaired = prepareWorkerEnvironment(files, paths.agentDir, context.repository.root, context.stateDir)
-  if (repaired.length > 0) context.log.warn({ run: run.id, repaired }, 'missing owner permissions were added')
   const base = direct
     ? (run.baseCommit ??
       (await git.captureBase(context.shadow, {
@@ -123,4 +130,5 @@ export const prepareRun = async (session: Session): Promise<void> => {
     await takeOver(session, base)
   }
   await save(session, { phase: 'launch', baseCommit: base })
+  return 'on'
 }

@@ -25,6 +25,8 @@ export interface Session {
   renewedAt: number
   /** Called at each renewal: what is kept alive with the lease. */
   renewed?: () => void
+  /** This engine found it running, so nobody saw how what wrote into its workspace ended. */
+  takenUp?: boolean
   /** See collected.ts. */
   collected?: ChangeList
   /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */

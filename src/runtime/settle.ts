@@ -4,7 +4,6 @@
  */
 import type { AccountLimit } from '../domain/account.ts'
 import type { Goal } from '../domain/goal.ts'
-import type { EscalationKind } from '../domain/escalation.ts'
 import { mayStartWork } from '../domain/goal.ts'
 import type { ErrorMeta, Run } from '../domain/run.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
@@ -18,7 +17,7 @@ import { finishRun, judgeRun, listRuns } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
 import { accountFor, namesOn } from './accounts.ts'
 import type { Context } from './context.ts'
-import { providerQuestion } from './provider-question.ts'
+import { questionOf, type Question } from './question.ts'
 import { failOpen, recordIntent, type Decision, type RecoverStep } from './recover.ts'
 import type { Session } from './session.ts'
 
@@ -68,47 +67,6 @@ export const endSucceeded = async (session: Session): Promise<void> => {
   session.context.at('run-finished')
 }
 
-const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
-
-interface Question {
-  kind: EscalationKind
-  question: string
-  details: string
-}
-
-/** The wording of the founding document for a permission problem that corrections did not cure. */
-export const blockerText = (session: Session, diagnosis: Diagnosis): string => {
-  const place = diagnosis.facts.directory ?? session.context.repository.root
-  return `Persistent permission error for ${harnessTitle(session.driver.name)} on ${place}. Manual intervention required.`
-}
-
-const questionOf = (session: Session, diagnosis: Diagnosis, reason: string): Question => {
-  const { task, run } = session
-  const kinds: Record<string, EscalationKind> = { budget: 'budget', git_conflict: 'merge_conflict' }
-  const details = [
-    `Evidence: ${diagnosis.evidence}`,
-    `Why no recovery: ${reason}`,
-    `What the agent left is kept: unstuck restore ${run.id} --into <folder>; its output: unstuck logs ${run.id}`,
-  ]
-  if (diagnosis.rung === 1) {
-    const advice =
-      diagnosis.facts.directory !== undefined && diagnosis.facts.allowedBy === undefined
-        ? `To allow it: add "${diagnosis.facts.directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`
-        : 'Mend the permission, then unstuck resume.'
-    return { kind: 'blocker', question: blockerText(session, diagnosis), details: [...details, advice].join('\n') }
-  }
-  const provider = providerQuestion(session, diagnosis)
-  if (provider !== undefined) {
-    const { question, advice } = provider
-    return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
-  }
-  return {
-    kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),
-    question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}. Retry it, or cancel it?`,
-    details: details.join('\n'),
-  }
-}
-
 const openQuestion = (tx: Queryable, session: Session, question: Question): Promise<void> =>
   openEscalation(tx, {
     id: session.context.newId('q'),
@@ -138,7 +96,7 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   await session.context.db.transaction(async (tx) => {
     await failOpen(session.context, tx, session.task.id, `the run ended with ${diagnosis.label}`)
     await closeRun(tx, session, 'failed', errorMeta)
-    const question = questionOf(session, diagnosis, step.reason)
+    const question = questionOf(session, diagnosis, step)
     must(
       await moveTask(tx, await freshTask(tx, session), 'escalated', {
         runId: session.run.id,

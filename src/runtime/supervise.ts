@@ -5,13 +5,13 @@
 import { addSpend, overrunOf, type Overrun, type Spend } from '../domain/budget.ts'
 import { lastLaunch, type Launch } from '../domain/run.ts'
 import type { Reading, Settled } from '../harness/driver.ts'
+import { insistsOnKey } from '../harness/reading.ts'
 import type { LaunchExit, StopCause } from '../process/contract.ts'
 import { getGoal } from '../store/goal.ts'
 import { renewLease } from '../store/run.ts'
 import { watchLoops } from './loop-watch.ts'
 import { bothSignals, letGo, workTreeOf, type Session } from './session.ts'
 import { watchStalls } from './stall-watch.ts'
-import { isStall } from './stalled.ts'
 
 export type LaunchResult =
   | { kind: 'ended'; reading: Reading; settled: Settled; exit: LaunchExit; spend: Spend; overrun?: Overrun }
@@ -91,11 +91,6 @@ const settle = (session: Session, reading: Reading, exit: LaunchExit): Settled =
   if (exit.spawnError !== undefined) {
     return { ok: false, fatal: true, error: { source: 'exit', type: 'bad_exit', text: exit.spawnError } }
   }
-  // It had said its last word and did not leave, or said it just before a stop: the work is what it said, the hanging
-  // process is not a failure.
-  const lingered =
-    (exit.cause === 'lingering' || isStall(exit.cause)) && reading.final !== undefined && !reading.final.isError
-  if (lingered) return session.driver.settle(reading, { code: 0, signal: null })
   return session.driver.settle(reading, {
     code: exit.code,
     signal: exit.signal,
@@ -147,9 +142,7 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
       stalls.heard(item.stream, before, seen.reading)
       loops.heard(before, seen.reading)
       check()
-      const { retry } = seen.reading
-      // It would try a wrong key for minutes. A login that renews itself is back within two tries.
-      if (!refused && retry?.error.type === 'authentication_failed' && retry.attempt > 2) {
+      if (!refused && insistsOnKey(seen.reading)) {
         refused = true
         askToStop(session, 'correction')
       }

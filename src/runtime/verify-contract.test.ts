@@ -31,20 +31,30 @@ describe('beside other checks', () => {
   const task = (commands: string[], commandSource: 'task' | 'config' | 'inferred') => ({
     ...{ commands, commandSource, role: 'worker' as const },
   })
+  const asked = { dropped: [] }
   test('what the task names comes first, and a command of both is run once, as the task’s', () => {
-    const planned = plannedChecks(task(['npm test', 'make check'], 'task'), contract, ['a.md'], [])
+    const planned = plannedChecks(task(['npm test', 'make check'], 'task'), contract, ['a.md'], asked)
     expect(planned).toEqual({
       commands: ['npm test', 'make check', 'make links'],
       fromContract: new Set(['make links']),
     })
   })
   test('the contract stands in the place of what was inferred', () => {
-    expect(plannedChecks(task(['npm test'], 'inferred'), contract, [], []).commands).toEqual(['make check'])
-    expect(plannedChecks(task(['npm test'], 'inferred'), parse({}), [], []).commands).toEqual(['npm test'])
-    expect(plannedChecks(task(['npm test'], 'inferred'), undefined, [], []).commands).toEqual(['npm test'])
+    expect(plannedChecks(task(['npm test'], 'inferred'), contract, [], asked).commands).toEqual(['make check'])
+    expect(plannedChecks(task(['npm test'], 'inferred'), parse({}), [], asked).commands).toEqual(['npm test'])
+    expect(plannedChecks(task(['npm test'], 'inferred'), undefined, [], asked).commands).toEqual(['npm test'])
   })
   test('what was dropped does not come back', () => {
-    expect(plannedChecks(task(['npm test'], 'task'), contract, [], ['make check']).commands).toEqual(['npm test'])
+    const dropped = [{ command: 'make check', reason: '' }]
+    expect(plannedChecks(task(['npm test'], 'task'), contract, [], { dropped }).commands).toEqual(['npm test'])
+  })
+  test('what was replaced is looked at as its replacement, and the order that was found is kept', () => {
+    const dropped = [{ command: 'make check', reason: '', by: 'make all' }]
+    const order = ['make all', 'npm test']
+    expect(plannedChecks(task(['npm test'], 'task'), contract, [], { dropped, order })).toEqual({
+      commands: ['make all', 'npm test'],
+      fromContract: new Set(['make all']),
+    })
   })
 })
 

@@ -5,8 +5,10 @@
  */
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { Verdict } from '../domain/run.ts'
 import { roles, type Role, type Task } from '../domain/task.ts'
 import { AppError } from '../errors.ts'
+import { inOrder } from '../recovery/command/order.ts'
 import { planCommand } from '../recovery/command/plan.ts'
 import { parsePathRule, pathMatcher } from '../recovery/policy/rule.ts'
 import { explainIssue, parseJson } from '../validation.ts'
@@ -128,13 +130,17 @@ export const plannedChecks = (
   task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
   contract: VerifyContract | undefined,
   paths: readonly string[],
-  dropped: readonly string[],
+  { dropped, order = [] }: Pick<Verdict, 'dropped' | 'order'>,
 ): PlannedChecks => {
   const asked =
     contract === undefined
       ? []
-      : contractCommands(contract, task.role, paths).filter((entry) => !dropped.includes(entry))
+      : contractCommands(contract, task.role, paths).flatMap((entry) => {
+          const gone = dropped.find(({ command: each }) => each === entry)
+          if (gone === undefined) return [entry]
+          return gone.by === undefined ? [] : [gone.by]
+        })
   const own = task.commandSource === 'inferred' && asked.length > 0 ? [] : task.commands
   const fromContract = asked.filter((entry) => !own.includes(entry))
-  return { commands: [...own, ...fromContract], fromContract: new Set(fromContract) }
+  return { commands: inOrder([...own, ...fromContract], order), fromContract: new Set(fromContract) }
 }

@@ -2,17 +2,15 @@
  * Runs verification commands from their syntax tree, each under a shim, never through a shell. Says what was observed;
  * what a failure means is the diagnosis' business.
  */
-import { join, resolve, sep } from 'node:path'
 import type { CheckResult, CheckSource } from '../domain/run.ts'
 import type { CommandResult } from '../process/command.ts'
 import { commandEnvironment } from '../process/environment.ts'
 import { planCommand, type Step } from '../recovery/command/plan.ts'
-import { packageScript } from '../recovery/command/script.ts'
 import { ranNoTest } from '../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../recovery/failing-set.ts'
+import { checkFacts, directoryOf } from './check-facts.ts'
 import type { Context } from './context.ts'
-import type { Files } from './files.ts'
 
 export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
   commands: string[]
@@ -27,6 +25,8 @@ export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
   totalMs: number
   keepAliveMs: number
   signal: AbortSignal
+  /** Paths that the work changed; absent where nothing may be narrowed to them. */
+  changed?: readonly string[]
   /** Called after each command that passed. */
   passed(): void
 }
@@ -49,25 +49,6 @@ interface Ended extends CommandResult {
   command: string
   /** What a runner said that ran no test, though its program passed. */
   ranNothing?: string
-}
-
-/** The folder that the `cd` moves of one entry lead to, if it is inside the workspace. */
-const directoryOf = (
-  files: Files,
-  workspace: string,
-  moves: string[],
-): { ok: true; path: string } | { ok: false; reason: string } => {
-  const root = files.realpathSync(workspace)
-  let path = root
-  for (const move of moves) {
-    const next = resolve(path, move)
-    if (!files.existsSync(next) || !files.statSync(next).isDirectory())
-      return { ok: false, reason: `there is no folder ${move}` }
-    path = files.realpathSync(next)
-    if (path !== root && !path.startsWith(root + sep))
-      return { ok: false, reason: `${move} leads out of the repository` }
-  }
-  return { ok: true, path }
 }
 
 const refused = (command: string, reason: string): Ended => ({
@@ -117,27 +98,6 @@ const runEntry = async (
   return { ended, step: entry.steps.at(-1), used }
 }
 
-/** Whether the failed step calls a package script, and whether its manifest has that script. */
-const scriptFact = (files: Files, workspace: string, step: Step | undefined): ObservedCheck['script'] => {
-  const script = step === undefined ? undefined : packageScript(step.argv)
-  if (script === undefined || step === undefined) return undefined
-  const place = directoryOf(files, workspace, [
-    ...step.cwd,
-    ...(script.directory === undefined ? [] : [script.directory]),
-  ])
-  if (!place.ok) return undefined
-  const manifest = join(place.path, 'package.json')
-  const shown = manifest.slice(files.realpathSync(workspace).length + 1)
-  try {
-    const parsed = JSON.parse(files.readFileSync(manifest, 'utf8')) as { scripts?: Record<string, unknown> }
-    const exists = typeof parsed.scripts?.[script.script] === 'string'
-    // Some managers run an installed program of that name instead: its absence from the manifest proves nothing then.
-    return !exists && script.orProgram === true ? undefined : { name: script.script, manifest: shown, exists }
-  } catch {
-    return undefined // no manifest or a broken one: nothing is proven about the script
-  }
-}
-
 const resultOf = (request: CheckRequest, ended: Ended): Omit<CheckResult, 'baseline' | 'excused'> => ({
   command: ended.command,
   source: request.source(ended.command),
@@ -161,14 +121,13 @@ const outputOf = (request: CheckRequest, ended: Ended, step: number): FailedOutp
 })
 
 const observed = (request: CheckRequest, ended: Ended, step: Step | undefined): ObservedCheck => {
-  const script = scriptFact(request.ports.files, request.workspace, step)
   return {
     ...resultOf(request, ended),
     stdout: ended.stdout,
     stderr: ended.stderr,
     remaining: request.commands.length - 1,
     ...(ended.spawnError === undefined ? {} : { spawnError: ended.spawnError }),
-    ...(script === undefined ? {} : { script }),
+    ...checkFacts(request, ended.command, step),
   }
 }
 

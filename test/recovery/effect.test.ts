@@ -47,26 +47,46 @@ const fenced: Agent = {
     end()`,
 }
 
-/** Overloaded until 40 seconds after it was first asked. */
+const locked: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    if (!existsSync('locked')) { mkdirSync('locked'); chmodSync('locked', 0o500) }
+    if ((statSync('locked').mode & 0o200) === 0) refused(join(process.cwd(), 'locked', 'new.txt'))
+    else { put('locked/new.txt', 'new'); put('made.txt', 'made') }
+    end()`,
+}
+
+/** The two commands as one line are allowed from the start, one of them alone is not. */
+const asking: Agent = {
+  driver: 'claude',
+  program: `
+    begin()
+    if (args.includes('Bash(node check.js:*)')) put('made.txt', 'made')
+    else failed('Bash', { command: 'node check.js' }, 'This command requires approval')
+    end()`,
+}
+
+/** Overloaded until 60 seconds after it was first asked. */
 const overloaded: Agent = {
   driver: 'claude',
   program: `
     begin()
     const first = 'TOP/first'
     if (!existsSync(first)) put(first, String(Date.now()))
-    if (Date.now() - Number(readFileSync(first, 'utf8')) < 40000)
+    if (Date.now() - Number(readFileSync(first, 'utf8')) < 60000)
       end({ is_error: true, api_error_status: 529, result: 'API Error: Repeated 529 Overloaded errors.' })
     else { put('made.txt', 'made'); end() }`,
 }
 
-/** The limit of the account is reached until 40 seconds after it was first asked; the CLI says so in its limit event. */
+/** The limit of the account is reached until 60 seconds after it was first asked; the CLI says so in its limit event. */
 const limited: Agent = {
   driver: 'claude',
   program: `
     begin()
     const first = 'TOP/limited'
     if (!existsSync(first)) put(first, String(Date.now()))
-    const resets = Number(readFileSync(first, 'utf8')) + 40000
+    const resets = Number(readFileSync(first, 'utf8')) + 60000
     if (Date.now() < resets) {
       print({ type: 'rate_limit_event', rate_limit_info: { status: 'rejected', resetsAt: resets / 1000, rateLimitType: 'five_hour' } })
       print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
@@ -131,6 +151,23 @@ const cases: Case[] = [
     ...{ actionTaken: 'RELAUNCH_WITH_ADD_DIR', counted: true, ends: 'paused' },
     without: (action) => {
       const { addDir: _dir, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return rest
+    },
+  },
+  {
+    ...{ playbook: 'tool-rule-relaunch', label: 'TOOL_DENIED', agent: asking },
+    commands: ['node check.js && node here.js'],
+    ...{ actionTaken: 'RELAUNCH_WITH_TOOL_RULE', counted: true, ends: 'paused' },
+    without: (action) => {
+      const { toolRules: _rules, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return rest
+    },
+  },
+  {
+    ...{ playbook: 'owner-bits-relaunch', label: 'FS_PERM_ERROR', agent: locked },
+    ...{ actionTaken: 'RELAUNCH_WITH_CHMOD', counted: true, ends: 'paused' },
+    without: (action) => {
+      const { chmod: _change, ...rest } = action as Extract<Action, { type: 'relaunch' }>
       return rest
     },
   },
@@ -216,11 +253,18 @@ const files = {
   'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
 }
 
+/** Repairs of checks run package managers, npm and make: test/verify sees each of them help, and fail without its effect. */
+const repairs = [
+  ...['dependency-install', 'sequence-reorder', 'script-replacement', 'package-narrowing', 'make-target-drop'],
+  'command-fix',
+]
+
 /**
  * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
- * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too.
+ * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
+ * that nobody else works on: permissions.test.ts sees it help, and fail.
  */
-const provenElsewhere = ['remote-backoff', 'harness-failover']
+const provenElsewhere = ['remote-backoff', 'harness-failover', 'owner-bits', ...repairs]
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (playbook: Playbook): Playbook => {
@@ -241,7 +285,7 @@ const effectless = (playbook: Playbook): Playbook => {
 
 /** The wait is longer than the outage, and there is one. */
 const config = {
-  retry: { transientBaseSeconds: 41, transientMaxSeconds: 41, transientLimit: 1 },
+  retry: { transientBaseSeconds: 61, transientMaxSeconds: 61, transientLimit: 1 },
   stall: { silenceSeconds: 3 },
   maxParallel: cases.length,
 }
@@ -266,7 +310,7 @@ describe('as they are', () => {
   })
   afterAll(async () => opened.scene.clear())
 
-  test.each(cases)('$playbook: the task is done and the recovery a success', { timeout: 120_000 }, async (row) => {
+  test.each(cases)('$playbook: the task is done and the recovery a success', { timeout: 180_000 }, async (row) => {
     const { scene } = opened
     const goal = opened.goals[cases.indexOf(row)] as string
     await scene.until(goal, 'ready', 'paused', 'awaiting_human')
@@ -285,13 +329,14 @@ describe('as they are', () => {
 describe('without effect', () => {
   let opened: Awaited<ReturnType<typeof openAll>>
   beforeAll(async () => {
-    opened = await openAll(playbooks.map(effectless))
+    // What a drop does not bring, the agent would be asked for: each row is about one playbook.
+    opened = await openAll(playbooks.filter(({ id }) => id !== 'command-fix').map(effectless))
   })
   afterAll(async () => opened.scene.clear())
 
   test.each(cases)(
     '$playbook: a failure, charged, not repeated, and one question is asked',
-    { timeout: 120_000 },
+    { timeout: 180_000 },
     async (row) => {
       const { scene } = opened
       const goal = opened.goals[cases.indexOf(row)] as string

@@ -149,6 +149,27 @@ test(
 )
 
 test(
+  'a task that is queued for a limited account begins under the harness of harness.failover',
+  { timeout: 90_000 },
+  async () => {
+    const helper: Agent = {
+      driver: 'claude',
+      program: "begin(); put(args.length + '.txt', args.join(' ')); put('made.txt', 'made'); end()",
+    }
+    const worn: Agent = { driver: 'claude', program: limitedFor(3600, 'worn') }
+    scene = await openFailover({ worn, helper }, ['helper'])
+    const first = await scene.goal([{ harness: 'worn' }])
+    await scene.until(first, 'ready')
+    const later = await scene.goal([{ harness: 'worn' }])
+    await scene.until(later, 'ready')
+    expect((await scene.runs(later)).map(({ harness, state }) => [harness, state])).toEqual([['helper', 'success']])
+    const [started] = await scene.events(later, 'run.started')
+    expect(started?.payload).toMatchObject({ harness: 'helper', insteadOf: 'worn' })
+    expect(await scene.recoveries(later)).toEqual([])
+  },
+)
+
+test(
   'where every account is at its limit the task waits for the one that it uses now',
   { timeout: 90_000 },
   async () => {

@@ -21,6 +21,7 @@ import type { GoalRequest, GoalView, Recovery, Run, StatusView, StoredEvent, Tas
 import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
+import { faultAgent } from '../process/bench.ts'
 
 export interface Scene {
   top: string
@@ -46,7 +47,7 @@ type TaskInput = GoalRequest['input']['tasks'][number]
 
 /** What the fault agents are made of: they print what the CLIs print, as far as a reader may look at it. */
 const lines = `
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 const args = process.argv.slice(2)
 const after = (flag) => args.flatMap((text, at) => (text === flag ? [args[at + 1]] : []))
@@ -55,11 +56,12 @@ const put = (path, text) => { mkdirSync(dirname(path), { recursive: true }); wri
 const count = (path) => { const n = existsSync(path) ? Number(readFileSync(path, 'utf8')) + 1 : 1; put(path, String(n)); return n }
 const begin = () => print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm' })
 const usage = (input) => print({ type: 'assistant', message: { id: 'u' + Math.random(), content: [], usage: { input_tokens: input, output_tokens: 0 } } })
-const denied = (path) => {
-  print({ type: 'assistant', message: { id: 'm', content: [{ type: 'tool_use', id: 'c1', name: 'Write', input: { file_path: path } }] } })
-  const content = "Claude requested permissions to write to " + path + ", but you haven't granted it yet."
+const failed = (name, input, content) => {
+  print({ type: 'assistant', message: { id: 'm', content: [{ type: 'tool_use', id: 'c1', name, input }] } })
   print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', is_error: true, content }] } })
 }
+const denied = (path) => failed('Write', { file_path: path }, "Claude requested permissions to write to " + path + ", but you haven't granted it yet.")
+const refused = (path) => failed('Write', { file_path: path }, "EACCES: permission denied, open '" + path + "'")
 const call = (id, name, input) => print({ type: 'assistant', message: { id: 'm' + id, content: [{ type: 'tool_use', id, name, input }] } })
 const answered = (id, content) => print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: id, content }] } })
 const hinted = args.some((text) => text.includes('You were stopped and started again'))
@@ -72,9 +74,13 @@ const git = (root: string, ...args: string[]): string =>
 
 export interface Agent {
   driver: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
-  /** JavaScript behind the lines above. `TOP` stands for the scene's folder. */
-  program: string
+  /** JavaScript behind the lines above, or the command line of another program. `TOP` stands for the scene's folder. */
+  program: string | string[]
 }
+
+/** A fault agent of the simulation whose work is the file that the standard check asks for. */
+export const faultProgram = (name: string, ...args: string[]): string[] =>
+  faultAgent(name, ...args, '--answer', 'TOP/answer.json')
 
 const task = (input: Partial<TaskInput>, index: number): TaskInput => ({
   id: String(index + 1),
@@ -98,6 +104,8 @@ const makeRepository = (
   const root = join(top, 'repo')
   const harness = Object.fromEntries(
     Object.entries(agents).map(([name, { driver, program }]) => {
+      if (typeof program !== 'string')
+        return [name, { driver, command: program.map((text) => text.replaceAll('TOP', top)) }]
       const path = join(top, `${name}.mjs`)
       writeFileSync(path, `${lines}\n${program.replaceAll('TOP', top)}`)
       return [name, { driver, command: [process.execPath, path] }]
@@ -123,7 +131,7 @@ const makeRepository = (
   return root
 }
 
-const deadlineMs = 90_000
+const deadlineMs = 200_000
 
 const waitFor: Scene['waitFor'] = async (what, look) => {
   const deadline = performance.now() + deadlineMs
@@ -201,6 +209,10 @@ export const openScene = async (
 ): Promise<Scene> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-scene-')))
   mkdirSync(join(top, 'outside'))
+  writeFileSync(
+    join(top, 'answer.json'),
+    JSON.stringify({ edits: [{ path: 'made.txt', after: 'made' }], text: 'Done.' }),
+  )
   const work = makeRepository(top, agents, { ...config, more: harness }, files)
   const home = join(top, 'home')
   const { bare, id } =

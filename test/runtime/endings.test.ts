@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Goal, Task } from '../../src/api/contract.ts'
 import { startTimeOf } from '../../src/platform.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { faultProgram, openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const claude = (program: string): Agent => ({ driver: 'claude', program })
 
@@ -18,7 +18,7 @@ const agents: Record<string, Agent> = {
   hungry: claude(`${pid('hungry')} begin(); put('made.txt', 'made'); usage(500); forever()`),
   costly: claude(`${pid('costly')} begin(); put('made.txt', 'made'); end({ total_cost_usd: 5 }); forever()`),
   slow: claude(`${pid('slow')} begin(); put('made.txt', 'made'); forever()`),
-  lingering: claude(`${pid('lingering')} begin(); put('made.txt', 'made'); end(); forever()`),
+  lingering: { driver: 'claude', program: faultProgram('lingering', '--once', 'TOP/lingering.pid') },
   // Compacts its conversation: an end, and then it goes on for longer than a lingering agent may stay.
   compacting: {
     driver: 'opencode',

@@ -1,5 +1,15 @@
 /** Facts about folders and programs that corrections stand on: real files, links and modes. */
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +17,9 @@ import { execaSync } from 'execa'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Denial } from '../../src/harness/driver.ts'
 import { allowedDirectories, observedDenials } from '../../src/runtime/denials.ts'
+import { directoryFacts } from '../../src/recovery/diagnosis/directory.ts'
+import type { ObservedDirectory } from '../../src/recovery/evidence.ts'
+import { changeMode, lookAtDirectory } from '../../src/runtime/folder-access.ts'
 import { existingDirectory } from '../../src/runtime/observe-denial.ts'
 import { findProgram } from '../../src/runtime/launch.ts'
 import { realFiles } from '../../src/runtime/files.ts'
@@ -19,7 +32,11 @@ beforeEach(() => {
   top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-folders-')))
   chmodSync(top, 0o755)
 })
-afterEach(() => rmSync(top, { recursive: true, force: true }))
+afterEach(() => {
+  // Whoever is not root could not clear what a test has locked.
+  execaSync('chmod', ['-R', 'u+rwX', top])
+  rmSync(top, { recursive: true, force: true })
+})
 
 const make = (name: string): string => {
   mkdirSync(join(top, name), { recursive: true })
@@ -57,6 +74,8 @@ const sessionWith = (allowed: string[], configured: string[] = []): Session =>
   ({
     goal: { allowedDirs: allowed, repoMode: 'local' },
     paths: { workspace: make('workspace') },
+    driver: { name: 'claude', defaultProgram: null },
+    run: { launches: [] },
     context: { ports: realPorts, config: () => ({ allowedDirs: configured }) },
   }) as unknown as Session
 
@@ -131,64 +150,147 @@ describe('a program', () => {
   })
 })
 
-describe('the worker environment', () => {
-  test('a missing workspace is made, private; a missing target or orchestrator is named', () => {
-    const workspace = join(top, 'new', 'agent')
-    expect(prepareWorkerEnvironment(realFiles, workspace, make('target'), make('state'))).toEqual([])
+describe('prepare_worker_environment', () => {
+  const prepare = (workspace: string, target: string, orchestrator: string) =>
+    prepareWorkerEnvironment(realFiles, { workspace, target, orchestrator })
+
+  test('a missing workspace is made, private; a missing target or orchestrator is named and not made', () => {
+    const workspace = join(top, 'new', 'run')
+    expect(prepare(workspace, make('target'), make('state'))).toBeUndefined()
     expect(statSync(workspace).mode & 0o777).toBe(0o700)
-    for (const paths of [
-      [join(top, 'gone'), make('state')],
-      [make('target'), join(top, 'gone')],
-    ] as const) {
-      expect(() => prepareWorkerEnvironment(realFiles, workspace, ...paths)).toThrow(
-        `Critical directory missing: ${join(top, 'gone')}`,
-      )
-    }
+    const gone = join(top, 'gone')
+    expect(prepare(workspace, gone, make('state'))).toEqual({ path: gone, problem: 'missing' })
+    expect(prepare(join(gone, 'runs', '1'), make('target'), gone)).toEqual({ path: gone, problem: 'missing' })
+    expect(existsSync(gone)).toBe(false)
   })
   test('a file in place of a folder is named', () => {
-    expect(() => prepareWorkerEnvironment(realFiles, file('agent'), make('t'), make('s'))).toThrow(/agent is a file/)
+    expect(prepare(make('run'), file('target'), make('s'))).toMatchObject({ problem: 'not a directory' })
+  })
+  test('a folder of ours that lacks a bit of its owner is in the way, also for root', () => {
+    for (const mode of [0o077, 0o500, 0o600, 0o2070]) {
+      const target = make(`target-${mode}`)
+      chmodSync(target, mode)
+      expect(prepare(make('run'), target, make('state'))).toEqual({
+        path: target,
+        problem: 'no access',
+        mode,
+        isOurs: true,
+      })
+    }
+  })
+})
+
+describe('a change of mode', () => {
+  const locked = (mode: number): string => {
+    const path = make('locked')
+    chmodSync(path, mode)
+    return path
+  }
+  const change = (directory: string, oldMode: string, newMode: string) =>
+    changeMode(realFiles, { directory, oldMode, newMode })
+  const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
+
+  test('adds the bits of the owner and leaves all others', () => {
+    const path = locked(0o2070)
+    const { chmod } = directoryFacts(lookAtDirectory(realFiles, path) as ObservedDirectory)
+    expect(chmod).toEqual({ directory: path, oldMode: '2070', newMode: '2770' })
+    expect(change(path, '2070', '2770')).toMatchObject({ holds: true, detail: expect.stringContaining('2070') })
+    expect(modeOf(path)).toBe('2770')
+  })
+  test('is made once: what it has reached already is left as it is', () => {
+    const path = locked(0o750)
+    expect(change(path, '0050', '0750')).toMatchObject({ holds: true })
+    expect(modeOf(path)).toBe('750')
+  })
+  test('is not made where the mode is another by now, or a link stands in its place', () => {
+    const path = locked(0o070)
+    expect(change(path, '0500', '0700')).toMatchObject({ holds: false })
+    symlinkSync(path, join(top, 'link'))
+    expect(change(join(top, 'link'), '0070', '0770')).toMatchObject({
+      holds: false,
+      detail: expect.stringContaining('link'),
+    })
+    expect(modeOf(path)).toBe('70')
+  })
+  test('of a folder that is gone fails', () => {
+    expect(change(join(top, 'gone'), '0500', '0700')).toMatchObject({ holds: false })
   })
 
-  /** Modes mean nothing to root, so a copy of the rule runs as another user there. */
-  const asUser = (workspace: string, owner: number): string => {
+  /** What a user who is not root sees and can do; a copy of the sources lies where that user can read it. */
+  const asNobody = (path: string): { seen: ObservedDirectory; made: { holds: boolean; detail: string } } => {
     const source = fileURLToPath(new URL('../../src', import.meta.url))
-    const modules = fileURLToPath(new URL('../../node_modules', import.meta.url))
-    const root = process.getuid?.() === 0
     const copy = make('copy')
     execaSync('cp', ['-R', source, join(copy, 'src')])
-    symlinkSync(modules, join(copy, 'node_modules'))
+    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(copy, 'node_modules'))
     writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
-    const [target, state] = [make('target'), make('state')]
-    if (root) execaSync('chown', [`${owner}:${owner}`, workspace, target, state])
     writeFileSync(
       join(copy, 'main.ts'),
       `import { realFiles } from './src/runtime/files.ts'
-import { prepareWorkerEnvironment } from './src/runtime/prepare.ts'
-try { console.log(JSON.stringify(prepareWorkerEnvironment(realFiles, ${JSON.stringify(workspace)}, ${JSON.stringify(target)}, ${JSON.stringify(state)}))) }
-catch (error) { console.log(error.code + ' ' + error.message) }`,
+import { changeMode, lookAtDirectory } from './src/runtime/folder-access.ts'
+const path = ${JSON.stringify(path)}
+const seen = lookAtDirectory(realFiles, path)
+const made = changeMode(realFiles, { directory: path, oldMode: (seen?.mode ?? 0).toString(8), newMode: ((seen?.mode ?? 0) | 0o700).toString(8) })
+console.log(JSON.stringify({ seen, made }))`,
     )
     const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', process.execPath]
-    const [program, args] = root ? ['setpriv', nobody] : [process.execPath, []]
-    return execaSync(program, [...args, join(copy, 'main.ts')], { cwd: top }).stdout
+    const [program, args] = process.getuid?.() === 0 ? ['setpriv', nobody] : [process.execPath, []]
+    return JSON.parse(execaSync(program, [...args, join(copy, 'main.ts')], { cwd: top }).stdout)
   }
 
-  test('missing bits of the owner are added, all others stay, and the old mode is told', () => {
-    const workspace = make('locked')
-    if (process.getuid?.() === 0) execaSync('chown', ['65534:65534', workspace])
-    chmodSync(workspace, 0o2070)
-    const told = asUser(workspace, 65_534)
-    expect(JSON.parse(told)).toEqual([{ path: workspace, oldMode: '2070' }])
-    expect((statSync(workspace).mode & 0o7777).toString(8)).toBe('2770')
+  test('is made by somebody who is not root, in a folder of theirs', () => {
+    const path = locked(0o2070)
+    if (process.getuid?.() === 0) execaSync('chown', ['65534:65534', path])
+    chmodSync(path, 0o2070)
+    expect(asNobody(path)).toMatchObject({ seen: { problem: 'no access', isOurs: true }, made: { holds: true } })
+    expect(modeOf(path)).toBe('2770')
   })
 
-  test.runIf(process.getuid?.() === 0)(
-    'a folder of somebody else is left as it is and named (needs root to make one)',
-    () => {
-      const workspace = make('foreign')
-      chmodSync(workspace, 0o700)
-      const told = asUser(workspace, 0)
-      expect(told).toMatch(/^PERMISSION Cannot fix permissions for .*foreign/)
-      expect(statSync(workspace).mode & 0o7777).toBe(0o700)
-    },
-  )
+  test('of a folder of somebody else is not even tried', () => {
+    // Without root the folder above all others is somebody else's.
+    const root = process.getuid?.() === 0
+    const path = root ? locked(0o700) : '/'
+    const { seen, made } = asNobody(path)
+    expect(seen).toMatchObject({ path, problem: 'no access', isOurs: false })
+    expect(directoryFacts(seen)).toEqual({ directory: path, chmodFailed: expect.stringContaining('another user') })
+    expect(made).toEqual({ holds: false, detail: `${path} belongs to another user` })
+  })
+})
+
+describe('what the operating system refused', () => {
+  const lockedAt = (name: string, mode = 0o500): string => {
+    const path = make(name)
+    chmodSync(path, mode)
+    return path
+  }
+  test('is traced to the first folder on its way that cannot be used', async () => {
+    const session = sessionWith([make('shared')])
+    const path = lockedAt('shared/a')
+    expect(await observe(session, join(top, 'shared/a/b/f'), 'filesystem')).toMatchObject({
+      directory: path,
+      unusable: { path, problem: 'no access', mode: 0o500, isOurs: true },
+    })
+    make('shared/open/deep')
+    lockedAt('shared/open', 0o070)
+    expect(await observe(session, join(top, 'shared/open/deep/f'), 'filesystem')).toMatchObject({
+      unusable: { path: join(top, 'shared/open') },
+    })
+    lockedAt('workspace/src')
+    expect(await observe(session, 'src/f', 'filesystem')).toMatchObject({
+      unusable: { path: join(session.paths.workspace, 'src') },
+    })
+  })
+  test('outside of the workspace and the allowed directories, also by a link, is nothing to mend', async () => {
+    const session = sessionWith([make('shared')])
+    const path = lockedAt('private')
+    symlinkSync(path, join(top, 'shared', 'out'))
+    for (const target of [join(path, 'f'), join(top, 'shared/out/f')]) {
+      const seen = await observe(session, target, 'filesystem')
+      expect(seen).toMatchObject({ directory: path })
+      expect(seen).not.toHaveProperty('unusable')
+    }
+  })
+  test('in folders that can be used has another reason', async () => {
+    const session = sessionWith([make('shared')])
+    expect(await observe(session, join(top, 'shared/f'), 'filesystem')).not.toHaveProperty('unusable')
+  })
 })

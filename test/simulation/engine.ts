@@ -194,6 +194,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
   }
   return {
     follow,
+    askVersion: () => step('process.askVersion', () => '2.1.197'),
     isOver,
     launchState: (dir) => sync(() => processes.state(dir)),
     openGate: (dir) => sync(() => processes.openGate(dir)),
@@ -276,6 +277,7 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       cacheDir: '/cache',
       config: () => world.config,
       policy: () => ({ playbooks, disabled: world.config.playbooks.disabled, retry: world.config.retry }),
+      cliVersions: new Map(),
       environment: { PATH: '/bin' },
       wake,
       stopping: self.stopping.signal,

@@ -79,8 +79,15 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
     },
     statSync: (path) => {
       const node = need(path)
-      return { mode: 0o700, isDirectory: () => node.kind === 'dir', isFile: () => node.kind === 'file' }
+      return {
+        mode: 0o700,
+        uid: 0,
+        mtimeMs: 0,
+        isDirectory: () => node.kind === 'dir',
+        isFile: () => node.kind === 'file',
+      }
     },
+    userId: () => 0,
     writeFileSync: (path, text) => {
       makeDirs(dirname(path))
       nodes.set(path, { kind: 'file', text })

@@ -251,6 +251,8 @@ const workCalls = (state: State) => ({
     state.onDiscard(dir, clone)
     state.clones.delete(dir)
   },
+  inspectInstalled: () => ({ trees: [], asked: undefined }),
+  mendDependencies: () => ({ damage: [], laid: 'none' as const }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
     const files = userFiles(state, request.workTree)

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTimeOf } from '../../src/platform.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { faultProgram, openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const claude = (program: string): Agent => ({ driver: 'claude', program })
 
@@ -22,7 +22,9 @@ const agents: Record<string, Agent> = {
   'after-tool': claude(
     `${first('after-tool')} begin(); ${thenDone} call('c1', 'Bash', { command: 'ls' }); answered('c1', 'README'); forever()`,
   ),
-  deaf: claude(`${first('deaf')} process.on('SIGTERM', () => {}); begin(); ${thenDone} forever()`),
+  hang: { driver: 'claude', program: faultProgram('hang', '--once', 'TOP/hang.pid') },
+  deaf: { driver: 'claude', program: faultProgram('deaf', '--once', 'TOP/deaf.pid') },
+  stopped: { driver: 'claude', program: faultProgram('stopped', '--once', 'TOP/stopped.pid') },
   asking: {
     driver: 'command',
     program: `${first('asking')}
@@ -162,10 +164,15 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('an agent that does not listen to SIGTERM', async () => {
-    await ended('deaf')
-    expect(scene.show('made.txt', goalOf('deaf'))).toBe('alone')
-    const pid = Number(readFileSync(join(scene.top, 'deaf.pid'), 'utf8'))
+  test.each([
+    ['hang', 'hangs from its start'],
+    ['deaf', 'does not listen to SIGTERM'],
+    ['stopped', 'has stopped itself with SIGSTOP'],
+  ])('%s: a fault agent that %s', async (name) => {
+    await ended(name)
+    expect(scene.show('made.txt', goalOf(name))).toBe('made')
+    expect(await scene.recoveries(goalOf(name))).toMatchObject([{ label: 'silence', status: 'success' }])
+    const pid = Number(readFileSync(join(scene.top, `${name}.pid`), 'utf8'))
     expect(startTimeOf(pid)).toBeUndefined()
   })
 

@@ -51,6 +51,18 @@ test('the work of an ended run stands in the workspace of the next, as uncommitt
   expect(user(into, 'status', '--porcelain').split('\n')).toHaveLength(5)
 })
 
+test('what a package manager made in the ended run is left out, whether the repository ignores it or not', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  const dir = await workspaceOf(scene)
+  put(dir, { 'a.txt': 'changed', 'node_modules/p/index.js': 'p', 'node_modules_of_mine.txt': 'mine' })
+  const { commit } = await kept(dir)
+  const into = await freshAt(scene.head)
+  const request = { snapshot: commit, from: scene.head, onto: scene.head, into, exclude: ['node_modules'] }
+  const { laid, left } = await layOver(scene.shadow, request)
+  expect([laid.map(({ path }) => path).toSorted(), left]).toEqual([['a.txt', 'node_modules_of_mine.txt'], []])
+  expect(existsSync(join(into, 'node_modules'))).toBe(false)
+})
+
 test('what the base has changed meanwhile stays as the base has it, also around a path', async () => {
   scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b' })
   const dir = await workspaceOf(scene)

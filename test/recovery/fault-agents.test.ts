@@ -1,0 +1,74 @@
+/**
+ * The fault agents of the simulation that need no clock, through the whole engine: each ends recovered or in one clear
+ * question, and leaves nothing running. Those that stand still are in test/waits, what floods in test/hostile.
+ */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { processesWithEnvironment, startTimeOf } from '../../src/platform.ts'
+import { allLines } from '../process/bench.ts'
+import { faultProgram, openScene, type Scene } from './scene.ts'
+
+const agents = {
+  'idle-once': { driver: 'claude' as const, program: faultProgram('idle', '--once', 'TOP/idle') },
+  silent: { driver: 'claude' as const, program: faultProgram('idle', '--silent') },
+  midline: { driver: 'claude' as const, program: faultProgram('midline', '--once', 'TOP/midline') },
+  detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
+}
+
+let scene: Scene
+const goals = new Map<string, string>()
+beforeAll(async () => {
+  scene = await openScene(agents, { maxParallel: 4 })
+  for (const name of Object.keys(agents)) goals.set(name, await scene.goal([{ harness: name }]))
+}, 120_000)
+afterAll(async () => scene.clear())
+
+const goalOf = (name: string): string => goals.get(name) as string
+const ended = async (name: string) => {
+  const goal = await scene.until(goalOf(name), 'ready', 'awaiting_human', 'paused')
+  for (const { id } of await scene.runs(goal.id)) expect(processesWithEnvironment('UNSTUCK_RUN', id)).toEqual([])
+  return goal.state
+}
+const questionsOf = async (name: string) => (await scene.questions()).filter(({ goalId }) => goalId === goalOf(name))
+
+test('one that ends with 0 and did nothing is asked once more and does it', async () => {
+  expect(await ended('idle-once')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('idle-once'))).toBe('made')
+  expect(await scene.recoveries(goalOf('idle-once'))).toMatchObject([
+    { playbook: 'no-change-restart', status: 'success' },
+  ])
+})
+
+describe('is one clear question', () => {
+  test.each([
+    ['silent', /claude exited with 0 without its final event/],
+    ['midline', /claude died of SIGKILL without having been stopped by us/],
+  ])('%s', async (name, why) => {
+    expect(await ended(name)).toBe('awaiting_human')
+    const [question, ...more] = await questionsOf(name)
+    expect(more).toEqual([])
+    expect(question).toMatchObject({ choices: ['retry', 'cancel'], details: expect.stringMatching(why) as string })
+    const [run] = await scene.runs(goalOf(name))
+    expect(run).toMatchObject({ state: 'failed', commit: null })
+  })
+
+  test('and a retry of the one that was killed in the middle of a line does the work', async () => {
+    await ended('midline')
+    await scene.post(`/tasks/${(await scene.task(goalOf('midline'))).id}/retry`)
+    await scene.until(goalOf('midline'), 'ready')
+    expect(scene.show('made.txt', goalOf('midline'))).toBe('made')
+  })
+})
+
+test('one that leaves a process in a session of its own behind is done, and that process is ended', async () => {
+  expect(await ended('detach')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('detach'))).toBe('made')
+  const [run] = await scene.runs(goalOf('detach'))
+  const launch = readdirSync(scene.top, { recursive: true, encoding: 'utf8' }).find((path) =>
+    path.endsWith(`${run?.id}/launches/1`),
+  )
+  const pid = Number(allLines(join(scene.top, launch ?? '')).lines[0])
+  expect(pid).toBeGreaterThan(1)
+  expect(startTimeOf(pid)).toBeUndefined()
+})

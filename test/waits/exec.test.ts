@@ -1,0 +1,40 @@
+/** The clocks of `unstuck exec`: the same as a run of the engine has, around fault agents that stand still. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { isGone, openExecScene, shortClocks } from '../cli/exec-scene.ts'
+
+const { work, memory, plays, events, clear } = openExecScene()
+afterAll(clear)
+
+describe('an agent that stands still', () => {
+  test.each(['hang', 'deaf', 'stopped'])('%s: is ended on two signals and goes on in its session', async (agent) => {
+    plays(agent, 'once')
+    const { code, of, result, stderr } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
+    expect(code, stderr).toBe(0)
+    expect(of('stalled')).toMatchObject([{ payload: { stall: 'silence', quietSeconds: 1, processes: 1 } }])
+    expect(of('launch')).toMatchObject([{ resumed: false }, { resumed: true }])
+    expect(JSON.stringify(of('launch')[1])).toContain('for 1 s it printed nothing and used no processor time')
+    expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RESTART_WITH_HINT', status: 'success' } }])
+    expect(result).toMatchObject({ outcome: 'done', launches: 2, text: 'Made it.' })
+    expect(readFileSync(join(work, 'made.txt'), 'utf8')).toBe('made\n')
+    expect(isGone(readFileSync(memory, 'utf8'))).toBe(true)
+  })
+
+  test('every restart is another one, and then it has failed', async () => {
+    plays('hang', 'always')
+    const { code, of, result } = await events([...shortClocks, '--', 'claude', '-p', 'x'])
+    expect(code).toBeGreaterThan(0)
+    const { text, launches, label, outcome } = result
+    expect({ launches, label, outcome }).toEqual({ launches: 6, label: 'silence', outcome: 'failed' })
+    expect(text).toBe('for 1 s it printed nothing and used no processor time')
+    const lines = of('launch').map((event) => JSON.stringify((event as { argv?: string[] }).argv))
+    expect(new Set(lines).size).toBe(6)
+  })
+
+  test('one that computes is left alone, however silent', async () => {
+    const burn = 'const until = performance.now() + 4000; while (performance.now() < until);'
+    const silent = await events([...shortClocks, '--', process.execPath, '-e', burn])
+    expect([silent.code, silent.of('stalled'), silent.result.launches]).toEqual([0, [], 1])
+  })
+})

@@ -1,0 +1,120 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { prepareDependencies } from '../../src/workspace/dependencies.ts'
+import { mendDependencies, type MendRequest } from '../../src/workspace/mend.ts'
+import { listing, put, setScene, workspaceOf, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(async () => scene.clear())
+
+const lock = JSON.stringify({
+  packages: { 'node_modules/dep': { version: '1.0.0' }, 'node_modules/two': { version: '1.0.0' } },
+})
+
+/** A workspace that was prepared from a checkout with two packages. */
+const prepared = async (): Promise<MendRequest> => {
+  scene = await setScene({ 'package.json': '{}', 'package-lock.json': lock, '.gitignore': 'node_modules\n' })
+  put(scene.root, {
+    'node_modules/.package-lock.json': lock,
+    'node_modules/dep/package.json': '{}',
+    'node_modules/dep/cli.js': '',
+    'node_modules/two/package.json': '{}',
+  })
+  mkdirSync(join(scene.root, 'node_modules/.bin'))
+  symlinkSync('../dep/cli.js', join(scene.root, 'node_modules/.bin/dep'))
+  const workspace = await workspaceOf(scene)
+  const request = {
+    ...{ repository: scene.repository, workspace, cacheDir: join(scene.top, 'cache') },
+    asideDir: join(scene.top, 'state/aside'),
+  }
+  await prepareDependencies(request)
+  return request
+}
+
+const whole = (request: MendRequest): void =>
+  expect(listing(join(request.workspace, 'node_modules'))).toEqual(listing(join(scene.root, 'node_modules')))
+
+test('a whole tree is left alone', async () => {
+  const request = await prepared()
+  const before = lstatSync(join(request.workspace, 'node_modules')).ino
+  expect(await mendDependencies(request)).toEqual({ damage: [], laid: 'copied' })
+  expect(lstatSync(join(request.workspace, 'node_modules')).ino).toBe(before)
+  expect(existsSync(request.asideDir)).toBe(false)
+})
+
+test.each<[string, (modules: string) => void, string]>([
+  [
+    'a package without its folder',
+    (modules) => rmSync(join(modules, 'two'), { recursive: true }),
+    'two has no package.json',
+  ],
+  [
+    'a manifest cut to nothing',
+    (modules) => truncateSync(join(modules, 'dep/package.json')),
+    'dep has no package.json',
+  ],
+  ['a program that leads nowhere', (modules) => rmSync(join(modules, 'dep/cli.js')), '.bin/dep leads nowhere'],
+])('%s: put aside and laid again from the cache', async (...[, damage, text]) => {
+  const request = await prepared()
+  const modules = join(request.workspace, 'node_modules')
+  put(modules, { 'patched.txt': 'by the agent' })
+  damage(modules)
+  expect(await mendDependencies(request)).toEqual({ damage: [`node_modules: ${text}`], laid: 'copied' })
+  whole(request)
+  expect(readFileSync(join(request.asideDir, '1/patched.txt'), 'utf8')).toBe('by the agent')
+})
+
+test('a cache that is damaged as well is filled from the checkout again', async () => {
+  const request = await prepared()
+  const [entry = ''] = readdirSync(request.cacheDir)
+  truncateSync(join(request.cacheDir, entry, 'node_modules/dep/package.json'))
+  truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
+  expect(await mendDependencies(request)).toMatchObject({ laid: 'copied' })
+  whole(request)
+  expect(readFileSync(join(request.workspace, 'node_modules/dep/package.json'), 'utf8')).toBe('{}')
+})
+
+test('where the checkout is damaged too, or has another lockfile, an install has room to bring them', async () => {
+  const request = await prepared()
+  truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
+  truncateSync(join(scene.root, 'node_modules/dep/package.json'))
+  rmSync(request.cacheDir, { recursive: true })
+  expect(await mendDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
+  put(scene.root, { 'node_modules/dep/package.json': '{}' })
+  await prepareDependencies(request)
+  put(request.workspace, { 'package-lock.json': lock.replaceAll('1.0.0', '2.0.0') })
+  truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
+  expect(await mendDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
+  expect(readdirSync(request.asideDir)).toEqual(['1', '2'])
+})
+
+test('a crash between putting aside and laying again is made good', async () => {
+  const request = await prepared()
+  mkdirSync(request.asideDir)
+  renameSync(join(request.workspace, 'node_modules'), join(request.asideDir, '1'))
+  await mendDependencies(request)
+  whole(request)
+})
+
+test('a link in the place of the packages is nothing of ours to move', async () => {
+  const request = await prepared()
+  const modules = join(request.workspace, 'node_modules')
+  rmSync(modules, { recursive: true })
+  put(scene.top, { 'elsewhere/.package-lock.json': lock })
+  symlinkSync(join(scene.top, 'elsewhere'), modules)
+  expect(await mendDependencies(request)).toMatchObject({ damage: [] })
+  expect(lstatSync(modules).isSymbolicLink()).toBe(true)
+})
