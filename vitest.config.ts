@@ -12,7 +12,7 @@ export default defineConfig({
           name: 'fast',
           setupFiles: ['test/support/seed.ts'],
           include: ['src/**/*.test.ts', 'dashboard/**/*.test.ts', 'sim/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['test/{browser,chaos,real,remote,hostile,hosts,postgres,simulation,waits}/**'],
+          exclude: ['test/{browser,chaos,real,remote,hostile,hosts,postgres,simulation,verify,waits}/**'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
@@ -22,7 +22,20 @@ export default defineConfig({
       {
         test: {
           name: 'heavy',
-          include: ['test/{chaos,real,hostile,remote,waits}/**/*.test.ts'],
+          include: ['test/{chaos,real,hostile,remote,verify,waits}/**/*.test.ts'],
+          exclude: ['test/real/by-hand/**'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
+          // Tests of one file that may run side by side are programs that mostly wait.
+          maxConcurrency: 2,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'by-hand',
+          include: ['test/real/by-hand/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,

@@ -11,6 +11,7 @@ import type { Db } from '../src/store/db.ts'
 import { migrate } from '../src/store/migrate.ts'
 import { openPglite } from '../src/store/pglite.ts'
 import { apiPage } from './api-page.ts'
+import { harnessesPage } from './harnesses-page.ts'
 import { configPage, errorsPage, eventsPage, recoveryPage, statesPage } from './pages.ts'
 import { schemaText } from './schema-sql.ts'
 
@@ -25,6 +26,7 @@ export const documents = async (db: Db): Promise<Map<string, string>> =>
     ['docs/events.md', eventsPage()],
     ['docs/recovery.md', recoveryPage()],
     ['docs/api.md', apiPage()],
+    ['docs/harnesses.md', harnessesPage()],
     ['schema/tasks.schema.json', `${JSON.stringify(taskFileSchema(), null, 2)}\n`],
     ['schema/verify.contract.schema.json', `${JSON.stringify(verifyContractSchema(), null, 2)}\n`],
     ['src/store/schema.sql', await schemaText(db)],

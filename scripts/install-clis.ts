@@ -11,8 +11,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../src/errors.ts'
 
+export type CliName = 'claude' | 'codex' | 'gemini' | 'opencode'
+
 interface Cli {
-  name: string
+  name: CliName
   package: string
   version: string
   /** Run inside the installed package if npm did not run install scripts: puts the platform's binary in place. */
@@ -28,6 +30,10 @@ const byHand: Cli[] = [
   { name: 'gemini', package: '@google/gemini-cli', version: '0.61.0' },
   { name: 'opencode', package: 'opencode-ai', version: '1.18.33', finish: 'postinstall.mjs' },
 ]
+
+export const cliVersions = Object.fromEntries(
+  [...clis, ...byHand].map(({ name, version }) => [name, version]),
+) as Record<CliName, string>
 
 export type CliPaths = Record<(typeof clis)[number]['name'], string>
 
@@ -100,7 +106,8 @@ export const installClis = (environment: NodeJS.ProcessEnv): CliPaths => {
   return { claude: install(cache, claude), codex: install(cache, codex) }
 }
 
-const installNamed = (environment: NodeJS.ProcessEnv, names: string[]): Record<string, string> => {
+/** The same for those that are named. */
+export const installNamed = (environment: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> => {
   const paths: Record<string, string> = {}
   for (const name of names) {
     const cli = [...clis, ...byHand].find((known) => known.name === name)

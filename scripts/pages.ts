@@ -5,8 +5,10 @@ import { flows } from '../src/domain/flows.ts'
 import { errorTable, exitCodes } from '../src/errors.ts'
 import type { Diagnosis } from '../src/recovery/diagnosis.ts'
 import { agentRules } from '../src/recovery/diagnosis/agent.ts'
+import { managers } from '../src/recovery/install.ts'
 import { limitRules } from '../src/recovery/limit.ts'
 import { nextStep, playbooks, totalBudget } from '../src/recovery/ladder.ts'
+import { probes } from '../src/recovery/probe.ts'
 import type { Action, Playbook, PostCondition } from '../src/recovery/playbook.ts'
 import { eventTypes } from '../src/runtime/explain.ts'
 
@@ -119,9 +121,16 @@ const sample = (playbook: Playbook): Diagnosis => ({
   facts: {
     directory: '<directory>',
     allowedBy: '<allowed directory>',
+    toolRules: ['<rule>'],
+    chmod: { directory: '<directory>', oldMode: '<old mode>', newMode: '<new mode>' },
     command: '<command>',
+    install: { manager: '<manager>', folder: '', commands: [] },
     remaining: 1,
-    emptyBefore: true,
+    droppable: true,
+    askable: true,
+    replacement: '<replacement>',
+    narrowed: '<narrowed command>',
+    order: [],
     tree: '<tree>',
     changed: [],
     nextHarness: '<harness>',
@@ -192,6 +201,20 @@ const ruleRows = (): string[][] =>
     rule.meaning.retryable ? 'yes' : 'no',
   ])
 
+const probeRow = ({ id, asksFor, looksAt, concludes }: (typeof probes)[number]): string[] => [
+  code(id),
+  asksFor.map(code).join(', '),
+  looksAt,
+  concludes,
+]
+const managerRows = (): string[][] =>
+  managers.map(({ id, files, holds, commands, ran }) => [
+    code(id),
+    files.map(code).join(', ') + (holds === undefined ? '' : ` with ${code(holds.source)}`),
+    commands.map((argv) => code(argv.join(' '))).join(', then '),
+    ran ?? 'never run for real',
+  ])
+
 export const recoveryPage = (): string =>
   head(
     'Recovery',
@@ -203,7 +226,11 @@ export const recoveryPage = (): string =>
         playbooks.map(playbookRow),
       ),
       '## Commands that a playbook may run',
-      'None. No built-in playbook starts a command of its own.',
+      'They run from their argv, without a shell, in the clone of a run (or in the one in which its work is checked again) and never in your own tree, with the environment of checks and inside the time of verification. The first row that fits governs its language; `packageManager` of a package.json goes first. `{file}` stands for the file of the second column.',
+      table(['manager', 'governs a folder that has', 'command', 'run for real with'], managerRows()),
+      '## Probes',
+      'After a check failed, and before the agent is blamed. A finding stands in the evidence, in the event `verify.probed` and in `unstuck explain`; what a probe cannot tell blames nobody. A failure of the code (a test that judged, a compiler that objected) stays one, whatever is found.',
+      table(['probe', 'asked for', 'looks at', 'says whose fault it is'], probes.map(probeRow)),
       '## What a CLI reports and what it means',
       "First match wins. Text is only looked at in a structured error field or on the CLI's own stderr with a failing exit; anything else is `unknown`.",
       table(['rule', 'harness', 'reported', 'rung', 'label', 'failure code', 'retryable'], ruleRows()),

@@ -42,7 +42,7 @@ test('Codex outside of a repository is launched again without its check', async 
   })
 })
 
-test('Claude is given the allowed directory and goes on in its session', async () => {
+test('exit 0 on a denied tool: Claude is given the allowed directory and goes on in its session', async () => {
   user = await openUser((root) => [
     {
       name: 'job',

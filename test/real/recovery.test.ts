@@ -149,6 +149,39 @@ describe('Claude writes to a directory outside its workspace', () => {
   })
 })
 
+test('Claude is refused a check of the contract, and goes on with a rule for it alone', async () => {
+  await open(() => [
+    { shell: 'npm run check' },
+    { text: 'I may not run it.' },
+    { shell: 'npm run check && npm --version' },
+    { shell: 'npm run check' },
+    { write: { path: 'made.txt', content: 'made\n' } },
+    { text: 'Made.' },
+  ])
+  const config = JSON.parse(readFileSync(join(user!.project, '.unstuck', 'config.json'), 'utf8')) as Printed
+  user!.configure({ harness: { ...config.harness, claude: { ...config.harness.claude, args: [] } } })
+  writeFileSync(join(user!.project, '.unstuck', 'verify.contract.json'), '{ "commands": ["npm run check"] }\n')
+  putUnderGit(user!)
+  const goal = goalOf(await user!.unstuck('run', writeTasks('claude', ['node --version']), '--json'))
+  expect(goal.state).toBe('ready')
+  const [run] = await runsOf()
+  expect(run?.launches.map((launch: Printed) => launch.corrections.toolRules)).toEqual([
+    undefined,
+    ['Bash(npm run check:*)'],
+  ])
+  expect(run?.verdict.notes).toEqual([expect.stringContaining('requires approval: npm --version')])
+  expectRecovery(await user!.events(goal.id), {
+    worker: 'claude',
+    issue: /^This command requires approval/,
+    action: 'RELAUNCH_WITH_TOOL_RULE',
+  })
+  const launched = ofType(await user!.events(goal.id), 'run.launched')
+  expect(launched.map(({ payload }) => [payload.version, payload.exact, payload.resumed])).toEqual([
+    ['2.1.197', true, false],
+    ['2.1.197', true, true],
+  ])
+})
+
 describe('the provider is overloaded', () => {
   const rows = [
     {

@@ -17,7 +17,7 @@ import {
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { installClis } from '../../scripts/install-clis.ts'
+import { installNamed, type CliName } from '../../scripts/install-clis.ts'
 import { pointersTo } from '../../sim/main.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { parseScript } from '../../sim/script.ts'
@@ -29,6 +29,16 @@ export interface Ended {
   code: number | null
   stdout: string
   stderr: string
+}
+
+export interface Started {
+  kill: (signal: NodeJS.Signals) => void
+  ended: Promise<Ended>
+}
+
+export interface Executed extends Ended {
+  of: (type: string) => Printed[]
+  result: Printed
 }
 
 /** JSON as the CLI prints it; what a test reads of it is what it asserts. */
@@ -43,6 +53,10 @@ export interface User {
   /** Merges into `.unstuck/config.json`. */
   configure: (change: Printed) => void
   unstuck: (...args: string[]) => Promise<Ended>
+  /** The same, while it runs. */
+  start: (...args: string[]) => Started
+  /** Runs an agent command under `unstuck exec --json`. */
+  exec: (options: string[], agent: string[]) => Promise<Executed>
   /** Runs a command with `--json` and gives its lines. */
   lines: (...args: string[]) => Promise<Printed[]>
   events: (goal: string) => Promise<Printed[]>
@@ -69,7 +83,7 @@ export const until = async <T>(what: string, look: () => T | Promise<T>, seconds
 const program = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
 /** Living processes with this text in their environment, as "pid command line". */
-const processesWith = (text: string): { pid: number; line: string }[] =>
+export const processesWith = (text: string): { pid: number; line: string }[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .flatMap((name) => {
@@ -81,15 +95,24 @@ const processesWith = (text: string): { pid: number; line: string }[] =>
       }
     })
 
-const call = (args: string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Ended> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
-    const text = { stdout: '', stderr: '' }
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
+/** Its standard input is an open pipe that never ends, as under many a supervisor: two of the CLIs would hang on it. */
+const start = (args: string[], cwd: string, env: NodeJS.ProcessEnv): Started => {
+  const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const text = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
+  const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, ...text }))
   })
+  return { kill: (signal) => child.kill(signal), ended }
+}
+
+/** The process group. */
+export const groupOf = (pid: number): number => {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[2])
+}
 
 /** Where the machine allows Codex no namespaces, every tool call would fail: then its sandbox is switched off. */
 const codexProgram = (codex: string, root: string): string => {
@@ -108,17 +131,36 @@ const ownPath = (): string =>
     .filter((folder) => !folder.includes('node_modules'))
     .join(delimiter)
 
-const harnesses = (root: string, simUrl: string): Printed => {
-  const clis = installClis(process.env)
-  const pointers = pointersTo(simUrl)
-  return {
-    claude: { command: [clis.claude], args: ['--allowedTools', 'Bash'], env: Object.keys(pointers.claude.env) },
-    codex: {
-      command: [codexProgram(clis.codex, root)],
-      args: pointers.codex.flags,
-      env: Object.keys(pointers.codex.env),
-    },
-  }
+/** What a CLI is configured with, besides its program. */
+const settingsOf = (name: CliName, program: string, root: string, simUrl: string): Printed => {
+  const { flags, env } = pointersTo(simUrl)[name]
+  const common = { env: Object.keys(env), args: flags }
+  if (name === 'claude') return { ...common, command: [program], args: ['--allowedTools', 'Bash'] }
+  if (name === 'codex') return { ...common, command: [codexProgram(program, root)] }
+  return { ...common, command: [program] }
+}
+
+const harnesses = (root: string, simUrl: string, names: readonly CliName[]): Printed =>
+  Object.fromEntries(
+    Object.entries(installNamed(process.env, names)).map(([name, program]) => [
+      name,
+      settingsOf(name as CliName, program, root, simUrl),
+    ]),
+  )
+
+/** Another base URL would choose another kind of login. */
+const geminiSettings = JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } })
+
+const makeFolders = (root: string, project: string): void => {
+  for (const path of [
+    project,
+    join(root, 'home'),
+    join(root, 'home', '.codex'),
+    join(root, 'home', '.gemini'),
+    join(project, '.unstuck'),
+  ])
+    mkdirSync(path)
+  writeFileSync(join(root, 'home', '.gemini', 'settings.json'), geminiSettings)
 }
 
 const endAll = (root: string, signal: NodeJS.Signals): number => {
@@ -140,27 +182,38 @@ const leaveWith = async (root: string, unstuck: User['unstuck']): Promise<string
   return processesWith(root).map(({ line }) => line)
 }
 
+const executed = (ended: Ended): Executed => {
+  const events = ended.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Printed)
+  return {
+    ...ended,
+    of: (type) => events.filter((event) => event.type === type),
+    result: (events.at(-1)?.payload ?? {}) as Printed,
+  }
+}
+
 export const openUser = async (
   conversations: (root: string) => ScriptInput['conversations'],
   environment: Record<string, string> = {},
+  clis: readonly CliName[] = ['claude', 'codex'],
 ): Promise<User> => {
   mkdirSync(cacheFolder(), { recursive: true })
   const root = realpathSync(mkdtempSync(join(cacheFolder(), 'user-')))
   const project = join(root, 'project')
-  for (const path of [project, join(root, 'home'), join(root, 'home', '.codex'), join(project, '.unstuck')])
-    mkdirSync(path)
+  makeFolders(root, project)
   const sim = await startSim({ script: parseScript({ conversations: conversations(root) }, 'user') })
   const pointers = pointersTo(sim.url)
   const env = {
     ...{ PATH: ownPath(), HOME: join(root, 'home'), LANG: 'C.UTF-8' },
     ...{ UNSTUCK_HOME: join(root, 'unstuck'), XDG_CACHE_HOME: join(cacheFolder(), 'engine') },
-    ...pointers.claude.env,
-    ...pointers.codex.env,
+    ...Object.assign({}, ...clis.map((name) => pointers[name].env)),
     ...environment,
   }
   const config = join(project, '.unstuck', 'config.json')
-  writeFileSync(config, JSON.stringify({ harness: harnesses(root, sim.url) }, null, 2))
-  const unstuck: User['unstuck'] = (...args) => call(args, project, env)
+  writeFileSync(config, JSON.stringify({ harness: harnesses(root, sim.url, clis) }, null, 2))
+  const unstuck: User['unstuck'] = (...args) => start(args, project, env).ended
   const lines: User['lines'] = async (...args) => {
     const { stdout } = await unstuck(...args, '--json')
     return stdout
@@ -170,6 +223,8 @@ export const openUser = async (
   }
   return {
     ...{ root, project, sim, unstuck, lines },
+    start: (...args) => start(args, project, env),
+    exec: async (options, agent) => executed(await unstuck('exec', '--json', ...options, '--', ...agent)),
     git: (...args) =>
       execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], {
         cwd: project,

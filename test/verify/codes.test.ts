@@ -1,0 +1,186 @@
+/**
+ * Every failure code once, through the whole engine on a real repository: what it leads to, the events that tell of it, and
+ * the verdict in the end. `external_directory_permission_prompt` is what `unstuck classify` says of another tool's log; a
+ * refused directory of an agent of ours is `permission_or_auth_failure`.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openScene, type Scene } from '../recovery/scene.ts'
+
+interface Row {
+  code: string
+  /** What the agent does; it writes made.txt where nothing else is said. */
+  program?: string
+  commands?: string[]
+  task?: object
+  /** The playbook that helps; absent = a person is asked. */
+  recovery?: string
+  /** One that was tried in vain. */
+  inVain?: string
+}
+
+const work = `put('made.txt', 'made')`
+const once = (name: string, failure: string): string =>
+  `begin(); if (count('TOP/${name}') === 1) { ${failure} } else { ${work}; end() }`
+const done = `begin(); ${work}; end()`
+
+const rows: Row[] = [
+  {
+    code: 'verification_command_missing_script',
+    commands: ['npm run nowhere', 'node check.js'],
+    recovery: 'missing-script-drop',
+  },
+  {
+    code: 'verification_command_missing_make_target',
+    commands: ['make nowhere', 'node check.js'],
+    recovery: 'make-target-drop',
+  },
+  {
+    code: 'verification_command_unsupported_format',
+    commands: ['node check.js | cat', 'node check.js'],
+    recovery: 'unsupported-format-drop',
+  },
+  {
+    code: 'verification_command_no_test_files',
+    commands: ['node empty.js', 'node check.js'],
+    recovery: 'no-tests-drop',
+  },
+  {
+    code: 'verification_command_sequence_issue',
+    commands: ['node built.js', 'npm run build'],
+    recovery: 'sequence-reorder',
+  },
+  { code: 'setup_or_bootstrap_issue', commands: ['cd app && node use.js'], recovery: 'dependency-install' },
+  { code: 'environment_issue', commands: ['node refused.js'] },
+  {
+    code: 'test_failure',
+    program: `begin(); put('sum.js', 'module.exports = 3'); end()`,
+    commands: ['node --test sum.test.js'],
+  },
+  { code: 'verification_command_failed', program: `begin(); put('other.txt', ''); end()` },
+  { code: 'policy_violation', task: { allowedPaths: ['src/**'] } },
+  { code: 'no_actionable_changes', program: 'begin(); end()', inVain: 'no-change-restart' },
+  {
+    code: 'permission_or_auth_failure',
+    program: `begin(); end({ is_error: true, api_error_status: 401, result: 'API Error: 401' }); process.exit(1)`,
+  },
+  { code: 'model_or_unknown_failure', program: `begin(); process.exit(1)` },
+  {
+    code: 'transient_or_flaky_failure',
+    program: once(
+      'overloads',
+      `end({ is_error: true, api_error_status: 529, result: 'API Error: Repeated 529 Overloaded errors.' })`,
+    ),
+    recovery: 'transient-backoff',
+  },
+  {
+    code: 'quota_failure',
+    program: once(
+      'quotas',
+      `print({ type: 'assistant', error: 'rate_limit', message: { content: [{ type: 'text', text: "You've hit your limit" }] } })
+       end({ is_error: true, api_error_status: 429, result: "You've hit your limit" })`,
+    ),
+    recovery: 'quota-wait',
+  },
+  {
+    code: 'model_doom_loop',
+    program: `begin()
+      if (hinted) { ${work}; end() }
+      else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
+    recovery: 'doom-loop-restart',
+  },
+  { code: 'timeout', program: `begin(); if (hinted) { ${work}; end() } else forever()`, recovery: 'stall-restart' },
+]
+
+const files = {
+  'package.json': '{"scripts":{"build":"node build.js"}}',
+  'build.js': `const fs = require('node:fs'); fs.mkdirSync('dist', { recursive: true }); fs.writeFileSync('dist/index.js', '')`,
+  'built.js': `require('./dist/index.js')`,
+  'empty.js': `console.log('collected 0 items')`,
+  'refused.js': `console.error("Error: EACCES: permission denied, open '/etc/shadow'"); process.exit(1)`,
+  'sum.js': 'module.exports = 2',
+  'sum.test.js': `require('node:test').test('adds', () => require('node:assert').equal(require('./sum.js'), 2))`,
+  Makefile: 'all:\n\ttrue\n',
+  'app/package.json': '{"name":"app","version":"1.0.0","dependencies":{"tiny":"file:dep"}}',
+  'app/package-lock.json': JSON.stringify({
+    ...{ name: 'app', version: '1.0.0', lockfileVersion: 3, requires: true },
+    packages: {
+      '': { name: 'app', version: '1.0.0', dependencies: { tiny: 'file:dep' } },
+      dep: { name: 'tiny', version: '1.0.0' },
+      'node_modules/tiny': { resolved: 'dep', link: true },
+    },
+  }),
+  'app/dep/package.json': '{"name":"tiny","version":"1.0.0"}',
+  'app/dep/index.js': '',
+  'app/use.js': `require('tiny')`,
+}
+
+const config = {
+  retry: { transientBaseSeconds: 1, quotaBaseSeconds: 1 },
+  stall: { silenceSeconds: 5 },
+  maxParallel: 3,
+}
+
+let scene: Scene
+const goals: string[] = []
+beforeAll(async () => {
+  const agents = Object.fromEntries(
+    rows.map(({ code, program = done }) => [code.replaceAll('_', '-'), { driver: 'claude' as const, program }]),
+  )
+  // The second of two that begin on the same base meets the first one's line.
+  const clashing = { driver: 'claude' as const, program: `begin(); put('made.txt', String(count('TOP/clash'))); end()` }
+  scene = await openScene({ ...agents, clashing }, config, { files })
+  for (const { code, commands, task = {} } of rows)
+    goals.push(
+      await scene.goal([
+        { harness: code.replaceAll('_', '-'), ...(commands === undefined ? {} : { commands }), ...task },
+      ]),
+    )
+}, 600_000)
+afterAll(async () => scene.clear())
+
+const look = async (row: Row) => {
+  const goal = goals[rows.indexOf(row)] as string
+  await scene.until(goal, 'ready', 'awaiting_human')
+  const tried = await scene.recoveries(goal)
+  return {
+    place: (await scene.task(goal)).place,
+    tried: tried.map(({ playbook, status }) => [playbook, status]),
+    codes: tried.map(({ signature }) => signature.split('/')[0]),
+    told: (await scene.events(goal, 'recovery')).map(({ payload }) => [payload['playbook'], payload['status']]),
+    asked: (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason']),
+    run: (await scene.runs(goal)).at(-1),
+  }
+}
+
+describe('is recovered from', { timeout: 400_000 }, () => {
+  test.each(rows.filter(({ recovery }) => recovery !== undefined))('$code by $recovery', async (row) => {
+    const { place, tried, codes, told, asked, run } = await look(row)
+    expect({ place, codes, tried, told, asked }).toEqual({
+      ...{ place: 'done', codes: [row.code], asked: [] },
+      ...{ tried: [[row.recovery, 'success']], told: [[row.recovery, 'success']] },
+    })
+    expect(run?.verdict?.outcome).toBe('verified')
+  })
+})
+
+describe('goes to a person, and nothing of it is merged', { timeout: 400_000 }, () => {
+  test.each(rows.filter(({ recovery }) => recovery === undefined))('$code', async (row) => {
+    const { place, tried, told, asked, run } = await look(row)
+    const vain = row.inVain === undefined ? [] : [[row.inVain, 'failed']]
+    expect({ place, tried, told, asked }).toEqual({
+      ...{ place: 'blocked(awaiting_human)', asked: [row.code] },
+      ...{ tried: vain, told: vain },
+    })
+    expect(run).toMatchObject({ state: 'failed', commit: null, errorMeta: { failureCode: row.code } })
+    expect(run?.verdict?.outcome ?? 'not verified').not.toBe('nothing to verify')
+  })
+})
+
+test('branch_diverged_requires_recreate goes to a person: work of two on one line', { timeout: 400_000 }, async () => {
+  const goal = await scene.goal([{ harness: 'clashing' }, { harness: 'clashing' }])
+  await scene.until(goal, 'awaiting_human')
+  const places = [(await scene.task(goal, 1)).place, (await scene.task(goal, 2)).place]
+  expect(places.toSorted()).toEqual(['blocked(awaiting_human)', 'done'])
+  const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
+  expect(questions).toMatchObject([{ kind: 'merge_conflict' }])
+})
