@@ -124,11 +124,21 @@ const psTimeMs = (text: string): number => {
   return Math.round((Number(days) * 86_400 + seconds) * 1000)
 }
 
-/** CPU time that a process and its ended children have used; undefined when it is gone or the system does not tell. */
-export const cpuMsOf = (pid: number): number | undefined => {
-  if (linux) return readStat(pid)?.cpuMs
-  const text = ps(['-o', 'time=', '-p', String(pid)])
-  return text === '' ? undefined : psTimeMs(text)
+export interface ProcessorUse {
+  /** CPU time of the process and of its children that ended. */
+  cpuMs: number
+  /** It runs or waits for a processor: on a crowded machine it may use next to none and is at work all the same. */
+  runnable: boolean
+}
+
+/** Undefined when the process is gone or the system does not tell. */
+export const processorUseOf = (pid: number): ProcessorUse | undefined => {
+  if (linux) {
+    const stat = readStat(pid)
+    return stat === undefined ? undefined : { cpuMs: stat.cpuMs, runnable: stat.state === 'R' }
+  }
+  const [state = '', time] = ps(['-o', 'stat=,time=', '-p', String(pid)]).split(/\s+/)
+  return time === undefined ? undefined : { cpuMs: psTimeMs(time), runnable: state.startsWith('R') }
 }
 
 /** Every live process, zombies left out, in one pass. */

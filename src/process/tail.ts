@@ -2,7 +2,7 @@
  * Reads the segmented logs of a launch. Offsets count the bytes of the whole redacted stream, so a reader may stop and
  * go on from a stored offset in another process. Gives complete lines only; what the bounded log dropped is a gap.
  */
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stream } from './contract.ts'
 import { createOverCheck } from './launch.ts'
@@ -93,6 +93,13 @@ export const readSegments = (dir: string, stream: Stream, offset: number): Lines
     at = Math.max(at, starts[index + 1] ?? at)
   }
   return { lines: [], ends: [], nextOffset: offset, gapBytes: 0 }
+}
+
+/** How many bytes the stream has by now, complete lines or not. */
+export const writtenBytes = (dir: string, stream: Stream): number => {
+  const start = segmentStarts(dir, stream).at(-1)
+  if (start === undefined) return 0
+  return start + (statSync(join(dir, segmentName(stream, start)), { throwIfNoEntry: false })?.size ?? 0)
 }
 
 /** `nextOffset` is what to store in order to go on after this item. */

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Reading } from '../harness/driver.ts'
+import type { Stream } from '../process/contract.ts'
 import { isCircling, loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import { workTreeOf, type Session } from './session.ts'
 
@@ -17,17 +18,25 @@ const treeNow = async ({ context, run, paths, goal }: Session): Promise<string> 
   return tree
 }
 
+/** Where a line was read. */
+interface Place {
+  stream: Stream
+  nextOffset: number
+}
+
 export interface LoopWatch {
-  heard(before: Reading, after: Reading): void
+  heard(place: Place, before: Reading, after: Reading): void
   /** Waits for a look at the workspace that has begun. */
   end(): Promise<void>
 }
 
-/** Watches until a loop is found; then `stop` is called, once. */
-export const watchLoops = (session: Session, stop: () => void): LoopWatch => {
+/** Watches until a loop is found; then `stop` is called, once. `dir`: folder of the launch. */
+export const watchLoops = (session: Session, dir: string, stop: () => void): LoopWatch => {
   const limits = loopLimits(session.context.config().doomLoop)
   let over = false
   let lookedAt = 0
+  // What was printed when the work was looked at last: calls read later may be older than that look, after an engine's restart all are.
+  let written: Record<Stream, number> = { stdout: 0, stderr: 0 }
   let tree: string | undefined
   let looking: Promise<void> | undefined
   const found = (): void => {
@@ -35,25 +44,29 @@ export const watchLoops = (session: Session, stop: () => void): LoopWatch => {
     over = true
     stop()
   }
-  const lookAtWork = async (calls: number): Promise<void> => {
-    lookedAt = calls
+  const { writtenBytes } = session.context.ports.processes
+  const lookAtWork = async (): Promise<void> => {
     try {
       const now = await treeNow(session)
       if (now === tree) found()
       tree = now
+      written = { stdout: writtenBytes(dir, 'stdout'), stderr: writtenBytes(dir, 'stderr') }
     } catch (error) {
       session.context.log.warn({ run: session.run.id, error: String(error) }, 'the work could not be looked at')
     }
     looking = undefined
   }
   return {
-    heard(before, after) {
+    heard({ stream, nextOffset }, before, after) {
       if (over) return
       if ((after.retry?.attempt ?? 0) >= limits.ownRetries) return found()
       if (after.calls === before.calls) return
+      if (looking !== undefined || nextOffset <= written[stream]) lookedAt = after.toolCalls
       if (loopOf(after.calls, limits) !== undefined) return found()
       const due = after.toolCalls - lookedAt >= limits.callsWithoutChange
-      if (due && looking === undefined && isCircling(after.calls)) looking = lookAtWork(after.toolCalls)
+      if (!due || !isCircling(after.calls)) return
+      lookedAt = after.toolCalls
+      looking = lookAtWork()
     },
     async end() {
       over = true

@@ -15,7 +15,7 @@ import {
   unfinishedLine,
   waitForExit,
 } from '../process/launch.ts'
-import { follow, readSegments } from '../process/tail.ts'
+import { follow, readSegments, writtenBytes } from '../process/tail.ts'
 import { treeUsage } from '../process/usage.ts'
 import { askVersion } from '../process/version.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../workspace/changes.ts'
@@ -60,6 +60,7 @@ const realProcesses = {
   treeUsage,
   unfinishedLine,
   waitForExit,
+  writtenBytes,
 }
 
 const realGit = {

@@ -55,8 +55,11 @@ interface Sample {
   usage: ProcessUsage[]
 }
 
+/** Undefined is no signal: nothing to compare with, or a process that waits for its turn on a crowded machine. */
 const shareOf = (before: Sample | undefined, now: Sample): number | undefined =>
-  before === undefined || now.at <= before.at ? undefined : burntMs(before.usage, now.usage) / (now.at - before.at)
+  before === undefined || now.at <= before.at || now.usage.some(({ runnable }) => runnable)
+    ? undefined
+    : burntMs(before.usage, now.usage) / (now.at - before.at)
 
 /** Watches until `end` is called or a clock ran out. */
 export const watchQuiet = (watched: Watched): StallWatch => {

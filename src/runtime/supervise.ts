@@ -133,14 +133,14 @@ const watch = async (session: Session, launch: Launch, dir: string): Promise<Wat
   // One that has said its last word lingers, and that is another clock.
   const rests = (): boolean => seen.reading.final !== undefined || seen.overrun !== undefined
   const stalls = watchStalls(session, { dir, rests }, (stall) => askToStop(session, stall))
-  const loops = watchLoops(session, () => (rests() ? undefined : askToStop(session, 'doom_loop')))
+  const loops = watchLoops(session, dir, () => (rests() ? undefined : askToStop(session, 'doom_loop')))
   try {
     for await (const item of ports.processes.follow(dir, { signal: bothSignals(session) })) {
       if (!('line' in item)) continue
       const before = seen.reading
       seen.reading = session.driver.read(before, item.stream, item.line).reading
       stalls.heard(item.stream, before, seen.reading)
-      loops.heard(before, seen.reading)
+      loops.heard(item, before, seen.reading)
       check()
       if (!refused && insistsOnKey(seen.reading)) {
         refused = true

@@ -130,6 +130,6 @@ test('three minutes of retries on a wrong key: Claude is ended at its third', as
   await open(() => [{ error: { status: 401, times: 'always' } }])
   const { of, result, code } = await exec([], claude())
   expect(of('note').filter(({ kind }) => kind === 'error').length).toBeGreaterThan(2)
-  expect([result, code]).toMatchObject([{ outcome: 'failed', label: 'auth_failure', launches: 1 }, 143])
+  expect([result, code]).toMatchObject([{ outcome: 'failed', label: 'auth_failure', launches: 1 }, 1])
   expect(user.sim.requests().filter(({ kind }) => kind === 'error').length).toBeLessThan(8)
 })

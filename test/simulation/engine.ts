@@ -211,6 +211,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     requestStop: (shim, cause) => sync(() => processes.requestStop(shim, cause)),
     touchKeepAlive: (dir) => sync(() => processes.pulse(dir)),
     unfinishedLine: () => sync(() => ''),
+    writtenBytes: (dir, stream) => sync(() => processes.launches.get(dir)?.lines[stream].length ?? 0),
     treeUsage: (marker) => sync(() => processes.usage(marker)),
     startShim: (dir, spec) => step('process.startShim', () => processes.start(dir, spec)),
     sweep: (marker) => step('process.sweep', () => processes.sweep(marker)),

@@ -282,7 +282,7 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
         .filter(({ spec, program }) => spec.marker === marker && program?.alive === true)
         .map(({ identity, program }) => {
           const works = program?.script.acts.at(-1)?.at ?? 0
-          return { ...identity, cpuMs: Math.min(works, scheduler.now() - (program?.startedAt ?? 0)) }
+          return { ...identity, cpuMs: Math.min(works, scheduler.now() - (program?.startedAt ?? 0)), runnable: false }
         }),
     clear: (dir) => {
       for (const [path, launch] of launches) {
