@@ -62,9 +62,9 @@ const [atPoints, atRandom] = [pointRounds(settings), randomRounds(settings)]
 
 // A form may leave one of the two out, and vitest takes a suite without tests for a failure.
 describe.runIf(atPoints.length > 0)('the engine is killed at a crash point', () => {
-  test.each(atPoints)('$name', play, 300_000)
+  test.concurrent.each(atPoints)('$name', play, 300_000)
 })
 
 describe.runIf(atRandom.length > 0)('the engine is killed at random moments', () => {
-  test.each(atRandom)('$name', play, 300_000)
+  test.concurrent.each(atRandom)('$name', play, 300_000)
 })
