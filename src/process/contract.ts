@@ -16,6 +16,14 @@ import type { ProcessIdentity } from '../platform.ts'
 
 export type Stream = 'stdout' | 'stderr'
 
+/** What a shim is told, once, through its standard input: one line of JSON. */
+export interface ShimOrder {
+  /** The launch folder. */
+  dir: string
+  /** The program's, without the marker. */
+  environment: Record<string, string>
+}
+
 export interface LaunchSpec {
   /** Marks every process of the tree as `UNSTUCK_RUN=<marker>` in its environment. */
   marker: string

@@ -3,20 +3,22 @@
  * what became of it. Holds nothing in memory: after a restart every function works from the folder alone. Signals only a
  * process whose recorded identity is proven alive.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { extname, isAbsolute } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../platform.ts'
-import { wrapEnvironment } from './carry.ts'
 import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
 import { createTree, markerName } from './find.ts'
 import { fileOf, readRecord, writeFirstRecord } from './folder.ts'
+import { giveOrder, spawnShim, takeSpare } from './spare.ts'
 import { endTree } from './stop.ts'
 import { createWake } from './wake.ts'
 
 const identityDeadlineMs = 15_000
+/** A spare has its start behind it; one that says nothing for so long was stopped or is stuck. */
+const spareDeadlineMs = 2_000
 const identityPollMs = 5
 const livenessEveryMs = 500
 const sweepGraceMs = 5000
@@ -72,28 +74,6 @@ const makeFolder = (dir: string, spec: LaunchSpec): void => {
   }
 }
 
-const besideThis = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-
-/** The shim's entry: TypeScript in a checkout, JavaScript when built. */
-const shimExtension = extname(import.meta.url)
-
-/** In a checkout most of the shim's start is stripping types; the cache saves it. It holds code, so never in a shared folder. */
-const shimCache = (): Record<string, string> =>
-  shimExtension === '.ts' ? { NODE_COMPILE_CACHE: besideThis('../../node_modules/.cache/unstuck-shim') } : {}
-
-const spawnShim = (dir: string, environment: Record<string, string>): ChildProcess => {
-  const log = openSync(fileOf(dir, 'shim.log'), 'a', 0o600)
-  try {
-    // An outer Unstuck's marker would make the shim a member of that tree; the program gets its own from the shim.
-    const { [markerName]: _outer, ...inherited } = environment
-    const env = { ...wrapEnvironment(inherited), ...shimCache() }
-    const argv = [besideThis(`./shim${shimExtension}`), dir]
-    return spawn(process.execPath, argv, { cwd: dir, detached: true, env, stdio: ['ignore', log, log] })
-  } finally {
-    closeSync(log)
-  }
-}
-
 const lastWords = (dir: string): string => {
   try {
     return readFileSync(fileOf(dir, 'shim.log'), 'utf8').trim().slice(-500)
@@ -102,11 +82,11 @@ const lastWords = (dir: string): string => {
   }
 }
 
-const awaitIdentity = async (dir: string, child: ChildProcess): Promise<ProcessIdentity> => {
+const awaitIdentity = async (dir: string, child: ChildProcess, deadlineMs: number): Promise<ProcessIdentity> => {
   let fault = ''
   child.once('error', (error) => (fault = error.message))
   child.once('exit', (code, signal) => (fault = `it ended with ${signal ?? `exit code ${code}`}`))
-  const deadline = performance.now() + identityDeadlineMs
+  const deadline = performance.now() + deadlineMs
   while (fault === '' && performance.now() < deadline) {
     const identity = readRecord<ProcessIdentity>(dir, 'identity.json')
     if (identity !== undefined) return identity
@@ -116,17 +96,31 @@ const awaitIdentity = async (dir: string, child: ChildProcess): Promise<ProcessI
   const first = readRecord<ProcessIdentity>(dir, 'identity.json')
   if (first !== undefined && livenessOf(first) === 'alive') return first
   child.kill('SIGKILL')
-  const why = fault === '' ? `it did not report within ${identityDeadlineMs} ms` : fault
+  const why = fault === '' ? `it did not report within ${deadlineMs} ms` : fault
   throw new AppError('SPAWN_FAILED', `the shim in ${dir} could not be started: ${why}. ${lastWords(dir)}`.trim())
 }
 
 /** Starts a shim that waits at its gate. `environment` becomes the program's, so give an allow-listed one. */
 export const startShim = async (dir: string, spec: LaunchSpec, environment: Record<string, string>): Promise<Shim> => {
   makeFolder(dir, checkedSpec(spec))
-  const child = spawnShim(dir, environment)
-  const identity = await awaitIdentity(dir, child)
-  child.unref()
-  return { dir, identity }
+  // An outer Unstuck's marker would make what is not of this launch a member of its tree.
+  const { [markerName]: _outer, ...own } = environment
+  const begin = async (child: ChildProcess, deadlineMs: number): Promise<Shim> => {
+    giveOrder(child, { dir, environment: own })
+    const identity = await awaitIdentity(dir, child, deadlineMs)
+    child.unref()
+    return { dir, identity }
+  }
+  const spare = takeSpare()
+  try {
+    if (spare !== undefined) return await begin(spare, spareDeadlineMs)
+  } catch {
+    // It was ended or stopped while it waited. The gate is closed, so nothing runs here yet; its folder goes to another shim.
+    if (spare?.exitCode === null && spare.signalCode === null)
+      await once(spare, 'exit', { signal: AbortSignal.timeout(spareDeadlineMs) }).catch(() => {})
+    rmSync(fileOf(dir, 'identity.json'), { force: true })
+  }
+  return begin(spawnShim(fileOf(dir, 'shim.log')), identityDeadlineMs)
 }
 
 /** Lets the program start; to be called once the shim's identity is committed. */

@@ -4,15 +4,18 @@
  * It must start fast, so it imports node built-ins and our own small modules only. It carries no marker itself, never
  * decides what a failure means, and writes exit.json last: whoever sees it may read complete logs.
  *
- *   node shim.ts <launch folder>
+ * Its order comes through its standard input, so that it can be started before there is one (spare.ts), and so that an
+ * environment with secrets in it, or with `NODE_OPTIONS` for the program alone, is never the shim's own.
+ *
+ *   node shim.ts < order
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
+import { accessSync, appendFileSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { identityOf, type ProcessIdentity } from '../platform.ts'
-import { unwrapEnvironment } from './carry.ts'
-import type { LaunchExit, LaunchSpec, StopCause, Stream } from './contract.ts'
+import type { LaunchExit, LaunchSpec, ShimOrder, StopCause, Stream } from './contract.ts'
 import { createTree, markerName, signalMember } from './find.ts'
 import { fileOf, readRecord, writeFirstRecord, writeRecord } from './folder.ts'
 import { createOutput } from './output.ts'
@@ -96,8 +99,13 @@ const canReach = (path: string, mode: number): boolean => {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
+/** What to run, as the launch folder and the order say it. */
+interface Ordered extends ShimOrder {
+  spec: LaunchSpec
+}
+
 /** Why the program could not be started, naming the program or the folder; the system's own error names neither. */
-const spawnFault = (spec: LaunchSpec, error: unknown): string => {
+const spawnFault = ({ spec, environment }: Ordered, error: unknown): string => {
   const program = spec.argv[0] ?? ''
   const { code = String(error) } = error as NodeJS.ErrnoException
   if (!existsSync(spec.cwd)) return `the working folder ${spec.cwd} does not exist`
@@ -105,7 +113,7 @@ const spawnFault = (spec: LaunchSpec, error: unknown): string => {
   if (!canReach(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
   const found = program.includes('/')
     ? [isAbsolute(program) ? program : join(spec.cwd, program)]
-    : (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program))
+    : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder, program))
   const file = found.find((path) => existsSync(path))
   if (file === undefined)
     return `the program ${program} was not found${program.includes('/') ? '' : ' on PATH'} (${code})`
@@ -119,7 +127,8 @@ type Started = { child: ChildProcess; pid: number } | { fault: string }
 
 const openInput = (path: string | null): number | 'ignore' => (path === null ? 'ignore' : openSync(path, 'r'))
 
-const startProgram = async (spec: LaunchSpec): Promise<Started> => {
+const startProgram = async (ordered: Ordered): Promise<Started> => {
+  const { spec } = ordered
   let input: number | 'ignore'
   try {
     input = openInput(spec.stdinFile)
@@ -128,13 +137,13 @@ const startProgram = async (spec: LaunchSpec): Promise<Started> => {
   }
   try {
     const [program = '', ...args] = spec.argv
-    const env = { ...unwrapEnvironment(process.env), [markerName]: spec.marker }
+    const env = { ...ordered.environment, [markerName]: spec.marker }
     const child = spawn(program, args, { cwd: spec.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
     if (child.pid !== undefined) return { child, pid: child.pid }
     const error = await new Promise((resolve) => child.once('error', resolve))
-    return { fault: spawnFault(spec, error) }
+    return { fault: spawnFault(ordered, error) }
   } catch (error) {
-    return { fault: spawnFault(spec, error) } // some refusals are thrown at once, such as an argument list too long
+    return { fault: spawnFault(ordered, error) } // some refusals are thrown at once, such as an argument list too long
   } finally {
     if (input !== 'ignore') closeSync(input)
   }
@@ -232,14 +241,15 @@ const notStarted = (fields: Partial<LaunchExit>): LaunchExit => ({
   ...fields,
 })
 
-const superviseProgram = async (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): Promise<LaunchExit> => {
+const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Promise<LaunchExit> => {
+  const { dir, spec } = ordered
   const startedAt = new Date().toISOString()
   const begun = now()
-  const started = await startProgram(spec)
+  const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
   const look = createTree(spec.marker, pid)
-  crashGuard(look)
+  crashGuard(dir, look)
   let end: Pick<LaunchExit, 'code' | 'signal' | 'endedAt' | 'durationMs'> | undefined
   const exited = new Promise<void>((resolve) => {
     child.once('exit', (code, signal) => {
@@ -249,7 +259,7 @@ const superviseProgram = async (dir: string, spec: LaunchSpec, pulse: Pulse, sto
   })
   const identity = identityOf(pid)
   if (identity !== undefined) writeRecord(dir, 'agent.json', identity)
-  const secrets = secretValues(unwrapEnvironment(process.env))
+  const secrets = secretValues(ordered.environment)
   const outputs = [
     capture(dir, spec, { stream: 'stdout', readable: child.stdout as Readable }, secrets),
     capture(dir, spec, { stream: 'stderr', readable: child.stderr as Readable }, secrets),
@@ -274,16 +284,20 @@ const superviseProgram = async (dir: string, spec: LaunchSpec, pulse: Pulse, sto
 }
 
 /** A bug of ours must not leave an agent without an owner: the tree goes first, then the shim. */
-const crashGuard = (look: () => ReturnType<ReturnType<typeof createTree>>): void => {
+const crashGuard = (dir: string, look: () => ReturnType<ReturnType<typeof createTree>>): void => {
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => {
-    process.stderr.write(`${error.stack ?? error.message}\n`)
+    try {
+      appendFileSync(fileOf(dir, 'shim.log'), `${error.stack ?? error.message}\n`)
+    } catch {
+      // the folder went away or is full; what follows matters more
+    }
     for (const member of look()) signalMember(member, 'SIGKILL')
     process.exit(70)
   })
 }
 
-const main = async (dir: string): Promise<void> => {
+const main = async ({ dir, environment }: ShimOrder): Promise<void> => {
   const spec = readRecord<LaunchSpec>(dir, 'spec.json')
   if (spec === undefined) throw new Error(`${fileOf(dir, 'spec.json')} is missing or damaged`)
   const stop = createStop()
@@ -296,12 +310,19 @@ const main = async (dir: string): Promise<void> => {
   if (!writeFirstRecord(dir, 'identity.json', me)) return
   const opened = await waitForGate(dir, spec, { pulse, stop, me })
   if (opened === undefined) return
-  const exit = opened ? await superviseProgram(dir, spec, pulse, stop) : notStarted({ cause: 'gate' })
+  const exit = opened ? await superviseProgram({ dir, environment, spec }, pulse, stop) : notStarted({ cause: 'gate' })
   if (owns(dir, me)) await writeExit(dir, exit)
 }
 
 if (Number(process.versions.node.split('.')[0]) < 24)
   throw new Error(`the shim needs Node 24.12 or newer, this is ${process.version} (${process.execPath})`)
-crashGuard(() => [])
-await main(process.argv[2] ?? '').catch((error: unknown) => process.emit('uncaughtException', error as Error))
+
+if (process.argv.includes('--spare')) process.stdout.write('ready\n')
+const order = await text(process.stdin)
+// Without an order its engine has ended; a half one is of an engine that was killed meanwhile.
+if (order.endsWith('\n')) {
+  const given = JSON.parse(order) as ShimOrder
+  crashGuard(given.dir, () => [])
+  await main(given).catch((error: unknown) => process.emit('uncaughtException', error as Error))
+}
 process.exit(0)

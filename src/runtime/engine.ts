@@ -279,8 +279,10 @@ export const startEngine = async (
   const work = async (): Promise<void> => {
     await loop(context, lead === undefined ? parts : { ...parts, lead }, bell)
     stopBeat()
+    context.ports.processes.keepSpare(false)
     await leave(context, self.id)
   }
+  context.ports.processes.keepSpare(roles.includes('executor'))
   const stopped = work()
   return {
     id: self.id,

@@ -180,14 +180,15 @@ export const startLaunch = async (session: Session, abilities: Abilities): Promi
     // Nothing ran here: what a crash left is a shim that never got its gate, if anything.
     files.rmSync(dir, { recursive: true, force: true })
     const line = lineOf(session, launch, abilities.capabilities)
-    found = {
-      state: 'at-gate',
-      shim: await processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
-    }
-  }
+    // The refs as they are before the agent runs: behind a gate, so beside the start of the shim is early enough.
+    const [shim] = await Promise.all([
+      processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
+      rememberRefs(session),
+    ])
+    found = { state: 'at-gate', shim }
+  } else if (found.state === 'at-gate') await rememberRefs(session)
   context.at('after-spawn')
   if (found.state === 'at-gate') {
-    await rememberRefs(session)
     const started = { ...launch, shim: found.shim.identity, startedAt: context.clock.now().toISOString() }
     await save(session, { launches: replaceLast(session.run.launches, started) })
     context.at('identity-committed')

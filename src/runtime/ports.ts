@@ -15,6 +15,7 @@ import {
   unfinishedLine,
   waitForExit,
 } from '../process/launch.ts'
+import { keepSpare } from '../process/spare.ts'
 import { follow, readSegments, writtenBytes } from '../process/tail.ts'
 import { treeUsage } from '../process/usage.ts'
 import { askVersion } from '../process/version.ts'
@@ -49,6 +50,7 @@ const realProcesses = {
   askVersion,
   follow,
   isOver,
+  keepSpare,
   launchState,
   openGate,
   readSegments,

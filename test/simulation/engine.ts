@@ -196,6 +196,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     follow,
     askVersion: () => step('process.askVersion', () => '2.1.197'),
     isOver,
+    keepSpare: () => {},
     launchState: (dir) => sync(() => processes.state(dir)),
     openGate: (dir) => sync(() => processes.openGate(dir)),
     readSegments: (dir, stream, offset) =>
