@@ -24,6 +24,7 @@ export interface HarnessConfig {
   model?: string
   env: string[]
   promptMode?: PromptMode
+  unrestricted?: boolean
 }
 
 const choice = <const T extends readonly [string, ...string[]]>(values: T) =>
@@ -99,6 +100,10 @@ const harnessShape = {
   promptMode: choice(['argument', 'stdin', 'file'])
     .exactOptional()
     .meta({ meaning: 'How the `command` driver hands over the prompt.' }),
+  unrestricted: z.boolean({ error: 'allowed: true or false' }).exactOptional().meta({
+    meaning:
+      'Runs the CLI in its own mode without permissions or sandbox: its agents may run and write anything that you may. For a machine or container that may be lost.',
+  }),
 }
 
 const writtenHarness = z.strictObject(harnessShape)

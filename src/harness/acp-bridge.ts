@@ -4,7 +4,7 @@
  * (`acp-permission.ts`), and prints one JSON event per line, so that the run is read from files like every other. It ends
  * with the agent: nothing of it is left when it leaves. The agent's standard error is its own.
  *
- *   node acp-bridge.ts --prompt-file <file> --cwd <folder> [--session <id>] [--allow-dir <dir>]… [--allow-command <line>]… -- <agent> [args…]
+ *   node acp-bridge.ts --prompt-file <file> --cwd <folder> [--session <id>] [--allow-dir <dir>]… [--allow-command <line>]… [--allow-all] -- <agent> [args…]
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -46,6 +46,7 @@ const ordersFrom = (argv: string[]): Orders => {
       session: { type: 'string' },
       'allow-dir': { type: 'string', multiple: true },
       'allow-command': { type: 'string', multiple: true },
+      'allow-all': { type: 'boolean', default: false },
     },
   })
   const { cwd = process.cwd(), session } = values
@@ -53,7 +54,12 @@ const ordersFrom = (argv: string[]): Orders => {
     prompt: readFileSync(values['prompt-file'] ?? '', 'utf8'),
     cwd,
     session,
-    allowed: { workspace: cwd, dirs: values['allow-dir'] ?? [], commands: values['allow-command'] ?? [] },
+    allowed: {
+      workspace: cwd,
+      dirs: values['allow-dir'] ?? [],
+      commands: values['allow-command'] ?? [],
+      everything: values['allow-all'],
+    },
     agent: positionals,
   }
 }

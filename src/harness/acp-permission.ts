@@ -10,6 +10,8 @@ export interface Allowed {
   workspace: string
   dirs: string[]
   commands: string[]
+  /** The owner's wish. */
+  everything?: boolean
 }
 
 /** What is known of the call from all that the agent has said about it. */
@@ -87,6 +89,7 @@ const looks = new Set(['read', 'search', 'think'])
 const changes = new Set(['edit', 'delete', 'move'])
 
 export const decide = (call: AskedCall, allowed: Allowed): Decision => {
+  if (allowed.everything === true) return { allowed: true, kind: 'tool' }
   const kind = call.kind ?? 'other'
   if (looks.has(kind)) return decideFiles(call, allowed, false)
   // A change whose place is not told may be anywhere.

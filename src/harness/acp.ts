@@ -26,6 +26,7 @@ const launch = (request: LaunchRequest): LaunchLine => {
       ...(request.resumeSession === undefined ? [] : [`--session=${request.resumeSession}`]),
       ...openedDirs(request).map((dir) => `--allow-dir=${dir}`),
       ...[...request.commands, ...request.toolRules].map((line) => `--allow-command=${line}`),
+      ...(request.unrestricted === true ? ['--allow-all'] : []),
       ...['--', ...request.program, ...request.extraArgs],
     ],
     cwd: request.workspace,

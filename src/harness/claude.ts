@@ -1,6 +1,6 @@
 /**
  * Claude Code: launch line in the least mode that works unattended (edits accepted, the task's commands allowed, never a
- * bypass), event parser, session resume. Facts were measured on 2.1.197.
+ * bypass unless the owner set `unrestricted`), event parser, session resume. Facts were measured on 2.1.197.
  */
 import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
@@ -29,7 +29,8 @@ const launch = (request: LaunchRequest): LaunchLine => {
       ...request.extraArgs,
       '-p',
       promptArgument(request.prompt),
-      ...['--output-format', 'stream-json', '--verbose', '--permission-mode', 'acceptEdits'],
+      ...['--output-format', 'stream-json', '--verbose'],
+      ...['--permission-mode', request.unrestricted === true ? 'bypassPermissions' : 'acceptEdits'],
       ...(request.resumeSession === undefined ? [] : ['--resume', request.resumeSession]),
       ...(request.model === undefined ? [] : ['--model', request.model]),
       ...openedDirs(request).flatMap((dir) => ['--add-dir', dir]),

@@ -16,7 +16,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     '--json',
     ...['-C', request.workspace],
     ...(request.model === undefined ? [] : ['-m', request.model]),
-    ...['-s', 'workspace-write'],
+    ...['-s', request.unrestricted === true ? 'danger-full-access' : 'workspace-write'],
     ...request.extraArgs,
     ...openedDirs(request).flatMap((dir) => ['--add-dir', dir]),
     ...(request.skipGitCheck ? ['--skip-git-repo-check'] : []),

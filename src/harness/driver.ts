@@ -27,6 +27,8 @@ export interface LaunchRequest {
   commands: string[]
   /** Rules of this CLI that let further tool calls through, from `toolRules`. */
   toolRules: string[]
+  /** The owner's wish: the CLI's own mode in which nothing is asked or refused. */
+  unrestricted?: boolean
   /** Replaces the driver's program (argv prefix), from `harness.<name>.command`. */
   program?: string[]
   /** Further arguments from `harness.<name>.args`, before the prompt. */

@@ -20,7 +20,8 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['gemini']),
     ...request.extraArgs,
-    ...['-p', promptArgument(request.prompt), '-o', 'stream-json', '--skip-trust', '--approval-mode', 'auto_edit'],
+    ...['-p', promptArgument(request.prompt), '-o', 'stream-json', '--skip-trust'],
+    ...['--approval-mode', request.unrestricted === true ? 'yolo' : 'auto_edit'],
     ...(request.model === undefined ? [] : ['-m', request.model]),
     ...(request.resumeSession === undefined ? [] : ['--resume', request.resumeSession]),
     ...openedDirs(request)

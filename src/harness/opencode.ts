@@ -12,9 +12,11 @@ import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
  * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
  * decides, so what is denied in general stands before what is allowed.
  */
-export const permissionsOf = (dirs: string[]): string =>
+export const permissionsOf = (dirs: string[], unrestricted = false): string =>
   JSON.stringify({
-    read: { '*': 'allow', '*.env': 'deny', '*.env.*': 'deny', '*.env.example': 'allow' },
+    read: unrestricted
+      ? { '*': 'allow' }
+      : { '*': 'allow', '*.env': 'deny', '*.env.*': 'deny', '*.env.example': 'allow' },
     edit: { '*': 'allow' },
     glob: { '*': 'allow' },
     grep: { '*': 'allow' },
@@ -23,7 +25,9 @@ export const permissionsOf = (dirs: string[]): string =>
     task: { '*': 'allow' },
     lsp: { '*': 'allow' },
     skill: { '*': 'allow' },
-    external_directory: { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
+    external_directory: unrestricted
+      ? { '*': 'allow' }
+      : { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
     todowrite: 'allow',
     webfetch: 'allow',
     websearch: 'allow',
@@ -48,7 +52,10 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     promptArgument(request.prompt),
   ],
   cwd: request.workspace,
-  env: { OPENCODE_PERMISSION: permissionsOf(openedDirs(request)), OPENCODE_DISABLE_AUTOUPDATE: 'true' },
+  env: {
+    OPENCODE_PERMISSION: permissionsOf(openedDirs(request), request.unrestricted),
+    OPENCODE_DISABLE_AUTOUPDATE: 'true',
+  },
   // It reads standard input to its end before anything else.
   stdinFile: null,
 })

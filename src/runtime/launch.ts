@@ -82,6 +82,7 @@ const lineOf = (session: Session, launch: Launch, can: Capabilities): LaunchLine
     ...(model === undefined || model === null ? {} : { model }),
     ...(launch.resumeSession === null ? {} : { resumeSession: launch.resumeSession }),
     ...(harness.command === undefined ? {} : { program: harness.command }),
+    ...(harness.unrestricted === true ? { unrestricted: true } : {}),
     ...(harness.promptMode === undefined ? {} : { promptMode: harness.promptMode }),
   })
 }

@@ -1,5 +1,6 @@
 /** Launch lines, against those that were run with the real CLIs. */
 import { describe, expect, it } from 'vitest'
+import { acp } from '../../src/harness/acp.ts'
 import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
@@ -274,5 +275,26 @@ describe('drivers by name', () => {
     expect(driverNames).toEqual(['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'])
     for (const name of driverNames) expect(driverNamed(name)?.name).toBe(name)
     for (const name of ['', 'cursor', '__proto__', 'constructor']) expect(driverNamed(name)).toBeUndefined()
+  })
+})
+
+describe('what the owner left unrestricted', () => {
+  it.each([
+    [claude, /--permission-mode bypassPermissions/],
+    [codex, /-s danger-full-access/],
+    [gemini, /--approval-mode yolo/],
+    [acp, /--allow-all -- agent/],
+  ])('is launched without bounds, and nothing else is', (driver, bounds) => {
+    const lineOf = (more: Partial<LaunchRequest>): string =>
+      driver.launch(request({ program: ['agent'], ...more })).argv.join(' ')
+    expect(lineOf({ unrestricted: true })).toMatch(bounds)
+    expect(lineOf({})).not.toMatch(bounds)
+  })
+
+  it('is told to OpenCode by its permissions', () => {
+    const asked = (more: Partial<LaunchRequest>): { external_directory: Record<string, string> } =>
+      JSON.parse(opencode.launch(request(more)).env['OPENCODE_PERMISSION'] ?? '') as never
+    expect(asked({ unrestricted: true }).external_directory).toEqual({ '*': 'allow' })
+    expect(asked({}).external_directory).toMatchObject({ '*': 'deny' })
   })
 })

@@ -149,6 +149,24 @@ describe('Claude writes to a directory outside its workspace', () => {
   })
 })
 
+test.each(['claude', 'codex'] as const)('%s, which its owner left unrestricted, writes there at once', async (cli) => {
+  const steps = (root: string): Steps => [
+    { write: { path: join(outsideOf(root), 'made.txt'), content: 'made\n' } },
+    { write: { path: 'made.txt', content: 'made\n' } },
+    { text: 'Made.' },
+  ]
+  // Claude refuses this mode to root unless it is told that it runs in a sandbox.
+  await open(steps, { IS_SANDBOX: '1' })
+  putUnderGit(user!)
+  user!.configureHarness(cli, { unrestricted: true })
+  const goal = goalOf(await user!.unstuck('run', writeTasks(cli, ['npm run check']), '--json'))
+  expect(goal.state).toBe('ready')
+  expect(readFileSync(join(outsideOf(user!.root), 'made.txt'), 'utf8')).toBe('made\n')
+  const [run] = await runsOf()
+  expect(run?.launches).toHaveLength(1)
+  expect(await user!.leave()).toEqual([])
+})
+
 test('Claude is refused a check of the contract, and goes on with a rule for it alone', async () => {
   await open(() => [
     { shell: 'npm run check' },

@@ -52,6 +52,8 @@ export interface User {
   git: (...args: string[]) => string
   /** Merges into `.unstuck/config.json`. */
   configure: (change: Printed) => void
+  /** Merges into the entry of a harness there. */
+  configureHarness: (name: CliName, change: Printed) => void
   unstuck: (...args: string[]) => Promise<Ended>
   /** The same, while it runs. */
   start: (...args: string[]) => Started
@@ -213,6 +215,9 @@ export const openUser = async (
   }
   const config = join(project, '.unstuck', 'config.json')
   writeFileSync(config, JSON.stringify({ harness: harnesses(root, sim.url, clis) }, null, 2))
+  const configured = (): Printed => JSON.parse(readFileSync(config, 'utf8')) as Printed
+  const configure = (change: Printed): void =>
+    writeFileSync(config, JSON.stringify({ ...configured(), ...change }, null, 2))
   const unstuck: User['unstuck'] = (...args) => start(args, project, env).ended
   const lines: User['lines'] = async (...args) => {
     const { stdout } = await unstuck(...args, '--json')
@@ -231,11 +236,11 @@ export const openUser = async (
         encoding: 'utf8',
         env,
       }).trim(),
-    configure: (change) =>
-      writeFileSync(
-        config,
-        JSON.stringify({ ...(JSON.parse(readFileSync(config, 'utf8')) as Printed), ...change }, null, 2),
-      ),
+    configure,
+    configureHarness: (name, change) => {
+      const { harness } = configured()
+      configure({ harness: { ...harness, [name]: { ...harness[name], ...change } } })
+    },
     events: (goal) => lines('events', '--goal', goal),
     crash: () => endAll(env.UNSTUCK_HOME, 'SIGKILL'),
     leave: () => leaveWith(root, unstuck),

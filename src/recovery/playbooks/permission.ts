@@ -1,6 +1,6 @@
 /**
  * Rungs 0 and 1: a folder that is needed cannot be used, the harness refuses to start or refuses a path. A correction adds the
- * owner's bits to one folder, a directory, a rule for one tool or one flag, never a bypass mode.
+ * owner's bits to one folder, a directory, a rule for one tool or one flag, never a bypass mode: that is the owner's to set.
  */
 import type { Diagnosis } from '../diagnosis.ts'
 import type { Playbook } from '../playbook.ts'
