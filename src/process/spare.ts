@@ -11,8 +11,8 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ShimOrder } from './contract.ts'
 
-/** After a launch, so that the next spare does not take the processor from the agent that begins. */
-const refillMs = 250
+/** After a launch, whose last steps need the processor first. A refused agent is launched again a moment later. */
+const refillMs = 25
 
 /** TypeScript in a checkout, JavaScript when built. */
 const extension = extname(import.meta.url)

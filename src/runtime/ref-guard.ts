@@ -18,15 +18,25 @@ const shownRefs = 20
 
 const recordOf = (session: Session): string => join(session.paths.root, 'refs.json')
 
-/** Before the gate opens. The copy in memory is the one believed: an agent could write the file. */
+/** The copy in memory is the one believed: an agent could write the file. */
+const keepRefs = (session: Session, refs: Refs): void => {
+  const { clock, ports } = session.context
+  session.refs = { refs, readAt: clock.elapsed() }
+  ports.files.writeFileSync(recordOf(session), JSON.stringify(refs), { mode: 0o600 })
+}
+
+/** Read so short a time ago, at the end of the launch before, they are not read again for a relaunch. */
+const freshMs = 1_000
+
+/** Before the gate opens. */
 export const rememberRefs = async (session: Session): Promise<void> => {
-  const { files, git } = session.context.ports
-  session.refs = await git.readRefs(session.context.repository)
-  files.writeFileSync(recordOf(session), JSON.stringify(session.refs), { mode: 0o600 })
+  const { clock, ports, repository } = session.context
+  if (session.refs !== undefined && clock.elapsed() - session.refs.readAt < freshMs) return
+  keepRefs(session, await ports.git.readRefs(repository))
 }
 
 const remembered = (session: Session): Refs | undefined => {
-  if (session.refs !== undefined) return session.refs
+  if (session.refs !== undefined) return session.refs.refs
   // Re-attached after a restart: the file is all there is.
   const { files } = session.context.ports
   const path = recordOf(session)
@@ -79,10 +89,9 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   const before = remembered(session)
   if (before === undefined) return
   const goals = await listGoals(context.db)
-  const found = git
-    .compareRefs(before, await git.readRefs(context.repository))
-    .filter((change) => !isOurs(change, goals))
-  if (found.length === 0) return
+  const after = await git.readRefs(context.repository)
+  const found = git.compareRefs(before, after).filter((change) => !isOurs(change, goals))
+  if (found.length === 0) return keepRefs(session, after)
   const refs: (RefChange & { restored: boolean })[] = []
   for (const change of found.slice(0, shownRefs)) refs.push({ ...change, restored: await putBack(session, change) })
   await appendEvent(context.db, {
@@ -93,7 +102,7 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
     payload: { refs, more: found.length - refs.length },
   })
   // Not reported again after a relaunch or a restart.
-  await rememberRefs(session)
+  keepRefs(session, await git.readRefs(context.repository))
 }
 
 /** Puts goal branches back that somebody moved or deleted. Where a merge is pending or under way the queue itself looks. */

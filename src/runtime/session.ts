@@ -30,7 +30,7 @@ export interface Session {
   /** See collected.ts. */
   collected?: ChangeList
   /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */
-  refs?: Refs
+  refs?: { refs: Refs; readAt: number }
 }
 
 export interface SessionParts {

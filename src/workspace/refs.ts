@@ -21,10 +21,18 @@ export const readRefs = async (repository: Repository, prefix?: string): Promise
   if (repository.commonDir === null) return {}
   const place = inRepository(repository)
   const below = prefix === undefined ? [] : [prefix]
-  const { stdout } = await git(['for-each-ref', '--format=%(refname) %(objectname)', ...below], place)
+  const { stdout } = await git(['for-each-ref', '--format=%(refname) %(objectname) %(HEAD)', ...below], place)
   const lines = stdout.split('\n').filter((line) => line !== '')
-  const refs: Refs = Object.fromEntries(lines.map((line) => line.split(' ') as [string, string]))
+  const refs: Refs = {}
+  let head: string | undefined
+  for (const line of lines) {
+    const [ref = '', object = '', mark] = line.split(' ')
+    refs[ref] = object
+    if (mark === '*') head = ref
+  }
   if (prefix !== undefined) return refs
+  if (head !== undefined) return { ...refs, HEAD: `ref: ${head}` }
+  // A detached one, or one on a branch without a commit.
   const symbolic = await git(['symbolic-ref', '--quiet', 'HEAD'], { ...place, okCodes: [0, 1] })
   refs.HEAD =
     symbolic.code === 0 ? `ref: ${symbolic.stdout.trim()}` : await gitLine(['rev-parse', '--verify', 'HEAD'], place)

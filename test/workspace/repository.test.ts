@@ -157,6 +157,14 @@ test('refs made, moved and deleted in between are told apart', async () => {
   ])
 })
 
+test('HEAD is read where it is on no branch, or on one without a commit', async () => {
+  scene = await setScene()
+  user(scene.root, 'checkout', '--quiet', '--detach')
+  expect((await readRefs(scene.repository)).HEAD).toBe(scene.head)
+  user(scene.root, 'checkout', '--quiet', '--orphan', 'empty')
+  expect((await readRefs(scene.repository)).HEAD).toBe('ref: refs/heads/empty')
+})
+
 test('a shadow half made by a crash is made anew, a finished one is opened again', async () => {
   scene = await setScene()
   const state = join(scene.top, 'crashed')
