@@ -7,9 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { noCorrections, type LaunchCorrections } from '../domain/run.ts'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import type { AgentExit } from '../harness/driver.ts'
-import { diagnose, type Diagnosis } from '../recovery/diagnosis.ts'
-import { nextStep, playbooks, type Step } from '../recovery/ladder.ts'
-import { isCorrectable } from '../recovery/diagnosis/agent.ts'
+import type { Diagnosis } from '../recovery/diagnosis.ts'
+import type { Step } from '../recovery/ladder.ts'
 import type { Action, PastRecovery, PostCondition } from '../recovery/playbook.ts'
 import { realFiles } from '../runtime/files.ts'
 import { changeMode, lookAtDirectory } from '../runtime/folder-access.ts'
@@ -65,8 +64,19 @@ const settlePending = (parts: ExecParts, pending: Pending | undefined, ended: En
   if (pending !== undefined) decide(parts, pending, holds(pending, ended) ? 'success' : 'failed')
 }
 
+/** Rules and ladder are a fifth of this command's start, and most agents need none of it. */
+const loadDiagnosis = async () => {
+  const [{ diagnose }, { isCorrectable }] = await Promise.all([
+    import('../recovery/diagnosis.ts'),
+    import('../recovery/diagnosis/agent.ts'),
+  ])
+  return { diagnose, isCorrectable }
+}
+
 /** A turn that ended well is judged by nobody here, so a refusal told to the model is acted upon where it can be corrected. */
-const diagnosisOf = (parts: ExecParts, { settled, denials, stall }: Ended): Diagnosis | undefined => {
+const diagnosisOf = async (parts: ExecParts, { settled, denials, stall }: Ended): Promise<Diagnosis | undefined> => {
+  if (stall === undefined && settled.ok && denials.length === 0) return undefined
+  const { diagnose, isCorrectable } = await loadDiagnosis()
   if (stall !== undefined) return diagnose({ kind: 'stall', stall })
   const harness = parts.command.driver.name
   // The CLI is on this machine and tells the time in its zone.
@@ -187,8 +197,6 @@ const changedBy = (
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
 export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
   const history: PastRecovery[] = []
-  // A session that begins anew has to be told what was done, and only the engine knows that.
-  const policy = { playbooks, disabled: ['fresh-session'], retry: parts.retry }
   let change: Change = { corrections: noCorrections }
   let pending: Pending | undefined
   for (let number = 1; ; number += 1) {
@@ -197,8 +205,11 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
     if ('fault' in ended) return ended
     if (parts.signal.aborted) return resultOf(ended, number, { outcome: 'stopped', exitCode: 130 })
     settlePending(parts, pending, ended)
-    const diagnosis = diagnosisOf(parts, ended)
+    const diagnosis = await diagnosisOf(parts, ended)
     if (diagnosis === undefined) return resultOf(ended, number, { outcome: 'done', exitCode: 0 })
+    const { nextStep, playbooks } = await import('../recovery/ladder.ts')
+    // A session that begins anew has to be told what was done, and only the engine knows that.
+    const policy = { playbooks, disabled: ['fresh-session'], retry: parts.retry }
     const step = nextStep(diagnosis, history, policy, { id: 'exec', runId: 'exec' })
     if (step.kind === 'exhausted') {
       if (ended.settled.ok) return resultOf(ended, number, { outcome: 'done', exitCode: 0 })
