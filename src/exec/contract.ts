@@ -2,7 +2,7 @@
 import type { AgentNote } from '../harness/driver.ts'
 import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
-import type { Stalled, StallSettings } from '../recovery/stall.ts'
+import type { StallCause, StallSettings } from '../recovery/stall.ts'
 import type { Quieted } from '../runtime/stall-looks.ts'
 import type { StreamName } from './agent.ts'
 import type { AgentCommand } from './command.ts'
@@ -21,7 +21,7 @@ export type ExecEvent =
   | { type: 'blocker'; timestamp: string; payload: { text: string; details: string } }
   /** It stands still: only told of, or the reason for which it is ended now. */
   | { type: 'quiet'; timestamp: string; payload: Quieted }
-  | { type: 'stalled'; timestamp: string; payload: Partial<Quieted> & { stall: Stalled } }
+  | { type: 'stalled'; timestamp: string; payload: Partial<Quieted> & { stall: StallCause } }
   | { type: 'result'; timestamp: string; payload: ExecResult }
 
 interface RecoveryPayload {

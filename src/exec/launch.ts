@@ -7,7 +7,7 @@ import type { AgentExit, Reading, Settled } from '../harness/driver.ts'
 import { insistsOnKey } from '../harness/reading.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
-import { isStall, stallLimits } from '../recovery/stall.ts'
+import { isDeath, isStall, stallLimits } from '../recovery/stall.ts'
 import { realFiles } from '../runtime/files.ts'
 import { observeDenial, realDirectories } from '../runtime/observe-denial.ts'
 import { seenAtStall, watchQuiet } from '../runtime/stall-looks.ts'
@@ -87,8 +87,16 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
 }
 
 /** As in the engine: a CLI that said that it is retrying is its provider's affair. No store knows its work here. */
-const stallOf = (parts: ExecParts, reading: Reading, { stopCause }: AgentExit, question: string): Partial<Ended> => {
-  if (!isStall(stopCause) || reading.retry !== undefined || reading.limit !== undefined) return {}
+const stallOf = (
+  parts: ExecParts,
+  { reading, exit: { stopCause }, settled }: Pick<Ended, 'reading' | 'exit' | 'settled'>,
+  question: string,
+): Partial<Ended> => {
+  if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return {}
+  // Any other command may do something that must not be done twice.
+  if (isDeath(settled.error.type) && parts.command.driver.name !== 'command')
+    return { stall: { kind: 'agent_died', text: settled.error.text, tree: '' } }
+  if (!isStall(stopCause)) return {}
   const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops) }
   return { stall: { kind: stopCause, ...seenAtStall(stopCause, reading, { ...limits, question }), tree: '' } }
 }
@@ -135,5 +143,5 @@ export const launchOnce = async (
   if (exit.fault !== undefined) return { fault: exit.fault }
   const settled = driver.settle(reading, exit)
   const denials = denialsIn(parts, reading, change)
-  return { reading, exit, settled, denials, ...(settled.ok ? {} : stallOf(parts, reading, exit, question)) }
+  return { reading, exit, settled, denials, ...stallOf(parts, { reading, exit, settled }, question) }
 }

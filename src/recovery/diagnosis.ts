@@ -111,6 +111,7 @@ const stallRows: Record<ObservedStall['kind'], Omit<Row, 'label'>> = {
   silence: stood,
   stuck_after_tool_result: stood,
   waiting_for_person: stood,
+  agent_died: { rung: 3, failureCode: 'model_or_unknown_failure', category: 'model', retryable: true },
   doom_loop: { rung: 3, failureCode: 'model_doom_loop', category: 'model_loop', retryable: true },
 }
 

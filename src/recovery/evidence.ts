@@ -76,7 +76,7 @@ export interface ObservedCheck {
   remaining: number
 }
 
-/** A launch that was stopped because it did not get on. */
+/** A launch that did not get on: stopped for it, or dead. */
 export interface ObservedStall {
   kind: Stalled
   /** What was seen, in words. */

@@ -19,7 +19,7 @@ import {
   ownerBitsRelaunch,
   toolRuleRelaunch,
 } from './playbooks/permission.ts'
-import { doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
+import { deathRestart, doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
 import { freshSession, harnessFailover, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
 import {
   commandFix,
@@ -48,6 +48,7 @@ export const playbooks: readonly Playbook[] = [
   sessionReplay,
   stallRestart,
   doomLoopRestart,
+  deathRestart,
   noChangeRestart,
   dependencyInstall,
   sequenceReorder,

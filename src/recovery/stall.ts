@@ -9,10 +9,16 @@ export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'sil
 export type StallKind = (typeof stallKinds)[number]
 
 /** Causes of a stop for which the agent itself did not get on. */
-export type Stalled = StallKind | 'doom_loop'
+export type StallCause = StallKind | 'doom_loop'
 
-export const isStall = (cause: string | undefined): cause is Stalled =>
+/** Ways in which an agent did not get on; one that died was stopped by nobody of ours. */
+export type Stalled = StallCause | 'agent_died'
+
+export const isStall = (cause: string | undefined): cause is StallCause =>
   cause === 'doom_loop' || stallKinds.some((kind) => kind === cause)
+
+/** Whether its process went without a last word: killed from outside, crashed, or its output cut off. */
+export const isDeath = (errorType: string | undefined): boolean => errorType === 'signal' || errorType === 'no_result'
 
 /** Milliseconds; Infinity = the clock is off. */
 export interface StallLimits {

@@ -84,15 +84,15 @@ const supervise = async (session: Session): Promise<Next> => {
     await endInterrupted(session, 'no engine was there for longer than the lease allows; the shim ended the agent')
     return 'ended'
   }
-  const stall = settled.ok ? undefined : await observedStall(session, reading, exit.cause)
+  const stall = await observedStall(session, result, exit.cause)
   await judgeLaunchRecoveries(session, result, stall)
   if (settled.ok) {
     await save(session, { phase: 'collect' })
     return 'on'
   }
   const denials = await observedDenials(session, reading.denials)
-  // Circles around a refusal have a cause that can be cured.
-  const refused = stall?.kind === 'doom_loop' && denials.some(isCorrectable)
+  // Circles around a refusal, or a death behind one, have a cause that can be cured.
+  const refused = (stall?.kind === 'doom_loop' || stall?.kind === 'agent_died') && denials.some(isCorrectable)
   if (stall !== undefined && !refused) return recover(session, { kind: 'stall', stall })
   const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
   const failure = { ...settled.error, said }

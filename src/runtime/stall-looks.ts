@@ -16,7 +16,7 @@ import {
   type Look,
   type StallKind,
   type StallLimits,
-  type Stalled,
+  type StallCause,
 } from '../recovery/stall.ts'
 import type { Clock } from './context.ts'
 
@@ -115,7 +115,8 @@ export const watchQuiet = (watched: Watched): StallWatch => {
   }
 }
 
-const openCallOf = (reading: Reading): string | undefined => {
+/** The call that was open when it stopped or died. */
+export const openCallOf = (reading: Reading): string | undefined => {
   const call = reading.openCalls.at(-1)
   if (call === undefined) return undefined
   const about = call.command ?? call.path
@@ -124,7 +125,7 @@ const openCallOf = (reading: Reading): string | undefined => {
 
 /** What such a stop is told with, and the call at which it stood. `question`: what it had begun to print. */
 export const seenAtStall = (
-  stalled: Stalled,
+  stalled: StallCause,
   reading: Reading,
   { stall, loops, question }: { stall: StallLimits; loops: LoopLimits; question: string },
 ): { text: string; call?: string } => {

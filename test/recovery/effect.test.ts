@@ -122,6 +122,11 @@ const circling: Agent = {
     else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
 }
 
+const dying: Agent = {
+  driver: 'claude',
+  program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else process.kill(process.pid, 'SIGKILL')`,
+}
+
 const idle: Agent = {
   driver: 'claude',
   program: `begin(); if (args.some((text) => text.includes('You ended your turn'))) put('made.txt', 'made'); end()`,
@@ -204,6 +209,14 @@ const cases: Case[] = [
   },
   {
     ...{ playbook: 'doom-loop-restart', label: 'doom_loop', agent: circling },
+    ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
+    without: (action) => {
+      const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+      return { ...rest, hint: '' }
+    },
+  },
+  {
+    ...{ playbook: 'death-restart', label: 'agent_died', agent: dying },
     ...{ actionTaken: 'RESTART_WITH_HINT', counted: true, ends: 'awaiting_human' },
     without: (action) => {
       const { restart: _number, ...rest } = action as Extract<Action, { type: 'relaunch' }>

@@ -13,6 +13,7 @@ const agents = {
   'idle-once': { driver: 'claude' as const, program: faultProgram('idle', '--once', 'TOP/idle') },
   silent: { driver: 'claude' as const, program: faultProgram('idle', '--silent') },
   midline: { driver: 'claude' as const, program: faultProgram('midline', '--once', 'TOP/midline') },
+  killed: { driver: 'claude' as const, program: faultProgram('midline') },
   detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
 }
 
@@ -43,7 +44,7 @@ test('one that ends with 0 and did nothing is asked once more and does it', asyn
 describe('is one clear question', () => {
   test.each([
     ['silent', /claude exited with 0 without its final event/],
-    ['midline', /claude died of SIGKILL without having been stopped by us/],
+    ['killed', /claude died of SIGKILL without having been stopped by us/],
   ])('%s', async (name, why) => {
     expect(await ended(name)).toBe('awaiting_human')
     const [question, ...more] = await questionsOf(name)
@@ -51,14 +52,23 @@ describe('is one clear question', () => {
     expect(question).toMatchObject({ choices: ['retry', 'cancel'], details: expect.stringMatching(why) as string })
     const [run] = await scene.runs(goalOf(name))
     expect(run).toMatchObject({ state: 'failed', commit: null })
+    // Twice started again, each time differently.
+    expect((await scene.recoveries(goalOf(name))).map(({ playbook, status }) => [playbook, status])).toEqual([
+      ['death-restart', 'failed'],
+      ['death-restart', 'failed'],
+    ])
+    expect(run?.launches.map(({ hint }) => hint).filter((hint, at, all) => all.indexOf(hint) === at)).toHaveLength(3)
   })
+})
 
-  test('and a retry of the one that was killed in the middle of a line does the work', async () => {
-    await ended('midline')
-    await scene.post(`/tasks/${(await scene.task(goalOf('midline'))).id}/retry`)
-    await scene.until(goalOf('midline'), 'ready')
-    expect(scene.show('made.txt', goalOf('midline'))).toBe('made')
-  })
+test('one that is killed in the middle of a line is started again in its session and does the work', async () => {
+  expect(await ended('midline')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('midline'))).toBe('made')
+  expect(await scene.recoveries(goalOf('midline'))).toMatchObject([
+    { playbook: 'death-restart', label: 'agent_died', rung: 3, status: 'success', attempt: 1, counted: true },
+  ])
+  const [run] = await scene.runs(goalOf('midline'))
+  expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([null, run?.sessionId])
 })
 
 test('one that leaves a process in a session of its own behind is done, and that process is ended', async () => {

@@ -17,6 +17,7 @@ const keptText = (changed: readonly string[] | undefined): string => {
 const advice: Record<string, string> = {
   silence: 'Commands that may take long need a time limit of their own.',
   stuck_after_tool_result: 'Go on with the next step at once.',
+  agent_died: 'Output of a great length can end you: send it to a file and look at its parts.',
   doom_loop: 'Do not make that call again: find out why its answer does not change, and take another way.',
   waiting_for_person:
     'Nobody can answer a question: give every answer beforehand, by options such as --yes or by a file, and never start an interactive program.',
@@ -79,6 +80,16 @@ export const doomLoopRestart: Playbook = {
   needs:
     'the same call with the same input and the same answer in a row, two or three such calls in turn, or many repeated calls without a change of the work',
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
+  budget: 2,
+}
+
+/** Killed from outside, for want of memory perhaps, crashed, or its output cut off: nothing that a task could be blamed for. */
+export const deathRestart: Playbook = {
+  ...stallRestart,
+  id: 'death-restart',
+  title: 'Start an agent again whose process ended without its last word',
+  answers: ['agent_died'],
+  needs: 'a signal that was not ours, or an end without the event that closes the turn; the CLI reported no error',
   budget: 2,
 }
 
