@@ -60,7 +60,8 @@ const limits: Partial<Record<NonNullable<LiveCase['under']>, string[]>> = {
 const environmentOf = (one: LiveCase, tools: string | undefined, folder: string): NodeJS.ProcessEnv => {
   const own = (process.env['PATH'] ?? '').split(':').filter((path) => !path.includes('node_modules'))
   return {
-    PATH: [...(tools === undefined ? [] : [join(tools, '.bin')]), ...own].join(':'),
+    // The Node that is at work here: a machine's own may be too old for the tools.
+    PATH: [...(tools === undefined ? [] : [join(tools, '.bin')]), dirname(process.execPath), ...own].join(':'),
     HOME: one.ownHome === true ? homedir() : dirname(folder),
     LANG: 'C.UTF-8',
     TERM: 'dumb',

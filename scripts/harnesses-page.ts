@@ -40,7 +40,7 @@ const evidence = ({ runs, launches, transcript, events }: Cell): string[] => [
 
 export const harnessesPage = (): string => {
   const { faults, versions, cells } = readMatrix()
-  const names = Object.keys(cliVersions).filter((name) => versions[name] !== undefined)
+  const names = [...Object.keys(cliVersions), 'acp'].filter((name) => versions[name] !== undefined)
   const rows = faults.map(({ id, about }) => [about, ...names.map((name) => short(cells[name]?.[id]))])
   const proofs = names.flatMap((name) =>
     faults.flatMap(({ id, about }) => {
@@ -51,7 +51,7 @@ export const harnessesPage = (): string => {
   return head(
     'Harnesses and faults',
     [
-      'Each cell is one task that the real CLI worked on, through the command line and the engine, for the scripted model server of `unstuck sim` with that fault. `done`: nothing had to be recovered. `recovered`: it ended done by what is named. `waits`: parked until the time that the provider stated, nobody is asked. `asks`: one question, and other work goes on. Clocks and waits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`; CI plays cells of Claude and Codex again, `MATRIX=gemini,opencode npx vitest run --project heavy test/real/matrix.test.ts` plays others by hand.',
+      'Each cell is one task that the real CLI worked on, through the command line and the engine, for the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: nothing had to be recovered. `recovered`: it ended done by what is named. `waits`: parked until the time that the provider stated, nobody is asked. `asks`: one question, and other work goes on. Clocks and waits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`; CI plays cells of Claude and Codex again, `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` plays others by hand.',
       table(['fault', ...names.map((name) => `${name} ${versions[name]}`)], rows),
       '## Where it stands',
       'Runs and launches that the cell took, the hash of what the CLI printed in them (paths and ids are in it, so another play gives another), and the ids of the events in the store of that play.',

@@ -77,7 +77,9 @@ const loadDiagnosis = async () => {
 const diagnosisOf = async (parts: ExecParts, { settled, denials, stall }: Ended): Promise<Diagnosis | undefined> => {
   if (stall === undefined && settled.ok && denials.length === 0) return undefined
   const { diagnose, isCorrectable } = await loadDiagnosis()
-  if (stall !== undefined) return diagnose({ kind: 'stall', stall })
+  // A death behind a refusal has a cause that can be cured.
+  const refused = stall?.kind === 'agent_died' && denials.some(isCorrectable)
+  if (stall !== undefined && !refused) return diagnose({ kind: 'stall', stall })
   const harness = parts.command.driver.name
   // The CLI is on this machine and tells the time in its zone.
   const said = { at: new Date(), timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }

@@ -166,10 +166,12 @@ const endOf = (child: ChildProcess | undefined): Record<string, unknown> =>
 
 const main = async (): Promise<number> => {
   let stage: Stage = 'spawn'
+  let loading = false
   let child: ChildProcess | undefined
   const memory = createMemory()
   try {
     const orders = ordersFrom(process.argv.slice(2))
+    loading = orders.session !== undefined
     child = await start(orders.agent, orders.cwd)
     const stream = ndJsonStream(
       Writable.toWeb(child.stdin as Writable) as WritableStream<Uint8Array>,
@@ -194,7 +196,7 @@ const main = async (): Promise<number> => {
   } catch (error) {
     // The agent's end and the end of its pipe come apart; the first explains the second.
     if (child !== undefined) await Promise.race([once(child, 'exit'), delay(200, undefined, { ref: false })])
-    print({ type: 'error', stage, ...problemOf(error), ...endOf(child) })
+    print({ type: 'error', stage, loading, ...problemOf(error), ...endOf(child) })
     return 1
   } finally {
     if (child !== undefined) await see(child)

@@ -3,20 +3,23 @@
  * `result` or `error` at the end. Denials are the bridge's refusals and nothing else.
  */
 import type { Denial, FaultType, OpenCall, Reading, ReportedError } from './driver.ts'
+import { apiError } from './gemini-errors.ts'
+import { readStderr } from './gemini-events.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
 import type { Step } from './reading.ts'
 import {
   cut,
+  faultOfStatus,
   sessionIdOf,
   withDenial,
   withError,
   withForeignLine,
   withOpenCall,
   withPiece,
-  withStderr,
   withTextClosed,
   withoutOpenCall,
+  withoutRetry,
 } from './reading.ts'
 
 const readInit = (reading: Reading, event: JsonObject): Step => {
@@ -133,19 +136,36 @@ const codeTypes: Record<number, FaultType> = {
   [-32_601]: 'bad_config',
 }
 
+/** A code that means something about a session or a method means that only where one was asked for. */
+const typeOf = (stage: string, code: number | undefined, loading: boolean): FaultType | undefined => {
+  if (code === -32_000) return 'authentication_failed'
+  // However an agent says so (Gemini: an internal error), a session that cannot be loaded is lost.
+  if (stage === 'session' && loading) return 'session_not_found'
+  return stage === 'prompt' ? undefined : codeTypes[code ?? 0]
+}
+
+/** Gemini gives the HTTP status of its model's API as the code, and as the message what that said. */
+const apiAnswer = (code: number, message: string): ReportedError | undefined => {
+  if (code < 400 || code >= 600) return undefined
+  const said = apiError(message, undefined)
+  const type = said.type ?? faultOfStatus(code)
+  return { httpStatus: code, ...said, ...(type === undefined ? {} : { type }) }
+}
+
 const readError = (reading: Reading, event: JsonObject): Step => {
   const stage = textAt(event, 'stage') ?? 'prompt'
   const code = numberAt(event, 'code')
   const message = textAt(event, 'message') ?? 'error'
-  // A code that means something about a session or a method means that only where one was asked for.
-  const type = code === -32_000 || stage !== 'prompt' ? codeTypes[code ?? 0] : undefined
+  const type = typeOf(stage, code, event['loading'] === true)
   const ended = numberAt(event, 'agentCode') ?? textAt(event, 'agentSignal')
+  const answer = stage === 'prompt' && code !== undefined ? apiAnswer(code, message) : undefined
   const error: ReportedError = {
     source: 'event',
+    ...answer,
     ...(stage === 'spawn' ? { type: 'bad_config' } : {}),
     ...(type === undefined ? {} : { type }),
     ...(code === undefined ? {} : { code: String(code) }),
-    text: cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
+    text: answer?.text ?? cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
   }
   return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
 }
@@ -154,14 +174,15 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   const type = textAt(event, 'type')
   if (type === 'init') return readInit(reading, event)
   if (type === 'session') return readSession(reading, event)
-  if (type === 'update') return readUpdate(reading, objectAt(event, 'update'))
+  if (type === 'update') return readUpdate(withoutRetry(reading), objectAt(event, 'update'))
   if (type === 'permission') return readPermission(reading, event)
-  if (type === 'result') return readResult(reading, event)
+  if (type === 'result') return readResult(withoutRetry(reading), event)
   return type === 'error' ? readError(reading, event) : undefined
 }
 
 export const readAcp = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
-  if (stream === 'stderr') return { reading: withStderr(reading, line) }
+  // Gemini is the one agent known to tell of its own retries.
+  if (stream === 'stderr') return readStderr(reading, line)
   if (line.trim() === '') return { reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(reading, event)

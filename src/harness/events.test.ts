@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { acp } from './acp.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
 import type { Driver, Reading } from './driver.ts'
@@ -192,5 +193,39 @@ describe('codex events', () => {
       { type: 'error', message: 'Reconnecting... waiting for network (Connection failed: x)' },
     ])
     expect(codex.settle(waiting, stopped)).toMatchObject({ error: { source: 'event', type: 'network' } })
+  })
+})
+
+describe('an error that an ACP agent answers with', () => {
+  const errorOf = (event: object) => readAll(acp, [{ type: 'error', stage: 'prompt', ...event }]).errors.at(-1)
+
+  it.each([
+    [401, '{"error":{"code":401,"message":"No key","status":"UNAUTHENTICATED"}}', 'authentication_failed'],
+    [429, 'You have exhausted your daily quota on this model.', 'usage_limit'],
+    [503, 'The service is busy', 'server_error'],
+    [404, 'models/x is not found for API version v1beta', 'model_not_found'],
+  ])('%i is the status of its provider', (code, message, type) => {
+    expect(errorOf({ code, message })).toMatchObject({ type, httpStatus: code })
+  })
+
+  it('is none of its provider with a code of the protocol', () => {
+    expect(errorOf({ code: -32_603, message: 'Internal error' })).toEqual({
+      source: 'event',
+      code: '-32603',
+      text: 'prompt: Internal error',
+    })
+  })
+
+  it('means a lost session where one was to be loaded, and not where one was to be opened', () => {
+    const event = { stage: 'session', code: -32_603, message: 'Internal error' }
+    expect(errorOf({ ...event, loading: true })).toMatchObject({ type: 'session_not_found' })
+    expect(errorOf({ ...event, loading: false })?.type).toBeUndefined()
+  })
+
+  it('is preceded by its own retries on standard error, which the next update ends', () => {
+    const told = acp.read(acp.begin(), 'stderr', 'Attempt 3 failed: busy. Max attempts reached').reading
+    expect(told.retry).toMatchObject({ attempt: 3 })
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'x' } }
+    expect(acp.read(told, 'stdout', JSON.stringify({ type: 'update', update })).reading.retry).toBeUndefined()
   })
 })

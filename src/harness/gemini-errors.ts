@@ -81,7 +81,7 @@ const withReset = (error: ReportedError, said: string, at: string | undefined): 
 }
 
 /** What the API said, with or without its wrapping. */
-const apiError = (said: string, at: string | undefined): ReportedError => {
+export const apiError = (said: string, at: string | undefined): ReportedError => {
   const body = objectAt(parseLine(said), 'error')
   if (body !== undefined) return bodyError(body)
   const sentence = sentences.find((candidate) => candidate.starts.test(said))

@@ -123,7 +123,8 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   return type === 'result' ? readResult(reading, event) : undefined
 }
 
-const readStderr = (reading: Reading, line: string): Step => {
+/** Its own retries are told there alone, also where it speaks another protocol. */
+export const readStderr = (reading: Reading, line: string): Step => {
   const text = withoutColours(line)
   const kept = withStderr(reading, text)
   const retry = geminiRetry(text, reading.retry)

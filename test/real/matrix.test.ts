@@ -1,17 +1,17 @@
 /**
  * The matrix of harness and fault, played again: each cell ends as test/fixture/matrix.json says. CI plays those cells of
- * Claude and Codex that no other test of this folder has; by hand, `MATRIX=claude,codex,gemini,opencode` plays every cell of
+ * Claude and Codex that no other test of this folder has; by hand, `MATRIX=claude,codex,gemini,opencode,acp` plays every cell of
  * these, and `MATRIX_RECORD=1` beside it writes what happened instead of comparing (docs/harnesses.md comes from it by
  * `npm run generate`).
  */
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { matrixFile, readMatrix, type Cell } from '../../scripts/harnesses-page.ts'
-import { cliVersions, type CliName } from '../../scripts/install-clis.ts'
-import { faults, playCell } from './matrix.ts'
+import { cliVersions } from '../../scripts/install-clis.ts'
+import { cliOf, faults, playCell, type Player } from './matrix.ts'
 
 const { MATRIX, MATRIX_RECORD } = process.env
-const clis = (MATRIX ?? 'claude,codex').split(',') as CliName[]
+const clis = (MATRIX ?? 'claude,codex').split(',') as Player[]
 const recording = MATRIX_RECORD !== undefined
 const matrix = readMatrix()
 
@@ -19,8 +19,8 @@ const short = new Set(['usage-limit', 'overflow', 'silence', 'doom-loop'])
 const played = faults.filter(({ id }) => MATRIX !== undefined || short.has(id))
 
 /** Written after each cell: a play by hand takes long and may be ended. Cells that were not played stay as they are. */
-const record = (cli: CliName, fault: string, cell: Cell): void => {
-  matrix.versions[cli] = cliVersions[cli]
+const record = (cli: Player, fault: string, cell: Cell): void => {
+  matrix.versions[cli] = cliVersions[cliOf(cli)]
   ;(matrix.cells[cli] ??= {})[fault] = cell
   writeFileSync(matrixFile, `${JSON.stringify(matrix, null, 2)}\n`)
 }
@@ -32,7 +32,7 @@ test('the record has every fault, in this order', () => {
 
 describe.each(clis)('%s', (cli) => {
   test('is the version of the record', () => {
-    expect(recording ? cliVersions[cli] : matrix.versions[cli]).toBe(cliVersions[cli])
+    expect(recording ? cliVersions[cliOf(cli)] : matrix.versions[cli]).toBe(cliVersions[cliOf(cli)])
   })
 
   test.concurrent.each(played.map((fault) => ({ name: fault.about, fault })))('$name', async ({ fault }) => {

@@ -11,6 +11,10 @@ import type { ScriptInput } from '../../sim/script.ts'
 import type { Cell } from '../../scripts/harnesses-page.ts'
 import { openUser, until, type Printed, type User } from './user.ts'
 
+/** `acp`: Gemini CLI as an agent of the Agent Client Protocol. */
+export type Player = CliName | 'acp'
+export const cliOf = (player: Player): CliName => (player === 'acp' ? 'gemini' : player)
+
 type Steps = ScriptInput['conversations'][number]['steps']
 
 /** `waits`: parked until a time, with nobody asked. `asks`: one question to a person, and nothing runs. */
@@ -107,7 +111,7 @@ export const faults: Fault[] = [
 
 const check = "process.exit(require('fs').existsSync('made.txt') ? 0 : 1)\n"
 
-const setUp = (user: User, fault: Fault): void => {
+const setUp = (user: User, player: Player, fault: Fault): void => {
   const { project, git } = user
   mkdirSync(outside(user.root))
   writeFileSync(join(project, 'package.json'), '{ "scripts": { "check": "node check.js" } }\n')
@@ -118,6 +122,7 @@ const setUp = (user: User, fault: Fault): void => {
     retry: { transientBaseSeconds: 1, transientMaxSeconds: 5, quotaBaseSeconds: 2, quotaMaxSeconds: 5 },
     ...fault.config?.(user.root),
   })
+  if (player === 'acp') user.configureHarness('gemini', { driver: 'acp', args: ['--acp'] }, 'acp')
   if (fault.direct === true) return
   git('init', '-q', '-b', 'main')
   git('add', '-A')
@@ -195,22 +200,27 @@ const cellOf = (
 }
 
 /** Plays one cell to its end and closes everything; `detail` is for whoever looks at a cell that surprises. */
-export const playCell = async (cli: CliName, fault: Fault): Promise<{ cell: Cell; detail: Printed }> => {
+export const playCell = async (player: Player, fault: Fault): Promise<{ cell: Cell; detail: Printed }> => {
   const user = await openUser(
-    (root) => [{ name: 'job', match: 'Make the file', steps: fault.steps(root, cli) }],
+    (root) => [{ name: 'job', match: 'Make the file', steps: fault.steps(root, cliOf(player)) }],
     fault.environment ?? {},
-    [cli],
+    [cliOf(player)],
   )
   try {
-    setUp(user, fault)
+    setUp(user, player, fault)
     const tasks = join(user.root, 'tasks.json')
-    const task = { title: 'Make the file', instructions: 'Make the file.', harness: cli, commands: ['npm run check'] }
+    const task = {
+      title: 'Make the file',
+      instructions: 'Make the file.',
+      harness: player,
+      commands: ['npm run check'],
+    }
     writeFileSync(tasks, JSON.stringify({ version: 1, goal: 'Make the file', tasks: [task] }))
     const begun = Date.now()
     const direct = fault.direct === true ? ['--direct'] : []
     const accepted = await user.unstuck('run', tasks, ...direct, '--detach', '--json')
-    if (accepted.code !== 0) throw new Error(`${cli}, ${fault.id}: ${accepted.stderr}`)
-    const end = await until(`${cli}, ${fault.id} comes to an end`, () => settled(user), 420)
+    if (accepted.code !== 0) throw new Error(`${player}, ${fault.id}: ${accepted.stderr}`)
+    const end = await until(`${player}, ${fault.id} comes to an end`, () => settled(user), 420)
     const events = await user.events((JSON.parse(accepted.stdout) as Printed).id as string)
     const runs = ((await user.lines('runs'))[0] ?? []) as Printed[]
     const cell = cellOf(user, { end, events, runs })

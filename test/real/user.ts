@@ -52,8 +52,8 @@ export interface User {
   git: (...args: string[]) => string
   /** Merges into `.unstuck/config.json`. */
   configure: (change: Printed) => void
-  /** Merges into the entry of a harness there. */
-  configureHarness: (name: CliName, change: Printed) => void
+  /** Merges into the entry of a harness there; `as`: into a copy of it by that name. */
+  configureHarness: (name: CliName, change: Printed, as?: string) => void
   unstuck: (...args: string[]) => Promise<Ended>
   /** The same, while it runs. */
   start: (...args: string[]) => Started
@@ -237,9 +237,9 @@ export const openUser = async (
         env,
       }).trim(),
     configure,
-    configureHarness: (name, change) => {
+    configureHarness: (name, change, as = name) => {
       const { harness } = configured()
-      configure({ harness: { ...harness, [name]: { ...harness[name], ...change } } })
+      configure({ harness: { ...harness, [as]: { ...harness[name], ...change } } })
     },
     events: (goal) => lines('events', '--goal', goal),
     crash: () => endAll(env.UNSTUCK_HOME, 'SIGKILL'),
