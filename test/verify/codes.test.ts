@@ -3,7 +3,12 @@
  * the verdict in the end. `external_directory_permission_prompt` is what `unstuck classify` says of another tool's log; a
  * refused directory of an agent of ours is `permission_or_auth_failure`.
  */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { processesWithEnvironment } from '../../src/platform.ts'
+import { markerName } from '../../src/process/find.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
 interface Row {
@@ -120,9 +125,20 @@ const config = {
   maxParallel: 3,
 }
 
+// With a grandchild in a session of its own; on the base commit it passes.
+const hang = `[ -f made.txt ] || exit 0
+setsid sh -c 'echo $$ >> TOP/grandchildren; exec tail -f /dev/null' &
+wait`
+
 let scene: Scene
+/** Of one check that has little time. */
+let short: Scene
 const goals: string[] = []
+let outOfTime: string
 beforeAll(async () => {
+  const plain = { driver: 'claude' as const, program: done }
+  short = await openScene({ plain }, { verify: { timeoutSeconds: 3 } }, { files: { 'hang.sh': hang } })
+  outOfTime = await short.goal([{ commands: ['sh hang.sh'] }])
   const agents = Object.fromEntries(
     rows.map(({ code, program = done }) => [code.replaceAll('_', '-'), { driver: 'claude' as const, program }]),
   )
@@ -136,7 +152,10 @@ beforeAll(async () => {
       ]),
     )
 }, 600_000)
-afterAll(async () => scene.clear())
+afterAll(async () => {
+  await short.clear()
+  await scene.clear()
+})
 
 const look = async (row: Row) => {
   const goal = goals[rows.indexOf(row)] as string
@@ -183,4 +202,40 @@ test('branch_diverged_requires_recreate goes to a person: work of two on one lin
   expect(places.toSorted()).toEqual(['blocked(awaiting_human)', 'done'])
   const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
   expect(questions).toMatchObject([{ kind: 'merge_conflict' }])
+})
+
+/** `timeout` is the code of an agent that stands still as well, which is restarted; a check out of time is no agent's matter. */
+describe('timeout of a check', { timeout: 400_000 }, () => {
+  test('goes to a person: its whole tree is ended, and nothing is merged', async () => {
+    const goal = outOfTime
+    await short.until(goal, 'ready', 'awaiting_human')
+    expect((await short.task(goal)).place).toBe('blocked(awaiting_human)')
+    const [run, ...others] = await short.runs(goal)
+    expect(others).toEqual([])
+    const evidence = 'sh hang.sh ran out of time'
+    expect(run).toMatchObject({
+      ...{ state: 'failed', commit: null, errorMeta: { failureCode: 'timeout', source: 'verification', evidence } },
+      verdict: { outcome: 'not verified', checks: [{ command: 'sh hang.sh', timedOut: true }] },
+    })
+    // Its agent did its work once and was not restarted.
+    expect(run?.launches).toHaveLength(1)
+    expect(await short.recoveries(goal)).toEqual([])
+    expect((await short.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload)).toEqual([
+      { reason: 'timeout', label: 'timeout', evidence },
+    ])
+    expect((await short.events(goal, 'verify.baseline')).map(({ payload }) => payload)).toMatchObject([
+      { command: 'sh hang.sh', blocks: true },
+    ])
+    expect(await short.questions()).toMatchObject([
+      { kind: 'no_playbook', question: expect.stringContaining('cannot go on by itself: timeout') },
+    ])
+    expect(await short.events(goal, 'merge.enqueued')).toEqual([])
+    const branches = ['main', `unstuck/goal/${goal}`].map((name) =>
+      execFileSync('git', ['rev-parse', name], { cwd: short.root, encoding: 'utf8' }),
+    )
+    expect(branches[1]).toBe(branches[0])
+    // Once, and once more: each time there was a tree to end.
+    expect(readFileSync(join(short.top, 'grandchildren'), 'utf8').trim().split('\n')).toHaveLength(2)
+    expect(processesWithEnvironment(markerName, `${run?.id}-check`)).toEqual([])
+  })
 })
