@@ -1,10 +1,8 @@
 /** Engines on a PostgreSQL store: a server that restarts in the middle of work, an engine that is killed, and what wakes one. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { must } from '../../src/store/db.ts'
@@ -14,6 +12,7 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { databasePlace } from '../../src/store/postgres-place.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openScene, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { killable } from '../support/killable.ts'
 import { startLossy } from './lossy.ts'
 import { startServer, type Server } from './server.ts'
 
@@ -72,25 +71,6 @@ const leaks = (folder: string): string[] => {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => secrets.some((secret) => readFileSync(path).includes(secret)))
-}
-
-/** The engine as a process of its own, which ends by SIGKILL alone. */
-const killable = (children: ChildProcess[]): NonNullable<SceneOptions['start']> => {
-  const daemon = fileURLToPath(new URL('../support/daemon.ts', import.meta.url))
-  return async (root, given) => {
-    const child = spawn(process.execPath, [daemon], { cwd: root, env: given, stdio: 'inherit' })
-    children.push(child)
-    const stopped = once(child, 'exit').then(() => undefined)
-    const address = join(stateDirOf(given, (await openRepository(root)).id), 'engine.json')
-    for (const deadline = performance.now() + 60_000; ;) {
-      const text = existsSync(address) ? readFileSync(address, 'utf8') : '{}'
-      const { url, identity } = JSON.parse(text) as { url?: string; identity?: { pid: number } }
-      if (url !== undefined && identity?.pid === child.pid)
-        return { url, stopped, stop: () => (child.kill('SIGKILL'), stopped) }
-      if (child.exitCode !== null || performance.now() > deadline) throw new Error('the engine did not start')
-      await delay(20)
-    }
-  }
 }
 
 describe('an engine on PostgreSQL', () => {

@@ -1,0 +1,106 @@
+/** The engine is killed between the intent of an install and its end, while the package manager is at work in the clone. */
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { processesWithEnvironment } from '../../src/platform.ts'
+import { markerName } from '../../src/process/find.ts'
+import { openScene, type Scene } from '../recovery/scene.ts'
+import { killable } from '../support/killable.ts'
+
+const lock = {
+  ...{ name: 'app', version: '1.0.0', lockfileVersion: 3, requires: true },
+  packages: {
+    '': { name: 'app', version: '1.0.0', dependencies: { tiny: 'file:dep' } },
+    dep: { name: 'tiny', version: '1.0.0' },
+    'node_modules/tiny': { resolved: 'dep', link: true },
+  },
+}
+const files = {
+  '.gitignore': 'node_modules\n',
+  'package.json': JSON.stringify({ name: 'app', version: '1.0.0', dependencies: { tiny: 'file:dep' } }),
+  'package-lock.json': JSON.stringify(lock),
+  'dep/package.json': '{"name":"tiny","version":"1.0.0"}',
+  'dep/index.js': 'module.exports = 1',
+  'use.js': "process.exit(require('tiny') === 1 ? 0 : 1)",
+}
+
+let programs: string
+let scene: Scene
+const engines: ChildProcess[] = []
+
+/** At its first start it leaves half of an install and comes to no end; at every other start it is npm. */
+const npm = (): string => `#!/bin/sh
+echo "$PWD" >> '${programs}/starts'
+if mkdir '${programs}/first' 2>/dev/null; then
+  mkdir -p node_modules/tiny node_modules/half
+  echo '{"name":"tiny"' > node_modules/tiny/package.json
+  echo '{"lockfileVersion":3' > node_modules/.package-lock.json
+  echo $$ > '${programs}/waits'
+  exec tail -f /dev/null
+fi
+kill -0 "$(cat '${programs}/waits')" 2>/dev/null && touch '${programs}/beside'
+PATH='${process.env.PATH ?? ''}' exec npm "$@"
+`
+
+const starts = (): string[] => readFileSync(join(programs, 'starts'), 'utf8').trim().split('\n')
+
+const isPid = (path: string): boolean => existsSync(path) && /^\d+\n$/.test(readFileSync(path, 'utf8'))
+
+beforeAll(async () => {
+  programs = mkdtempSync(join(tmpdir(), 'unstuck-install-'))
+  mkdirSync(join(programs, 'bin'))
+  writeFileSync(join(programs, 'bin', 'npm'), npm(), { mode: 0o755 })
+  const agent = { driver: 'claude' as const, program: `begin(); put('made.txt', 'made'); end()` }
+  const environment = { PATH: [join(programs, 'bin'), process.env.PATH ?? ''].join(delimiter) }
+  scene = await openScene({ agent }, {}, { files, environment, start: killable(engines) })
+}, 120_000)
+afterAll(async () => {
+  await scene.clear()
+  rmSync(programs, { recursive: true, force: true })
+})
+
+test(
+  'the next engine ends what is left of it, installs again, and the check decides',
+  { timeout: 400_000 },
+  async () => {
+    const goal = await scene.goal([{ commands: ['node use.js', 'node check.js'] }])
+    await scene.waitFor('the install', async () => isPid(join(programs, 'waits')) || undefined)
+    const [before] = await scene.runs(goal)
+    const marker = `${before?.id}-check`
+    await scene.restart()
+    expect(engines[0]?.signalCode).toBe('SIGKILL')
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    const [run, ...others] = await scene.runs(goal)
+    expect(others).toEqual([])
+    expect(run).toMatchObject({
+      ...{ id: before?.id, state: 'success' },
+      verdict: {
+        outcome: 'verified',
+        checks: [{ command: 'node use.js', exitCode: 0 }, { exitCode: 0 }],
+        dropped: [],
+        installed: [{ manager: 'npm', folder: '' }],
+      },
+    })
+    // The intent of the engine that was killed, carried out by the next one.
+    expect(await scene.recoveries(goal)).toMatchObject([
+      {
+        ...{ playbook: 'dependency-install', status: 'success', counted: true, attempt: 1 },
+        detail: 'node use.js ran and passed',
+      },
+    ])
+    expect(await scene.events(goal, 'recovery.started')).toHaveLength(1)
+    const [clone = '', ...again] = starts()
+    expect(again).toEqual([clone])
+    // Two in one folder would spoil each other's work.
+    expect(existsSync(join(programs, 'beside'))).toBe(false)
+    // The whole of it, and nothing of the half that was there.
+    expect(readlinkSync(join(clone, 'node_modules', 'tiny'))).toBe('../dep')
+    expect(existsSync(join(clone, 'node_modules', 'half'))).toBe(false)
+    const laid = JSON.parse(readFileSync(join(clone, 'node_modules', '.package-lock.json'), 'utf8')) as typeof lock
+    expect(Object.keys(laid.packages)).toContain('node_modules/tiny')
+    expect(processesWithEnvironment(markerName, marker)).toEqual([])
+  },
+)
