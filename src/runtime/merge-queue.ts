@@ -8,22 +8,26 @@ import { messageOf } from '../errors.ts'
 import { keepAliveMs } from '../domain/lease.ts'
 import { mayStartWork, type Goal } from '../domain/goal.ts'
 import type { MergeEntry } from '../domain/merge.ts'
-import type { Run } from '../domain/run.ts'
+import { proves, type Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import { diagnose, type Diagnosis } from '../recovery/diagnosis.ts'
 import type { Evidence } from '../recovery/evidence.ts'
 import { isStoreTrouble, must, StaleError } from '../store/db.ts'
 import { openEscalation } from '../store/escalation.ts'
-import { appendEvent } from '../store/event.ts'
+import { appendEvent, storeNow } from '../store/event.ts'
 import { getGoal, progressGoal } from '../store/goal.ts'
 import { confirmLead } from '../store/leader.ts'
 import { listMerges, moveMerge } from '../store/merge.ts'
+import { recoveriesOf, type Recovery } from '../store/recovery.ts'
 import { getRun } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
+import { tellFindings } from './findings.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
-import { runHonestly } from './honest-checks.ts'
+import { runHonestly, type HonestReport } from './honest-checks.ts'
 import { carryOutInstalls } from './install.ts'
+import { heldUpText } from './question.ts'
+import { decide, failOpen, recordIntent, settleOpen } from './recover.ts'
 import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from './remote-link.ts'
 import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
 
@@ -36,6 +40,8 @@ export interface Landing {
   task: Task
   run: Run
   entry: MergeEntry
+  /** Claims of the entry so far, without those that ended in a wait for something that its checks need. */
+  tries: number
 }
 
 const record = async (landing: Landing, landedCommit: string): Promise<void> => {
@@ -59,7 +65,9 @@ const record = async (landing: Landing, landedCommit: string): Promise<void> => 
 
 const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
   const { context, goal, task, run, entry } = landing
+  const { machine } = diagnosis.facts
   await context.db.transaction(async (tx) => {
+    await failOpen(context, tx, task.id, `the work could not be merged: ${diagnosis.label}`)
     must(await moveMerge(tx, entry, 'failed', { detail: diagnosis.evidence }))
     const current = (await getTask(tx, task.id)) ?? task
     must(
@@ -74,13 +82,42 @@ const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
       taskId: task.id,
       runId: run.id,
       kind: diagnosis.label === 'git_conflict' ? 'merge_conflict' : 'exhausted',
-      question: `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}. Retry it on the newer base, or cancel it?`,
-      details: `The work is kept as commit ${run.commit ?? '?'} and in ${run.id}'s snapshots (unstuck restore ${run.id} --into <folder>).`,
+      question:
+        machine === undefined
+          ? `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}. Retry it on the newer base, or cancel it?`
+          : heldUpText(task, machine),
+      details: [
+        ...(machine === undefined ? [] : [`It could not be merged: ${diagnosis.evidence}`]),
+        `The work is kept as commit ${run.commit ?? '?'} and in ${run.id}'s snapshots (unstuck restore ${run.id} --into <folder>).`,
+      ].join('\n'),
       choices: ['retry', 'cancel'],
     })
   })
   if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
+
+/**
+ * As the ladder says of the same failure in a run. An outage that a probe saw as well ends by itself: the entry stays in the
+ * queue, and only its checks run again; the agent's work is done and is not made twice.
+ */
+const failChecks = async (landing: Landing, evidence: Evidence): Promise<void> => {
+  const { context, task, run, entry } = landing
+  const { diagnosis, step } = await decide(context, run, evidence)
+  if (step.kind !== 'recover' || step.action.type !== 'wait') return fail(landing, diagnosis)
+  await context.db.transaction(async (tx) => {
+    await failOpen(context, tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
+    await recordIntent(context, tx, run, { diagnosis, step })
+    must(await moveMerge(tx, entry, 'interrupted', { detail: diagnosis.evidence }))
+  })
+  context.at('recovery-intended')
+}
+
+/** What an entry waited for so far: the run itself is a success, so its waits are those of the merge. */
+const waitsOf = async (context: Context, { taskId, runId }: MergeEntry): Promise<Recovery[]> =>
+  (await recoveriesOf(context.db, taskId)).filter((past) => past.runId === runId && past.action.type === 'wait')
+
+const isOver = async (context: Context, { startedAt, action }: Recovery): Promise<boolean> =>
+  (await storeNow(context.db)).getTime() >= startedAt.getTime() + Number(action['delayMs'])
 
 const headOf = (goal: Goal): string => {
   const head = goal.headCommit ?? goal.baseCommit
@@ -102,6 +139,30 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
     type: 'ref.restored',
     goalId: goal.id,
     payload: { ref: goalRef(goal.id), found, restored: head },
+  })
+}
+
+const tellVerified = async (
+  { context, goal, task, run, entry }: Landing,
+  commit: string,
+  { results, findings, failed }: HonestReport,
+): Promise<void> => {
+  const passed = results.filter(proves).length
+  await context.db.transaction(async (tx) => {
+    await tellFindings(tx, run, findings)
+    await appendEvent(tx, {
+      type: 'merge.reverified',
+      goalId: goal.id,
+      taskId: task.id,
+      runId: run.id,
+      payload: { entry: entry.id, commit, checks: results, passed: failed === undefined },
+    })
+    if (failed !== undefined) return
+    await settleOpen(context, tx, task.id, (condition) =>
+      condition.type === 'remaining_checks_pass'
+        ? { holds: passed > 0, detail: `${passed} remaining check(s) ran and passed` }
+        : undefined,
+    )
   })
 }
 
@@ -150,14 +211,10 @@ const verifyRebased = async (landing: Landing, commit: string): Promise<Evidence
     folder: (number) => join(root, 'checks', String(number)),
     passed: () => context.at('check-passed'),
   })
-  if (!context.stopping.aborted) files.rmSync(root, { recursive: true, force: true })
-  await appendEvent(context.db, {
-    type: 'merge.reverified',
-    goalId: goal.id,
-    taskId: task.id,
-    runId: run.id,
-    payload: { entry: entry.id, commit, checks: report.results, passed: report.failed === undefined },
-  })
+  // What a stop cut short failed by nothing else: the next engine verifies again.
+  if (context.stopping.aborted) return undefined
+  files.rmSync(root, { recursive: true, force: true })
+  await tellVerified(landing, commit, report)
   return report.failed === undefined ? undefined : { kind: 'check', check: report.failed }
 }
 
@@ -180,10 +237,10 @@ const landRemote = async (landing: Landing): Promise<void> => {
   context.at('merge-integrated')
   const evidence = integrated.rebased ? await verifyRebased(landing, integrated.commit) : undefined
   if (context.stopping.aborted) return
-  if (evidence !== undefined) return fail(landing, diagnose(evidence))
+  if (evidence !== undefined) return failChecks(landing, evidence)
   const pushed = await pushLanding(landing, { from: onto, to: integrated.commit })
   if (pushed.kind === 'done') return recordRemote(landing, integrated.commit)
-  if (entry.attempts >= (pushed.kind === 'refused' ? refusalLimit : outrunLimit))
+  if (landing.tries >= (pushed.kind === 'refused' ? refusalLimit : outrunLimit))
     return fail(landing, diagnose({ kind: 'refused', text: pushed.detail }))
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: pushed.detail })))
 }
@@ -204,16 +261,16 @@ const land = async (landing: Landing): Promise<void> => {
   if (integrated.rebased) {
     const evidence = await verifyRebased(landing, integrated.commit)
     if (context.stopping.aborted) return
-    if (evidence !== undefined) return fail(landing, diagnose(evidence))
+    if (evidence !== undefined) return failChecks(landing, evidence)
   }
   await confirmLead(context.db)
   const published = await git.publish(context.repository, context.shadow, { ref, from: head, to: integrated.commit })
   context.at('merge-published')
   if (published === 'done') return record(landing, integrated.commit)
-  if (entry.attempts >= outrunLimit)
+  if (landing.tries >= outrunLimit)
     return fail(
       landing,
-      diagnose({ kind: 'workspace', text: `${ref} was moved by somebody else ${entry.attempts} times` }),
+      diagnose({ kind: 'workspace', text: `${ref} was moved by somebody else ${landing.tries} times` }),
     )
   must(
     await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: 'the goal branch moved meanwhile' })),
@@ -227,7 +284,7 @@ const startOver = async (landing: Landing, error: unknown): Promise<void> => {
   context.log.error({ entry: entry.id, error: detail }, 'a merge failed unexpectedly')
   // A check that could not be followed to its end may still run.
   await context.ports.processes.sweep(`${entry.id}-check`)
-  if (entry.attempts >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text: detail }))
+  if (landing.tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text: detail }))
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
 }
 
@@ -257,9 +314,12 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   const task = await getTask(context.db, pending.taskId)
   if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
   if (!(await isReachable(context, goal))) return
+  const waits = await waitsOf(context, pending)
+  const last = waits.at(-1)
+  if (last !== undefined && !(await isOver(context, last))) return
   const entry = must(await context.db.transaction((tx) => moveMerge(tx, pending, 'claimed')))
   context.at('merge-claimed')
-  const landing = { context, goal, run, task, entry }
+  const landing = { context, goal, run, task, entry, tries: entry.attempts - waits.length }
   try {
     await (goal.repoMode === 'remote' ? landRemote(landing) : land(landing))
   } catch (error) {

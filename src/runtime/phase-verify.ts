@@ -12,6 +12,7 @@ import { holdLease } from '../store/run.ts'
 import { recover, type Next } from './carry-out.ts'
 import { collectedWork } from './collected.ts'
 import { readDenials } from './denials.ts'
+import { tellFindings } from './findings.ts'
 import { verifyUnchanged } from './no-change.ts'
 import { settleOpen } from './recover.ts'
 import { withFacts } from './repair-facts.ts'
@@ -22,7 +23,7 @@ import { takeSuggestion } from './suggested-command.ts'
 import { weakenedIn } from './weakened-tests.ts'
 import { trustedContract } from './own-commands.ts'
 import { plannedChecks, type PlannedChecks } from './verify-contract.ts'
-import { runHonestly, type CheckFinding, type HonestReport } from './honest-checks.ts'
+import { runHonestly, type HonestReport } from './honest-checks.ts'
 
 const documentation = /(?:^|\/)(?:docs?\/.*|[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE)$/i
 
@@ -57,17 +58,6 @@ const failedCheckMeta = (report: HonestReport): Parameters<typeof errorMetaOf>[1
   failedCommandStderr: (report.failed?.stderr ?? '').slice(-2_000),
 })
 
-/** With the verdict that rests on them, so that a verification which a crash cut short tells nothing twice. */
-const tellFindings = async (tx: Queryable, session: Session, findings: readonly CheckFinding[]): Promise<void> => {
-  const { run } = session
-  const place = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
-  for (const { kind, ...payload } of findings) {
-    if (kind === 'probe') await appendEvent(tx, { type: 'verify.probed', ...place, payload })
-    else if (kind === 'flaky') await appendEvent(tx, { type: 'verify.flaky', ...place, payload })
-    else await appendEvent(tx, { type: 'verify.baseline', ...place, payload })
-  }
-}
-
 const tellWeakened = async (tx: Queryable, { run }: Session, weakened: readonly Weakening[]): Promise<void> => {
   if (weakened.length === 0) return
   await appendEvent(tx, {
@@ -83,7 +73,7 @@ const failedVerification = async (session: Session, report: HonestReport, verdic
   if (report.failed === undefined) throw new Error('failedVerification needs a failed check')
   const failed = await withFacts(session, report.failed)
   await session.context.db.transaction(async (tx) => {
-    await tellFindings(tx, session, report.findings)
+    await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, { results: report.results, failed })
     await save(session, { verdict: { ...verdict, checks: report.results } }, tx)
   })
@@ -152,7 +142,7 @@ export const verify = async (session: Session): Promise<Next> => {
   const outcome = report.results.length === 0 ? 'nothing to verify' : 'verified'
   const passed = report.results.filter(proves).length
   await context.db.transaction(async (tx) => {
-    await tellFindings(tx, session, report.findings)
+    await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, report)
     await settleOpen(context, tx, task.id, (condition) =>
       condition.type === 'remaining_checks_pass'

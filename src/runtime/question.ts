@@ -1,5 +1,6 @@
 /** What a person is asked when no recovery is left: the question, what was seen, and what they can do. */
 import type { EscalationKind } from '../domain/escalation.ts'
+import type { Task } from '../domain/task.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
 import type { Then } from '../recovery/playbook.ts'
 import { providerQuestion } from './provider-question.ts'
@@ -41,6 +42,9 @@ const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Q
   details: [...adviceFor(diagnosis), ...details].join('\n'),
 })
 
+export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
+  `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
+
 /** `then` is what applies because no recovery is left. */
 export const questionOf = (
   session: Session,
@@ -64,7 +68,7 @@ export const questionOf = (
   if (machine !== undefined) {
     return {
       kind: reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted',
-      question: `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`,
+      question: heldUpText(task, machine),
       details: [...details, `Next step: mend it, then unstuck retry ${task.id}.`].join('\n'),
     }
   }
