@@ -6,7 +6,7 @@
 import type { Install } from '../domain/run.ts'
 import { programName, readCommand } from './diagnosis/argv.ts'
 
-type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'php'
+export type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'php'
 
 interface Manager {
   id: string
@@ -222,13 +222,21 @@ const ecosystemOf = ({ manager }: Install): Ecosystem | undefined =>
 const startsAlike = (argv: readonly string[], install: Install): boolean =>
   install.commands.some((own) => programName(argv[0] ?? '') === own[0] && argv[1] === own[1])
 
+/** Whose packages a command line uses, by its programs. */
+export const ecosystemsOf = (programs: readonly string[]): Ecosystem[] =>
+  speakers.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
+
+/** Whose runtime speaks of a missing package. */
+export const ecosystemsSaid = (evidence: string): Ecosystem[] =>
+  sayings.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
+
 /** The install that may bring what this command misses. One that the command carries out itself would change nothing. */
 export const chooseInstall = (installs: readonly Install[], command: string, evidence: string): Install | undefined => {
   const { programs, argvs } = readCommand(command)
-  const spoken = speakers.filter(([, pattern]) => programs.some((name) => pattern.test(name)))
-  const said = spoken.length > 0 ? spoken : sayings.filter(([, pattern]) => pattern.test(evidence))
+  const spoken = ecosystemsOf(programs)
+  const said = spoken.length > 0 ? spoken : ecosystemsSaid(evidence)
   const fits = (install: Install): boolean =>
-    said.length === 0 || said.some(([ecosystem]) => ecosystem === ecosystemOf(install))
+    said.length === 0 || said.some((ecosystem) => ecosystem === ecosystemOf(install))
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
 

@@ -43,6 +43,7 @@ const place = (more: object): Reading => ({
   places: [{ name: 'the workspace', path: '/w', freeMb: 900, totalMb: 1000, freeInodes: 5000, inodes: 9000, ...more }],
 })
 const tree = (more: Partial<InstalledTree>): InstalledTree => ({
+  ecosystem: 'node',
   folder: '',
   lockfile: 'package-lock.json',
   state: 'same',
@@ -56,10 +57,21 @@ const installed = (trees: InstalledTree[], declared?: boolean): Reading => ({
   asked: declared === undefined ? undefined : { name: 'left-pad', declared },
 })
 
+const traceback = (file: string, name: string): string =>
+  [
+    'Traceback (most recent call last):',
+    '  File "/repo/tests/test_cart.py", line 1, in <module>',
+    '    import cart',
+    `  File "${file}", line 3, in <module>`,
+    `    import ${name}`,
+    `ModuleNotFoundError: No module named '${name}'`,
+  ].join('\n')
+const python = (stderr: string, command = 'python3 -m pytest'): ObservedCheck => check({ command, stderr })
+
 describe('a failure asks', () => {
   test.each<[string, ObservedCheck, unknown[]]>([
     ['for its port', taken, [{ probe: 'port', port: 3000 }]],
-    ['for its package', missing, [{ probe: 'packages', name: 'left-pad' }]],
+    ['for its package', missing, [{ probe: 'packages', of: 'node', name: 'left-pad' }]],
     ['for its hosts', offline, [{ probe: 'network', hosts: expect.arrayContaining(['packages.example']) }]],
     ['for the disk', full, [{ probe: 'disk' }]],
     ['for the file limit', files, [{ probe: 'files' }]],
@@ -69,6 +81,59 @@ describe('a failure asks', () => {
     ['for nothing, out of time', check({ ...full, timedOut: true }), []],
     ['for nothing, without its script', check({ ...full, script: { name: 't', manifest: 'p', exists: false } }), []],
   ])('%s', (_, failed, questions) => expect(questionsOf(failed)).toEqual(questions))
+
+  test.each<[string, ObservedCheck, object[]]>([
+    [
+      'a module that a file of the project imports',
+      python(traceback('/repo/cart.py', 'structlog')),
+      [{ of: 'python', name: 'structlog' }],
+    ],
+    [
+      'the same, as pytest tells it',
+      check({
+        command: 'make test',
+        stdout:
+          "tests/test_cart.py:1: in <module>\n    import structlog\nE   ModuleNotFoundError: No module named 'structlog'",
+      }),
+      [{ of: 'python', name: 'structlog' }],
+    ],
+    [
+      'nothing by name, where an installed package imports it',
+      python(traceback('/repo/.venv/lib/python3.11/site-packages/requests/compat.py', 'brotli')),
+      [{ of: 'python' }],
+    ],
+    ['nothing by name, where no file is told', python("ModuleNotFoundError: No module named 'x'"), [{ of: 'python' }]],
+    [
+      'nothing by name, where it is the tool of the command line',
+      python(traceback('/repo/run.py', 'pytest')),
+      [{ of: 'python' }],
+    ],
+    ['nothing by name, of a missing tool', python('/usr/bin/python3: No module named pytest'), [{ of: 'python' }]],
+    [
+      'what Node says, whatever was started',
+      check({ ...missing, command: 'python3 build.py' }),
+      [{ of: 'node', name: 'left-pad' }],
+    ],
+    [
+      'the vendored packages of Go',
+      check({ command: 'go test ./...', stderr: 'go: inconsistent vendoring in /repo:' }),
+      [{ of: 'go' }],
+    ],
+    [
+      'nothing, where packages lie outside the project',
+      check({ command: 'cargo test', stderr: "error[E0463]: can't find crate for `serde`" }),
+      [],
+    ],
+    [
+      'all, where nothing tells',
+      check({ command: 'make lint', stderr: 'make: lintall: No such file or directory' }),
+      [{}],
+    ],
+  ])('about packages: %s', (...[, failed, questions]) =>
+    expect(questionsOf(failed).filter(({ probe }) => probe === 'packages')).toEqual(
+      questions.map((question) => ({ probe: 'packages', ...question })),
+    ),
+  )
 
   test.each([
     ["OSError: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8123): address already in use", 8123],
@@ -192,6 +257,51 @@ describe('a reading points', () => {
       /what is installed is what package-lock\.json says/,
     ],
     [
+      'a stale virtual environment',
+      python(traceback('/repo/cart.py', 'structlog')),
+      installed([
+        tree({
+          ecosystem: 'python',
+          lockfile: 'requirements.txt',
+          state: 'differs',
+          differences: ['x is not installed'],
+        }),
+      ]),
+      'environment',
+      /^\.venv is not what requirements\.txt says: x is not installed$/,
+    ],
+    [
+      'a module that nothing declares',
+      python(traceback('/repo/cart.py', 'structlog')),
+      {
+        probe: 'packages',
+        trees: [tree({ ecosystem: 'python', lockfile: 'requirements.txt' })],
+        asked: { name: 'structlog', declared: false },
+      },
+      'work',
+      /names structlog, and what is installed is what requirements\.txt says/,
+    ],
+    [
+      'a module of which nothing can be told',
+      python(traceback('/repo/cart.py', 'yaml')),
+      {
+        probe: 'packages',
+        trees: [tree({ ecosystem: 'python', lockfile: 'requirements.txt' })],
+        asked: { name: 'yaml', declared: undefined },
+      },
+      'neither',
+      /^what is installed is what requirements\.txt says$/,
+    ],
+    [
+      'vendored packages, which may be part of the work',
+      check({ command: 'go test ./...', stderr: 'go: inconsistent vendoring in /repo:' }),
+      installed([
+        tree({ ecosystem: 'go', folder: 'cmd', lockfile: 'go.mod', state: 'differs', differences: ['m is missing'] }),
+      ]),
+      'neither',
+      /^cmd\/vendor is not what go\.mod says: m is missing$/,
+    ],
+    [
       'another version',
       oldRuntime,
       { probe: 'runtime', requirements: [{ tool: 'node', wanted: '>=99', file: 'package.json', found: '24.1.0' }] },
@@ -221,6 +331,9 @@ describe('a reading points', () => {
 
   test('nowhere where it does not know: a tree of unknown state, versions that cannot be read', () => {
     expect(probed({ ...missing, readings: [installed([tree({ state: 'unknown' })], false)] })).toEqual([])
+    // Whose packages the failure is about was not told.
+    const stale = tree({ ecosystem: 'python', state: 'differs', differences: ['x is not installed'] })
+    expect(probed({ ...missing, readings: [installed([tree({}), stale])] })).toEqual([])
     const requirements = [{ tool: 'node', wanted: 'lts/*', file: '.nvmrc', found: '24.1.0' }]
     expect(probed({ ...oldRuntime, readings: [{ probe: 'runtime', requirements }] })).toEqual([])
   })

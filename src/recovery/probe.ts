@@ -6,6 +6,7 @@
 import { classify, type Classification } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
+import type { Ecosystem } from './install.ts'
 import { disk, files, memory, network, port } from './probes/machine.ts'
 import { packages, runtime } from './probes/project.ts'
 
@@ -27,8 +28,12 @@ export interface Requirement {
   found: string | null
 }
 
+/** Whose packages lie in the project's own folder: `node_modules`, `.venv`, `vendor`. */
+export type TreeEcosystem = Extract<Ecosystem, 'node' | 'python' | 'go'>
+
 /** One folder of installed packages beside its manifest and lockfile. */
 export interface InstalledTree {
+  ecosystem: TreeEcosystem
   /** Relative to the workspace, '' = top. */
   folder: string
   /** The file of the package manager that says what should be there. */
@@ -45,7 +50,8 @@ export type Question =
   | { probe: 'memory' }
   | { probe: 'port'; port: number }
   | { probe: 'network'; hosts: string[] }
-  | { probe: 'packages'; name?: string }
+  /** `of`: whose packages the failure is about, where that can be told; `name`: a package of Node or a module of Python. */
+  | { probe: 'packages'; of?: TreeEcosystem; name?: string }
   | { probe: 'runtime' }
   | { probe: 'files' }
 
@@ -57,8 +63,8 @@ export type Reading =
   | { probe: 'port'; port: number; owner: { pid?: number; program?: string; of?: string } | null }
   /** `trouble` undefined = it answers. */
   | { probe: 'network'; targets: { host: string; port: number; from: string; trouble: string | undefined }[] }
-  /** `declared`: whether any manifest or lockfile of the project names the package. */
-  | { probe: 'packages'; trees: InstalledTree[]; asked: { name: string; declared: boolean } | undefined }
+  /** `declared`: whether any manifest or lockfile of the project names the package; undefined = it cannot be told. */
+  | { probe: 'packages'; trees: InstalledTree[]; asked: { name: string; declared: boolean | undefined } | undefined }
   | { probe: 'runtime'; requirements: Requirement[] }
   | { probe: 'files'; soft: number; hard: number }
 
@@ -70,6 +76,7 @@ export interface ProbeFinding {
 
 /** What of a failure a probe may look at. */
 export interface Failure extends Pick<Classification, 'label' | 'evidence'> {
+  command: string
   exitCode: number | null
   signal: string | null
   /** Everything that was printed, in lines, bounded. */
@@ -99,7 +106,7 @@ const failureOf = ({ command, exitCode, signal, stdout, stderr, spawnError }: Ob
     spawnError === undefined
       ? classify({ command, exitCode, signal, stdout, stderr })
       : { label: 'command_not_found' as const, evidence: spawnError }
-  return { label, evidence, exitCode, signal, lines: [...linesOf(stderr), ...linesOf(stdout)] }
+  return { label, evidence, command, exitCode, signal, lines: [...linesOf(stderr), ...linesOf(stdout)] }
 }
 
 /** Facts of the command line: the machine has no part in them. */

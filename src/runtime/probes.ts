@@ -79,9 +79,8 @@ const read = async (request: ProbeRequest, question: Question): Promise<Reading 
     case 'network':
       return readNetwork(request, question.hosts)
     case 'packages': {
-      const { name } = question
-      const found = await ports.git.inspectInstalled(workspace, name === undefined ? {} : { name })
-      return { probe: 'packages', ...found }
+      const { probe, ...about } = question
+      return { probe, ...(await ports.git.inspectInstalled(workspace, about)) }
     }
     case 'runtime':
       return { probe: 'runtime', requirements: await requirementsOf(request) }

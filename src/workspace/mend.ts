@@ -25,8 +25,9 @@ interface Damaged {
   damage: string[]
 }
 
-const damagedBelow = async (root: string, beside?: string): Promise<Damaged[]> => {
-  const { trees } = await inspectInstalled(root, beside === undefined ? {} : { beside })
+/** Trees of Node alone: no others are prepared, so nothing could be laid in their place. */
+const damagedBelow = async (root: string, beside: string): Promise<Damaged[]> => {
+  const { trees } = await inspectInstalled(root, { of: 'node', beside })
   return trees.filter(({ damage }) => damage.length > 0)
 }
 

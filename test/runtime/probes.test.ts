@@ -149,6 +149,33 @@ test('packages: a stale lockfile, told from the files that npm keeps', async () 
   ])
 })
 
+test('packages: of Python alone, where its runtime speaks, and whose fault it is', async () => {
+  const site = 'workspace/.venv/lib/python3.11/site-packages'
+  put(top, {
+    'workspace/package.json': '{"dependencies":{"dep":"2"}}',
+    'workspace/package-lock.json': '{}',
+    'workspace/requirements.txt': 'my-pkg==1.0\n',
+    'workspace/cart.py': 'import structlog\n',
+    'workspace/.venv/pyvenv.cfg': 'home = /usr/bin\n',
+    [`${site}/my_pkg-1.0.dist-info/METADATA`]: '',
+  })
+  const stderr = [
+    `  File "${join(top, 'workspace/cart.py')}", line 1, in <module>`,
+    "ModuleNotFoundError: No module named 'structlog'",
+  ].join('\n')
+  expect(await found({ stderr })).toEqual([
+    {
+      probe: 'packages',
+      points: 'work',
+      text: 'no manifest and no lockfile of the project names structlog, and what is installed is what requirements.txt says',
+    },
+  ])
+  put(top, { 'workspace/requirements.txt': 'my-pkg==1.0\nstructlog==24.1.0\n' })
+  expect(await found({ stderr })).toMatchObject([
+    { points: 'environment', text: '.venv is not what requirements.txt says: structlog is not installed' },
+  ])
+})
+
 test('memory: what the kernel ended between two looks', async () => {
   const killed = { exitCode: null, signal: 'SIGKILL' }
   const now = oomKills()

@@ -43,7 +43,14 @@ afterAll(() => rmSync(top, { recursive: true, force: true }))
 
 const tree = async (beside?: string) =>
   (await inspectInstalled(project, beside === undefined ? {} : { beside })).trees.at(0)
-const same = { folder: '', lockfile: 'package-lock.json', state: 'same', differences: [], damage: [] }
+const same = {
+  ecosystem: 'node',
+  folder: '',
+  lockfile: 'package-lock.json',
+  state: 'same',
+  differences: [],
+  damage: [],
+}
 
 test('what npm installed is the same as its lockfile', async () => {
   expect(await tree(pristine)).toEqual(same)

@@ -109,6 +109,43 @@ test('a crash between putting aside and laying again is made good', async () => 
   whole(request)
 })
 
+test('what only Yarn lists is mended as well', async () => {
+  const request = await prepared()
+  const trees = [scene.root, request.workspace]
+  const lockfile = '__metadata:\n  version: 10\n'
+  for (const root of trees) {
+    rmSync(join(root, 'package-lock.json'))
+    rmSync(join(root, 'node_modules/.package-lock.json'))
+    put(root, {
+      'yarn.lock': lockfile,
+      '.yarnrc.yml': 'nodeLinker: node-modules\n',
+      'node_modules/.yarn-state.yml': '"two@npm:1.0.0":\n  locations:\n    - "node_modules/two"\n',
+    })
+  }
+  rmSync(join(request.workspace, 'node_modules/two/package.json'))
+  put(request.workspace, { 'node_modules/two/index.js': '' })
+  expect(await mendDependencies(request)).toEqual({
+    damage: ['node_modules: two has no package.json'],
+    laid: 'copied',
+  })
+  whole(request)
+})
+
+test('a stale virtual environment and stale vendored packages are left alone: nothing could be laid there', async () => {
+  const request = await prepared()
+  const others = {
+    ...{ 'requirements.txt': 'x==1\n', '.venv/pyvenv.cfg': '', '.venv/lib/python3.11/site-packages/y.py': '' },
+    ...{ 'go.mod': 'module m\nrequire x v1.0.0\n', 'vendor/modules.txt': '## explicit\n' },
+  }
+  put(request.workspace, others)
+  truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
+  expect(await mendDependencies(request)).toMatchObject({ damage: ['node_modules: dep has no package.json'] })
+  whole(request)
+  for (const [path, text] of Object.entries(others))
+    expect(readFileSync(join(request.workspace, path), 'utf8')).toBe(text)
+  expect(listing(request.asideDir)).toEqual(['1'])
+})
+
 test('a link in the place of the packages is nothing of ours to move', async () => {
   const request = await prepared()
   const modules = join(request.workspace, 'node_modules')

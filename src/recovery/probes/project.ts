@@ -1,5 +1,7 @@
 /** Probes of what the project asks for and what is there: installed packages against lockfile, versions of language runtimes. */
-import type { Failure, InstalledTree, Probe, Requirement } from '../probe.ts'
+import { readCommand } from '../diagnosis/argv.ts'
+import { ecosystemsOf, ecosystemsSaid, type Ecosystem } from '../install.ts'
+import type { Failure, InstalledTree, Probe, Requirement, TreeEcosystem } from '../probe.ts'
 import { meets } from '../version-range.ts'
 
 const missingModule: readonly RegExp[] = [
@@ -20,12 +22,53 @@ const missingPackage = ({ evidence }: Failure): string | undefined => {
   return specifier === undefined ? undefined : packageOf(specifier)
 }
 
+const pythonFrame = /^\s*(?:E\s+)?File "([^"]+)", line \d|^(?:E\s+)?(\S+\.py):\d+: /
+const installedPlace = /(?:site|dist)-packages\/|\/lib\/python\d/
+const farBack = 20
+
+/** The file that the error came out of, as a traceback shows it right before. */
+const raisedIn = (lines: readonly string[], at: number): string | undefined => {
+  for (const line of lines.slice(Math.max(0, at - farBack), at).toReversed()) {
+    const [, quoted, plain] = pythonFrame.exec(line) ?? []
+    const path = quoted ?? plain
+    if (path !== undefined && !path.startsWith('<')) return path
+  }
+  return undefined
+}
+
+/**
+ * The module that a Python file of the project imports. None for a tool that the command line itself names, a part of a package
+ * (another may bring it), or what an installed package imports: nobody's work decides about those.
+ */
+const missingPython = ({ evidence, command, lines }: Failure): string | undefined => {
+  const [, name] = /(?:ModuleNotFoundError|ImportError): No module named '?(\w{1,100})'?$/.exec(evidence.trim()) ?? []
+  if (name === undefined || command.split(/[^\w]+/).includes(name)) return undefined
+  const raised = raisedIn(
+    lines,
+    lines.findIndex((line) => line.includes(evidence.trim())),
+  )
+  return raised === undefined || installedPlace.test(raised) ? undefined : name
+}
+
+const trees = ['node', 'python', 'go'] satisfies TreeEcosystem[]
+
+/** Whose packages the failure is about: whoever speaks of them, or whose program was started; undefined where that may be several. */
+const ecosystemOf = ({ evidence, command }: Failure): Ecosystem | undefined => {
+  const said = ecosystemsSaid(evidence)
+  if (said.length === 1) return said[0]
+  const spoken = ecosystemsOf(readCommand(command).programs)
+  return spoken.length === 1 ? spoken[0] : undefined
+}
+
 const shown = 5
 
 const list = (names: readonly string[]): string =>
   names.length > shown ? `${names.slice(0, shown).join(', ')} and ${names.length - shown} more` : names.join(', ')
 
-const placeOf = ({ folder }: InstalledTree): string => (folder === '' ? 'node_modules' : `${folder}/node_modules`)
+const places = { node: 'node_modules', python: '.venv', go: 'vendor' } satisfies Record<TreeEcosystem, string>
+
+const placeOf = ({ folder, ecosystem }: InstalledTree): string =>
+  folder === '' ? places[ecosystem] : `${folder}/${places[ecosystem]}`
 
 const troubleOf = (tree: InstalledTree): string | undefined => {
   const { lockfile, state, differences, damage } = tree
@@ -39,19 +82,27 @@ const troubleOf = (tree: InstalledTree): string | undefined => {
 export const packages: Probe<'packages'> = {
   id: 'packages',
   looksAt:
-    'the installed packages beside manifest and lockfile (npm, pnpm, yarn), and whether any of them names the missing one',
+    "the packages that are installed in the project beside manifest and lockfile, and whether any of them names the missing one: npm, pnpm, yarn (not Plug'n'Play, which has no tree), bun (the text form of its lockfile), `.venv` beside requirements.txt, poetry.lock or uv.lock, and `vendor` of Go. Cargo, and Go without `vendor`, keep packages outside the project; they and the vendored crates of Cargo are not looked at",
   concludes:
-    'environment, where the installed tree is absent, damaged or not what the lockfile says; the work, where all is as the lockfile says and nothing of the project declares the missing package',
+    'environment, where the installed tree is absent, damaged or not what the lockfile says; the work, where all is as the lockfile says and nothing of the project declares the missing package; nobody, where `vendor` is not what go.mod says, because it may be part of the work',
   asksFor: ['dependency_missing', 'dependency_version_conflict', 'corrupted_install', 'command_not_found'],
   ask: (failure) => {
-    const name = missingPackage(failure)
-    return name === undefined ? { probe: 'packages' } : { probe: 'packages', name }
+    const ecosystem = ecosystemOf(failure)
+    if (ecosystem === undefined) return { probe: 'packages' }
+    const of = trees.find((one) => one === ecosystem)
+    if (of === undefined) return undefined
+    const name = { node: missingPackage, python: missingPython, go: () => undefined }[of](failure)
+    return name === undefined ? { probe: 'packages', of } : { probe: 'packages', of, name }
   },
-  conclude: ({ trees, asked }, label) => {
-    const trouble = trees.map(troubleOf).find((text) => text !== undefined)
-    if (trouble !== undefined) return { points: 'environment', text: trouble }
-    if (trees.length === 0 || trees.some(({ state }) => state !== 'same')) return undefined
-    const same = `what is installed is what ${list(trees.map(({ lockfile }) => lockfile ?? 'the lockfile'))} says`
+  conclude: ({ trees: found, asked }, label) => {
+    // Whose packages the failure is about could not be told, and there are several kinds.
+    if (new Set(found.map(({ ecosystem }) => ecosystem)).size > 1) return undefined
+    for (const tree of found) {
+      const text = troubleOf(tree)
+      if (text !== undefined) return { points: tree.ecosystem === 'go' ? 'neither' : 'environment', text }
+    }
+    if (found.length === 0 || found.some(({ state }) => state !== 'same')) return undefined
+    const same = `what is installed is what ${list(found.map(({ lockfile }) => lockfile ?? 'the lockfile'))} says`
     if (label === 'dependency_missing' && asked?.declared === false)
       return { points: 'work', text: `no manifest and no lockfile of the project names ${asked.name}, and ${same}` }
     return { points: 'neither', text: same }

@@ -1,0 +1,154 @@
+/** What Python's package managers write: requirements, lockfiles, names of installed distributions, versions (PEP 440). Pure. */
+
+/** PEP 503: one name for all spellings. */
+export const normalName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, '-')
+
+const versionForm =
+  /^v?(?:(\d+)!)?(\d+(?:\.\d+)*)(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?(\d*))?(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d*))?(?:[-_.]?(dev)[-_.]?(\d*))?(?:\+([a-z0-9._-]+))?$/
+const preNames: Record<string, string> = { alpha: 'a', beta: 'b', c: 'rc', pre: 'rc', preview: 'rc' }
+const maxVersion = 100
+
+interface Version {
+  public: string
+  local: string | undefined
+}
+
+const versionOf = (text: string): Version | undefined => {
+  const parts = text.length > maxVersion ? null : versionForm.exec(text.trim().toLowerCase())
+  if (parts === null) return undefined
+  const [, epoch = '0', release = '', pre, preNumber, implicitPost, post, postNumber, dev, devNumber, local] = parts
+  const numbers = release.split('.').map(Number)
+  while (numbers.length > 1 && numbers.at(-1) === 0) numbers.pop()
+  const ends = [
+    pre === undefined ? '' : `${preNames[pre] ?? pre}${Number(preNumber)}`,
+    implicitPost === undefined && post === undefined ? '' : `post${Number(implicitPost ?? postNumber)}`,
+    dev === undefined ? '' : `dev${Number(devNumber)}`,
+  ]
+  return {
+    public: [Number(epoch), numbers.join('.'), ...ends].join('|'),
+    local: local?.replace(/[-_.]/g, '.'),
+  }
+}
+
+/** Whether an installed version is the pinned one; undefined where one of them cannot be read. */
+export const isVersion = (found: string, wanted: string): boolean | undefined => {
+  const [there, asked] = [versionOf(found), versionOf(wanted)]
+  if (there === undefined || asked === undefined) return found === wanted ? true : undefined
+  return there.public === asked.public && (asked.local === undefined || asked.local === there.local)
+}
+
+export interface Requirement {
+  name: string
+  /** The versions that are meant, any of them; empty = any at all, or those in `range`. */
+  versions: string[]
+  range?: string
+  /** Whether every machine needs it. */
+  always: boolean
+}
+
+export interface Requirements {
+  found: Requirement[]
+  /** Whether nothing stands there that was left out. */
+  whole: boolean
+}
+
+/** Options that name no package. */
+const harmless =
+  /^(?:-i|-f|--(?:index-url|extra-index-url|find-links|trusted-host|no-index|pre|prefer-binary|only-binary|no-binary|require-hashes|hash))(?:[\s=]|$)/
+
+const requirementIn = (line: string): Requirement | undefined => {
+  const [, name, rest = ''] = /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)$/.exec(line) ?? []
+  if (name === undefined || (rest !== '' && !/^[=<>!~;]/.test(rest))) return undefined
+  const [, pinned] = /^===?\s*([^\s,;*]+)$/.exec(rest) ?? []
+  // A marker would have to be weighed as the interpreter does.
+  const always = !rest.includes(';')
+  if (pinned !== undefined) return { name: normalName(name), versions: [pinned], always }
+  return { name: normalName(name), versions: [], always, ...(rest === '' ? {} : { range: rest }) }
+}
+
+export const requirementsIn = (text: string): Requirements => {
+  const requirements: Requirements = { found: [], whole: true }
+  for (const raw of text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)) {
+    const [plain = ''] = raw.split(/(?:^|\s)#/)
+    const line = (plain.split(/\s--/)[0] ?? '').trim()
+    if (line === '' || harmless.test(line)) continue
+    const found = requirementIn(line)
+    if (found === undefined) requirements.whole = false
+    else requirements.found.push(found)
+  }
+  return requirements
+}
+
+/** Of one package, for different machines. */
+const maxVersions = 20
+
+/** poetry.lock and uv.lock. What is not from a registry has no version of its own there. */
+export const lockedIn = (text: string): Requirements => {
+  const versions = new Map<string, string[]>()
+  let entry: { name?: string; version?: string; own?: boolean } | undefined
+  let inside = false
+  const close = (): void => {
+    if (entry?.name === undefined || entry.own === true) return
+    const name = normalName(entry.name)
+    const all = versions.get(name) ?? []
+    if (entry.version !== undefined && all.length < maxVersions) all.push(entry.version)
+    versions.set(name, all)
+  }
+  for (const line of text.split(/\r?\n/)) {
+    if (line === '[[package]]') {
+      close()
+      entry = {}
+      inside = true
+    } else if (line.startsWith('[')) inside = false
+    const [, key, value] = /^(name|version|source|type) = (.*)$/.exec(line) ?? []
+    if (entry === undefined || key === undefined || value === undefined) continue
+    if (inside && key === 'name') entry.name = value.replaceAll('"', '')
+    else if (inside && key === 'version') entry.version = value.replaceAll('"', '')
+    else if (inside && key === 'source') entry.own = !value.includes('registry =')
+    else if (key === 'type') entry.own = value !== '"legacy"'
+  }
+  close()
+  // Of more of them than are kept any may be meant, and so all are.
+  const found = [...versions].map(([name, all]) => ({
+    name,
+    versions: all.length < maxVersions ? all : [],
+    always: false,
+  }))
+  return { found, whole: found.length > 0 }
+}
+
+/**
+ * The distribution that an entry of site-packages speaks of, with a version of undefined where it names none; null = it speaks
+ * of one whose name cannot be told. What begins with a tilde is the rest of an uninstall.
+ */
+export const distributionIn = (entry: string): { name: string; version: string | undefined } | null | undefined => {
+  const [, stem = '', kind] = /^([^~].*)\.(dist-info|egg-info|egg-link)$/.exec(entry) ?? []
+  if (kind === undefined) return undefined
+  if (kind === 'egg-link') return { name: normalName(stem), version: undefined }
+  const [name = '', version, ...more] = stem.replace(/-py\d[\d.]*$/, '').split('-')
+  return version === undefined || more.length > 0 ? null : { name: normalName(name), version }
+}
+
+/** Modules that come with Python, or did once, or on another system: none of a project's. */
+const ofPython = new Set(
+  `abc aifc antigravity annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex
+  bisect builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall compression
+  concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal
+  difflib dis distutils doctest dummy_threading email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput
+  fnmatch formatter fractions ftplib functools gc gdbm genericpath getopt getpass gettext glob graphlib grp gzip hashlib
+  heapq hmac html http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword lib2to3 linecache
+  locale logging lzma macpath mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc
+  nis nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev parser pathlib pdb pickle pickletools
+  pip pipes pkg_resources pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr
+  pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets select
+  selectors setuptools shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile
+  sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symbol symtable sys sysconfig
+  syslog tabnanny tarfile telnetlib tempfile termios test textwrap this threading time timeit tkinter token tokenize
+  tomllib trace traceback tracemalloc tty turtle turtledemo types typing unicodedata unittest urllib uu uuid venv warnings
+  wave weakref webbrowser wheel winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo
+  ConfigParser Queue StringIO Tkinter cPickle cStringIO httplib urllib2 urlparse`.split(/\s+/),
+)
+
+/** Written by a build or a part of the interpreter: not for a requirement to name. */
+export const isNobodys = (module: string): boolean =>
+  ofPython.has(module) || module.startsWith('_') || /_pb2(?:_grpc)?$|_version$/.test(module)

@@ -1,0 +1,167 @@
+/**
+ * The virtual environment of a project (`.venv`) beside its lockfile or requirements. An import has another name than what it is
+ * installed by, so a module counts as undeclared only where all that is declared is there and none of it brings the module.
+ */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { InstalledTree } from '../../recovery/probe.ts'
+import { meets } from '../../recovery/version-range.ts'
+import {
+  distributionIn,
+  isNobodys,
+  isVersion,
+  lockedIn,
+  normalName,
+  requirementsIn,
+  type Requirement,
+  type Requirements,
+} from './python-files.ts'
+import { folderBelow, namesIn, stateOf, textOf, type Held } from './read.ts'
+
+interface Environment {
+  /** Names of site-packages. */
+  entries: string[]
+  /** Versions by normal name; undefined = cannot be told. */
+  versions: Map<string, (string | undefined)[]>
+  /** There may be more than was read: packages of the machine count as well, or a name cannot be told. */
+  open: boolean
+}
+
+const environmentIn = async (folder: string): Promise<Environment | undefined> => {
+  const venv = await folderBelow(folder, '.venv')
+  const settings = venv === undefined ? undefined : await textOf(join(venv, 'pyvenv.cfg'))
+  if (venv === undefined || settings === undefined) return undefined
+  const lib = await folderBelow(venv, 'lib')
+  const pythons = lib === undefined ? [] : (await namesIn(lib)).filter((name) => /^python\d[\d.]*t?$/.test(name))
+  const [python] = pythons
+  const packages = pythons.length === 1 ? await folderBelow(venv, `lib/${python}/site-packages`) : undefined
+  if (packages === undefined) return undefined
+  const entries = await namesIn(packages)
+  const versions = new Map<string, (string | undefined)[]>()
+  let open = /^include-system-site-packages\s*=\s*true/im.test(settings)
+  for (const entry of entries) {
+    const found = distributionIn(entry)
+    if (found === null) open = true
+    else if (found !== undefined)
+      versions.set(found.name, [found.version, ...(versions.get(found.name) ?? []).slice(0, 2)])
+  }
+  return { entries, versions, open }
+}
+
+const unclear: Held = { differences: [], unclear: true }
+
+const holdOne = ({ versions, open }: Environment, requirement: Requirement): Held => {
+  const { name, versions: wanted, range, always } = requirement
+  const there = versions.get(name)
+  if (there === undefined) return always && !open ? { differences: [`${name} is not installed`] } : unclear
+  if (range !== undefined)
+    return there.some((found) => found !== undefined && meets(found, range) === true) ? { differences: [] } : unclear
+  if (wanted.length === 0) return { differences: [] }
+  const held = there.flatMap((found) => wanted.map((one) => (found === undefined ? undefined : isVersion(found, one))))
+  if (held.includes(true)) return { differences: [] }
+  // A marker may choose another version of it.
+  if (held.includes(undefined) || open) return unclear
+  return { differences: [`${name} is ${there.join(', ')} instead of ${[...new Set(wanted)].join(' or ')}`] }
+}
+
+/** More than any project has. */
+const maxRequirements = 20_000
+const maxSourceBytes = 16 * 1024 * 1024
+
+const hold = (environment: Environment, { found, whole }: Requirements): Held => {
+  if (found.length > maxRequirements) return unclear
+  const held = found.map((requirement) => holdOne(environment, requirement))
+  return {
+    differences: held.flatMap(({ differences }) => differences),
+    unclear: !whole || held.includes(unclear),
+  }
+}
+
+const sources: readonly [file: string, read: (text: string) => Requirements][] = [
+  ['uv.lock', lockedIn],
+  ['poetry.lock', lockedIn],
+  ['requirements.txt', requirementsIn],
+]
+
+interface Source {
+  file: string
+  requirements: Requirements
+}
+
+const sourcesIn = async (folder: string): Promise<Source[]> => {
+  const texts = await Promise.all(
+    sources.map(async ([file, read]) => ({ file, read, text: await textOf(join(folder, file), maxSourceBytes) })),
+  )
+  return texts.flatMap(({ file, read, text }) => (text === undefined ? [] : [{ file, requirements: read(text) }]))
+}
+
+/** Undefined where the folder has no environment of its own, or nothing says what should be in it. */
+export const pythonTree = async (root: string, place: string): Promise<InstalledTree | undefined> => {
+  const folder = join(root, place)
+  const environment = await environmentIn(folder)
+  const found = environment === undefined ? [] : await sourcesIn(folder)
+  if (environment === undefined || found.length === 0) return undefined
+  const trees = found.map(({ file, requirements }) => {
+    const held = hold(environment, requirements)
+    return { lockfile: file, state: stateOf(held), differences: held.differences }
+  })
+  // Which of several files it was made from is not written anywhere: it is stale where it agrees with none.
+  const tree = trees.find(({ state }) => state === 'same') ?? trees.find(({ state }) => state === 'unknown') ?? trees[0]
+  return tree === undefined ? undefined : { ecosystem: 'python', folder: place, ...tree, damage: [] }
+}
+
+/** Files that may name packages as well, where they were not read. */
+const otherManifests =
+  /^(?:setup\.(?:py|cfg)|Pipfile(?:\.lock)?|(?:pdm|uv|poetry)\.lock|pixi\.(?:toml|lock)|pylock.*\.toml|hatch\.toml|conda.*\.ya?ml|environment.*\.ya?ml|tox\.(?:ini|toml)|noxfile\.py|constraints.*|(?:dev-|test-)?requirements.*|.*\.in)$/i
+const ownPaths = /\.pth$|\.egg-link$|^__editable__/
+const standardPaths = /^(?:distutils-precedence|_virtualenv)\.pth$/
+
+/** More than this is not searched, and then nothing is said. */
+const maxFolders = 2_000
+
+/** Whether the project itself has a module or a package of that name anywhere; undefined where there is too much to look at. */
+const isOwn = async (root: string, module: string): Promise<boolean | undefined> => {
+  const open = [root]
+  let seen = 0
+  for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+    seen += 1
+    if (seen > maxFolders) return undefined
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+    if (entries.some(({ name }) => name === module || name.startsWith(`${module}.`))) return true
+    for (const entry of entries)
+      if (entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
+        open.push(join(folder, entry.name))
+  }
+  return false
+}
+
+/** Whether something else of the project may name what brings the module. */
+const mayDeclare = async (root: string, files: readonly string[], name: string): Promise<boolean> => {
+  const read = new Set(files)
+  if ((await namesIn(root)).some((file) => !read.has(file) && otherManifests.test(file))) return true
+  const manifest = (await textOf(join(root, 'pyproject.toml'))) ?? ''
+  // A lockfile holds all that pyproject.toml asks for, but for what was written there since.
+  return files.some((file) => file.endsWith('.lock'))
+    ? normalName(manifest).includes(name)
+    : /dep(?:endenc|s\b)/i.test(manifest)
+}
+
+/** Whether the environment is sure not to bring the module, though all is there that these sources name. */
+const lacks = (environment: Environment, found: readonly Source[], module: string): boolean =>
+  !environment.open &&
+  // In every file: the one that brings the module may be any of those that are not there.
+  found.every(({ requirements }) => stateOf(hold(environment, requirements)) === 'same') &&
+  !environment.entries.some((entry) => entry === module || entry.startsWith(`${module}.`)) &&
+  !environment.entries.some((entry) => ownPaths.test(entry) && !standardPaths.test(entry))
+
+/** Whether anything of the project names what brings this module; undefined = cannot be told. */
+export const declaresModule = async (root: string, module: string): Promise<boolean | undefined> => {
+  const found = await sourcesIn(root)
+  const name = normalName(module)
+  if (found.some(({ requirements }) => requirements.found.some((one) => one.name === name))) return true
+  const environment = await environmentIn(root)
+  if (environment === undefined || found.length === 0 || isNobodys(module)) return undefined
+  const files = found.map(({ file }) => file)
+  if (!lacks(environment, found, module) || (await mayDeclare(root, files, name))) return undefined
+  return (await isOwn(root, module)) === false ? false : undefined
+}

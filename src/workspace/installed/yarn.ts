@@ -1,0 +1,195 @@
+/** Yarn's lockfiles beside what it wrote about its install: version 1, and later ones with the node-modules linker. Pure. */
+import { leftOut, parsed, recordAt, type Held } from './read.ts'
+
+/** Yarn 1 keeps the headers of its lockfile; one that it does not know was added since. */
+export const classicDifferences = (lockfile: string, marker: string): Held => {
+  const known = recordAt(parsed(marker), 'lockfileEntries')
+  const wanted = lockfile.match(/^"?[^\s#"][^\n]*@[^\n]*:$/gm) ?? []
+  const differences = wanted
+    .flatMap((header) => header.slice(0, -1).split(', '))
+    .map((entry) => entry.replaceAll('"', ''))
+    .filter((entry) => !Object.hasOwn(known, entry))
+    .map((entry) => `${entry} is not installed`)
+  return { differences }
+}
+
+export const isBerry = (lockfile: string): boolean => /^__metadata:/m.test(lockfile)
+
+/** Without it Plug'n'Play may be at work, which has no tree. */
+export const wantsTree = (settings: string | undefined): boolean =>
+  /^nodeLinker:\s*["']?node-modules\b/m.test(settings ?? '')
+
+interface Block {
+  header: string
+  fields: Map<string, string>
+  dependencies: Map<string, string>
+  optional: Set<string>
+  items: string[]
+}
+
+const unquoted = (text: string): string => (/^".*"$/.test(text) ? text.slice(1, -1) : text)
+
+const pairOf = (line: string): [name: string, value: string | undefined] => {
+  const at = line.indexOf(': ')
+  return at === -1
+    ? [unquoted(line.replace(/:$/, '')), undefined]
+    : [unquoted(line.slice(0, at)), unquoted(line.slice(at + 2))]
+}
+
+/** The few levels of Yarn's own YAML. */
+const blocksIn = (text: string): Block[] => {
+  const blocks: Block[] = []
+  let section = ''
+  let inner = ''
+  for (const line of text.split(/\r?\n/)) {
+    const depth = line.search(/\S/)
+    if (depth === -1 || line.startsWith('#') || line === ':') continue
+    const block = blocks.at(-1)
+    const [name, value] = pairOf(line.trim())
+    if (depth === 0) {
+      // A long header has the form of a question.
+      const header = unquoted(line.replace(/^\? /, '').replace(/:$/, ''))
+      blocks.push({ header, fields: new Map(), dependencies: new Map(), optional: new Set(), items: [] })
+    } else if (depth === 2) {
+      section = name
+      if (value !== undefined) block?.fields.set(name, value)
+    } else if (depth === 4) {
+      inner = name
+      if (name.startsWith('- ')) block?.items.push(unquoted(name.slice(2)))
+      else if (section === 'dependencies' && value !== undefined) block?.dependencies.set(name, value)
+    } else if (section === 'dependenciesMeta' && name === 'optional' && value === 'true') block?.optional.add(inner)
+  }
+  return blocks
+}
+
+interface Wanted {
+  name: string
+  version: string
+  /** Only what is the same on every machine. */
+  fixed: boolean
+  block: Block
+}
+
+const split = (locator: string): [name: string, reference: string] => {
+  const at = locator.indexOf('@', 1)
+  return at === -1 ? [locator, ''] : [locator.slice(0, at), locator.slice(at + 1)]
+}
+
+const wantedOf = (block: Block): Wanted => {
+  const [name] = split(block.fields.get('resolution') ?? '')
+  const fixed = !block.fields.has('conditions') && block.fields.get('linkType') === 'hard'
+  return { name, version: block.fields.get('version') ?? '', fixed, block }
+}
+
+/** What a locator says about its version, where the lockfile does not have it any more. */
+const versionIn = (reference: string): string =>
+  /^npm:([^:#]+)/.exec(reference)?.[1] ?? /[:&]version=([^&]+)/.exec(reference)?.[1] ?? reference
+
+interface There {
+  /** name@version of everything that is installed. */
+  known: Set<string>
+  /** Versions by name that the lockfile does not have: whoever installed them had another lockfile. */
+  old: Map<string, string>
+  workspaces: Set<string>
+}
+
+const installedIn = (state: readonly Block[], lock: ReadonlyMap<string, Wanted>): There => {
+  const there: There = { known: new Set(), old: new Map(), workspaces: new Set() }
+  for (const { header } of state) {
+    const [name, virtual] = split(header)
+    const reference = virtual.replace(/^virtual:[^#]*#/, '')
+    const wanted = lock.get(`${name}@${reference}`)
+    if (reference.startsWith('workspace:')) there.workspaces.add(header)
+    if (wanted !== undefined) there.known.add(`${name}@${wanted.version}`)
+    else if (/^(?:npm|patch):/.test(reference)) there.old.set(name, versionIn(reference))
+  }
+  return there
+}
+
+const dependenciesOf = ({ block }: Wanted, byDescriptor: ReadonlyMap<string, Wanted>): [name: string, Wanted][] =>
+  [...block.dependencies].flatMap(([name, range]): [string, Wanted][] => {
+    if (block.optional.has(name)) return []
+    // Older ones write `^1.0.0` here and `npm:^1.0.0` in the header. What is not found is a link or a patch of the project's.
+    const found = byDescriptor.get(`${name}@${range}`) ?? byDescriptor.get(`${name}@npm:${range}`)
+    return found?.fixed === true ? [[name, found]] : []
+  })
+
+/** Names that the manifest of a workspace has for development alone; undefined = it was not read. */
+export type DevNames = (folder: string) => ReadonlySet<string> | undefined
+
+interface Walk {
+  byDescriptor: ReadonlyMap<string, Wanted>
+  there: There
+  differences: string[]
+  unclear: boolean
+  seen: Set<Wanted>
+}
+
+const isThere = ({ there }: Walk, { name, version }: Wanted): boolean => there.known.has(`${name}@${version}`)
+
+/** Notes what is missing and gives back what is there. */
+const sift = (walk: Walk, wanted: readonly Wanted[]): Wanted[] => {
+  const fresh = wanted.filter((one) => !walk.seen.has(one))
+  for (const one of fresh) walk.seen.add(one)
+  for (const one of fresh.filter((each) => !isThere(walk, each))) {
+    const old = walk.there.old.get(one.name)
+    walk.differences.push(
+      old === undefined ? `${one.name} is missing` : `${one.name} is ${old} instead of ${one.version}`,
+    )
+  }
+  return fresh.filter((one) => isThere(walk, one))
+}
+
+const begin = (walk: Walk, workspace: Wanted, devNames: DevNames): Wanted[] => {
+  const [, reference] = split(workspace.block.fields.get('resolution') ?? '')
+  const dev = devNames(reference.replace(/^workspace:\.?/, ''))
+  const direct = dependenciesOf(workspace, walk.byDescriptor)
+  if (dev === undefined) {
+    walk.unclear = true
+    return []
+  }
+  return [true, false].flatMap((kind) => {
+    const group = direct.filter(([name]) => dev.has(name) === kind).map(([, wanted]) => wanted)
+    const missing = group.filter((one) => !isThere(walk, one))
+    if (!leftOut(group.length, missing.length, missing.filter(({ name }) => walk.there.old.has(name)).length))
+      return sift(walk, group)
+    walk.unclear ||= group.length > 0
+    return []
+  })
+}
+
+/**
+ * What the lockfile leads to from the workspaces that were installed, and the list of the install does not have. Entries for
+ * other systems stand in the lockfile with all that they need, so only what is surely wanted here is followed.
+ */
+export const berryDifferences = (lockfile: string, marker: string, devNames: DevNames): Held => {
+  const blocks = blocksIn(lockfile).filter(({ fields }) => fields.has('resolution'))
+  const state = blocksIn(marker)
+  if (blocks.length === 0 || !state.some(({ header }) => header === '__metadata'))
+    return { differences: [], unclear: true }
+  const all = blocks.map(wantedOf)
+  const byDescriptor = new Map(
+    all.flatMap((wanted) => wanted.block.header.split(', ').map((one) => [one, wanted] as const)),
+  )
+  const lock = new Map(all.map((wanted) => [wanted.block.fields.get('resolution') ?? '', wanted]))
+  const walk: Walk = { byDescriptor, there: installedIn(state, lock), differences: [], unclear: false, seen: new Set() }
+  const open = [...walk.there.workspaces].flatMap((locator) => {
+    const workspace = lock.get(locator)
+    return workspace === undefined ? [] : begin(walk, workspace, devNames)
+  })
+  for (let one = open.pop(); one !== undefined; one = open.pop())
+    open.push(
+      ...sift(
+        walk,
+        dependenciesOf(one, byDescriptor).map(([, wanted]) => wanted),
+      ),
+    )
+  return { differences: walk.differences, unclear: walk.unclear }
+}
+
+/** Folders of packages from a registry that the install says it made below its own node_modules. */
+export const berryFolders = (marker: string | undefined): string[] =>
+  blocksIn(marker ?? '')
+    .filter(({ header }) => /^@?[^@]+@(?:virtual:[^#]*#)?npm:/.test(header))
+    .flatMap(({ items }) => items)
+    .filter((location) => /^node_modules\/[^.]/.test(location) && !location.split('/').includes('..'))
