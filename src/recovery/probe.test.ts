@@ -120,6 +120,11 @@ describe('a failure asks', () => {
       [{ of: 'go' }],
     ],
     [
+      'nothing, where the environment is one of the command line',
+      python(traceback('/repo/cart.py', 'structlog'), 'tox -e py311'),
+      [],
+    ],
+    [
       'nothing, where packages lie outside the project',
       check({ command: 'cargo test', stderr: "error[E0463]: can't find crate for `serde`" }),
       [],

@@ -52,6 +52,9 @@ const missingPython = ({ evidence, command, lines }: Failure): string | undefine
 
 const trees = ['node', 'python', 'go'] satisfies TreeEcosystem[]
 
+/** These bring an environment of their own, and `.venv` has no part in what runs there. */
+const elsewhere = new Set(['tox', 'nox', 'hatch', 'pipenv', 'conda', 'mamba', 'pixi', 'docker'])
+
 /** Whose packages the failure is about: whoever speaks of them, or whose program was started; undefined where that may be several. */
 const ecosystemOf = ({ evidence, command }: Failure): Ecosystem | undefined => {
   const said = ecosystemsSaid(evidence)
@@ -91,6 +94,8 @@ export const packages: Probe<'packages'> = {
     if (ecosystem === undefined) return { probe: 'packages' }
     const of = trees.find((one) => one === ecosystem)
     if (of === undefined) return undefined
+    if (of === 'python' && readCommand(failure.command).programs.some((program) => elsewhere.has(program)))
+      return undefined
     const name = { node: missingPackage, python: missingPython, go: () => undefined }[of](failure)
     return name === undefined ? { probe: 'packages', of } : { probe: 'packages', of, name }
   },
