@@ -134,6 +134,7 @@ const sample = (playbook: Playbook): Diagnosis => ({
     tree: '<tree>',
     changed: [],
     nextHarness: '<harness>',
+    renewedLogin: '<file>',
   },
 })
 

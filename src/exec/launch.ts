@@ -21,6 +21,7 @@ export interface Ended {
   exit: AgentExit
   settled: Settled
   denials: ObservedDenial[]
+  startedAt: Date
   /** Why it was ended, where it did not get on and its provider is not the reason. */
   stall?: ObservedStall
 }
@@ -122,6 +123,7 @@ export const launchOnce = async (
   const { driver } = command
   const { argv, env, resumed } = command.line(change)
   emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
+  const startedAt = new Date()
   let reading = driver.begin()
   let question = ''
   const agent = launchAgent({
@@ -143,5 +145,5 @@ export const launchOnce = async (
   if (exit.fault !== undefined) return { fault: exit.fault }
   const settled = driver.settle(reading, exit)
   const denials = denialsIn(parts, reading, change)
-  return { reading, exit, settled, denials, ...stallOf(parts, { reading, exit, settled }, question) }
+  return { reading, exit, settled, denials, startedAt, ...stallOf(parts, { reading, exit, settled }, question) }
 }

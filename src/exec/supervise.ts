@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { noCorrections, type LaunchCorrections } from '../domain/run.ts'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import type { AgentExit } from '../harness/driver.ts'
+import { renewedLogin } from '../harness/logins.ts'
 import type { Diagnosis } from '../recovery/diagnosis.ts'
 import type { Step } from '../recovery/ladder.ts'
 import type { Action, PastRecovery, PostCondition } from '../recovery/playbook.ts'
@@ -74,7 +75,10 @@ const loadDiagnosis = async () => {
 }
 
 /** A turn that ended well is judged by nobody here, so a refusal told to the model is acted upon where it can be corrected. */
-const diagnosisOf = async (parts: ExecParts, { settled, denials, stall }: Ended): Promise<Diagnosis | undefined> => {
+const diagnosisOf = async (
+  parts: ExecParts,
+  { settled, denials, stall, startedAt }: Ended,
+): Promise<Diagnosis | undefined> => {
   if (stall === undefined && settled.ok && denials.length === 0) return undefined
   const { diagnose, isCorrectable } = await loadDiagnosis()
   // A death behind a refusal has a cause that can be cured.
@@ -83,7 +87,10 @@ const diagnosisOf = async (parts: ExecParts, { settled, denials, stall }: Ended)
   const harness = parts.command.driver.name
   // The CLI is on this machine and tells the time in its zone.
   const said = { at: new Date(), timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }
-  if (!settled.ok) return diagnose({ kind: 'launch', harness, failure: { ...settled.error, said }, denials })
+  const { environment } = parts
+  const renewed = renewedLogin(harness, { environment, files: realFiles, since: startedAt })
+  const login = renewed === undefined ? {} : { renewedLogin: renewed }
+  if (!settled.ok) return diagnose({ kind: 'launch', harness, failure: { ...settled.error, said }, denials, ...login })
   const open = denials.filter(isCorrectable)
   return open.length === 0
     ? undefined

@@ -9,6 +9,8 @@ import { cut, faultOfStatus, stderrError } from './reading.ts'
 
 const sentences: Sentence[] = [
   { starts: /^Missing environment variable: /, type: 'authentication_failed' },
+  // Reported in openai/codex#17340: two processes renewed one login.
+  { starts: /^Your access token could not be refreshed\b/, type: 'authentication_failed' },
   { starts: /^Quota exceeded\. Check your plan and billing details\./, type: 'billing_error' },
   { starts: /^You[’']ve hit your usage limit\./, type: 'usage_limit' },
   { starts: /^Selected model is at capacity\./, type: 'overloaded' },

@@ -85,6 +85,29 @@ export const loginOf = (driver: Driver['name'], environment: Environment, exists
   return perhaps === undefined ? { state: known.otherwise } : { state: 'unknown', by: perhaps }
 }
 
+export interface LoginFiles {
+  existsSync(path: string): boolean
+  statSync(path: string): { mtimeMs: number }
+}
+
+/**
+ * The file of a login that was renewed after this time. Such logins hold a refresh token that works once: of two CLIs that
+ * renew one login at the same time, one is refused and finds the other's login in the file when it starts again. (A folder of
+ * its own for each run would make that certain: each copy holds the same token.)
+ */
+export const renewedLogin = (
+  driver: Driver['name'],
+  { environment, files, since }: { environment: Environment; files: LoginFiles; since: Date },
+): string | undefined => {
+  const { by } = loginOf(driver, environment, (path) => files.existsSync(path))
+  if (by === undefined || !by.startsWith('/')) return undefined
+  try {
+    return files.statSync(by).mtimeMs > since.getTime() ? by : undefined
+  } catch {
+    return undefined // gone since: whoever was refused may have removed it
+  }
+}
+
 /** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */
 export const missingLogin = (
   driver: Driver['name'],

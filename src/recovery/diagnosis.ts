@@ -45,6 +45,8 @@ export interface Diagnosis {
     resetInMs?: number
     /** Another harness that the task could go on with. */
     nextHarness?: string
+    /** The file of the refused login, where it holds a newer one. */
+    renewedLogin?: string
     /** What of the machine is at fault, as a probe saw it. */
     machine?: string
     /** Facts show that the command cannot check anything here, and that the work is not the reason. */
@@ -130,13 +132,19 @@ const violationText = (violations: { path: string; kind: string; rule: string }[
   return `changed outside the fence: ${named.join(', ')}${more}`
 }
 
-const withNext = (found: Finding, next: string | undefined): Finding =>
-  next === undefined ? found : { ...found, facts: { ...found.facts, nextHarness: next } }
+const withFacts = (found: Finding, { next, renewedLogin }: Extract<Evidence, { kind: 'launch' }>): Finding => ({
+  ...found,
+  facts: {
+    ...found.facts,
+    ...(next === undefined ? {} : { nextHarness: next }),
+    ...(renewedLogin === undefined ? {} : { renewedLogin }),
+  },
+})
 
 const find = (evidence: Evidence): Finding => {
   switch (evidence.kind) {
     case 'launch':
-      return withNext(diagnoseAgent(evidence.harness, evidence.failure, evidence.denials), evidence.next)
+      return withFacts(diagnoseAgent(evidence.harness, evidence.failure, evidence.denials), evidence)
     case 'denial':
       return diagnoseDenials(evidence.harness, evidence.denials)
     case 'stall':

@@ -90,8 +90,18 @@ export interface ObservedStall {
 }
 
 export type Evidence =
-  /** `next`: a harness that the task could go on with, on an account that takes launches. */
-  | { kind: 'launch'; harness: string; failure: ReportedFailure; denials: ObservedDenial[]; next?: string }
+  /**
+   * `next`: a harness that the task could go on with, on an account that takes launches. `renewedLogin`: the file of its login,
+   * where that was renewed after the launch began.
+   */
+  | {
+      kind: 'launch'
+      harness: string
+      failure: ReportedFailure
+      denials: ObservedDenial[]
+      next?: string
+      renewedLogin?: string
+    }
   | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
   | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }

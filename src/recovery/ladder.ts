@@ -20,7 +20,14 @@ import {
   toolRuleRelaunch,
 } from './playbooks/permission.ts'
 import { deathRestart, doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
-import { freshSession, harnessFailover, quotaWait, remoteBackoff, transientBackoff } from './playbooks/provider.ts'
+import {
+  freshSession,
+  harnessFailover,
+  loginRelaunch,
+  quotaWait,
+  remoteBackoff,
+  transientBackoff,
+} from './playbooks/provider.ts'
 import {
   commandFix,
   dependencyInstall,
@@ -43,6 +50,7 @@ export const playbooks: readonly Playbook[] = [
   harnessFailover,
   quotaWait,
   freshSession,
+  loginRelaunch,
   transientBackoff,
   remoteBackoff,
   sessionReplay,

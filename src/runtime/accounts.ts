@@ -3,6 +3,7 @@ import type { AccountLimit } from '../domain/account.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import { accountOf } from '../harness/account.ts'
+import { renewedLogin } from '../harness/logins.ts'
 import { limitedAccounts } from '../store/account.ts'
 import type { Queryable } from '../store/db.ts'
 import { listRuns } from '../store/run.ts'
@@ -30,6 +31,14 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
   if (limits.length === 0) return undefined
   const account = accountFor(context, name)
   return limits.find((limit) => limit.account === account)
+}
+
+/** The file of the login of a harness, where somebody renewed it after a launch began. */
+export const loginRenewedSince = (context: Context, name: string, since: string | null): string | undefined => {
+  const { environment, ports } = context
+  const { driver } = harnessNamed(context.config(), name)
+  if (since === null) return undefined
+  return renewedLogin(driver.name, { environment, files: ports.files, since: new Date(since) })
 }
 
 /**

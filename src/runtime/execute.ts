@@ -17,7 +17,7 @@ import { getRun, holdLease } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import type { ChangeList } from '../workspace/contract.ts'
 import { abilitiesOf } from './abilities.ts'
-import { limitOn, nextHarness } from './accounts.ts'
+import { limitOn, loginRenewedSince, nextHarness } from './accounts.ts'
 import { recover, type Next } from './carry-out.ts'
 import { changeModes } from './change-modes.ts'
 import { collectedWork, collectNow } from './collected.ts'
@@ -97,8 +97,12 @@ const supervise = async (session: Session): Promise<Next> => {
   const said = { at: new Date(exit.endedAt), timeZone: timeZoneOf(session.context.environment) }
   const failure = { ...settled.error, said }
   const next = await nextHarness(session.context, session.task, session.run)
-  const evidence = { kind: 'launch', harness: session.driver.name, failure, denials } as const
-  return recover(session, next === undefined ? evidence : { ...evidence, next })
+  const renewed = loginRenewedSince(session.context, session.run.harness, lastLaunch(session.run)?.startedAt ?? null)
+  return recover(session, {
+    ...{ kind: 'launch', harness: session.driver.name, failure, denials },
+    ...(next === undefined ? {} : { next }),
+    ...(renewed === undefined ? {} : { renewedLogin: renewed }),
+  })
 }
 
 const collect = async (session: Session): Promise<Next> => {

@@ -275,9 +275,10 @@ const repairs = [
 /**
  * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
  * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
- * that nobody else works on: permissions.test.ts sees it help, and fail.
+ * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: limits.test.ts sees
+ * it help, and fail.
  */
-const provenElsewhere = ['remote-backoff', 'harness-failover', 'owner-bits', ...repairs]
+const provenElsewhere = ['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs]
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (playbook: Playbook): Playbook => {

@@ -1,4 +1,7 @@
 /** A limit of the account, from the words of the CLI to the task that goes on by itself, over a restart of the engine. */
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
 import { limited, limitedFor } from './limited.ts'
@@ -112,6 +115,46 @@ test(
       expect(await scene.recoveries(goal)).toEqual([])
       expect(await scene.runs(goal)).toHaveLength(1)
     }
+  },
+)
+
+/** Another run spends the refresh token that both hold, and writes what it got; `helps`: with that login it goes well. */
+const outrun = (helps: boolean): Agent => ({
+  driver: 'claude',
+  program: `
+    begin()
+    const login = join(process.env.CLAUDE_CONFIG_DIR, '.credentials.json')
+    if (${helps} && args.includes('--resume')) { put('made.txt', readFileSync(login, 'utf8')); end(); process.exit(0) }
+    put(login, 'renewed')
+    print({ type: 'assistant', error: 'authentication_failed', message: { content: [{ type: 'text', text: 'Login expired · Please run /login' }] } })
+    end({ is_error: true, api_error_status: 401, result: 'Login expired · Please run /login' })
+    process.exit(1)`,
+})
+
+test(
+  'a login that another run renewed meanwhile is taken up once, in the same session',
+  { timeout: 60_000 },
+  async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-login-')))
+    writeFileSync(join(folder, '.credentials.json'), 'old')
+    scene = await openScene(
+      { outrun: outrun(true), again: outrun(false) },
+      {},
+      { environment: { CLAUDE_CONFIG_DIR: folder } },
+    )
+    const goal = await scene.goal([{ harness: 'outrun' }])
+    await scene.until(goal, 'ready')
+    expect(scene.show('made.txt', goal)).toBe('renewed')
+    expect(await scene.recoveries(goal)).toMatchObject([
+      { playbook: 'login-relaunch', label: 'auth_failure', rung: 2, status: 'success', counted: true },
+    ])
+    const refused = await scene.goal([{ harness: 'again' }])
+    await scene.until(refused, 'awaiting_human')
+    expect(await scene.recoveries(refused)).toMatchObject([{ playbook: 'login-relaunch', status: 'failed' }])
+    expect((await scene.questions()).map(({ question }) => question)).toEqual([
+      expect.stringMatching(/^Harness "again" cannot log in/),
+    ])
+    rmSync(folder, { recursive: true })
   },
 )
 

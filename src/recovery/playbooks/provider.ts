@@ -137,6 +137,29 @@ export const freshSession: Playbook = {
   counted: true,
 }
 
+/** What is changed is on disk already; a second refusal with it is a person's matter. */
+export const loginRelaunch: Playbook = {
+  id: 'login-relaunch',
+  rung: 2,
+  scope: 'launch',
+  title: 'Relaunch with a login that another process renewed meanwhile',
+  answers: ['auth_failure'],
+  needs:
+    'a structured error of the CLI that its login is refused, and the file of that login was written after the launch began: its refresh token works once, and another run has spent it',
+  plan: ({ facts }) =>
+    facts.renewedLogin === undefined
+      ? undefined
+      : {
+          type: 'relaunch',
+          name: 'RELAUNCH_WITH_RENEWED_LOGIN',
+          resume: true,
+          hint: 'Your login was refused and is renewed now. Continue and finish the task.',
+        },
+  postCondition: () => ({ type: 'provider_answers' }),
+  budget: 1,
+  counted: true,
+}
+
 export const transientBackoff: Playbook = {
   id: 'transient-backoff',
   rung: 2,
