@@ -22,7 +22,7 @@ export default defineConfig({
       {
         test: {
           name: 'heavy',
-          include: ['test/{chaos,real,hostile,remote,verify,waits}/**/*.test.ts'],
+          include: ['test/{chaos,real,hostile,remote,verify}/**/*.test.ts'],
           exclude: ['test/real/by-hand/**'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
@@ -30,6 +30,17 @@ export default defineConfig({
           // Tests of one file that may run side by side are programs that mostly wait.
           maxConcurrency: 2,
           fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'waits',
+          include: ['test/waits/**/*.test.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 300_000,
+          // What waits by nature leaves the machine to others.
+          maxWorkers: 2,
         },
       },
       {

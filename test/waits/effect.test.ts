@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Action, Playbook } from '../../src/recovery/playbook.ts'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 interface Case {
   playbook: string
@@ -274,8 +274,8 @@ const repairs = [
 
 /**
  * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
- * needs two accounts: limits.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
- * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: limits.test.ts sees
+ * needs two accounts: quota.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
+ * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: quota.test.ts sees
  * it help, and fail.
  */
 const provenElsewhere = ['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs]

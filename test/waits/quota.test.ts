@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
-import { limited, limitedFor } from './limited.ts'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { limited, limitedFor } from '../recovery/limited.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
