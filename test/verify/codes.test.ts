@@ -68,7 +68,10 @@ const rows: Row[] = [
     code: 'permission_or_auth_failure',
     program: `begin(); end({ is_error: true, api_error_status: 401, result: 'API Error: 401' }); process.exit(1)`,
   },
-  { code: 'model_or_unknown_failure', program: `begin(); process.exit(1)` },
+  {
+    code: 'model_or_unknown_failure',
+    program: `begin(); end({ is_error: true, result: 'Something that nobody has a name for' }); process.exit(1)`,
+  },
   {
     code: 'transient_or_flaky_failure',
     program: once(
