@@ -235,11 +235,9 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
         : giveUp(parts, { ended, diagnosis, reason: 'the wait is too long' }, number)
     const next = changedBy(change, action, can.resume ? sessionId : undefined)
     const chmod = action.type === 'relaunch' ? action.chmod : undefined
-    if (
-      action.type === 'relaunch' &&
-      chmod === undefined &&
-      isSame(parts.command.line(change), parts.command.line(next))
-    )
+    // A mode or a login that is changed on disk needs no other line.
+    const changedOutside = chmod !== undefined || diagnosis.facts.renewedLogin !== undefined
+    if (action.type === 'relaunch' && !changedOutside && isSame(parts.command.line(change), parts.command.line(next)))
       return ended.settled.ok
         ? resultOf(ended, number, { outcome: 'done', exitCode: 0 })
         : giveUp(parts, { ended, diagnosis, reason: 'the command has this correction already' }, number)

@@ -1,6 +1,6 @@
 /** `unstuck exec` as a user has it. What its clocks do is in test/waits. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ExecEvent } from '../../src/exec/contract.ts'
@@ -180,6 +180,39 @@ describe('an agent that does not get on', () => {
     expect([second?.resumed, second?.argv.join(' ')]).toEqual([
       false,
       expect.stringContaining('the same call 5 times in a row and got the same answer: Bash: ls'),
+    ])
+  })
+})
+
+describe('an agent that was not at fault', () => {
+  test('whose login another process renewed is launched again with the same line', async () => {
+    // It is refused before it opens a session, so that nothing but the login differs.
+    const refused = `printf renewed >"$HOME/.claude/.credentials.json"
+echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"Login expired"}'; exit 1`
+    const done = `echo '{"type":"result","subtype":"success","is_error":false,"result":"Made it."}'; exit 0`
+    program('claude', `[ -e "$HOME/seen" ] && { ${done}; }\ntouch "$HOME/seen"\n${refused}`)
+    mkdirSync(join(root, '.claude'))
+    writeFileSync(join(root, '.claude', '.credentials.json'), 'old')
+    const { code, of, result, stderr } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, result], stderr).toMatchObject([0, { outcome: 'done', launches: 2 }])
+    expect(of('recovery')).toMatchObject([
+      { payload: { action_taken: 'RELAUNCH_WITH_RENEWED_LOGIN', status: 'success' } },
+    ])
+    for (const path of ['.claude', 'seen']) rmSync(join(root, path), { recursive: true })
+  })
+
+  test('and was killed is launched again and told so', async () => {
+    plays('midline', 'once')
+    const { code, of, result, stderr } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, result], stderr).toMatchObject([0, { outcome: 'done', launches: 2 }])
+    expect(of('recovery')).toMatchObject([
+      {
+        payload: {
+          action_taken: 'RESTART_WITH_HINT',
+          status: 'success',
+          issue_detected: expect.stringContaining('SIGKILL') as string,
+        },
+      },
     ])
   })
 })
