@@ -107,7 +107,11 @@ test('200 MB of output and a line of 50 MB end in a bounded log and a done task'
   const launch = join(scene.stateDir, 'runs', run, 'launches', '1')
   const bytes = readdirSync(launch).map((name) => lstatSync(join(launch, name)).size)
   expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(140 * 1024 * 1024)
-  expect((await scene.cli('logs', run)).exitCode).toBe(0)
+  const logs = await scene.cli('logs', run)
+  expect(logs.exitCode).toBe(0)
+  expect(logs.stdout).toMatch(/^text +first line$/m)
+  expect(logs.stdout).toMatch(/^gap +\[\d+ bytes of the middle were dropped\]$/m)
+  expect(logs.stdout).toMatch(/^text +last line$/m)
   await scene.expectUnharmed()
 })
 

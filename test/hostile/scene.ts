@@ -244,6 +244,8 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
         extendEnv: false,
         reject: false,
         stripFinalNewline: false,
+        // A bounded log is at most twice 64 MiB; what execa buffers by default is less, and it then ends the command.
+        maxBuffer: 256 * 1024 * 1024,
       }),
     expectUnharmed: async (except = () => false) => {
       const kept = (all: Record<string, string>) =>
