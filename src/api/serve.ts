@@ -22,7 +22,7 @@ import { systemClock } from '../runtime/system-clock.ts'
 import { createLink } from '../runtime/remote-link.ts'
 import { createBell, startEngine, type Bell, type Engine } from '../runtime/engine.ts'
 import { appendEvent } from '../store/event.ts'
-import { listGoals } from '../store/goal.ts'
+import { listLiveGoals } from '../store/goal.ts'
 import { withNotice } from '../store/notice.ts'
 import { openStore } from '../store/open.ts'
 import { databaseOf, storeName } from '../store/postgres-place.ts'
@@ -175,7 +175,7 @@ const writeAddress = (stateDir: string, url: string, version: string): void => {
 
 /** Whether any goal still needs this engine. */
 const hasWork = async (context: Context, engine: Engine): Promise<boolean> =>
-  engine.running() > 0 || (await listGoals(context.db)).some((goal) => !goalEnded(goal.state))
+  engine.running() > 0 || (await listLiveGoals(context.db)).some((goal) => !goalEnded(goal.state))
 
 const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, stop: () => void): Promise<void> => {
   let quietSince = performance.now()

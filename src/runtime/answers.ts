@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { liftLimits } from '../store/account.ts'
 import type { Moved, Queryable } from '../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../store/escalation.ts'
-import { getGoal, halfCancelled, listGoals, moveGoal, resetGoalSpend } from '../store/goal.ts'
+import { getGoal, halfCancelled, listLiveGoals, moveGoal, resetGoalSpend } from '../store/goal.ts'
 import { listMerges, moveMerge } from '../store/merge.ts'
 import { listRuns } from '../store/run.ts'
 import { getTask, listTasks, moveTask } from '../store/task.ts'
@@ -196,7 +196,7 @@ const resumeOne = async (context: Context, goal: Goal): Promise<void> => {
 export const resumeGoals = async (context: Context, id: string | null): Promise<Goal[]> => {
   const paused =
     id === null
-      ? (await listGoals(context.db)).filter((goal) => goal.state === 'paused')
+      ? (await listLiveGoals(context.db)).filter((goal) => goal.state === 'paused')
       : [await goalNamed(context.db, id)]
   if (paused.length === 0) throw new AppError('ILLEGAL', 'no goal is paused; "unstuck status" shows what waits for you')
   for (const goal of paused) {

@@ -5,7 +5,7 @@ import { messageOf } from '../errors.ts'
 import { dropEndedLimits } from '../store/account.ts'
 import { must } from '../store/db.ts'
 import { appendEvent } from '../store/event.ts'
-import { getGoal, listGoals, moveGoal, progressGoal } from '../store/goal.ts'
+import { getGoal, listLiveGoals, moveGoal, progressGoal } from '../store/goal.ts'
 import { dueTasks, listTasks, moveTask } from '../store/task.ts'
 import { listEscalations, openEscalation } from '../store/escalation.ts'
 import { confirmLead } from '../store/leader.ts'
@@ -83,14 +83,44 @@ const tryForward = async (context: Context, branch: string, to: string): Promise
   }
 }
 
-const isLanded = async (context: Context, goal: Goal): Promise<boolean> =>
-  goal.repoMode === 'remote'
-    ? isOnTarget(context, goal)
-    : context.ports.git.isAncestor(context.repository, goal.headCommit ?? '', `refs/heads/${goal.targetBranch}`)
+/** What was seen at the last look at a ready goal. Only saves git calls; losing it costs nothing. */
+interface Look {
+  /** Milliseconds. */
+  at: number
+  /** Tip of the target branch, which did not hold the goal's commits. */
+  without?: string
+}
 
-const landGoal = async (context: Context, goal: Goal): Promise<void> => {
-  if (goal.headCommit === null || goal.targetBranch === null) return
-  if (await isLanded(context, goal)) {
+/** Goal id -> its last look. */
+export type Looked = Map<string, Look>
+
+/** Tips of target branches in one pass: many ready goals have one target, and each git call is a process. */
+type TipOf = (branch: string) => Promise<string | null>
+
+const tipsOfPass = (context: Context): TipOf => {
+  const read = new Map<string, Promise<string | null>>()
+  return (branch) => {
+    const tip = read.get(branch) ?? context.ports.git.readRef(context.repository, `refs/heads/${branch}`)
+    read.set(branch, tip)
+    return tip
+  }
+}
+
+const isLanded = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<boolean> => {
+  if (goal.repoMode === 'remote') return isOnTarget(context, goal)
+  const tip = await tipOf(goal.targetBranch)
+  if (tip === null || tip === look.without) return false
+  if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return true
+  look.without = tip
+  return false
+}
+
+type Ready = Goal & { headCommit: string; targetBranch: string }
+
+const isReady = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
+
+const landGoal = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<void> => {
+  if (await isLanded(context, goal, look, tipOf)) {
     await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', `its commits are on ${goal.targetBranch}`))
     return
   }
@@ -122,9 +152,10 @@ const landGoal = async (context: Context, goal: Goal): Promise<void> => {
 }
 
 /** A remote that is away, or lets nobody in, must not end the pass for every other goal: this one is looked at again. */
-const tryLand = async (context: Context, goal: Goal): Promise<void> => {
+const tryLand = async (context: Context, goal: Goal, look: Look, tipOf: TipOf): Promise<void> => {
+  if (!isReady(goal)) return
   try {
-    await landGoal(context, goal)
+    await landGoal(context, goal, look, tipOf)
   } catch (error) {
     if (!isOutage(error) && !isRefusal(error)) throw error
   }
@@ -180,9 +211,6 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
 /** How often a ready goal's target branch is looked at: its user merges it when it suits him. */
 const landingLookMs = 10_000
 
-/** Goal id -> when its target was looked at last (milliseconds). Only saves git calls; losing it costs nothing. */
-export type Looked = Map<string, number>
-
 /** A remote is not to be asked all the time for what only a person can change. */
 const lookMsOf = (goal: Goal): number => {
   if (goal.repoMode !== 'remote') return landingLookMs
@@ -190,25 +218,33 @@ const lookMsOf = (goal: Goal): number => {
   return goal.reason === mergeCommand(goal) ? landingLookMs : 60 * landingLookMs
 }
 
-const lookDue = (context: Context, looked: Looked, goal: Goal): boolean => {
+const lookOf = (looked: Looked, goal: Goal): Look => {
+  const look = looked.get(goal.id) ?? { at: 0 }
+  looked.set(goal.id, look)
+  return look
+}
+
+const lookDue = (context: Context, look: Look, goal: Goal): boolean => {
   if (goal.repoMode === 'remote' && (context.remote?.restMs() ?? 0) > 0) return false
   const now = context.clock.now().getTime()
-  if (now - (looked.get(goal.id) ?? 0) < lookMsOf(goal)) return false
-  looked.set(goal.id, now)
+  if (now - look.at < lookMsOf(goal)) return false
+  look.at = now
   return true
 }
 
 /** Looks at every goal that has not ended and takes the next step that no run or merge takes. */
 export const cycleOnce = async (context: Context, looked: Looked): Promise<void> => {
   await requeueDue(context)
-  for (const goal of await listGoals(context.db)) {
-    if (goal.state === 'ready' && lookDue(context, looked, goal)) await tryLand(context, goal)
+  const tipOf = tipsOfPass(context)
+  for (const goal of await listLiveGoals(context.db)) {
+    const look = lookOf(looked, goal)
+    if (goal.state === 'ready' && lookDue(context, look, goal)) await tryLand(context, goal, look, tipOf)
     if (goal.state !== 'active') continue
     const tasks = await listTasks(context.db, goal.id)
     if (await cancelDependents(context, goal, tasks)) continue
     await finishGoal(context, goal, tasks)
     const after = await getGoal(context.db, goal.id)
-    if (after?.state === 'ready') await tryLand(context, after)
+    if (after?.state === 'ready') await tryLand(context, after, look, tipOf)
   }
 }
 

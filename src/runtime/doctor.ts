@@ -2,10 +2,9 @@
 import { join } from 'node:path'
 import { flows } from '../domain/flows.ts'
 import { sql, type Queryable } from '../store/db.ts'
-import { listGoals } from '../store/goal.ts'
+import { listLiveGoals } from '../store/goal.ts'
 import { listRuns } from '../store/run.ts'
 import { branchMoved } from './cycle.ts'
-import type { Goal } from '../domain/goal.ts'
 import type { Context } from './context.ts'
 import { remoteChecks } from './remote-target.ts'
 import type { Files } from './files.ts'
@@ -78,8 +77,7 @@ type Looked = Pick<Context, 'db' | 'repository' | 'stateDir' | 'ports'> & { remo
 
 const goalChecks = async (context: Looked): Promise<Check[]> => {
   const moved: string[] = []
-  const over = new Set<Goal['state']>(['cancelled', 'done', 'failed'])
-  const live = (await listGoals(context.db)).filter(({ state }) => !over.has(state))
+  const live = await listLiveGoals(context.db)
   const { remote } = context
   if (remote !== undefined)
     return remoteChecks(

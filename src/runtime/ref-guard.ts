@@ -7,7 +7,7 @@
 import { join } from 'node:path'
 import type { Goal } from '../domain/goal.ts'
 import { appendEvent } from '../store/event.ts'
-import { listGoals } from '../store/goal.ts'
+import { listGoals, listLiveGoals } from '../store/goal.ts'
 import { listMerges } from '../store/merge.ts'
 import type { RefChange, Refs } from '../workspace/refs.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
@@ -88,9 +88,10 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   const { git } = context.ports
   const before = remembered(session)
   if (before === undefined) return
-  const goals = await listGoals(context.db)
   const after = await git.readRefs(context.repository)
-  const found = git.compareRefs(before, after).filter((change) => !isOurs(change, goals))
+  const changed = git.compareRefs(before, after)
+  const goals = changed.length === 0 ? [] : await listGoals(context.db)
+  const found = changed.filter((change) => !isOurs(change, goals))
   if (found.length === 0) return keepRefs(session, after)
   const refs: (RefChange & { restored: boolean })[] = []
   for (const change of found.slice(0, shownRefs)) refs.push({ ...change, restored: await putBack(session, change) })
@@ -108,9 +109,8 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
 /** Puts goal branches back that somebody moved or deleted. Where a merge is pending or under way the queue itself looks. */
 export const guardGoalBranches = async (context: Context): Promise<void> => {
   // One that waits for a person too: it is resumed, or looked at, from where it is.
-  const over = new Set<Goal['state']>(['done', 'failed', 'cancelled'])
-  const goals = (await listGoals(context.db)).filter(
-    ({ state, repoMode, headCommit }) => repoMode === 'local' && headCommit !== null && !over.has(state),
+  const goals = (await listLiveGoals(context.db)).filter(
+    ({ repoMode, headCommit }) => repoMode === 'local' && headCommit !== null,
   )
   if (goals.length === 0) return
   const refs = await context.ports.git.readRefs(context.repository, `refs/heads/${goalBranch('')}`)

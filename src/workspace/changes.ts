@@ -131,13 +131,19 @@ const sortSubmodule = async (root: string, path: string, into: Findings): Promis
 export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<Findings> => {
   const root = at.workTree ?? at.cwd
   const found: Findings = { store: [], remove: [], nested: [], leftOut: [] }
-  for (const path of await untracked(at, exclude)) {
+  // Three that only read.
+  const [others, tracked, submodules] = await Promise.all([
+    untracked(at, exclude),
+    trackedCandidates(at),
+    submodulesOf(at),
+  ])
+  for (const path of others) {
     // git names an untracked folder only when it is a repository of its own.
     if (path.endsWith('/')) found.nested.push(path.slice(0, -1))
     else await sort(root, { path, tracked: false, becameRepository: false }, found)
   }
-  for (const candidate of await trackedCandidates(at)) await sort(root, candidate, found)
-  for (const path of await submodulesOf(at)) await sortSubmodule(root, path, found)
+  for (const candidate of tracked) await sort(root, candidate, found)
+  for (const path of submodules) await sortSubmodule(root, path, found)
   found.nested.sort()
   return found
 }

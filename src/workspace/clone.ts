@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Repository } from './contract.ts'
 import { git, objectName, refName } from './git.ts'
-import { commonDirOf, objectFormatOf } from './repository.ts'
+import { commonDirOf } from './repository.ts'
 import { alternate, ownerExcludes, shareShallow } from './shadow.ts'
 
 export interface WorkspaceRequest {
@@ -66,10 +66,11 @@ const configOf = (identity: { name: string; email: string }): string =>
 const fill = async (request: WorkspaceRequest, making: string): Promise<void> => {
   const { repository, base, branch } = request
   const commonDir = commonDirOf(repository)
-  const format = await objectFormatOf(repository)
+  // Objects are shared: who has this commit has its hash function.
+  const format = base.length === 64 ? 'sha256' : 'sha1'
   await mkdir(making, { recursive: true })
   const init = ['init', '--quiet', '--template=', `--initial-branch=${branch}`, `--object-format=${format}`, '.']
-  await git(init, { cwd: making })
+  const [ignored] = await Promise.all([ownerExcludes(repository), git(init, { cwd: making })])
   const gitDir = join(making, '.git')
   await mkdir(join(gitDir, 'info'), { recursive: true })
   await mkdir(join(gitDir, 'hooks'), { recursive: true })
@@ -78,10 +79,10 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   const place = { cwd: making, gitDir, workTree: making }
   const identity = request.identity ?? { name: 'Agent', email: 'agent@localhost.invalid' }
   await appendFile(join(gitDir, 'config'), configOf(identity))
-  const excludes = [await ownerExcludes(repository), ...(request.exclude ?? [])].join('\n')
+  const excludes = [ignored, ...(request.exclude ?? [])].join('\n')
   await writeFile(join(gitDir, 'info', 'exclude'), `${excludes}\n`)
-  await git(['update-ref', `refs/heads/${branch}`, base], place)
-  await git(['read-tree', '-u', '--reset', base], place)
+  // Makes the branch, which has no commit yet, and writes its files, as one process.
+  await git(['reset', '--quiet', '--hard', base], place)
   if (request.indexFile !== undefined) await copyFile(join(gitDir, 'index'), request.indexFile)
 }
 

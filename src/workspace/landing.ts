@@ -48,8 +48,6 @@ export const ensureGoalBranch = async (
 ): Promise<{ ref: string; head: string; created: boolean }> => {
   const ref = refName(`refs/heads/${request.name}`)
   commonDirOf(repository)
-  const present = await readRef(repository, ref)
-  if (present !== null) return { ref, head: present, created: false }
   const created = await swapRef(repository, { ref, from: null, to: request.start, why: 'unstuck: goal branch' })
   if (created) return { ref, head: request.start, created }
   return { ref, head: (await readRef(repository, ref)) ?? request.start, created }
@@ -179,14 +177,6 @@ export const restoreRef = async (
   const now = await readRef(repository, request.ref)
   if (now === request.to) return 'done'
   return (await swapRef(repository, { ...request, why: 'unstuck: put back' })) ? 'done' : 'moved'
-}
-
-/** Whether `ref` holds `commit` in its history. */
-export const isAncestor = async (repository: Repository, commit: string, ref: string): Promise<boolean> => {
-  const tip = await readRef(repository, ref)
-  if (tip === null) return false
-  const args = ['merge-base', '--is-ancestor', objectName(commit), tip]
-  return (await git(args, { ...inRepository(repository), okCodes: [0, 1] })).code === 0
 }
 
 /** Whether a commit exists and, with `below`, is among the commits of that tip that `not` does not have. */

@@ -20,7 +20,8 @@ const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[
   await store.db.query(sql`update goal set auto_merge = true, head_commit = ${'c'.repeat(40)} where id = ${goal.id}`)
   const moved: string[] = []
   const git = {
-    isAncestor: async () => {
+    readRef: async () => 'd'.repeat(40),
+    isBelow: async () => {
       await meanwhile()
       return false
     },
@@ -49,4 +50,38 @@ it('one whose term is over moves nothing, and the goal waits for the next', asyn
   expect(moved).toEqual([])
   expect(error).toBeInstanceOf(LeadLostError)
   expect(state).toBe('ready')
+})
+
+it('of many finished goals that their user has not merged, only those are looked into whose target moved', async () => {
+  for (let count = 0; count < 3; count += 1) {
+    const { goal } = await store.goal()
+    await store.move(goal.id, 'all_done')
+    await store.db.query(sql`update goal set head_commit = ${'c'.repeat(40)} where id = ${goal.id}`)
+  }
+  let tip = 'd'.repeat(40)
+  let now = 20_000
+  const asked: string[] = []
+  const git = {
+    readRef: async () => {
+      asked.push('tip')
+      return tip
+    },
+    isBelow: async () => {
+      asked.push('below')
+      return false
+    },
+  }
+  const clock = { now: () => new Date(now) }
+  const context = { ...store.context, db: store.db, clock, ports: { git } } as unknown as Context
+  const looked = new Map()
+  const pass = async (): Promise<string[]> => {
+    asked.length = 0
+    await cycleOnce(context, looked)
+    now += 20_000
+    return [...asked]
+  }
+  expect(await pass()).toEqual(['tip', 'below', 'below', 'below'])
+  expect(await pass()).toEqual(['tip'])
+  tip = 'e'.repeat(40)
+  expect(await pass()).toEqual(['tip', 'below', 'below', 'below'])
 })

@@ -184,10 +184,6 @@ const landingCalls = (state: State) => {
       if (readRef(request.ref) === request.to) return 'done' as const
       return swap(request.ref, request.from, request.to) ? ('done' as const) : ('moved' as const)
     },
-    isAncestor: (_repository: Repository, commit: string, ref: string) => {
-      const tip = readRef(ref)
-      return tip !== null && state.isAncestor(commit, tip)
-    },
     isCommitOf: (place: Repository | string, request: { commit: string; below: string | null; not: string | null }) => {
       const known =
         state.userObjects.has(request.commit) || (typeof place === 'string' && state.shadowObjects.has(request.commit))

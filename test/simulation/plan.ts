@@ -111,7 +111,7 @@ export interface Plan {
 
 const gitOps = [
   'bringObjects buildCommit buildTree captureBase captureTree changesBetween createWorkspace ensureGoalBranch fastForward',
-  'integrate isAncestor isCommitOf keepAgentCommits prepareDependencies publish readRef readRefs removeWorkspace restoreRef snapshot',
+  'integrate isBelow isCommitOf keepAgentCommits prepareDependencies publish readRef readRefs removeWorkspace restoreRef snapshot',
 ].flatMap((line) => line.split(' ').map((name) => `git.${name}`))
 const processOps = ['startShim', 'waitForExit', 'sweep', 'runCommand', 'follow'].map((name) => `process.${name}`)
 const fileOps = ['writeFileSync', 'mkdirSync', 'rmSync'].map((name) => `file.${name}`)

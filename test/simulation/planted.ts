@@ -125,8 +125,8 @@ export const planted: readonly Planted[] = [
           integrate: async (shadow, request) => {
             const refs = await git.readRefs(context.repository, 'refs/heads/unstuck/goal/')
             let onto = request.onto
-            for (const [ref, head] of Object.entries(refs))
-              if (isOurs(world, head) && (await git.isAncestor(context.repository, request.onto, ref))) onto = head
+            for (const head of Object.values(refs))
+              if (isOurs(world, head) && (await git.isBelow(context.repository, request.onto, head))) onto = head
             return git.integrate(shadow, { ...request, onto })
           },
           publish: async (repository, shadow, request) =>
