@@ -24,7 +24,7 @@ import { collectedWork, collectNow } from './collected.ts'
 import { observedDenials, readLaunch } from './denials.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { judgeLaunchRecoveries } from './launch-effect.ts'
-import { replaceLast, startLaunch } from './launch.ts'
+import { hasBegun, replaceLast, startLaunch } from './launch.ts'
 import { settleWork } from './no-change.ts'
 import { verify } from './phase-verify.ts'
 import { prepareRun } from './prepare.ts'
@@ -221,27 +221,49 @@ const commit = async (session: Session): Promise<Next> => {
   return 'on'
 }
 
+/** No run ends while something of it lives: its agent would work on, and spend, beside whoever takes the task next. */
+const endPrograms = async (session: Session, cause: StopCause): Promise<void> => {
+  const { processes } = session.context.ports
+  await stopLaunch(session, cause)
+  await processes.waitForExit(session.paths.launch(lastLaunch(session.run)?.number ?? 1), { deadlineMs: 60_000 })
+  await processes.sweep(session.run.id)
+  await processes.sweep(`${session.run.id}-check`)
+}
+
 /** A launch begins new work: not while the goal is paused, its account at its limit, or a ceiling reached. */
-const launch = async (session: Session): Promise<Next> => {
-  const goal = await getGoal(session.context.db, session.goal.id)
-  if (goal !== undefined) session.goal = goal
-  const begun = lastLaunch(session.run)?.gateOpened === true
-  if (!begun && !mayStartWork(session.goal)) {
+const holdBack = async (session: Session): Promise<Next | undefined> => {
+  if (!mayStartWork(session.goal)) {
+    await endPrograms(session, 'shutdown')
     await keepSnapshot(session, `the goal is ${session.goal.state}`)
     await (session.goal.state === 'cancelled' ? endCancelled(session) : endPaused(session))
     return 'ended'
   }
-  const held = begun ? undefined : await limitOn(session.context, session.context.db, session.run.harness)
+  const held = await limitOn(session.context, session.context.db, session.run.harness)
   if (held !== undefined) {
+    await endPrograms(session, 'shutdown')
     await keepSnapshot(session, `its account is at its limit: ${held.account}`)
     await endHeld(session, held)
     return 'ended'
   }
   const overrun = overrunOf(session.goal.limits, session.run.spend, session.goal.spend)
-  if (!begun && overrun !== undefined) return recover(session, { kind: 'budget', text: overrunText(overrun) })
-  const locked = begun ? undefined : await changeModes(session)
-  if (locked !== undefined) return recover(session, { kind: 'directory', directory: locked })
-  if (!begun) await mendBeforeLaunch(session)
+  if (overrun !== undefined) {
+    await endPrograms(session, 'shutdown')
+    return recover(session, { kind: 'budget', text: overrunText(overrun) })
+  }
+  const locked = await changeModes(session)
+  if (locked === undefined) return undefined
+  await endPrograms(session, 'shutdown')
+  return recover(session, { kind: 'directory', directory: locked })
+}
+
+const launch = async (session: Session): Promise<Next> => {
+  const goal = await getGoal(session.context.db, session.goal.id)
+  if (goal !== undefined) session.goal = goal
+  if (!hasBegun(session)) {
+    const next = await holdBack(session)
+    if (next !== undefined) return next
+    await mendBeforeLaunch(session)
+  }
   return on(startLaunch(session, await abilitiesOf(session)))
 }
 
@@ -263,15 +285,6 @@ const phases: Record<RunPhase, (session: Session) => Promise<Next>> = {
     await endSucceeded(session)
     return 'ended'
   },
-}
-
-/** No run ends while something of it lives: its agent would work on, and spend, beside whoever takes the task next. */
-const endPrograms = async (session: Session, cause: StopCause): Promise<void> => {
-  const { processes } = session.context.ports
-  await stopLaunch(session, cause)
-  await processes.waitForExit(session.paths.launch(lastLaunch(session.run)?.number ?? 1), { deadlineMs: 60_000 })
-  await processes.sweep(session.run.id)
-  await processes.sweep(`${session.run.id}-check`)
 }
 
 /** Ends a run whose preparation or engine work failed: operational errors are evidence, anything else is a bug and said so. */

@@ -168,6 +168,13 @@ const tellLaunch = async (
   })
 }
 
+/** Whether the agent of the newest launch may have run. The gate tells, not the store: a crash may lie between the two. */
+export const hasBegun = ({ context, paths, run }: Session): boolean => {
+  const launch = lastLaunch(run)
+  if (launch === undefined) return false
+  return launch.gateOpened || context.ports.files.existsSync(join(paths.launch(launch.number), 'gate'))
+}
+
 /** Phase `launch`: brings the newest launch of the run to the point where the agent runs, from wherever a crash left it. */
 export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
   const { context, paths } = session

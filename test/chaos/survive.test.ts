@@ -8,11 +8,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Goal, Run } from '../../src/api/contract.ts'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../src/platform.ts'
 import { launchState, openGate, startShim, touchKeepAlive, waitForExit } from '../../src/process/launch.ts'
+import { sql } from '../../src/store/db.ts'
+import { openStore } from '../../src/store/open.ts'
 import { allEvents, livingOf } from './invariants.ts'
 import { dice, settingsOf } from './plan.ts'
 import { closeScene, finish, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import {
   ask,
+  cacheHome,
   goalFor,
   hasEnded,
   makeTemplate,
@@ -73,6 +76,28 @@ test('an agent whose engine never returns ends by itself, and its task is tried 
   const second = await start(here)
   await untilOver(here, second)
   expect((await runsOf(here)).map(({ state }) => state)).toEqual(['cancelled', 'success'])
+  expect(await finish(here, second, false)).toEqual([])
+})
+
+test('a goal that is paused while its gate opens, and an engine killed before it noted that: the agent is not left behind', async () => {
+  const here = await open()
+  const mark = join(here.world.root, 'killed')
+  const first = await start(here, { CHAOS_POINT: 'gate-open', CHAOS_PASS: '1', CHAOS_MARK: mark, CHAOS_ARM: template })
+  await post(here, goalFor('hold'))
+  const run = await noted(here, 'start')
+  await first.ended
+  expect(existsSync(mark)).toBe(true)
+  const store = await openStore({ stateDir: here.world.stateDir, cacheDir: join(cacheHome(), 'unstuck') })
+  await store.query(sql`update goal set state = 'paused', version = version + 1`)
+  await store.close()
+  const second = await start(here)
+  await until('the agent is taken up', async () => (await runsOf(here)).some(({ phase }) => phase === 'supervise'))
+  expect(livingOf(here.world).length).toBeGreaterThan(0)
+  release(here)
+  await ask(here.world, 'POST', '/resume', { goal: null })
+  await untilOver(here, second)
+  expect((await runsOf(here)).map(({ id, state }) => [id, state])).toEqual([[run, 'success']])
+  expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
   expect(await finish(here, second, false)).toEqual([])
 })
 

@@ -72,7 +72,8 @@ const check = `import { readdirSync, readFileSync, existsSync } from 'node:fs'
 for (const name of existsSync('parts') ? readdirSync('parts') : []) JSON.parse(readFileSync('parts/' + name, 'utf8'))
 `
 
-const cacheHome = (): string => join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'unstuck-ci', 'chaos')
+export const cacheHome = (): string =>
+  join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'unstuck-ci', 'chaos')
 
 /** Repository, plain folder and empty store as every world begins with, made once. */
 export const makeTemplate = async (): Promise<string> => {

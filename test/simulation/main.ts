@@ -11,17 +11,39 @@ import { runPlan, type Outcome } from './run.ts'
 import { shrink } from './shrink.ts'
 import { noHooks, type Hooks } from './world.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '1' },
-    steps: { type: 'string', default: '400000' },
-    without: { type: 'string', default: '' },
-    planted: { type: 'string' },
-    verbose: { type: 'boolean', default: false },
-    keep: { type: 'boolean', default: false },
-  },
-})
+const usage =
+  'npm run simulate -- --seed N [--seeds M] [--steps K] [--without e1,f2] [--planted name] [--verbose] [--keep]'
+
+const read = () => {
+  try {
+    return parseArgs({
+      options: {
+        seed: { type: 'string', default: '1' },
+        seeds: { type: 'string', default: '1' },
+        steps: { type: 'string', default: '400000' },
+        without: { type: 'string', default: '' },
+        planted: { type: 'string' },
+        verbose: { type: 'boolean', default: false },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\nusage: ${usage}\n`)
+    return process.exit(2)
+  }
+}
+
+const values = read()
+for (const name of ['seed', 'seeds', 'steps'] as const) {
+  if (/^\d+$/.test(values[name])) continue
+  process.stderr.write(`--${name} is a number, not "${values[name]}"\nusage: ${usage}\n`)
+  process.exit(2)
+}
+if (values.help) {
+  process.stdout.write(`usage: ${usage}\n`)
+  process.exit(0)
+}
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
