@@ -11,6 +11,7 @@ import { listMerges, moveMerge } from '../store/merge.ts'
 import { listRuns } from '../store/run.ts'
 import { getTask, listTasks, moveTask } from '../store/task.ts'
 import type { Context } from './context.ts'
+import { failOpen } from './recover.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
 export type CancelRunning = (taskId: string) => Promise<void>
@@ -128,6 +129,7 @@ export const cancelTask = async (context: Context, id: string, cancelRunning: Ca
       )
       if (merging) throw new AppError('STALE', `task ${task.number} is being merged at this moment; look at it again`)
       orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
+      await failOpen(context, tx, id, cancelledByPerson)
     } else if (before.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
     await dropMerge(tx, id, task.goalId)
     await answer(tx, id, 'cancel')
@@ -138,11 +140,15 @@ export const cancelTask = async (context: Context, id: string, cancelRunning: Ca
   return taskNamed(context.db, id)
 }
 
+/** What waited for a retry, a limit or an outage is over with its task: nobody will ever see its post-condition. */
+const cancelledByPerson = 'the task was cancelled by a person'
+
 /** Cancels what no executor holds. */
-const cancelRest = async (tx: Queryable, goalId: string): Promise<void> => {
+const cancelRest = async (context: Context, tx: Queryable, goalId: string): Promise<void> => {
   const rest = (await listTasks(tx, goalId)).filter((task) => !taskEnded(task.place) && task.place !== 'running')
   for (const task of rest) {
     orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person', with: 'goal' } }))
+    await failOpen(context, tx, task.id, cancelledByPerson)
     await dropMerge(tx, task.id, goalId)
     await answer(tx, task.id, 'cancel')
   }
@@ -158,7 +164,7 @@ export const cancelGraceSeconds = 90
  */
 export const finishCancels = async (context: Context, afterSeconds: number): Promise<void> => {
   for (const goalId of await halfCancelled(context.db, afterSeconds))
-    await context.db.transaction((tx) => cancelRest(tx, goalId))
+    await context.db.transaction((tx) => cancelRest(context, tx, goalId))
 }
 
 export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
@@ -167,7 +173,7 @@ export const cancelGoal = async (context: Context, id: string, cancelRunning: Ca
   orThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.place))
   await Promise.all(tasks.filter((task) => task.place === 'running').map((task) => cancelRunning(task.id)))
-  await context.db.transaction((tx) => cancelRest(tx, id))
+  await context.db.transaction((tx) => cancelRest(context, tx, id))
   context.wake()
   return goalNamed(context.db, id)
 }

@@ -18,7 +18,7 @@ import { appendEvent, storeNow } from '../store/event.ts'
 import { getGoal, progressGoal } from '../store/goal.ts'
 import { confirmLead } from '../store/leader.ts'
 import { listMerges, moveMerge } from '../store/merge.ts'
-import { recoveriesOf, type Recovery } from '../store/recovery.ts'
+import { recoveriesOf, waitEnd, type Recovery } from '../store/recovery.ts'
 import { getRun } from '../store/run.ts'
 import { getTask, moveTask } from '../store/task.ts'
 import { goalBranch, goalRef, type Context } from './context.ts'
@@ -116,8 +116,8 @@ const failChecks = async (landing: Landing, evidence: Evidence): Promise<void> =
 const waitsOf = async (context: Context, { taskId, runId }: MergeEntry): Promise<Recovery[]> =>
   (await recoveriesOf(context.db, taskId)).filter((past) => past.runId === runId && past.action.type === 'wait')
 
-const isOver = async (context: Context, { startedAt, action }: Recovery): Promise<boolean> =>
-  (await storeNow(context.db)).getTime() >= startedAt.getTime() + Number(action['delayMs'])
+const isOver = async (context: Context, wait: Recovery): Promise<boolean> =>
+  (await storeNow(context.db)).getTime() >= waitEnd(wait).getTime()
 
 const headOf = (goal: Goal): string => {
   const head = goal.headCommit ?? goal.baseCommit

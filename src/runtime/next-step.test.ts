@@ -126,6 +126,16 @@ describe('who takes the next step', () => {
     expect(nextStepOf(given)).toMatchObject({ owner, text: expect.stringMatching(text) })
   })
 
+  test('a merge that waits for an outage says for what, and when it goes on', () => {
+    const waiting = { runId: 'r-1', startedAt: at, action: { delayMs: 5_000 }, issueDetected: 'the registry is away' }
+    const merges = [{ runId: 'r-1', state: 'pending', number: 3 }]
+    expect(nextStepOf(facts('blocked(awaiting_judge)', { runs: [success], merges, waits: [waiting] }))).toEqual({
+      owner: 'merge queue',
+      text: 'merge entry 3 runs its checks again after "the registry is away"',
+      at: new Date('2026-01-01T00:00:05Z'),
+    })
+  })
+
   test('a countdown has its time', () => {
     expect(nextStepOf(facts('failed', { task: { retry: { reason: 'x', at, count: 1, limit: 2 } } }))?.at).toBe(at)
   })

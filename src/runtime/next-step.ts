@@ -10,6 +10,7 @@ import type { Goal } from '../domain/goal.ts'
 import type { MergeEntry } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
+import { waitEnd, type Recovery } from '../store/recovery.ts'
 
 export interface TaskFacts {
   task: Task
@@ -22,6 +23,8 @@ export interface TaskFacts {
   engines?: readonly (EngineInfo & { silent: boolean })[]
   /** Accounts at their limit; absent = none. */
   limits?: readonly AccountLimit[]
+  /** Recoveries that wait for an outage to end; absent = none. */
+  waits?: readonly Recovery[]
 }
 
 export interface TaskStep {
@@ -107,13 +110,19 @@ const queuedStep = (facts: TaskFacts): TaskStep => {
   )
 }
 
-const judgeStep = ({ task, runs, merges, goal }: TaskFacts): TaskStep | undefined => {
+const pendingStep = (entry: MergeEntry, waits: TaskFacts['waits']): TaskStep => {
+  const wait = waits?.findLast(({ runId }) => runId === entry.runId)
+  if (wait === undefined) return { owner: 'merge queue', text: `merge entry ${entry.number} waits for its turn` }
+  const text = `merge entry ${entry.number} runs its checks again after "${wait.issueDetected.slice(0, 200)}"`
+  return { owner: 'merge queue', text, at: waitEnd(wait) }
+}
+
+const judgeStep = ({ task, runs, merges, goal, waits }: TaskFacts): TaskStep | undefined => {
   const run = runs.filter((candidate) => candidate.taskId === task.id && candidate.state === 'success').at(-1)
   const entry = merges.find((candidate) => candidate.runId === run?.id)
   if (goal.state === 'paused') return { owner: 'person', text: `goal paused: unstuck resume ${goal.id}` }
   if (entry?.state === 'processing') return { owner: 'merge queue', text: `merge entry ${entry.number} is in work` }
-  if (entry?.state === 'pending')
-    return { owner: 'merge queue', text: `merge entry ${entry.number} waits for its turn` }
+  if (entry?.state === 'pending') return pendingStep(entry, waits)
   if (run !== undefined && run.judgedAt === null)
     return { owner: 'judge', text: `run ${run.id} waits for its judgement` }
   return undefined

@@ -8,7 +8,7 @@ import { listEscalations } from '../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../store/event.ts'
 import { getGoal, listGoals } from '../store/goal.ts'
 import { listMerges } from '../store/merge.ts'
-import { countRecoveries, listRecoveries } from '../store/recovery.ts'
+import { countRecoveries, listRecoveries, openWaits } from '../store/recovery.ts'
 import { listRuns } from '../store/run.ts'
 import { listTasks, runningTasks } from '../store/task.ts'
 import type { EngineInfo } from '../domain/engine.ts'
@@ -72,13 +72,14 @@ const goalViews = async (
   goalId: string | null,
 ) => {
   const { tasks, now } = shared
-  const [runs, merges, recoveries] = [
+  const [runs, merges, recoveries, waits] = [
     await listRuns(db, { goalId }),
     await listMerges(db, { goalId }),
     await countRecoveries(db),
+    await openWaits(db),
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
-  const stepOf = stepsOf({ ...shared, runs, merges })
+  const stepOf = stepsOf({ ...shared, runs, merges, waits })
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),

@@ -104,6 +104,18 @@ export const settleRecovery = async (
   })
 }
 
+/** Waits that are not over: whatever waits so has succeeded as a run, so the wait stands nowhere else. */
+export const openWaits = async (db: Queryable): Promise<Recovery[]> =>
+  (
+    await db.query<object>(
+      sql`select * from recovery where status = 'acting' and action ->> 'type' = 'wait' order by started_at, id`,
+    )
+  ).map((row) => fromRow<Recovery>(row))
+
+/** When a recovery that waits goes on. */
+export const waitEnd = ({ startedAt, action }: Recovery): Date =>
+  new Date(startedAt.getTime() + Number(action['delayMs']))
+
 /** Recoveries of a task since its present count began, oldest first. */
 export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recovery[]> =>
   (

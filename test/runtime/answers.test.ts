@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
+import type { Task } from '../../src/domain/task.ts'
+import { must } from '../../src/store/db.ts'
+import { insertRecovery, listRecoveries } from '../../src/store/recovery.ts'
+import { finishRun } from '../../src/store/run.ts'
 import { claimTask, moveTask } from '../../src/store/task.ts'
+import { recoveryOf } from '../store/scene.ts'
 import { openTestStore, type Store } from './store.ts'
 
 let store: Store
@@ -105,6 +110,27 @@ describe('cancel', () => {
       await moveTask(store.db, await store.task(id), 'cancelled')
     })
     expect([asked, (await store.task(id)).place]).toEqual([[id], 'cancelled'])
+  })
+
+  test.each<[string, (context: Store['context'], task: Task) => Promise<unknown>]>([
+    ['a task', (context, { id }) => cancelTask(context, id, nothingRuns)],
+    ['its goal', (context, { goalId }) => cancelGoal(context, goalId, nothingRuns)],
+  ])('of %s closes the recovery that waited for a retry', async (_what, cancel) => {
+    const other = await openTestStore()
+    const { goal, tasks } = await other.goal()
+    const id = tasks[0]?.id ?? ''
+    await other.db.transaction(async (tx) => {
+      const claim = await claimTask(tx, { agentId: 'agent-1', runId: 'r-waits', ttlSeconds: 60 })
+      await insertRecovery(tx, recoveryOf(claim!.run))
+      must(await finishRun(tx, claim!.run, 'failed', null))
+      const retry = { reason: 'overload', at: new Date(0), count: 1, limit: 5 }
+      must(await moveTask(tx, claim!.task, 'run_failed', { retry }))
+    })
+    await cancel(other.context, await other.task(id))
+    expect((await listRecoveries(other.db, goal.id)).map(({ status, detail }) => [status, detail])).toEqual([
+      ['failed', 'the task was cancelled by a person'],
+    ])
+    await other.close()
   })
 
   test('of a goal ends all of it', async () => {

@@ -69,7 +69,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'limit-not-looked-at',
-    from: 202,
+    from: 60,
     breaks: 'nothing on a limited account',
     hooks: () =>
       rewrite('from account_limit where until >', (text) => text.replace('where until >', 'where false and until >')),

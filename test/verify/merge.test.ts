@@ -119,6 +119,12 @@ test('a registry out of reach: the merge waits, and no agent does its work again
     async () => (await scene.recoveries(goal)).at(0) ?? (await scene.questions()).find(({ goalId }) => goalId === goal),
   )
   expect(await placesOf('away')).toEqual(['blocked(awaiting_judge)', 'done'])
+  const steps = await Promise.all([1, 2].map(async (number) => (await scene.task(goal, number)).nextStep))
+  expect(steps).toContainEqual({
+    owner: 'merge queue',
+    text: expect.stringMatching(/^merge entry \d+ runs its checks again after "/),
+    at: expect.stringMatching(/^\d{4}-/),
+  })
   registry = await listening(registryPort)
   await scene.until(goal, 'ready', 'awaiting_human')
   expect(await placesOf('away')).toEqual(['done', 'done'])
