@@ -48,12 +48,20 @@ export const runCheck = async (
     return { started, takes }
   })
   await new Promise<void>((resolve) => {
-    const off = world.scheduler.after(process.takes, resolve, self)
-    request.signal?.addEventListener('abort', () => {
+    const abort = (): void => {
       off()
       process.started.alive = false
       world.scheduler.after(50, resolve, self)
-    })
+    }
+    const off = world.scheduler.after(
+      process.takes,
+      () => {
+        request.signal?.removeEventListener('abort', abort)
+        resolve()
+      },
+      self,
+    )
+    request.signal?.addEventListener('abort', abort, { once: true })
   })
   if (request.signal?.aborted === true) return { ...plain, exitCode: null, signal: 'SIGTERM', durationMs: 10 }
   const result = resultOf(world, request)

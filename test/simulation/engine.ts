@@ -62,11 +62,20 @@ const clockOf = (world: World, self: Incarnation): Clock => ({
   wait: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) return resolve()
-      const off = world.scheduler.after(ms, resolve, self)
-      signal?.addEventListener('abort', () => {
+      const abort = (): void => {
         off()
         world.scheduler.after(0, resolve, self)
-      })
+      }
+      const off = world.scheduler.after(
+        ms,
+        () => {
+          // A listener that stays would keep the whole world of its seed in memory.
+          signal?.removeEventListener('abort', abort)
+          resolve()
+        },
+        self,
+      )
+      signal?.addEventListener('abort', abort, { once: true })
     }),
   after: (ms, work) => world.scheduler.after(ms, work, self),
   every: (ms, work) => {
@@ -158,6 +167,7 @@ const nextChange = (world: World, self: Incarnation, dir: string, signal?: Abort
     let off = (): void => {}
     const done = (): void => {
       launch?.listeners.delete(done)
+      signal?.removeEventListener('abort', done)
       off()
       world.scheduler.after(world.latency('process.wake'), resolve, self)
     }

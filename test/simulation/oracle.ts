@@ -307,11 +307,11 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
     case 'work_appears':
       return launches.some(endedWell)
     case 'agent_gets_on':
+      // One that was killed from outside may have written before: that counts.
       return launches.some(
         (launch) =>
-          endedWell(launch) &&
-          (launch.program?.script.ends === 'well' ||
-            launch.program?.script.acts.some(({ act }) => act.kind === 'edit')),
+          (endedWell(launch) && launch.program?.script.ends === 'well') ||
+          (launch.exit !== undefined && launch.program?.script.acts.some(({ act }) => act.kind === 'edit')),
       )
     default:
       return (

@@ -24,6 +24,8 @@ export const tables = [
 export interface SyncStore {
   query(statement: Sql): object[]
   simple(text: string): void
+  /** PGlite keeps what it read by the synchronous call until its next other one: gigabytes in hundreds of seeds. */
+  forget(): Promise<void>
   close(): Promise<void>
 }
 
@@ -167,6 +169,7 @@ export const openSyncStore = async (): Promise<SyncStore> => {
       return rows
     },
     simple: (text) => send(message('Q', cString(text)), () => undefined),
+    forget: async () => void (await pg.query('select 1')),
     close: () => pg.close(),
   }
 }

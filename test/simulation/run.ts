@@ -124,9 +124,12 @@ export const runPlan = async (plan: Plan, store: SyncStore, options: RunOptions 
   }
   const ends: Record<string, number> = {}
   for (const { state } of world.tables.goal.values()) ends[state] = (ends[state] ?? 0) + 1
-  return {
+  const outcome = {
     ...{ violation: world.violation, transitions: world.oracle.transitions(), steps: world.scheduler.steps() },
     ...{ virtualMs: world.scheduler.now(), faults: world.faults.fired, fingerprint: world.fingerprint() },
     ...{ recent: world.recent(), ends },
   }
+  world.letGo()
+  await store.forget()
+  return outcome
 }

@@ -69,6 +69,8 @@ export interface World {
   steadySince(): number
   boot(): void
   engineGone(self: Incarnation, why: string): void
+  /** When nothing is looked at any more: what waits for a signal of an engine that was killed keeps its world in memory. */
+  letGo(): void
   setConfig(change: { maxParallel?: number; transientLimit?: number }): void
   broken(what: string, error: unknown): void
   violated(promise: string, text: string): void
@@ -184,14 +186,19 @@ const storePart = (world: World, store: SyncStore) => {
 const enginePart = (world: World) => {
   let number = 0
   let steady = 0
+  const begun: AbortController[] = []
   const boot = (): void => {
     number += 1
     steady = world.scheduler.now()
     world.trace(`engine ${number} starts`)
     world.current = bootEngine(world, number)
+    begun.push(world.current.stopping)
   }
   return {
     boot,
+    letGo: () => {
+      for (const stopping of begun) stopping.abort()
+    },
     steadySince: () => Math.max(steady, world.current === undefined ? Infinity : 0, world.current?.suspendedUntil ?? 0),
     engineGone: (self: Incarnation, why: string): void => {
       world.trace(`engine ${self.number} ended: ${why}`)
