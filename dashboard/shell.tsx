@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { isFailure } from './data/client.ts'
 import { useLive, type Stream } from './data/live.ts'
 import { useHealth, useStatus } from './data/queries.ts'
+import type { Goal } from './logic/board.ts'
 import { linkTo, routeOf, type Route } from './logic/route.ts'
 import { plural } from './logic/text.ts'
 import { BoardPage, type Picture } from './pages/board-page.tsx'
@@ -22,6 +23,13 @@ const useRoute = (): Route => {
     return () => window.removeEventListener('hashchange', look)
   }, [])
   return routeOf(hash)
+}
+
+/** Whether a page is about a goal that ended too long ago to be in the standing picture. */
+const isOlder = (route: Route, { goals, endedLeftOut }: { goals: readonly Goal[]; endedLeftOut: number }): boolean => {
+  if (endedLeftOut === 0) return false
+  if (route.page === 'goal') return !goals.some(({ id }) => id === route.id)
+  return route.page === 'task' && !goals.some(({ tasks }) => tasks.some(({ id }) => id === route.id))
 }
 
 const pageOf = (route: Route, picture: Picture): ReactNode => {
@@ -107,7 +115,8 @@ const useFocusOnMove = (route: Route) => {
 
 export const Shell = () => {
   const route = useRoute()
-  const status = useStatus()
+  const status = useStatus(false)
+  const older = useStatus(status.data !== undefined && isOlder(route, status.data) ? true : null)
   const stream = useLive(status.data?.lastEvent)
   const main = useFocusOnMove(route)
   const { data, error } = status
@@ -115,7 +124,11 @@ export const Shell = () => {
   const gone = error !== null && !loggedOut
   const questions = data?.escalations ?? []
   const connection = loggedOut ? 'logged out' : gone ? 'gone' : connections[stream]
-  const picture = data === undefined ? undefined : { goals: data.goals, questions, clock: data.clock }
+  const seen = older.data ?? data
+  const picture =
+    data === undefined || seen === undefined || older.isLoading
+      ? undefined
+      : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
   const shown = loggedOut || picture === undefined ? undefined : picture
   return (
     <>

@@ -11,12 +11,14 @@ const againMs = 2_000
 const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
 const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
 
-export const useStatus = () =>
+/** `whole` = with every goal that has ended, else with the newest of them; null = not asked for. */
+export const useStatus = (whole: boolean | null) =>
   useQuery({
     ...options,
-    queryKey: ['status'],
+    queryKey: ['status', whole],
+    enabled: whole !== null,
     queryFn: async ({ signal }) => {
-      const view = await get<StatusView>('/status', signal)
+      const view = await get<StatusView>(whole === true ? '/status?ended=100000' : '/status', signal)
       const clock: ServerClock = { at: Date.parse(view.at), heardAt: performance.now() }
       return { ...view, clock }
     },

@@ -9,6 +9,8 @@ import { GoalHead } from '../parts/goal.tsx'
 
 export interface Picture {
   goals: readonly Goal[]
+  /** Older goals that have ended and are not among them. */
+  leftOut: number
   questions: readonly Question[]
   clock: ServerClock
 }
@@ -27,7 +29,7 @@ const NoGoal = () => (
 
 type Choice = 'open' | 'all'
 
-export const BoardPage = ({ goals, questions, clock }: Picture) => {
+export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
   const [choice, setChoice] = useState<Choice>('open')
   if (goals.length === 0) return <NoGoal />
   const shown = goals
@@ -49,7 +51,14 @@ export const BoardPage = ({ goals, questions, clock }: Picture) => {
         </div>
         {shown.length === 0 && (
           <p className="quiet">
-            Nothing is open; {plural(over, 'goal has', 'goals have')} ended. The next one: <code>unstuck run "…"</code>
+            Nothing is open; {plural(over + leftOut, 'goal has', 'goals have')} ended. The next one:{' '}
+            <code>unstuck run "…"</code>
+          </p>
+        )}
+        {choice === 'all' && leftOut > 0 && (
+          <p className="quiet">
+            {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
+            <code>unstuck status --ended {goals.length + leftOut}</code>
           </p>
         )}
         <div className="goals">

@@ -281,6 +281,7 @@ export const status = of<Wire<StatusView>>()(
     at: time,
     lastEvent: count,
     goals: z.array(goalView),
+    endedLeftOut: count,
     escalations: z.array(escalation),
     agents: z.array(agent),
     engines: z.array(engine),

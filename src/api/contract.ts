@@ -85,6 +85,8 @@ export const eventsQuery = z.strictObject({
   task: filter,
   run: filter,
 })
+/** How many of the goals that have ended a status shows, the newest first. */
+export const statusQuery = z.strictObject({ ended: whole(100_000, 50) })
 export const goalsQuery = z.strictObject(page)
 export const tasksQuery = z.strictObject({ ...page, goal: filter })
 export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })
@@ -176,6 +178,8 @@ export interface StatusView {
   /** Number of the newest event that this picture is sure to hold: follow the events from here. */
   lastEvent: number
   goals: GoalView[]
+  /** How many older goals that have ended are not among them. */
+  endedLeftOut: number
   escalations: Escalation[]
   agents: Agent[]
   engines: EngineView[]

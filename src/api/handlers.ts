@@ -150,7 +150,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       draining: engine.draining(),
       store,
     }),
-    status: async () => statusView(context.db),
+    status: async ({ query }) => statusView(context.db, query.ended),
     metrics: async () => metrics(context),
     report: async ({ query }) => reportView(context.db, new Date(query.since)),
     doctor: async () => doctor(context),

@@ -82,7 +82,12 @@ export const routes = {
   },
   openapi: read('/openapi.json', 'This document', none, answers.openapi),
   health: read('/health', 'That the engine lives, and which one it is', none, answers.health),
-  status: read('/status', 'All goals with their tasks and next steps, questions, agents', none, answers.status),
+  status: read(
+    '/status',
+    'Goals with their tasks and next steps, questions, agents; of the goals that have ended the newest',
+    contract.statusQuery,
+    answers.status,
+  ),
   metrics: read('/metrics', 'How many of each there are, by state', none, answers.metrics),
   report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, answers.report),
   doctor: read('/doctor', 'The promises, checked on the live store', none, answers.doctor),

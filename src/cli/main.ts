@@ -172,6 +172,7 @@ const addShow = (program: Command, choose: (action: Action) => void): void => {
   program
     .command('status')
     .description('goals, tasks with their next step, and what waits for you')
+    .option('--ended <count>', 'show this many of the goals that have ended, the newest first (standard: 50)')
     .option(...json)
     .action((options) => choose(async (io) => (await show()).status(io, options)))
   program

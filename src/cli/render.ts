@@ -81,7 +81,7 @@ const engineLines = (paint: Paint, engines: StatusView['engines']): string[] => 
 }
 
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
-  if (status.goals.length === 0) return ['No goal yet. Try: unstuck run "<what you want done>"']
+  if (status.goals.length + status.endedLeftOut === 0) return ['No goal yet. Try: unstuck run "<what you want done>"']
   const questions = status.escalations.flatMap((entry) => [
     `${paint.warn('?')} ${safe(entry.question)}`,
     ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
@@ -93,6 +93,13 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
   )
   return [
     ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
+    ...(status.endedLeftOut === 0
+      ? []
+      : [
+          paint.dim(
+            `${status.endedLeftOut} older ${status.endedLeftOut === 1 ? 'goal has' : 'goals have'} ended: unstuck status --ended ${status.goals.length + status.endedLeftOut}`,
+          ),
+        ]),
     ...limits,
     ...engineLines(paint, status.engines),
     ...questions,

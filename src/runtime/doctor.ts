@@ -53,7 +53,7 @@ const storeChecks = async (db: Queryable): Promise<Check[]> => {
 
 /** A silent engine is no broken promise, its leases are taken back; but somebody will want to know. */
 const engineChecks = async (db: Queryable): Promise<Check[]> => {
-  const { engines } = await statusView(db)
+  const { engines } = await statusView(db, 0)
   const inService = engines.filter(({ state }) => state !== 'offline')
   const said = inService.map(({ id, host, state, waiting, silent, leads }) => {
     const how = silent ? 'gives no sign of life' : (waiting ?? state)

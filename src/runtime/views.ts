@@ -6,11 +6,11 @@ import { leaderNow, type Leader } from '../store/leader.ts'
 import type { Queryable } from '../store/db.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../store/event.ts'
-import { getGoal, listGoals } from '../store/goal.ts'
-import { listMerges } from '../store/merge.ts'
+import { getGoal, listShownGoals } from '../store/goal.ts'
+import { listMerges, listMergesOf } from '../store/merge.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../store/recovery.ts'
-import { listRuns } from '../store/run.ts'
-import { listTasks, runningTasks } from '../store/task.ts'
+import { listRuns, listRunsOf } from '../store/run.ts'
+import { listTasks, listTasksOf, runningTasks } from '../store/task.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
@@ -19,6 +19,9 @@ import { stateOf, type Task } from '../domain/task.ts'
 import { mergeCommand } from './cycle.ts'
 import { goalBranch } from './context.ts'
 import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
+
+/** Goals that have ended, in a picture of everything. */
+const standardEnded = 50
 
 const shownStep = (step: TaskStep | undefined) =>
   step === undefined
@@ -69,13 +72,13 @@ const goalViews = async (
   db: Queryable,
   goals: Goal[],
   shared: Required<Pick<TaskFacts, 'engines' | 'limits'>> & { tasks: Task[]; escalations: Escalation[]; now: Date },
-  goalId: string | null,
 ) => {
   const { tasks, now } = shared
+  const ids = goals.map(({ id }) => id)
   const [runs, merges, recoveries, waits] = [
-    await listRuns(db, { goalId }),
-    await listMerges(db, { goalId }),
-    await countRecoveries(db),
+    await listRunsOf(db, ids),
+    await listMergesOf(db, ids),
+    await countRecoveries(db, ids),
     await openWaits(db),
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
@@ -106,14 +109,21 @@ const around = async (db: Queryable) => {
   return { escalations, engines: found.map((engine) => engineView(engine, leader, now)), limits, now }
 }
 
-/** Every goal with its tasks and their next steps, the open questions and the agents. */
-export const statusView = async (db: Queryable) => {
+/**
+ * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
+ * newest of those that have. A store keeps thousands of them, and whoever watches asks every few seconds.
+ */
+export const statusView = async (db: Queryable, ended = standardEnded) => {
   // Read first: whoever follows the events from here on misses nothing that this picture lacks.
   const lastEvent = await lastEventId(db)
-  const shared = { ...(await around(db)), tasks: await listTasks(db, null) }
-  const goals = await goalViews(db, await listGoals(db), shared, null)
+  const { goals: shown, leftOut } = await listShownGoals(db, ended)
+  const ids = shown.map(({ id }) => id)
+  const shared = { ...(await around(db)), tasks: await listTasksOf(db, ids) }
+  const goals = await goalViews(db, shown, shared)
   const { escalations, engines, limits, now } = shared
-  return { at: now.toISOString(), lastEvent, goals, escalations, agents: await listAgents(db), engines, limits }
+  const at = now.toISOString()
+  const agents = await listAgents(db)
+  return { at, lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
 }
 
 /** One goal as in `statusView`, or undefined. */
@@ -122,15 +132,16 @@ export const goalView = async (db: Queryable, id: string) => {
   if (goal === undefined) return undefined
   const others = (await runningTasks(db)).filter(({ goalId }) => goalId !== id)
   const shared = { ...(await around(db)), tasks: [...(await listTasks(db, id)), ...others] }
-  return (await goalViews(db, [goal], shared, id))[0]
+  return (await goalViews(db, [goal], shared))[0]
 }
 
 /** What happened since a time: landed, recovered, waiting, spent. */
 export const reportView = async (db: Queryable, since: Date) => {
-  const status = await statusView(db)
+  const status = await statusView(db, 0)
   const tasks = status.goals.flatMap((goal) => goal.tasks)
-  const titleOf = (id: string | null): string => tasks.find((task) => task.id === id)?.title ?? ''
   const merges = (await listMerges(db, { state: 'merged' })).filter((entry) => entry.changedAt >= since)
+  const landed = await listTasksOf(db, [...new Set(merges.map(({ goalId }) => goalId))])
+  const titles = new Map(landed.map(({ id, title }) => [id, title]))
   const recoveries = (await listRecoveries(db, null)).filter((entry) => entry.startedAt >= since)
   const runs = (await listRuns(db, {})).filter((run) => (run.endedAt ?? run.startedAt) >= since)
   return {
@@ -139,7 +150,7 @@ export const reportView = async (db: Queryable, since: Date) => {
     landed: merges.map((entry) => ({
       goal: entry.goalId,
       task: entry.taskId,
-      title: titleOf(entry.taskId),
+      title: titles.get(entry.taskId) ?? '',
       commit: entry.landedCommit,
     })),
     recovered: recoveries.map((entry) => ({
@@ -179,7 +190,8 @@ export const reportView = async (db: Queryable, since: Date) => {
 
 /** Promise 1, checked on the live store: every task that has not ended has a next step with an owner. */
 export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
-  const status = await statusView(db)
+  // A failed goal among them may be an older one.
+  const status = await statusView(db, 100_000)
   const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
   return living.flatMap((goal) =>
     goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.place })),

@@ -51,6 +51,18 @@ export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
     )
   ).map((row) => fromRow<Goal>(row))
 
+/** All that have not ended for good, and the `ended` newest of those that have; `leftOut` = how many more there are. */
+export const listShownGoals = async (db: Queryable, ended: number): Promise<{ goals: Goal[]; leftOut: number }> => {
+  const goals = (
+    await db.query<object>(sql`
+      select * from goal where state not in ('done', 'failed', 'cancelled') or id in (
+        select id from goal where state in ('done', 'failed', 'cancelled') order by created_at desc, id limit ${ended})
+      order by created_at desc, id`)
+  ).map((row) => fromRow<Goal>(row))
+  const all = await one<{ n: number }>(db, sql`select count(*)::int as n from goal`)
+  return { goals, leftOut: (all?.n ?? 0) - goals.length }
+}
+
 /** Moves a goal along its flow table and recomputes which of its tasks may start. */
 export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<Moved<Goal>> => {
   const step = stepOf(goalFlow, goal.state, trigger)

@@ -2,7 +2,7 @@
 import { stepOf } from '../domain/flow.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
-import { fromRow, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 const read = (row: object): MergeEntry => fromRow<MergeEntry>(row)
@@ -31,6 +31,12 @@ export const listMerges = async (
   (
     await db.query<object>(sql`select * from merge_entry where (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
       and (${filter.state ?? null}::text is null or state = ${filter.state ?? null}) order by number`)
+  ).map(read)
+
+export const listMergesOf = async (db: Queryable, goalIds: readonly string[]): Promise<MergeEntry[]> =>
+  (
+    await db.query<object>(sql`select * from merge_entry where goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb))
+      order by number`)
   ).map(read)
 
 export const moveMerge = async (

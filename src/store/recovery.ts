@@ -130,10 +130,11 @@ export const listRecoveries = async (db: Queryable, goalId: string | null): Prom
     )
   ).map((row) => fromRow<Recovery>(row))
 
-/** How often each task was recovered so far; a task without one is not in it. */
-export const countRecoveries = async (db: Queryable): Promise<Map<string, number>> => {
+/** How often each task of these goals was recovered so far; a task without one is not in it. */
+export const countRecoveries = async (db: Queryable, goalIds: readonly string[]): Promise<Map<string, number>> => {
   const rows = await db.query<{ task: string; n: number }>(
-    sql`select task_id as task, count(*)::int as n from recovery group by task_id`,
+    sql`select task_id as task, count(*)::int as n from recovery
+      where goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb)) group by task_id`,
   )
   return new Map(rows.map(({ task, n }) => [task, n]))
 }

@@ -24,6 +24,12 @@ export const listRuns = async (
       and (${filter.state ?? null}::text is null or state = ${filter.state ?? null}) order by started_at, id`)
   ).map(readRun)
 
+export const listRunsOf = async (db: Queryable, goalIds: readonly string[]): Promise<Run[]> =>
+  (
+    await db.query<object>(sql`select * from run where goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb))
+      order by started_at, id`)
+  ).map(readRun)
+
 export type RunProgress = Partial<
   Pick<Run, 'phase' | 'baseCommit' | 'launches' | 'sessionId' | 'spend' | 'tree' | 'commit' | 'verdict'>
 >

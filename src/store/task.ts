@@ -93,6 +93,12 @@ export const listTasks = async (db: Queryable, goalId: string | null): Promise<T
     )
   ).map(readTask)
 
+export const listTasksOf = async (db: Queryable, goalIds: readonly string[]): Promise<Task[]> =>
+  (
+    await db.query<object>(sql`select * from task where goal_id in (select jsonb_array_elements_text(${json(goalIds)}::jsonb))
+      order by created_at, goal_id, number`)
+  ).map(readTask)
+
 export const runningTasks = async (db: Queryable): Promise<Task[]> =>
   (await db.query<object>(sql`select * from task where state = 'running' order by id`)).map(readTask)
 

@@ -1,7 +1,7 @@
 /** The picture of one goal is the one that the status shows of it, rivals of other goals included. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { goalView, statusView } from '../../src/runtime/views.ts'
-import type { Db } from '../../src/store/db.ts'
+import { sql, type Db } from '../../src/store/db.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { activeGoal, agents, claimed, end } from './scene.ts'
@@ -31,4 +31,19 @@ it('one goal looks as in the status', async () => {
   )
   for (const goal of status.goals) expect(await goalView(db, goal.id)).toEqual(goal)
   expect(await goalView(db, 'unknown')).toBeUndefined()
+})
+
+it('of goals that have ended the status shows the newest, and says how many it leaves out', async () => {
+  const ended = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
+  for (const id of ['old-open', 'a', 'b', 'c', 'd', 'open']) await activeGoal(ended, id, [{}])
+  await ended.query(sql`update goal set state = 'failed' where id in ('a', 'b', 'c', 'd')`)
+  const shown = async (count?: number): Promise<[string[], string[], number]> => {
+    const { goals, endedLeftOut } = await statusView(ended, count)
+    return [goals.map(({ id }) => id), goals.flatMap(({ tasks }) => tasks.map(({ goalId }) => goalId)), endedLeftOut]
+  }
+  const all = ['open', 'd', 'c', 'b', 'a', 'old-open']
+  expect(await shown()).toEqual([all, all, 0])
+  expect(await shown(2)).toEqual([['open', 'd', 'c', 'old-open'], ['open', 'd', 'c', 'old-open'], 2])
+  expect(await shown(0)).toEqual([['open', 'old-open'], ['open', 'old-open'], 4])
+  await ended.close()
 })

@@ -11,19 +11,23 @@ import { clockOf, createPaint, reportLines, safe, secondsText, statusLines, task
 
 const pollMs = 300
 
+/** As many goals that have ended as a status may be asked for. */
+const everyEnded = 100_000
+
 export interface ShowOptions {
   json?: boolean
 }
 
-export const status = async (io: Io, options: ShowOptions): Promise<number> => {
-  const view = await (await connectKnown(io)).get<StatusView>('/status')
+export const status = async (io: Io, options: ShowOptions & { ended?: string }): Promise<number> => {
+  const query = options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`
+  const view = await (await connectKnown(io)).get<StatusView>(`/status${query}`)
   if (options.json === true) printJson(io, view)
   else for (const text of statusLines(createPaint(io.colours), view)) line(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
 }
 
 export const tasks = async (io: Io, options: ShowOptions & { goal?: string }): Promise<number> => {
-  const view = await (await connectKnown(io)).get<StatusView>('/status')
+  const view = await (await connectKnown(io)).get<StatusView>(`/status?ended=${everyEnded}`)
   const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
   if (options.goal !== undefined && goals.length === 0)
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
