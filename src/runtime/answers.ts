@@ -67,6 +67,9 @@ export const retryTask = async (context: Context, id: string): Promise<Task> => 
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
     await retryOne(tx, task, 'retry')
+    // It asked what becomes of cancelled tasks: there is none any more.
+    if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
+      await answerGoal(tx, goal.id, 'retry')
     await reopen(tx, task.goalId)
   })
   context.wake()

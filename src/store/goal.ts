@@ -60,7 +60,7 @@ export const listShownGoals = async (db: Queryable, ended: number): Promise<{ go
       order by created_at desc, id`)
   ).map((row) => fromRow<Goal>(row))
   const all = await one<{ n: number }>(db, sql`select count(*)::int as n from goal`)
-  return { goals, leftOut: (all?.n ?? 0) - goals.length }
+  return { goals, leftOut: Math.max(0, (all?.n ?? 0) - goals.length) }
 }
 
 /** Moves a goal along its flow table and recomputes which of its tasks may start. */

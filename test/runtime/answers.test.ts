@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
-import { listEscalations } from '../../src/store/escalation.ts'
+import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { must } from '../../src/store/db.ts'
@@ -64,6 +64,22 @@ describe('retry', () => {
     expect(await stateOf(goal.id)).toBe('active')
     await cancelGoal(store.context, goal.id, nothingRuns)
     await refused(retryTask(store.context, tasks[0]?.id ?? ''), 'ILLEGAL', /is cancelled; start a new one/)
+  })
+
+  test('of the last cancelled task answers the question what becomes of them', async () => {
+    const { goal, tasks } = await store.goal(3)
+    const [, second, third] = tasks.map(({ id }) => id)
+    for (const id of [second, third]) await cancelTask(store.context, id ?? '', nothingRuns)
+    await store.db.transaction((tx) =>
+      openEscalation(tx, {
+        ...{ id: `q-of-${goal.id}`, goalId: goal.id, taskId: null, runId: null, kind: 'exhausted' },
+        ...{ question: '2 task(s) were cancelled. Retry them?', details: '', choices: ['retry', 'cancel'] },
+      }),
+    )
+    await retryTask(store.context, second ?? '')
+    expect(await pending(goal.id)).toHaveLength(1)
+    await retryTask(store.context, third ?? '')
+    expect([await pending(goal.id), await answersOf(goal.id)]).toEqual([[], ['retry']])
   })
 
   test('of a goal takes every task that waits or was cancelled, and refuses where there is none', async () => {
