@@ -45,7 +45,10 @@ export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
             Show{' '}
             <select value={choice} onChange={({ target }) => setChoice(target.value === 'all' ? 'all' : 'open')}>
               <option value="open">open ({goals.length - over})</option>
-              <option value="all">all ({goals.length})</option>
+              <option value="all">
+                all ({goals.length}
+                {leftOut > 0 && ` of ${goals.length + leftOut}`})
+              </option>
             </select>
           </label>
         </div>
@@ -55,17 +58,17 @@ export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
             <code>unstuck run "…"</code>
           </p>
         )}
-        {choice === 'all' && leftOut > 0 && (
-          <p className="quiet">
-            {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
-            <code>unstuck status --ended {goals.length + leftOut}</code>
-          </p>
-        )}
         <div className="goals">
           {shown.map((goal) => (
             <GoalHead key={goal.id} goal={goal} whole={false} />
           ))}
         </div>
+        {choice === 'all' && leftOut > 0 && (
+          <p className="quiet older">
+            {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
+            <code>unstuck status --ended {goals.length + leftOut}</code>
+          </p>
+        )}
       </section>
       {shown.length > 0 && <Board goals={shown} questions={questions} clock={clock} withGoal={shown.length > 1} />}
     </>
