@@ -11,7 +11,7 @@ const againMs = 2_000
 const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
 const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
 
-/** `whole` = with every goal that has ended, else with the newest of them; null = not asked for. */
+/** `whole` = with every goal that has ended (as many as the API gives), else with the newest of them; null = not asked for. */
 export const useStatus = (whole: boolean | null) =>
   useQuery({
     ...options,

@@ -7,7 +7,7 @@ import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
-import { repoModes, type Goal } from '../domain/goal.ts'
+import { endedShown, repoModes, type Goal } from '../domain/goal.ts'
 import type { MergeEntry } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
 import type { Retry, Task } from '../domain/task.ts'
@@ -86,7 +86,7 @@ export const eventsQuery = z.strictObject({
   run: filter,
 })
 /** How many of the goals that have ended a status shows, the newest first. */
-export const statusQuery = z.strictObject({ ended: whole(100_000, 50) })
+export const statusQuery = z.strictObject({ ended: whole(endedShown.most, endedShown.standard) })
 export const goalsQuery = z.strictObject(page)
 export const tasksQuery = z.strictObject({ ...page, goal: filter })
 export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })

@@ -81,5 +81,8 @@ export const goalFlow = {
 /** New work of a goal may start only while it is active. */
 export const mayStartWork = (goal: { state: GoalState }): boolean => goal.state === 'active'
 
+/** How many of the goals that have ended a status shows by itself, the newest first, and how many it may be asked for. */
+export const endedShown = { standard: 50, most: 100_000 } as const
+
 export const goalEnded = (state: GoalState): boolean =>
   state === 'ready' || (goalFlow.terminal as readonly string[]).includes(state)

@@ -13,15 +13,12 @@ import { listRuns, listRunsOf } from '../store/run.ts'
 import { listTasks, listTasksOf, runningTasks } from '../store/task.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
-import type { Goal } from '../domain/goal.ts'
+import { endedShown, type Goal } from '../domain/goal.ts'
 import type { Run } from '../domain/run.ts'
 import { stateOf, type Task } from '../domain/task.ts'
 import { mergeCommand } from './cycle.ts'
 import { goalBranch } from './context.ts'
 import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
-
-/** Goals that have ended, in a picture of everything. */
-const standardEnded = 50
 
 const shownStep = (step: TaskStep | undefined) =>
   step === undefined
@@ -113,7 +110,7 @@ const around = async (db: Queryable) => {
  * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
  * newest of those that have. A store keeps thousands of them, and whoever watches asks every few seconds.
  */
-export const statusView = async (db: Queryable, ended = standardEnded) => {
+export const statusView = async (db: Queryable, ended: number) => {
   // Read first: whoever follows the events from here on misses nothing that this picture lacks.
   const lastEvent = await lastEventId(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
@@ -191,7 +188,7 @@ export const reportView = async (db: Queryable, since: Date) => {
 /** Promise 1, checked on the live store: every task that has not ended has a next step with an owner. */
 export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
   // A failed goal among them may be an older one.
-  const status = await statusView(db, 100_000)
+  const status = await statusView(db, endedShown.most)
   const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
   return living.flatMap((goal) =>
     goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.place })),

@@ -1,4 +1,4 @@
-/** The picture of one goal is the one that the status shows of it, rivals of other goals included. */
+/** The picture of one goal is the one that the status shows of it, rivals of other goals included; and which goals it shows. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { goalView, statusView } from '../../src/runtime/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
@@ -19,7 +19,7 @@ it('one goal looks as in the status', async () => {
   await claimed(db, 'a1')
   const { run } = await claimed(db, 'a2')
   await end(db, run, 'interrupted', 'interrupted')
-  const status = await statusView(db)
+  const status = await statusView(db, 9)
   const steps = status.goals.flatMap(({ tasks }) => tasks.map(({ id, nextStep }) => [id, nextStep?.text]))
   expect(new Map(steps as [string, string][])).toEqual(
     new Map([
@@ -37,12 +37,12 @@ it('of goals that have ended the status shows the newest, and says how many it l
   const ended = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
   for (const id of ['old-open', 'a', 'b', 'c', 'd', 'open']) await activeGoal(ended, id, [{}])
   await ended.query(sql`update goal set state = 'failed' where id in ('a', 'b', 'c', 'd')`)
-  const shown = async (count?: number): Promise<[string[], string[], number]> => {
+  const shown = async (count: number): Promise<[string[], string[], number]> => {
     const { goals, endedLeftOut } = await statusView(ended, count)
     return [goals.map(({ id }) => id), goals.flatMap(({ tasks }) => tasks.map(({ goalId }) => goalId)), endedLeftOut]
   }
   const all = ['open', 'd', 'c', 'b', 'a', 'old-open']
-  expect(await shown()).toEqual([all, all, 0])
+  expect(await shown(9)).toEqual([all, all, 0])
   expect(await shown(2)).toEqual([['open', 'd', 'c', 'old-open'], ['open', 'd', 'c', 'old-open'], 2])
   expect(await shown(0)).toEqual([['open', 'old-open'], ['open', 'old-open'], 4])
   await ended.close()

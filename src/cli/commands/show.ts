@@ -1,6 +1,7 @@
 /** Commands that show: status, report, tasks, runs, logs, events, explain, doctor. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { DoctorView, ExplainView, LogView, ReportView, Run, StatusView, StoredEvent } from '../../api/contract.ts'
+import { endedShown } from '../../domain/goal.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/explain.ts'
 import { connectKnown, findEngine, placeOf, type Client } from '../client.ts'
@@ -10,9 +11,6 @@ import { withStore } from '../offline.ts'
 import { clockOf, createPaint, reportLines, safe, secondsText, statusLines, taskLine } from '../render.ts'
 
 const pollMs = 300
-
-/** As many goals that have ended as a status may be asked for. */
-const everyEnded = 100_000
 
 export interface ShowOptions {
   json?: boolean
@@ -27,7 +25,7 @@ export const status = async (io: Io, options: ShowOptions & { ended?: string }):
 }
 
 export const tasks = async (io: Io, options: ShowOptions & { goal?: string }): Promise<number> => {
-  const view = await (await connectKnown(io)).get<StatusView>(`/status?ended=${everyEnded}`)
+  const view = await (await connectKnown(io)).get<StatusView>(`/status?ended=${endedShown.most}`)
   const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
   if (options.goal !== undefined && goals.length === 0)
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
