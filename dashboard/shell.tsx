@@ -66,14 +66,24 @@ const Gone = ({ problem }: { problem: string }) => (
 
 const connections: Record<Stream, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
 
-const Head = ({ connection, waiting }: { connection: string; waiting: number }) => {
-  const { data } = useHealth()
-  const [first, setFirst] = useState<string>()
-  useEffect(() => setFirst((known) => known ?? data?.version), [data?.version])
-  const name = data?.root.split('/').at(-1) ?? ''
+const useTitle = (root: string | undefined, waiting: number): void => {
+  const name = root?.split('/').at(-1) ?? ''
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${name === '' ? 'Unstuck' : `${name}: Unstuck`}`
   }, [waiting, name])
+}
+
+/** Whether the engine is another version than the one that this page was loaded from. */
+const useIsUpdated = (version: string | undefined): boolean => {
+  const [first, setFirst] = useState<string>()
+  useEffect(() => setFirst((known) => known ?? version), [version])
+  return first !== undefined && version !== undefined && first !== version
+}
+
+const Head = ({ connection, waiting }: { connection: string; waiting: number }) => {
+  const { data } = useHealth()
+  const updated = useIsUpdated(data?.version)
+  useTitle(data?.root, waiting)
   return (
     <header>
       <a className="brand" href={linkTo.board}>
@@ -90,7 +100,7 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
         {connection}
       </span>
       <ThemeChoice />
-      {first !== undefined && data !== undefined && first !== data.version && (
+      {updated && (
         <a className="badge warn" href="/">
           the engine was updated: reload
         </a>
@@ -113,36 +123,40 @@ const useFocusOnMove = (route: Route) => {
   return main
 }
 
-export const Shell = () => {
-  const route = useRoute()
-  const status = useStatus(false)
-  const older = useStatus(status.data !== undefined && isOlder(route, status.data) ? true : null)
-  const stream = useLive(status.data?.lastEvent)
-  const main = useFocusOnMove(route)
-  const { data, error } = status
+/** The standing picture, with the older goal that this page is about, and how the engine answers. */
+const usePicture = (route: Route) => {
+  const { data, error } = useStatus(false)
+  const older = useStatus(data !== undefined && isOlder(route, data) ? true : null)
+  const stream = useLive(data?.lastEvent)
   const loggedOut = isFailure(error) && error.status === 401
   const gone = error !== null && !loggedOut
   const questions = data?.escalations ?? []
-  const connection = loggedOut ? 'logged out' : gone ? 'gone' : connections[stream]
   const seen = older.data ?? data
-  const picture =
-    data === undefined || seen === undefined || older.isLoading
+  const picture: Picture | undefined =
+    loggedOut || data === undefined || seen === undefined || older.isLoading
       ? undefined
       : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
-  const shown = loggedOut || picture === undefined ? undefined : picture
+  const connection = loggedOut ? 'logged out' : gone ? 'gone' : connections[stream]
+  return { picture, questions, connection, loggedOut, fault: gone ? error : null }
+}
+
+export const Shell = () => {
+  const route = useRoute()
+  const { picture, questions, connection, loggedOut, fault } = usePicture(route)
+  const main = useFocusOnMove(route)
   return (
     <>
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         To the content
       </a>
       <Head connection={connection} waiting={questions.length} />
-      {gone && <Gone problem={isFailure(error) && error.status > 0 ? error.message : ''} />}
-      {shown !== undefined && (
-        <Questions questions={questions} goals={shown.goals} clock={shown.clock} open={route.page === 'board'} />
+      {fault !== null && <Gone problem={isFailure(fault) && fault.status > 0 ? fault.message : ''} />}
+      {picture !== undefined && (
+        <Questions questions={questions} goals={picture.goals} clock={picture.clock} open={route.page === 'board'} />
       )}
       <main id="main" ref={main} tabIndex={-1}>
         {loggedOut && <LoggedOut />}
-        {shown === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, shown)}
+        {picture === undefined ? !loggedOut && <Loading what="the board" /> : pageOf(route, picture)}
       </main>
     </>
   )

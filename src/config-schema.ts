@@ -3,8 +3,20 @@
  * from this table. All objects are closed. It reads no file and no environment; `config.ts` does.
  */
 import { z } from 'zod'
+import {
+  argument,
+  atLeast,
+  choice,
+  directory,
+  limit,
+  list,
+  pathRule,
+  seconds,
+  text,
+  variable,
+  whole,
+} from './config-values.ts'
 import { standardLoop } from './recovery/doom-loop.ts'
-import { parsePathRule } from './recovery/policy/rule.ts'
 import { standardStall } from './recovery/stall.ts'
 
 const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as const
@@ -27,62 +39,12 @@ export interface HarnessConfig {
   unrestricted?: boolean
 }
 
-const choice = <const T extends readonly [string, ...string[]]>(values: T) =>
-  z.enum(values, { error: `allowed: ${values.map((value) => `"${value}"`).join(', ')}` })
-
-const whole = (min: number, max: number) => {
-  const error = `allowed: a whole number from ${min} to ${max}`
-  return z.int({ error }).min(min, { error }).max(max, { error })
-}
-
-const year = 366 * 24 * 3600
-
-const seconds = (min: number) => {
-  const error = `allowed: a number of seconds from ${min} to ${year}`
-  return z.number({ error }).min(min, { error }).max(year, { error })
-}
-
-const limit = (unit: string) => {
-  const error = `allowed: a number of ${unit} above 0, or -1 for no limit`
-  return z.number({ error }).refine((value) => value === -1 || value > 0, { error })
-}
-
-const atLeast = (least: number, most: number) => {
-  const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch it off`
-  return z.int({ error }).refine((value) => value === -1 || (value >= least && value <= most), { error })
-}
-
-const isText = (value: string): boolean => value.trim() !== '' && !/\p{Cc}/u.test(value)
-
-const text = (error: string) => z.string({ error }).refine(isText, { error })
-
-const list = <T extends z.ZodType>(item: T, error: string) =>
-  z.array(item, { error }).max(1000, { error: 'allowed: at most 1000 entries' })
-
-const variable = z
-  .string({ error: 'allowed: the name of an environment variable' })
-  .regex(/^[A-Za-z_]\w*$/, { error: 'allowed: the name of an environment variable' })
-
-const pathRule = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
-  const parsed = parsePathRule(value)
-  if (!parsed.ok)
-    context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
-})
-
-const directory = z
-  .string({ error: 'allowed: an absolute folder' })
-  .refine((value) => value.startsWith('/') && !value.includes('\0'), { error: 'allowed: an absolute folder' })
-
-const argument = z
-  .string({ error: 'allowed: a text without NUL' })
-  .refine((value) => !value.includes('\0'), { error: 'allowed: a text without NUL' })
-
 const argvError = 'allowed: a list of texts, the program first'
 
 /** A name that is also safe as an option value, a file name and a key with dots around it. */
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
-const harnessShape = {
+export const harnessShape = {
   driver: choice(drivers)
     .exactOptional()
     .meta({ meaning: 'How the program is spoken to. Absent: as the name says, else `command`.' }),
@@ -118,7 +80,7 @@ const resolveHarness = (name: string, written: z.output<typeof writtenHarness>):
   return { ...written, driver }
 }
 
-const harness = z
+export const harness = z
   .object({
     default: text('allowed: the name of a harness').exactOptional().meta({
       meaning: 'Harness used where a task names none. Absent: the first one found.',
@@ -161,7 +123,7 @@ export type Limits = { [K in keyof typeof limitsShape]?: number }
 const withoutLifted = (limits: Limits): Limits =>
   Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== -1))
 
-const folders = {
+export const folders = {
   lease: z.strictObject({
     ttlSeconds: whole(5, 86_400).default(300).meta({ meaning: 'Life of a lease without a sign of its holder.' }),
   }),
@@ -305,63 +267,3 @@ export const configSchema = z.strictObject({
 })
 
 export type Config = z.output<typeof configSchema>
-
-export interface ConfigRow {
-  key: string
-  /** JSON of the default; empty where there is none. */
-  default: string
-  environment: string
-  meaning: string
-}
-
-const standards: Record<string, unknown> = configSchema.parse({})
-
-const rowOf = (key: string, schema: z.ZodType, standard: unknown): ConfigRow => {
-  const { meaning = '', environment = '' } = (schema.meta() ?? {}) as { meaning?: string; environment?: string }
-  return { key, default: standard === undefined ? '' : JSON.stringify(standard), environment, meaning }
-}
-
-const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =>
-  Object.entries(shape).map(([key, schema]) =>
-    rowOf(`${folder}.${key}`, schema, (standards[folder] as Record<string, unknown> | undefined)?.[key]),
-  )
-
-const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {
-  if (key === 'harness') return { default: harness.def.in.shape.default, failover: harness.def.in.shape.failover }
-  return Object.hasOwn(folders, key) ? folders[key as keyof typeof folders].shape : undefined
-}
-
-const harnessRows = (): ConfigRow[] =>
-  Object.entries(harnessShape).map(([key, schema]) =>
-    rowOf(`harness.<name>.${key}`, schema, schema.safeParse(undefined).data),
-  )
-
-/** All keys in the order of the schema, for docs/config.md. */
-export const describeConfig = (): ConfigRow[] => [
-  ...Object.entries(configSchema.shape).flatMap(([key, schema]) => {
-    const shape = shapeOf(key)
-    const rows = shape === undefined ? [rowOf(key, schema, standards[key])] : rowsOf(key, shape)
-    return key === 'harness' ? [...rows, ...harnessRows()] : rows
-  }),
-  {
-    key: '',
-    default: '${XDG_STATE_HOME:-~/.local/state}/unstuck',
-    environment: 'UNSTUCK_HOME',
-    meaning: 'Folder of all stores, logs, workspaces and snapshots. Has no key: it is needed before the file is found.',
-  },
-  {
-    key: '',
-    default: '',
-    environment: 'UNSTUCK_DATABASE_URL',
-    meaning:
-      'PostgreSQL for the store, as `--database-url`: postgresql://user:password@host:5432/database. Absent: embedded. Has no key: it holds a password.',
-  },
-]
-
-/** Known keys below a path, for suggestions. */
-export const configKeysAt = (path: readonly PropertyKey[]): string[] => {
-  const [first, second] = path
-  if (first === undefined) return Object.keys(configSchema.shape)
-  if (first === 'harness' && second !== undefined) return Object.keys(harnessShape)
-  return Object.keys(shapeOf(String(first)) ?? {})
-}

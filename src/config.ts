@@ -4,12 +4,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { configKeysAt, configSchema, knownHarnesses } from './config-schema.ts'
+import { configKeysAt } from './config-keys.ts'
+import { configSchema, knownHarnesses } from './config-schema.ts'
 import type { Config } from './config-schema.ts'
 import { AppError, messageOf } from './errors.ts'
 import { explainIssue, nearest, parseJson, shown } from './validation.ts'
 
-export { describeConfig } from './config-schema.ts'
+export { describeConfig } from './config-keys.ts'
 export type { Config, HarnessConfig } from './config-schema.ts'
 
 type Layer = Record<string, unknown>

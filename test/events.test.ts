@@ -3,8 +3,9 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { agentDerivation } from '../src/domain/agent.ts'
 import { flows } from '../src/domain/flows.ts'
-import { eventTypes, sentenceOf } from '../src/runtime/explain.ts'
+import { eventTypes, sentenceOf } from '../src/runtime/people/explain.ts'
 
 const source = fileURLToPath(new URL('../src', import.meta.url))
 
@@ -34,6 +35,7 @@ const notYetWritten = ['ref.moved']
 
 const literals = new Set(written.filter((entry) => entry.literal).map((entry) => entry.type))
 const ofFlows = new Set(flows.flatMap((flow) => flow.rows.map((row) => row.event)))
+const ofAgents = agentDerivation.flatMap((row) => row.events)
 
 describe('events', () => {
   it('are written with a literal type or with the event of a flow row', () => {
@@ -43,7 +45,7 @@ describe('events', () => {
   })
 
   it('that the source can write are all listed', () => {
-    const unlisted = [...literals, ...ofFlows].filter((type) => !Object.hasOwn(eventTypes, type))
+    const unlisted = [...literals, ...ofFlows, ...ofAgents].filter((type) => !Object.hasOwn(eventTypes, type))
     expect(unlisted).toEqual([])
   })
 

@@ -43,6 +43,7 @@ it('the schema read back has tables, checks, indexes and functions', () => {
   const text = files.get('src/store/schema.sql') ?? ''
   for (const piece of [
     'create table task (',
+    'create view agent_view as',
     'task_goal_id_number_key UNIQUE (goal_id, number)',
     'CREATE UNIQUE INDEX run_one_running_per_task',
     'FUNCTION public.unstuck_now()',

@@ -29,6 +29,44 @@ const NoGoal = () => (
 
 type Choice = 'open' | 'all'
 
+interface Counts {
+  open: number
+  over: number
+  leftOut: number
+}
+
+interface GoalChoiceProps {
+  choice: Choice
+  counts: Counts
+  choose: (choice: Choice) => void
+}
+
+const GoalChoice = ({ choice, counts: { open, over, leftOut }, choose }: GoalChoiceProps) => (
+  <label>
+    Show{' '}
+    <select value={choice} onChange={({ target }) => choose(target.value === 'all' ? 'all' : 'open')}>
+      <option value="open">open ({open})</option>
+      <option value="all">
+        all ({open + over}
+        {leftOut > 0 && ` of ${open + over + leftOut}`})
+      </option>
+    </select>
+  </label>
+)
+
+const NothingOpen = ({ ended }: { ended: number }) => (
+  <p className="quiet">
+    Nothing is open; {plural(ended, 'goal has', 'goals have')} ended. The next one: <code>unstuck run "…"</code>
+  </p>
+)
+
+const OlderGoals = ({ counts: { open, over, leftOut } }: { counts: Counts }) => (
+  <p className="quiet older">
+    {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
+    <code>unstuck status --ended {open + over + leftOut}</code>
+  </p>
+)
+
 export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
   const [choice, setChoice] = useState<Choice>('open')
   if (goals.length === 0) return <NoGoal />
@@ -36,39 +74,21 @@ export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
     .filter((goal) => choice === 'all' || !isOver(goal))
     .toSorted((a, b) => b.createdAt.localeCompare(a.createdAt))
   const over = goals.filter(isOver).length
+  const counts = { open: goals.length - over, over, leftOut }
   return (
     <>
       <section aria-labelledby="goals">
         <div className="panel-head">
           <h1 id="goals">Goals</h1>
-          <label>
-            Show{' '}
-            <select value={choice} onChange={({ target }) => setChoice(target.value === 'all' ? 'all' : 'open')}>
-              <option value="open">open ({goals.length - over})</option>
-              <option value="all">
-                all ({goals.length}
-                {leftOut > 0 && ` of ${goals.length + leftOut}`})
-              </option>
-            </select>
-          </label>
+          <GoalChoice choice={choice} counts={counts} choose={setChoice} />
         </div>
-        {shown.length === 0 && (
-          <p className="quiet">
-            Nothing is open; {plural(over + leftOut, 'goal has', 'goals have')} ended. The next one:{' '}
-            <code>unstuck run "…"</code>
-          </p>
-        )}
+        {shown.length === 0 && <NothingOpen ended={over + leftOut} />}
         <div className="goals">
           {shown.map((goal) => (
             <GoalHead key={goal.id} goal={goal} whole={false} />
           ))}
         </div>
-        {choice === 'all' && leftOut > 0 && (
-          <p className="quiet older">
-            {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
-            <code>unstuck status --ended {goals.length + leftOut}</code>
-          </p>
-        )}
+        {choice === 'all' && leftOut > 0 && <OlderGoals counts={counts} />}
       </section>
       {shown.length > 0 && <Board goals={shown} questions={questions} clock={clock} withGoal={shown.length > 1} />}
     </>

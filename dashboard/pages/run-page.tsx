@@ -2,10 +2,11 @@
 import type { Run, Wire } from '../../src/api/contract.ts'
 import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isFailure } from '../data/client.ts'
+import type { Goal } from '../logic/board.ts'
 import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
-import { linkTo } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { GoalLink, TaskLink } from '../parts/links.tsx'
 import { RunLog } from '../parts/log.tsx'
 import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
 import { Story } from '../parts/story.tsx'
@@ -18,38 +19,36 @@ const lasted = (run: Wire<Run>, clock: ServerClock): string => {
   return spanText(end - Date.parse(run.startedAt))
 }
 
-const RunHead = ({ run, picture: { goals, clock } }: { run: Wire<Run>; picture: Picture }) => {
+const Whereabouts = ({ run, goals }: { run: Wire<Run>; goals: readonly Goal[] }) => {
   const goal = goals.find(({ id }) => id === run.goalId)
   const task = goal?.tasks.find(({ id }) => id === run.taskId)
   return (
-    <article className="goal">
-      <p className="quiet">
-        {goal !== undefined && (
-          <a href={linkTo.goal(goal.id)}>
-            <Said text={goal.title} />
-          </a>
-        )}
-        {task !== undefined && (
-          <>
-            {' / '}
-            <a href={linkTo.task(task.id)}>
-              #{task.number} <Said text={task.title} />
-            </a>
-          </>
-        )}
-      </p>
-      <div className="goal-title">
-        <h1>Run {run.number}</h1>
-        <Badge state={run.state} />
-      </div>
-      <Phases run={run} />
-      <p className="quiet">
-        <Said text={run.harness} /> · began <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
-        {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
-      </p>
-    </article>
+    <p className="quiet">
+      {goal !== undefined && <GoalLink goal={goal} />}
+      {task !== undefined && (
+        <>
+          {' / '}
+          <TaskLink task={task} />
+        </>
+      )}
+    </p>
   )
 }
+
+const RunHead = ({ run, picture: { goals, clock } }: { run: Wire<Run>; picture: Picture }) => (
+  <article className="goal">
+    <Whereabouts run={run} goals={goals} />
+    <div className="goal-title">
+      <h1>Run {run.number}</h1>
+      <Badge state={run.state} />
+    </div>
+    <Phases run={run} />
+    <p className="quiet">
+      <Said text={run.harness} /> · began <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
+      {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
+    </p>
+  </article>
+)
 
 const Details = ({ run }: { run: Wire<Run> }) => (
   <Section title="Details">
@@ -65,10 +64,22 @@ const Details = ({ run }: { run: Wire<Run> }) => (
   </Section>
 )
 
+const Recoveries = ({ run, clock }: { run: Wire<Run>; clock: ServerClock }) => {
+  const runs = useRuns(run.taskId)
+  const recoveries = useRecoveries(run.taskId)
+  return (
+    <Section title="Recoveries">
+      <Timeline
+        recoveries={(recoveries.data ?? []).filter(({ runId }) => runId === run.id)}
+        runs={runs.data ?? [run]}
+        clock={clock}
+      />
+    </Section>
+  )
+}
+
 export const RunPage = ({ id, picture }: { id: string; picture: Picture }) => {
   const { data: run, error } = useRun(id)
-  const runs = useRuns(run?.taskId)
-  const recoveries = useRecoveries(run?.taskId)
   if (run === undefined) {
     if (isFailure(error) && error.status === 404) return <Missing what={`run ${id}`} />
     return <Loading what="the run" />
@@ -80,13 +91,7 @@ export const RunPage = ({ id, picture }: { id: string; picture: Picture }) => {
       <div className="columns">
         <RunLog id={id} />
         <div>
-          <Section title="Recoveries">
-            <Timeline
-              recoveries={(recoveries.data ?? []).filter(({ runId }) => runId === id)}
-              runs={runs.data ?? [run]}
-              clock={picture.clock}
-            />
-          </Section>
+          <Recoveries run={run} clock={picture.clock} />
           <Checks run={run} />
           <Launches run={run} clock={picture.clock} />
           <Details run={run} />

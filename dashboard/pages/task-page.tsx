@@ -10,6 +10,7 @@ import { moneyText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Ago, Badge, Block, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
 import { NextStep } from '../parts/card.tsx'
+import { GoalLink } from '../parts/links.tsx'
 import { Story } from '../parts/story.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { Picture } from './board-page.tsx'
@@ -61,9 +62,7 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
   return (
     <article className="goal">
       <p className="quiet">
-        <a href={linkTo.goal(goal.id)}>
-          <Said text={goal.title} />
-        </a>
+        <GoalLink goal={goal} />
       </p>
       <h1>
         <span className="number">#{task.number}</span> <Said text={task.title} />
@@ -81,48 +80,68 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
   )
 }
 
-export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
-  const runs = useRuns(id)
+const Recoveries = ({ id, clock }: { id: string; clock: ServerClock }) => {
   const recoveries = useRecoveries(id)
+  const runs = useRuns(id)
+  return (
+    <Section title="Recoveries">
+      {recoveries.data === undefined ? (
+        <Loading what="recoveries" />
+      ) : (
+        <Timeline recoveries={recoveries.data} runs={runs.data ?? []} clock={clock} />
+      )}
+    </Section>
+  )
+}
+
+const Attempts = ({ id, clock }: { id: string; clock: ServerClock }) => {
+  const { data } = useRuns(id)
+  return (
+    <Section title="Runs">
+      {data === undefined ? <Loading what="runs" /> : <Runs runs={data} clock={clock} />}
+      {data?.length === 0 && <p className="quiet">No run yet.</p>}
+    </Section>
+  )
+}
+
+const TaskFacts = ({ card }: { card: Card }) => {
+  const { task } = card
+  return (
+    <Section title="Task">
+      <Facts
+        rows={[
+          ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
+          ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
+          ['Role', task.role],
+          ['Depends on', dependenciesOf(card)],
+          ['Checks', listOf(task.commands)],
+          ['Paths', listOf(task.allowedPaths)],
+          ['Denied', listOf(task.deniedPaths)],
+          ['Id', <code key="id">{task.id}</code>],
+        ]}
+      />
+    </Section>
+  )
+}
+
+export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
+  const { clock } = picture
   const card = picture.goals
     .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))
     .find(({ task }) => task.id === id)
   if (card === undefined) return <Missing what={`task ${id}`} />
-  const { task } = card
   const asked = picture.questions.some(({ taskId }) => taskId === id)
   return (
     <>
-      <TaskHead card={card} asked={asked} clock={picture.clock} />
+      <TaskHead card={card} asked={asked} clock={clock} />
       <div className="columns">
         <div>
-          <Section title="Recoveries">
-            {recoveries.data === undefined ? (
-              <Loading what="recoveries" />
-            ) : (
-              <Timeline recoveries={recoveries.data} runs={runs.data ?? []} clock={picture.clock} />
-            )}
-          </Section>
-          <Section title="Runs">
-            {runs.data === undefined ? <Loading what="runs" /> : <Runs runs={runs.data} clock={picture.clock} />}
-            {runs.data?.length === 0 && <p className="quiet">No run yet.</p>}
-          </Section>
+          <Recoveries id={id} clock={clock} />
+          <Attempts id={id} clock={clock} />
         </div>
-        <Section title="Task">
-          <Facts
-            rows={[
-              ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
-              ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
-              ['Role', task.role],
-              ['Depends on', dependenciesOf(card)],
-              ['Checks', listOf(task.commands)],
-              ['Paths', listOf(task.allowedPaths)],
-              ['Denied', listOf(task.deniedPaths)],
-              ['Id', <code key="id">{task.id}</code>],
-            ]}
-          />
-        </Section>
+        <TaskFacts card={card} />
       </div>
-      <Story id={task.id} />
+      <Story id={id} />
     </>
   )
 }

@@ -33,40 +33,48 @@ const Confirm = ({ action, answer }: ConfirmProps) => {
   )
 }
 
+interface ButtonsProps {
+  actions: Action[]
+  about: string
+  disabled: boolean
+  choose: (action: Action) => void
+}
+
+const Buttons = ({ actions, about, disabled, choose }: ButtonsProps) => (
+  <div className="buttons">
+    {actions.map((action) => (
+      <button
+        key={action.label}
+        type="button"
+        className={action.tone ?? ''}
+        disabled={disabled}
+        aria-label={`${action.label}: ${about}`}
+        onClick={() => choose(action)}
+      >
+        {action.label}
+      </button>
+    ))}
+  </div>
+)
+
 export const Actions = ({ actions, about }: { actions: Action[]; about: string }) => {
   const [asked, setAsked] = useState<Action>()
   const { mutate, isPending, error } = useAction()
   if (actions.length === 0 && error === null) return null
+  const choose = (action: Action): void => (action.confirm === undefined ? mutate(action) : setAsked(action))
+  const answer = (action: Action, sure: boolean): void => {
+    setAsked(undefined)
+    if (sure) mutate(action)
+  }
   return (
     <div className="actions">
-      <div className="buttons">
-        {actions.map((action) => (
-          <button
-            key={action.label}
-            type="button"
-            className={action.tone ?? ''}
-            disabled={isPending}
-            aria-label={`${action.label}: ${about}`}
-            onClick={() => (action.confirm === undefined ? mutate(action) : setAsked(action))}
-          >
-            {action.label}
-          </button>
-        ))}
-      </div>
+      <Buttons actions={actions} about={about} disabled={isPending} choose={choose} />
       {error !== null && (
         <p role="alert" className="refused">
           {error.message}
         </p>
       )}
-      {asked !== undefined && (
-        <Confirm
-          action={asked}
-          answer={(sure) => {
-            setAsked(undefined)
-            if (sure) mutate(asked)
-          }}
-        />
-      )}
+      {asked !== undefined && <Confirm action={asked} answer={(sure) => answer(asked, sure)} />}
     </div>
   )
 }

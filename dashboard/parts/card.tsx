@@ -22,6 +22,22 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
   )
 }
 
+const Attempts = ({ task }: { task: Card['task'] }) => (
+  <p className="quiet meta">
+    <span>
+      <Said text={task.harness} />
+    </span>
+    {task.run === null ? (
+      <span>no run yet</span>
+    ) : (
+      <a href={linkTo.run(task.run.id)} aria-label={`run ${task.run.number} of task ${task.number}`}>
+        run {task.run.number}
+      </a>
+    )}
+    <span>{task.recoveries === 0 ? 'no recovery' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
+  </p>
+)
+
 interface TaskCardProps {
   card: Card
   clock: ServerClock
@@ -47,18 +63,6 @@ export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskC
       {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
     </p>
     <NextStep task={task} asked={asked} />
-    <p className="quiet meta">
-      <span>
-        <Said text={task.harness} />
-      </span>
-      {task.run === null ? (
-        <span>no run yet</span>
-      ) : (
-        <a href={linkTo.run(task.run.id)} aria-label={`run ${task.run.number} of task ${task.number}`}>
-          run {task.run.number}
-        </a>
-      )}
-      <span>{task.recoveries === 0 ? 'no recovery' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
-    </p>
+    <Attempts task={task} />
   </li>
 )

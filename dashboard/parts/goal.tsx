@@ -2,10 +2,10 @@
 import { goalAction } from '../data/actions.ts'
 import { goalActions, type Goal } from '../logic/board.ts'
 import { spanText } from '../logic/clock.ts'
-import { linkTo } from '../logic/route.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
 import { Actions } from './actions.tsx'
 import { Badge, Command, Said } from './basics.tsx'
+import { GoalLink } from './links.tsx'
 
 const spendText = ({ spend, limits }: Goal): string => {
   const of = (limit: number | undefined, text: (value: number) => string): string =>
@@ -32,22 +32,24 @@ const Progress = ({ goal }: { goal: Goal }) => {
 
 const waits = new Set<Goal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
 
+const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
+  <div className="goal-title">
+    {whole ? (
+      <h1>
+        <Said text={goal.title} />
+      </h1>
+    ) : (
+      <h3>
+        <GoalLink goal={goal} />
+      </h3>
+    )}
+    <Badge state={goal.state} />
+  </div>
+)
+
 export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
   <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
-    <div className="goal-title">
-      {whole ? (
-        <h1>
-          <Said text={goal.title} />
-        </h1>
-      ) : (
-        <h3>
-          <a href={linkTo.goal(goal.id)}>
-            <Said text={goal.title} />
-          </a>
-        </h3>
-      )}
-      <Badge state={goal.state} />
-    </div>
+    <GoalTitle goal={goal} whole={whole} />
     {goal.reason !== '' && waits.has(goal.state) && (
       <p className="reason">
         <Said text={goal.reason} />

@@ -1,7 +1,7 @@
 /** The log of a run: text only, bounded, and at its end for as long as the reader stays there. */
 import { memo, useLayoutEffect, useRef, useState } from 'react'
 import { useRunLog } from '../data/run-log.ts'
-import type { LogLine } from '../logic/log.ts'
+import type { Log, LogLine } from '../logic/log.ts'
 import { foldText, words } from '../logic/text.ts'
 import { Section } from './basics.tsx'
 
@@ -33,8 +33,8 @@ Line.displayName = 'Line'
 /** How near the end counts as at the end. */
 const nearPx = 40
 
-export const RunLog = ({ id }: { id: string }) => {
-  const { log, ended, problem } = useRunLog(id)
+/** Keeps the box at its end for as long as the reader stays there. */
+const useFollowing = (log: Log) => {
   const [following, setFollowing] = useState(true)
   const box = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
@@ -44,6 +44,28 @@ export const RunLog = ({ id }: { id: string }) => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
     setFollowing(scrollHeight - scrollTop - clientHeight < nearPx)
   }
+  return { following, setFollowing, box, look }
+}
+
+const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => (
+  <>
+    {log.dropped > 0 && (
+      <p className="quiet">
+        {log.dropped} earlier lines are not shown; <code>unstuck logs {id}</code> has them.
+      </p>
+    )}
+    {log.lines.map((line) => (
+      <Line key={line.key} line={line} />
+    ))}
+    <p className="quiet">
+      {ended ? (log.lines.length === 0 ? 'The agent said nothing.' : 'The end.') : 'Waiting for more …'}
+    </p>
+  </>
+)
+
+export const RunLog = ({ id }: { id: string }) => {
+  const { log, ended, problem } = useRunLog(id)
+  const { following, setFollowing, box, look } = useFollowing(log)
   const follow = (
     <label className="switch">
       <input type="checkbox" checked={following} onChange={(event) => setFollowing(event.target.checked)} /> Follow
@@ -56,7 +78,7 @@ export const RunLog = ({ id }: { id: string }) => {
           The log cannot be read now: {problem}. It is tried again.
         </p>
       )}
-      {/* Read out line by line it would never end: whoever wants it goes there. */}
+      {/* Not live: read out line by line it would never end. Readers go there when they want it. */}
       <div
         className="log"
         role="log"
@@ -66,17 +88,7 @@ export const RunLog = ({ id }: { id: string }) => {
         ref={box}
         onScroll={look}
       >
-        {log.dropped > 0 && (
-          <p className="quiet">
-            {log.dropped} earlier lines are not shown; <code>unstuck logs {id}</code> has them.
-          </p>
-        )}
-        {log.lines.map((line) => (
-          <Line key={line.key} line={line} />
-        ))}
-        <p className="quiet">
-          {ended ? (log.lines.length === 0 ? 'The agent said nothing.' : 'The end.') : 'Waiting for more …'}
-        </p>
+        <Lines id={id} log={log} ended={ended} />
       </div>
     </Section>
   )

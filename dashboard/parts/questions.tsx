@@ -6,6 +6,7 @@ import { linkTo } from '../logic/route.ts'
 import { visible, words } from '../logic/text.ts'
 import { Actions } from './actions.tsx'
 import { Ago, Block, Said } from './basics.tsx'
+import { GoalLink, TaskLink } from './links.tsx'
 
 /** One main button is a proposal, two are none. */
 const plain = ({ tone, ...action }: Action, later: boolean): Action =>
@@ -15,51 +16,50 @@ interface AskedProps extends Omit<QuestionsProps, 'questions'> {
   question: Question
 }
 
-const Asked = ({ question, goals, clock, open }: AskedProps) => {
+/** When it was asked, and about what. */
+const About = ({ question, goals, clock }: Omit<AskedProps, 'open'>) => {
   const goal = goals.find(({ id }) => id === question.goalId)
   const task = goal?.tasks.find(({ id }) => id === question.taskId)
   return (
-    <li>
-      <p className="question">
-        <span className="badge warn">{words(question.kind)}</span> <Said text={question.question} />
-      </p>
-      {question.details !== '' && (
-        <details open={open}>
-          <summary>Why, and what helps</summary>
-          <Block text={question.details} />
-        </details>
+    <p className="quiet">
+      asked <Ago at={question.createdAt} clock={clock} />
+      {goal !== undefined && (
+        <>
+          , goal <GoalLink goal={goal} />
+        </>
       )}
-      <p className="quiet">
-        asked <Ago at={question.createdAt} clock={clock} />
-        {goal !== undefined && (
-          <>
-            , goal{' '}
-            <a href={linkTo.goal(goal.id)}>
-              <Said text={goal.title} />
-            </a>
-          </>
-        )}
-        {task !== undefined && (
-          <>
-            , task{' '}
-            <a href={linkTo.task(task.id)}>
-              #{task.number} <Said text={task.title} />
-            </a>
-          </>
-        )}
-        {question.runId !== null && (
-          <>
-            , <a href={linkTo.run(question.runId)}>the run</a>
-          </>
-        )}
-      </p>
-      <Actions
-        actions={question.choices.map((choice, index) => plain(answerTo(question, choice), index > 0))}
-        about={visible(question.question)}
-      />
-    </li>
+      {task !== undefined && (
+        <>
+          , task <TaskLink task={task} />
+        </>
+      )}
+      {question.runId !== null && (
+        <>
+          , <a href={linkTo.run(question.runId)}>the run</a>
+        </>
+      )}
+    </p>
   )
 }
+
+const Asked = ({ question, open, ...rest }: AskedProps) => (
+  <li>
+    <p className="question">
+      <span className="badge warn">{words(question.kind)}</span> <Said text={question.question} />
+    </p>
+    {question.details !== '' && (
+      <details open={open}>
+        <summary>Why, and what helps</summary>
+        <Block text={question.details} />
+      </details>
+    )}
+    <About question={question} {...rest} />
+    <Actions
+      actions={question.choices.map((choice, index) => plain(answerTo(question, choice), index > 0))}
+      about={visible(question.question)}
+    />
+  </li>
+)
 
 interface QuestionsProps {
   questions: readonly Question[]

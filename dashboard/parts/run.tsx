@@ -1,4 +1,5 @@
 /** The parts of a run's page that the run itself carries: phases, launches with their corrections, checks, the error. */
+import type { ReactNode } from 'react'
 import { runPhases, type Run, type Wire } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { moneyText, plural, tokensText } from '../logic/text.ts'
@@ -65,7 +66,8 @@ const sources = {
   inferred: 'found in the repository',
 }
 
-type Check = NonNullable<Shown['verdict']>['checks'][number]
+type Verdict = NonNullable<Shown['verdict']>
+type Check = Verdict['checks'][number]
 
 const toneOf = ({ excused, exitCode, timedOut, ranNothing }: Check): string => {
   if (excused !== undefined) return 'warn'
@@ -80,55 +82,78 @@ const endOf = ({ exitCode, signal, timedOut, excused, ranNothing }: Check): stri
   return exitCode === null ? `ended by ${signal ?? 'a signal'}` : `exit ${exitCode}`
 }
 
-export const Checks = ({ run: { verdict } }: { run: Shown }) => (
-  <Section title="Checks" extra={verdict === null ? undefined : <Badge state={verdict.outcome} />}>
-    {verdict === null ? (
-      <p className="quiet">Not verified yet.</p>
-    ) : (
-      <>
-        <ul className="rows">
-          {verdict.checks.map((check, index) => (
-            // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and a command may stand in it twice
-            <li key={index}>
-              <code>
-                <Said text={check.command} />
-              </code>{' '}
-              <span className={`badge ${toneOf(check)}`}>{endOf(check)}</span>{' '}
-              <span className="quiet">
-                {spanText(check.durationMs)}, {sources[check.source]}
-              </span>
-            </li>
-          ))}
-          {verdict.dropped.map(({ command, reason, by }) => (
-            <li key={`${command} ${reason}`}>
-              <code>
-                <Said text={command} />
-              </code>{' '}
-              <span className="badge warn">{by === undefined ? 'dropped' : 'replaced'}</span>{' '}
-              <Said text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
-            </li>
-          ))}
-        </ul>
-        {(verdict.weakened ?? []).map(({ kind, path, count, detail }) => (
-          <p key={`${kind} ${path} ${detail}`}>
-            <span className="badge warn">{kind}</span> <Said text={`${path} (${count}) ${detail}`} />
-          </p>
-        ))}
-        {verdict.notes.map((note) => (
-          <p key={note} className="quiet">
-            <Said text={note} />
-          </p>
-        ))}
-        <details>
-          <summary>{plural(verdict.changedPaths.length, 'changed path')}</summary>
-          <Block text={verdict.changedPaths.join('\n')} />
-        </details>
-      </>
-    )}
-  </Section>
+const CheckRow = ({ check }: { check: Check }) => (
+  <li>
+    <code>
+      <Said text={check.command} />
+    </code>{' '}
+    <span className={`badge ${toneOf(check)}`}>{endOf(check)}</span>{' '}
+    <span className="quiet">
+      {spanText(check.durationMs)}, {sources[check.source]}
+    </span>
+  </li>
 )
 
-export const ErrorReport = ({ error }: { error: NonNullable<Shown['errorMeta']> }) => (
+const DroppedRow = ({ dropped: { command, reason, by } }: { dropped: Verdict['dropped'][number] }) => (
+  <li>
+    <code>
+      <Said text={command} />
+    </code>{' '}
+    <span className="badge warn">{by === undefined ? 'dropped' : 'replaced'}</span>{' '}
+    <Said text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
+  </li>
+)
+
+const Remarks = ({ verdict }: { verdict: Verdict }) => (
+  <>
+    {(verdict.weakened ?? []).map(({ kind, path, count, detail }) => (
+      <p key={`${kind} ${path} ${detail}`}>
+        <span className="badge warn">{kind}</span> <Said text={`${path} (${count}) ${detail}`} />
+      </p>
+    ))}
+    {verdict.notes.map((note) => (
+      <p key={note} className="quiet">
+        <Said text={note} />
+      </p>
+    ))}
+    <details>
+      <summary>{plural(verdict.changedPaths.length, 'changed path')}</summary>
+      <Block text={verdict.changedPaths.join('\n')} />
+    </details>
+  </>
+)
+
+export const Checks = ({ run: { verdict } }: { run: Shown }) => {
+  if (verdict === null)
+    return (
+      <Section title="Checks">
+        <p className="quiet">Not verified yet.</p>
+      </Section>
+    )
+  return (
+    <Section title="Checks" extra={<Badge state={verdict.outcome} />}>
+      <ul className="rows">
+        {verdict.checks.map((check, index) => (
+          // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and a command may stand in it twice
+          <CheckRow key={index} check={check} />
+        ))}
+        {verdict.dropped.map((dropped) => (
+          <DroppedRow key={`${dropped.command} ${dropped.reason}`} dropped={dropped} />
+        ))}
+      </ul>
+      <Remarks verdict={verdict} />
+    </Section>
+  )
+}
+
+const blockOf = (text: string | undefined): ReactNode => (text === undefined ? null : <Block text={text} />)
+
+const violationsOf = ({ policyViolations }: RunError): string | undefined =>
+  policyViolations?.map(({ path, kind, rule }) => `${path}: ${kind} (${rule})`).join('\n')
+
+type RunError = NonNullable<Shown['errorMeta']>
+
+export const ErrorReport = ({ error }: { error: RunError }) => (
   <section className="panel error" aria-labelledby="error">
     <h2 id="error">
       <Said text={error.failureCode} />
@@ -139,21 +164,10 @@ export const ErrorReport = ({ error }: { error: NonNullable<Shown['errorMeta']> 
     <Facts
       rows={[
         ['Where', error.source],
-        ['Evidence', error.evidence === '' ? null : <Block key="evidence" text={error.evidence} />],
-        ['Command', error.failedCommand === undefined ? null : <Block key="command" text={error.failedCommand} />],
-        [
-          'Said',
-          error.failedCommandStderr === undefined ? null : <Block key="said" text={error.failedCommandStderr} />,
-        ],
-        [
-          'Paths',
-          error.policyViolations === undefined ? null : (
-            <Block
-              key="paths"
-              text={error.policyViolations.map(({ path, kind, rule }) => `${path}: ${kind} (${rule})`).join('\n')}
-            />
-          ),
-        ],
+        ['Evidence', blockOf(error.evidence === '' ? undefined : error.evidence)],
+        ['Command', blockOf(error.failedCommand)],
+        ['Said', blockOf(error.failedCommandStderr)],
+        ['Paths', blockOf(violationsOf(error))],
       ]}
     />
   </section>

@@ -22,6 +22,28 @@ interface EntryProps {
   clock: ServerClock
 }
 
+const Account = ({ recovery, runs }: Omit<EntryProps, 'clock'>) => (
+  <Facts
+    rows={[
+      ['Evidence', <Block key="evidence" text={`${recovery.label}: ${recovery.issueDetected}`} />],
+      [
+        'Action',
+        <span key="action">
+          <code>{recovery.action.name}</code> <Parts value={recovery.action} />
+        </span>,
+      ],
+      [
+        'Counts when',
+        <span key="post">
+          {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
+        </span>,
+      ],
+      ['Observed', recovery.detail === '' ? 'not yet' : <Said key="detail" text={recovery.detail} />],
+      ['Cost', costText(recovery, runs)],
+    ]}
+  />
+)
+
 const Entry = ({ recovery, runs, clock }: EntryProps) => {
   const run = runs.find(({ id }) => id === recovery.runId)
   return (
@@ -38,25 +60,7 @@ const Entry = ({ recovery, runs, clock }: EntryProps) => {
           , <Ago at={recovery.startedAt} clock={clock} />
         </span>
       </p>
-      <Facts
-        rows={[
-          ['Evidence', <Block key="evidence" text={`${recovery.label}: ${recovery.issueDetected}`} />],
-          [
-            'Action',
-            <span key="action">
-              <code>{recovery.action.name}</code> <Parts value={recovery.action} />
-            </span>,
-          ],
-          [
-            'Counts when',
-            <span key="post">
-              {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
-            </span>,
-          ],
-          ['Observed', recovery.detail === '' ? 'not yet' : <Said key="detail" text={recovery.detail} />],
-          ['Cost', costText(recovery, runs)],
-        ]}
-      />
+      <Account recovery={recovery} runs={runs} />
     </li>
   )
 }

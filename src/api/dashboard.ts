@@ -60,13 +60,16 @@ const hashOf = async (place: string): Promise<string> => {
   return hash.digest('hex').slice(0, 16)
 }
 
-const build = async ({ place, environment, stopping }: DashboardParts, into: string): Promise<void> => {
+/** Undefined when vite has built; else how it ended, with the last of what it printed. */
+const runVite = async (
+  { place, environment, stopping }: DashboardParts,
+  outDir: string,
+): Promise<string | undefined> => {
   const root = join(place, '..')
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
-  if (!existsSync(vite)) throw new Error(`vite is not installed in ${root}; run "npm ci" there`)
-  const partial = `${into}.${process.pid}.partial`
+  if (!existsSync(vite)) return `vite is not installed in ${root}; run "npm ci" there`
   const { PATH, HOME } = environment
-  const args = ['build', '--config', join(place, 'vite.config.ts'), '--configLoader', 'native', '--outDir', partial]
+  const args = ['build', '--config', join(place, 'vite.config.ts'), '--configLoader', 'native', '--outDir', outDir]
   const { exitCode, all, timedOut } = await execa(process.execPath, [vite, ...args, '--logLevel', 'warn'], {
     cwd: root,
     env: { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) },
@@ -76,11 +79,16 @@ const build = async ({ place, environment, stopping }: DashboardParts, into: str
     cancelSignal: stopping,
     timeout: buildDeadlineMs,
   })
+  if (exitCode === 0) return undefined
+  const how = timedOut ? `vite did not end within ${buildDeadlineMs / 1000} s` : `vite ended with ${exitCode}`
+  return `${how}\n${stripVTControlCharacters(all).slice(-4000)}`.trim()
+}
+
+const build = async (parts: DashboardParts, into: string): Promise<void> => {
+  const partial = `${into}.${process.pid}.partial`
   try {
-    if (exitCode !== 0) {
-      const how = timedOut ? `vite did not end within ${buildDeadlineMs / 1000} s` : `vite ended with ${exitCode}`
-      throw new Error(`${how}\n${stripVTControlCharacters(all).slice(-4000)}`.trim())
-    }
+    const fault = await runVite(parts, partial)
+    if (fault !== undefined) throw new Error(fault)
     await mkdir(join(into, '..'), { recursive: true })
     // Whole or not at all. Another engine of this checkout may have been faster; then its build is as good.
     await rename(partial, into).catch((error: unknown) => {
@@ -107,33 +115,36 @@ const assetOf = async (dir: string | undefined, name: string) => {
   }
 }
 
-export const createDashboard = (parts: DashboardParts): Dashboard => {
-  const { place, cacheDir } = parts
-  let building: string | undefined
+const buildFolder = async ({ place, cacheDir }: DashboardParts): Promise<string> =>
+  existsSync(join(place, 'vite.config.ts')) ? join(cacheDir, `dashboard-${await hashOf(place)}`) : place
+
+/** One build at a time. */
+const createBuilder = (parts: DashboardParts) => {
+  let building = false
   let failed: string | undefined
-  let dir: string | undefined
-  const begin = (into: string): void => {
-    building = into
-    build(parts, into)
-      .catch((error: unknown) => (failed = messageOf(error)))
-      .finally(() => (building = undefined))
-  }
-  const find = async (): Promise<string> =>
-    existsSync(join(place, 'vite.config.ts')) ? join(cacheDir, `dashboard-${await hashOf(place)}`) : place
-  const look = async (): Promise<Look> => {
-    const wanted = await find()
-    if (existsSync(join(wanted, 'index.html'))) {
-      dir = wanted
-      return { state: 'ready', dir }
-    }
-    if (building !== undefined) return { state: 'building' }
+  return (into: string): Look => {
+    if (building) return { state: 'building' }
     if (failed !== undefined) {
       const reason = failed
       failed = undefined
       return { state: 'failed', reason }
     }
-    begin(wanted)
+    building = true
+    build(parts, into)
+      .catch((error: unknown) => (failed = messageOf(error)))
+      .finally(() => (building = false))
     return { state: 'building' }
+  }
+}
+
+export const createDashboard = (parts: DashboardParts): Dashboard => {
+  const lookAtBuild = createBuilder(parts)
+  let dir: string | undefined
+  const look = async (): Promise<Look> => {
+    const wanted = await buildFolder(parts)
+    if (!existsSync(join(wanted, 'index.html'))) return lookAtBuild(wanted)
+    dir = wanted
+    return { state: 'ready', dir }
   }
   return {
     look,

@@ -4,7 +4,7 @@
  * a bounded amount of memory and is cut off. What it has tells it where to go on: the number of its last event.
  */
 import { messageOf } from '../errors.ts'
-import type { Log } from '../runtime/context.ts'
+import type { Log } from '../runtime/core/context.ts'
 import type { Queryable } from '../store/db.ts'
 import { lastEventId, readEvents, type StoredEvent } from '../store/event.ts'
 import type { Sink } from './sink.ts'
@@ -166,42 +166,58 @@ const catchUp = async (db: Queryable, state: State, follower: Follower): Promise
   }
 }
 
-export const createEventHub = (options: HubOptions): EventHub => {
-  const { db, log, pollMs = 1_000, heartbeatMs = 15_000 } = options
-  const state: State = { followers: new Set(), head: 0, recent: createRecent(0), closed: false }
-  const reader = createReader(options, state)
+/** When the reader reads: soon after a nudge, and at intervals while there are followers. The followers get heartbeats. */
+const createSchedule = (state: State, { pollMs = 1_000, heartbeatMs = 15_000 }: HubOptions, read: () => void) => {
   let soon: NodeJS.Timeout | undefined
   let timers: NodeJS.Timeout[] = []
-  let awake: Promise<void> | undefined
   const nudge = (): void => {
     if (state.closed || state.followers.size === 0) return
     soon ??= setTimeout(() => {
       soon = undefined
-      void reader.read()
+      read()
     }, gatherMs)
   }
-  const beat = (): void => {
-    for (const { sink, live } of state.followers) {
-      if (sink.stalled()) sink.cut()
-      else if (live) sink.push(heartbeat)
-    }
+  return {
+    nudge,
+    forget: () => clearTimeout(soon),
+    start: () => {
+      timers = [setInterval(nudge, pollMs), setInterval(() => beat(state), heartbeatMs)]
+    },
+    rest: () => {
+      for (const timer of timers) clearInterval(timer)
+      timers = []
+    },
   }
-  /** Nobody listened: the reader begins at the end, and each follower reads for itself what lies before. */
+}
+
+const beat = ({ followers }: State): void => {
+  for (const { sink, live } of followers) {
+    if (sink.stalled()) sink.cut()
+    else if (live) sink.push(heartbeat)
+  }
+}
+
+export const createEventHub = (options: HubOptions): EventHub => {
+  const { db, log } = options
+  const state: State = { followers: new Set(), head: 0, recent: createRecent(0), closed: false }
+  const reader = createReader(options, state)
+  const schedule = createSchedule(state, options, () => void reader.read())
+  let awake: Promise<void> | undefined
+  /** There were no followers: the reader begins at the end, and each follower reads for itself what lies before. */
   const wake = async (): Promise<void> => {
-    timers = [setInterval(nudge, pollMs), setInterval(beat, heartbeatMs)]
+    schedule.start()
     state.head = Math.max(state.head, await lastEventId(db))
     state.recent = createRecent(state.head)
   }
   const rest = (): void => {
-    for (const timer of timers) clearInterval(timer)
-    timers = []
+    schedule.rest()
     awake = undefined
   }
   const leave = (follower: Follower): void => {
     if (state.followers.delete(follower) && state.followers.size === 0) rest()
   }
   return {
-    nudge,
+    nudge: schedule.nudge,
     followers: () => state.followers.size,
     follow: (sink, wanted) => {
       const follower: Follower = { ...wanted, sink, live: false }
@@ -217,7 +233,7 @@ export const createEventHub = (options: HubOptions): EventHub => {
         })
     },
     close: async () => {
-      clearTimeout(soon)
+      schedule.forget()
       if (state.followers.size > 0) await reader.read()
       state.closed = true
       const all = [...state.followers]

@@ -25,31 +25,34 @@ const isStored = (value: unknown): value is StoredSession => {
   return typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest) && typeof until === 'number'
 }
 
+const read = (path: string): unknown => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined // not there, or not ours to understand: as at the first start
+  }
+}
+
+const write = (path: string, value: unknown): void => {
+  writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
 export const createKeepsakes = (stateDir: string): Keepsakes => {
-  const read = (name: string): unknown => {
-    try {
-      return JSON.parse(readFileSync(join(stateDir, name), 'utf8'))
-    } catch {
-      return undefined // not there, or not ours to understand: as at the first start
-    }
-  }
-  const write = (name: string, value: unknown): void => {
-    const path = join(stateDir, name)
-    writeFileSync(`${path}.new`, JSON.stringify(value), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
-  }
+  const portFile = join(stateDir, 'port.json')
+  const sessionsFile = join(stateDir, 'sessions.json')
   return {
     port: () => {
-      const port = read('port.json')
+      const port = read(portFile)
       return Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536 ? Number(port) : 0
     },
-    keepPort: (port) => write('port.json', port),
+    keepPort: (port) => write(portFile, port),
     sessions: () => {
-      const found = read('sessions.json')
+      const found = read(sessionsFile)
       return Array.isArray(found)
         ? found.filter((value) => typeof value === 'object' && value !== null && isStored(value))
         : []
     },
-    keepSessions: (sessions) => write('sessions.json', sessions),
+    keepSessions: (sessions) => write(sessionsFile, sessions),
   }
 }

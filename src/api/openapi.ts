@@ -1,22 +1,24 @@
 /** The OpenAPI 3.1 document, made from the table of routes. Zod's JSON Schema is the dialect of OpenAPI 3.1 as it is. */
 import { z } from 'zod'
 import { errorTable } from '../errors.ts'
-import * as answers from './answers.ts'
+import * as entities from './responses/entities.ts'
+import * as outcomes from './responses/outcomes.ts'
+import * as views from './responses/views.ts'
 import { errorsOf, routes, type Route } from './routes.ts'
 
 type Json = Record<string, unknown>
 
 const names: Record<string, z.ZodType> = {
-  Goal: answers.goal,
-  GoalView: answers.goalView,
-  Task: answers.task,
-  TaskView: answers.taskView,
-  Run: answers.run,
-  Agent: answers.agent,
-  Escalation: answers.escalation,
-  Recovery: answers.recovery,
-  Event: answers.event,
-  Failure: answers.failure,
+  Goal: entities.goal,
+  GoalView: views.goalView,
+  Task: entities.task,
+  TaskView: views.taskView,
+  Run: entities.run,
+  Agent: entities.agent,
+  Escalation: entities.escalation,
+  Recovery: entities.recovery,
+  Event: entities.event,
+  Failure: outcomes.failure,
 }
 
 const refOf = (name: string): string => `#/components/schemas/${name}`

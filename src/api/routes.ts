@@ -4,8 +4,10 @@
  */
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
-import * as answers from './answers.ts'
 import * as contract from './contract.ts'
+import * as entities from './responses/entities.ts'
+import * as outcomes from './responses/outcomes.ts'
+import * as views from './responses/views.ts'
 
 export interface Route {
   method: 'GET' | 'POST'
@@ -80,57 +82,57 @@ export const routes = {
     status: 302 as const,
     access: 'open' as const,
   },
-  openapi: read('/openapi.json', 'This document', none, answers.openapi),
-  health: read('/health', 'That the engine lives, and which one it is', none, answers.health),
+  openapi: read('/openapi.json', 'This document', none, outcomes.openapi),
+  health: read('/health', 'That the engine lives, and which one it is', none, views.health),
   status: read(
     '/status',
     'Goals with their tasks and next steps, questions, agents; of the goals that have ended the newest',
     contract.statusQuery,
-    answers.status,
+    views.status,
   ),
-  metrics: read('/metrics', 'How many of each there are, by state', none, answers.metrics),
-  report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, answers.report),
-  doctor: read('/doctor', 'The promises, checked on the live store', none, answers.doctor),
-  snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(answers.snapshot)),
-  agents: read('/agents', 'The executor slots', none, z.array(answers.agent)),
-  listGoals: list('/goals', 'Goals', contract.goalsQuery, answers.goal),
-  getGoal: read('/goals/:id', 'One goal with its tasks and next steps', none, answers.goalView),
-  listTasks: list('/tasks', 'Tasks', contract.tasksQuery, answers.task),
-  getTask: read('/tasks/:id', 'One task with its next step', none, answers.taskView),
-  listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, answers.run),
-  getRun: read('/runs/:id', 'One run', none, answers.run),
-  runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, answers.log),
-  listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, answers.recovery),
-  listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, answers.escalation),
-  listEvents: list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, answers.event),
-  explain: read('/explain/:id', 'The story of a task, run or goal', none, answers.explain),
+  metrics: read('/metrics', 'How many of each there are, by state', none, views.metrics),
+  report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, views.report),
+  doctor: read('/doctor', 'The promises, checked on the live store', none, views.doctor),
+  snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(entities.snapshot)),
+  agents: read('/agents', 'The executor slots', none, z.array(entities.agent)),
+  listGoals: list('/goals', 'Goals', contract.goalsQuery, entities.goal),
+  getGoal: read('/goals/:id', 'One goal with its tasks and next steps', none, views.goalView),
+  listTasks: list('/tasks', 'Tasks', contract.tasksQuery, entities.task),
+  getTask: read('/tasks/:id', 'One task with its next step', none, views.taskView),
+  listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, entities.run),
+  getRun: read('/runs/:id', 'One run', none, entities.run),
+  runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
+  listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
+  listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
+  listEvents: list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, entities.event),
+  explain: read('/explain/:id', 'The story of a task, run or goal', none, views.explain),
   createGoal: {
-    ...change('/goals', 'Begins a goal', contract.goalRequest, answers.goal),
+    ...change('/goals', 'Begins a goal', contract.goalRequest, entities.goal),
     status: 201 as const,
     errors: ['NOT_A_REPOSITORY', 'REPOSITORY_STATE', 'HARNESS_MISSING', 'CONFIG_INVALID'] as const,
   },
-  pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, answers.goal),
-  retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, answers.goal),
-  cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, answers.goal),
-  retryTask: change('/tasks/:id/retry', 'Tries a task again, with a new count', null, answers.task),
-  cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, answers.task),
+  pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, entities.goal),
+  retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, entities.goal),
+  cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, entities.goal),
+  retryTask: change('/tasks/:id/retry', 'Tries a task again, with a new count', null, entities.task),
+  cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
   resume: {
-    ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(answers.goal)),
+    ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,
   },
   restore: {
-    ...change('/restore', 'Brings a snapshot into a new folder', contract.restoreRequest, answers.restored),
+    ...change('/restore', 'Brings a snapshot into a new folder', contract.restoreRequest, outcomes.restored),
     errors: ['NOT_FOUND', 'REPOSITORY_STATE', 'PERMISSION'] as const,
   },
   clean: change(
     '/clean',
     'Removes workspaces and snapshots that nothing needs',
     contract.cleanRequest,
-    answers.cleaned,
+    outcomes.cleaned,
   ),
-  createLogin: change('/login-codes', 'A URL that logs a browser in once', null, answers.loginUrl),
-  drain: change('/drain', 'Takes no new work, and stops the engine when its runs have ended', null, answers.draining),
-  shutdown: change('/shutdown', 'Stops the engine in order', null, answers.stopping),
+  createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
+  drain: change('/drain', 'Takes no new work, and stops the engine when its runs have ended', null, outcomes.draining),
+  shutdown: change('/shutdown', 'Stops the engine in order', null, outcomes.stopping),
 } as const satisfies Record<string, Route>
 
 export type RouteName = keyof typeof routes

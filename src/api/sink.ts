@@ -29,7 +29,8 @@ export interface Sink {
 /** How long a follower may take to read the end of its stream when the engine stops. */
 const endMs = 1_000
 
-export const sinkOf = (response: ServerResponse, { maxBehind, stallMs, now }: SinkLimits): Sink => {
+/** What is known of a response that is written to: whether it is open, and since when it takes nothing. */
+const track = (response: ServerResponse, now: () => number) => {
   let open = true
   let blockedSince: number | undefined
   const closing = new Set<() => void>()
@@ -39,36 +40,49 @@ export const sinkOf = (response: ServerResponse, { maxBehind, stallMs, now }: Si
     open = false
     for (const listener of closing) listener()
   })
-  const write = (chunk: Buffer): boolean => {
-    const free = response.write(chunk)
-    if (!free) blockedSince ??= now()
-    return free
+  return {
+    closing,
+    isOpen: () => open,
+    blockedMs: () => (blockedSince === undefined ? 0 : now() - blockedSince),
+    write: (chunk: Buffer): boolean => {
+      const free = response.write(chunk)
+      if (!free) blockedSince ??= now()
+      return free
+    },
   }
+}
+
+/** Resolves when the response takes more, or is closed. */
+const drained = (response: ServerResponse, closing: Set<() => void>): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      closing.delete(done)
+      response.off('drain', done)
+      resolve()
+    }
+    closing.add(done)
+    response.on('drain', done)
+  })
+
+export const sinkOf = (response: ServerResponse, { maxBehind, stallMs, now }: SinkLimits): Sink => {
+  const { closing, isOpen, blockedMs, write } = track(response, now)
   const cut = (): void => void response.destroy()
   return {
     push: (chunk) => {
-      if (!open) return
+      if (!isOpen()) return
       if (response.writableLength > maxBehind) cut()
       else write(chunk)
     },
-    send: (chunk) =>
-      new Promise((resolve) => {
-        if (!open || write(chunk)) return resolve()
-        const done = (): void => {
-          closing.delete(done)
-          response.off('drain', done)
-          resolve()
-        }
-        closing.add(done)
-        response.on('drain', done)
-      }),
-    closed: () => !open,
-    stalled: () => blockedSince !== undefined && now() - blockedSince > stallMs,
-    onClose: (listener) => void (open ? closing.add(listener) : listener()),
+    send: async (chunk) => {
+      if (isOpen() && !write(chunk)) await drained(response, closing)
+    },
+    closed: () => !isOpen(),
+    stalled: () => blockedMs() > stallMs,
+    onClose: (listener) => void (isOpen() ? closing.add(listener) : listener()),
     cut,
     end: (last) =>
       new Promise((resolve) => {
-        if (!open) return resolve()
+        if (!isOpen()) return resolve()
         const late = setTimeout(cut, endMs)
         closing.add(() => {
           clearTimeout(late)

@@ -16,3 +16,24 @@ export interface Io {
 export const line = (io: Io, text = ''): void => io.out(`${text}\n`)
 
 export const printJson = (io: Io, value: unknown): void => line(io, JSON.stringify(value))
+
+/** The Io of this process. A signal aborts it, and so does the end of a reader such as head or less. */
+export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io => {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
+  // A closed pipe is no error: the reader wants nothing more.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') stop.abort('EPIPE')
+    else throw error
+  })
+  return {
+    cwd: process.cwd(),
+    environment,
+    out: (text) => void process.stdout.write(text),
+    error: (text) => void process.stderr.write(text),
+    colours: process.stdout.isTTY && environment.NO_COLOR === undefined,
+    version,
+    signal: stop.signal,
+    self: [process.execPath, process.argv[1] ?? ''],
+  }
+}

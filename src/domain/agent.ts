@@ -1,9 +1,7 @@
 /**
- * An agent: a registered executor slot on some host. It is busy exactly while it holds a lease, so its moves are those of
- * its run and are told by the same event; a busy one never goes offline.
+ * An agent: a registered executor slot on some host. Its state is derived from its lease, its slot and its engine whenever
+ * it is asked for (`agent_view` in the store) and is never stored, so that it cannot disagree with them.
  */
-import type { Flow } from './flow.ts'
-
 export const agentStates = ['idle', 'busy', 'offline'] as const
 export type AgentState = (typeof agentStates)[number]
 
@@ -17,20 +15,25 @@ export interface Agent {
   heartbeatAt: Date
 }
 
-export const agentFlow = {
-  entity: 'agent',
-  states: agentStates,
-  terminal: [],
-  rows: [
-    { from: '', to: 'idle', trigger: 'registered', owner: 'engine', event: 'agent.registered' },
-    { from: 'offline', to: 'idle', trigger: 'registered', owner: 'engine', event: 'agent.registered' },
-    { from: 'idle', to: 'busy', trigger: 'claimed', owner: 'dispatcher', event: 'task.claimed' },
-    { from: 'busy', to: 'idle', trigger: 'succeeded', owner: 'executor', event: 'run.succeeded' },
-    { from: 'busy', to: 'idle', trigger: 'failed', owner: 'executor', event: 'run.failed' },
-    { from: 'busy', to: 'idle', trigger: 'interrupted', owner: 'engine', event: 'run.cancelled' },
-    { from: 'busy', to: 'idle', trigger: 'cancelled', owner: 'person', event: 'run.cancelled' },
-    { from: 'idle', to: 'offline', trigger: 'left', owner: 'engine', event: 'agent.registered' },
-    { from: 'busy', to: 'idle', trigger: 'freed', owner: 'cycle manager', event: 'lease.dangling' },
-    { from: 'idle', to: 'offline', trigger: 'died', owner: 'cycle manager', event: 'agent.offline' },
-  ],
-} as const satisfies Flow<AgentState>
+export interface DerivedState<State extends string = string> {
+  state: State
+  /** What makes it so. */
+  when: string
+  /** Types of the events that tell of the facts behind it. */
+  events: readonly string[]
+}
+
+/** The first row that holds. A busy agent of an engine that is offline stays busy until its lease is taken back. */
+export const agentDerivation: readonly DerivedState<AgentState>[] = [
+  { state: 'busy', when: 'a lease names it', events: ['task.claimed'] },
+  {
+    state: 'offline',
+    when: 'its engine is offline, or its slot is gone',
+    events: ['agent.registered', 'agent.offline'],
+  },
+  {
+    state: 'idle',
+    when: 'neither holds',
+    events: ['agent.registered', 'run.succeeded', 'run.failed', 'run.cancelled', 'lease.dangling'],
+  },
+]

@@ -2,10 +2,7 @@
  * In which order tasks are taken, and how many of a lane at once. Pure. Ageing needs no clock of its own: all that waits
  * grows older at the same pace, so "priority plus age" orders like a time that is fixed when the task is made.
  */
-import type { Role } from './task.ts'
-
-export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
-export type Lane = (typeof lanes)[number]
+import type { Lane, Role } from './task.ts'
 
 export const laneOfRole = (role: Role): Lane => (role === 'docser' ? 'docser' : 'feature')
 

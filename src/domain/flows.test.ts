@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { agentDerivation, agentStates } from './agent.ts'
 import { stepOf, type Flow, type FlowRow } from './flow.ts'
 import { flows } from './flows.ts'
 import { blockReasonOf, blockReasons, placeOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
@@ -7,7 +8,6 @@ import { blockReasonOf, blockReasons, placeOf, readBlockReason, stateOf, taskFlo
 const listed: Record<string, string> = {
   goal: 'planning active paused awaiting_human ready done failed cancelled',
   run: 'running success failed cancelled',
-  agent: 'idle busy offline',
   engine: 'online draining offline',
   'merge entry': 'pending processing merged failed cancelled',
   escalation: 'pending approved rejected resolved expired',
@@ -36,6 +36,11 @@ describe('states', () => {
         ...blockReasons.map((reason) => `blocked(${reason})`),
       ].sort(),
     )
+  })
+
+  it('of an agent are exactly the listed ones, each derived by one row', () => {
+    expect(agentStates).toEqual('idle busy offline'.split(' '))
+    expect(agentDerivation.map(({ state }) => state).sort()).toEqual([...agentStates].sort())
   })
 
   it('of a task survive being split into state and block reason', () => {
@@ -73,7 +78,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
   })
 
   it('lets every state that is not an end reach one', () => {
-    if (flow.terminal.length === 0) return expect(['agent', 'engine']).toContain(flow.entity)
+    if (flow.terminal.length === 0) return expect(flow.entity).toBe('engine')
     for (const state of flow.states) {
       const ends = [...reachable(flow, state)].filter((next) => flow.terminal.includes(next))
       expect(ends, state).not.toEqual([])

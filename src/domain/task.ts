@@ -2,7 +2,6 @@
  * A task: one unit of work of a goal. A blocked task carries its reason in its place, so that the flow table tells
  * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A queued task with `retryAt` waits for that time.
  */
-import type { Lane } from './dispatch.ts'
 import { fromEach, type Flow } from './flow.ts'
 
 export const taskStates = ['queued', 'running', 'done', 'failed', 'blocked', 'cancelled'] as const
@@ -15,6 +14,10 @@ export type TaskPlace = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason})
 
 export const roles = ['planner', 'worker', 'tester', 'docser', 'judge'] as const
 export type Role = (typeof roles)[number]
+
+/** Which slots a task may take; how many of each there are stands in dispatch.ts. */
+export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
+export type Lane = (typeof lanes)[number]
 
 /** Block reasons of older data read as their present meaning. */
 export const readBlockReason = (text: string | null): BlockReason | null =>

@@ -2,14 +2,14 @@
  * One launch of the agent, as a child of this process: lines of both streams, redacted and bounded, and an end that leaves
  * nothing behind. Standard input is a file or empty, never an open pipe: two CLIs hang on one.
  */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../harness/driver.ts'
 import { createTree, markerName } from '../process/find.ts'
-import { startGuard } from '../process/guard.ts'
+import { startGuard, type Guard } from '../process/guard.ts'
 import { createOutput, type Output } from '../process/output.ts'
 import { createRedactor, secretValues } from '../process/redact.ts'
 import { endTree } from '../process/stop.ts'
@@ -67,60 +67,81 @@ const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
   return createOutput({ log, redact: createRedactor(secretValues(environment)), lineMaxBytes, secretMaxBytes })
 }
 
-export const launchAgent = (parts: LaunchParts): RunningAgent => {
-  const [program = '', ...args] = parts.argv
-  const input = parts.stdinFile === null ? 'ignore' : openSync(parts.stdinFile, 'r')
-  const env = { ...parts.environment, [markerName]: parts.marker }
-  const guard = startGuard(parts.marker)
-  const child = spawn(program, args, { cwd: parts.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
+type Child = ChildProcessByStdio<null, Readable, Readable>
+
+const start = ({ argv, cwd, environment, stdinFile, marker }: LaunchParts): { child: Child; guard: Guard } => {
+  const [program = '', ...args] = argv
+  const input = stdinFile === null ? 'ignore' : openSync(stdinFile, 'r')
+  const env = { ...environment, [markerName]: marker }
+  const guard = startGuard(marker)
+  const child = spawn(program, args, { cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] }) as Child
   if (input !== 'ignore') closeSync(input)
   guard.owns(child.pid)
-  const look = createTree(parts.marker, child.pid)
-  const asked = Promise.withResolvers<void>()
-  let cause: string | undefined
-  const pipes = { stdout: child.stdout as Readable, stderr: child.stderr as Readable }
-  const outputs: Output[] = []
+  return { child, guard }
+}
+
+/** Reads both streams as lines; the returned function gives the unfinished last line. */
+const readLines = (child: Child, parts: LaunchParts): (() => string) => {
   let saidAt = performance.now()
+  const outputs: Output[] = []
   for (const stream of ['stdout', 'stderr'] as const) {
-    const pipe = pipes[stream]
     const output = linesTo(stream, parts)
     outputs.push(output)
-    pipe.on('data', (chunk: Buffer) => {
+    child[stream].on('data', (chunk: Buffer) => {
       saidAt = performance.now()
       output.push(chunk)
     })
-    pipe.once('close', () => output.end())
+    child[stream].once('close', () => output.end())
   }
-  const run = async (): Promise<AgentExit & { fault?: string }> => {
-    const closed = once(child, 'close')
-    try {
-      await Promise.race([once(child, 'exit'), asked.promise])
-    } catch (error) {
-      closed.catch(() => undefined) // the same error, told once
-      guard.release()
-      return { code: null, signal: null, fault: faultOf(program, error) }
-    }
-    const own = child.exitCode !== null || child.signalCode !== null
-    const { survivors } = await endTree(look, graceMs)
-    if (survivors === 0) guard.release()
-    await Promise.race([closed, delay(drainMs, undefined, { ref: false })])
-    pipes.stdout.destroy()
-    pipes.stderr.destroy()
-    return {
-      code: child.exitCode,
-      signal: child.signalCode,
-      ...(own || cause === undefined ? {} : { stopCause: cause }),
-    }
+  return () =>
+    performance.now() - saidAt < unfinishedAfterMs ? '' : outputs.map((output) => output.unfinished()).join('')
+}
+
+interface Ending {
+  look: ReturnType<typeof createTree>
+  /** A stop was asked for. */
+  asked: Promise<void>
+  cause(): string | undefined
+}
+
+/** Waits until the agent exits or a stop is requested, then ends what is left of its process tree. */
+const awaitEnd = async (
+  { child, guard }: ReturnType<typeof start>,
+  program: string,
+  { look, asked, cause }: Ending,
+): Promise<AgentExit & { fault?: string }> => {
+  const closed = once(child, 'close')
+  try {
+    await Promise.race([once(child, 'exit'), asked])
+  } catch (error) {
+    closed.catch(() => undefined) // the same error, told once
+    guard.release()
+    return { code: null, signal: null, fault: faultOf(program, error) }
   }
+  const own = child.exitCode !== null || child.signalCode !== null
+  const { survivors } = await endTree(look, graceMs)
+  if (survivors === 0) guard.release()
+  await Promise.race([closed, delay(drainMs, undefined, { ref: false })])
+  child.stdout.destroy()
+  child.stderr.destroy()
+  const stopCause = own ? undefined : cause()
+  return { code: child.exitCode, signal: child.signalCode, ...(stopCause === undefined ? {} : { stopCause }) }
+}
+
+export const launchAgent = (parts: LaunchParts): RunningAgent => {
+  const started = start(parts)
+  const look = createTree(parts.marker, started.child.pid)
+  const unfinished = readLines(started.child, parts)
+  const asked = Promise.withResolvers<void>()
+  let cause: string | undefined
   return {
-    ended: run(),
+    ended: awaitEnd(started, parts.argv[0] ?? '', { look, asked: asked.promise, cause: () => cause }),
     stop: (given) => {
       if (cause === undefined) parts.stopping?.(given)
       cause ??= given
       asked.resolve()
     },
-    unfinished: () =>
-      performance.now() - saidAt < unfinishedAfterMs ? '' : outputs.map((output) => output.unfinished()).join(''),
+    unfinished,
     usage: () => usageOf(look()),
   }
 }

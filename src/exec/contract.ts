@@ -3,7 +3,7 @@ import type { AgentNote } from '../harness/driver.ts'
 import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
 import type { StallCause, StallSettings } from '../recovery/stall.ts'
-import type { Quieted } from '../runtime/stall-looks.ts'
+import type { Quieted } from '../runtime/agent/stall-looks.ts'
 import type { StreamName } from './agent.ts'
 import type { AgentCommand } from './command.ts'
 

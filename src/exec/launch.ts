@@ -3,15 +3,16 @@
  * lingers, stands still, goes in circles or insists on a wrong key. The clocks are those of a run of the engine.
  */
 import { randomUUID } from 'node:crypto'
+import { capabilitiesOf } from '../harness/capabilities.ts'
 import type { AgentExit, Reading, Settled } from '../harness/driver.ts'
-import { insistsOnKey } from '../harness/reading.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
-import { isDeath, isStall, stallLimits } from '../recovery/stall.ts'
-import { realFiles } from '../runtime/files.ts'
-import { observeDenial, realDirectories } from '../runtime/observe-denial.ts'
-import { seenAtStall, watchQuiet } from '../runtime/stall-looks.ts'
-import { systemClock } from '../runtime/system-clock.ts'
+import { stallLimits } from '../recovery/stall.ts'
+import { observeDenials, realDirectories, type RulesFor } from '../runtime/agent/observe-denial.ts'
+import { stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
+import { watchTurn } from '../runtime/agent/turn-watch.ts'
+import { realFiles } from '../runtime/core/files.ts'
+import { systemClock } from '../runtime/core/system-clock.ts'
 import { launchAgent, type RunningAgent } from './agent.ts'
 import type { Change } from './command.ts'
 import type { ExecParts } from './contract.ts'
@@ -39,11 +40,24 @@ interface Watch {
   end(): void
 }
 
+/** Circles are told by the calls alone: no store knows the work here. */
+const watchCircles = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => void) => {
+  const limits = loopLimits(loops)
+  let found = false
+  return (before: Reading, after: Reading): void => {
+    if (found || after.final !== undefined) return
+    found =
+      (after.retry?.attempt ?? 0) >= limits.ownRetries ||
+      (after.calls !== before.calls && loopOf(after.calls, limits) !== undefined)
+    if (!found) return
+    emit({ type: 'stalled', timestamp: now(), payload: { stall: 'doom_loop' } })
+    stop('doom_loop')
+  }
+}
+
 /** What can end it before it ends itself. `reading` gives what was read so far. */
 const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Reading): Watch => {
   const { emit, stall, signal } = parts
-  const loops = loopLimits(parts.loops)
-  let endLinger: (() => void) | undefined
   const looks = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinished },
     // One that has said its last word lingers, and that is another clock.
@@ -54,96 +68,92 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
       agent.stop(kind)
     },
   })
-  const circles = (before: Reading, after: Reading): boolean =>
-    (after.retry?.attempt ?? 0) >= loops.ownRetries ||
-    (after.calls !== before.calls && loopOf(after.calls, loops) !== undefined)
-  let looped = false
+  const turn = watchTurn(systemClock, () => stall.lingerSeconds, agent.stop)
+  const circles = watchCircles(parts, agent.stop)
   const stop = (): void => agent.stop('stopped')
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   return {
     heard(stream, before, after) {
       looks.heard(stream, before, after)
-      if (after.final !== undefined)
-        endLinger ??= systemClock.after(stall.lingerSeconds * 1000, () => agent.stop('lingering'))
-      else {
-        // What looked like the end was none: a CLI went on after compacting its conversation.
-        endLinger?.()
-        endLinger = undefined
-      }
-      if (after.final !== undefined || looped) return
-      if (insistsOnKey(after)) agent.stop('correction')
-      else if (circles(before, after)) {
-        looped = true
-        emit({ type: 'stalled', timestamp: now(), payload: { stall: 'doom_loop' } })
-        agent.stop('doom_loop')
-      }
+      turn.heard(after)
+      circles(before, after)
     },
     end() {
       looks.end()
-      endLinger?.()
+      turn.end()
       signal.removeEventListener('abort', stop)
     },
   }
 }
 
-/** As in the engine: a CLI that said that it is retrying is its provider's affair. No store knows its work here. */
-const stallOf = (
+/** Any command other than an agent's CLI may do something that must not be done twice: its death is no stall. */
+const stallIn = (
   parts: ExecParts,
-  { reading, exit: { stopCause }, settled }: Pick<Ended, 'reading' | 'exit' | 'settled'>,
+  { reading, exit, settled }: Pick<Ended, 'reading' | 'exit' | 'settled'>,
   question: string,
-): Partial<Ended> => {
-  if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return {}
-  // Any other command may do something that must not be done twice.
-  if (isDeath(settled.error.type) && parts.command.driver.name !== 'command')
-    return { stall: { kind: 'agent_died', text: settled.error.text, tree: '' } }
-  if (!isStall(stopCause)) return {}
-  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops) }
-  return { stall: { kind: stopCause, ...seenAtStall(stopCause, reading, { ...limits, question }), tree: '' } }
+) => {
+  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
+  const stall = stallOf({ reading, settled, cause: exit.stopCause }, limits)
+  const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
+  return stall === undefined || isOther ? {} : { stall: { ...stall, tree: '' } }
 }
 
-/** Nobody named commands that may run, so a rule can only be one for an edit in the folder itself. */
-const denialsIn = (parts: ExecParts, { denials }: Reading, { corrections }: Change): ObservedDenial[] => {
-  const allowed = realDirectories(realFiles, parts.allowDirs)
-  const place = { workTree: parts.cwd, allowed, given: corrections.addDirs }
-  const permitted = { workspace: parts.cwd, given: [], own: [] }
-  const granted = corrections.toolRules ?? []
-  return denials.map((denial) => {
-    const seen = observeDenial(realFiles, denial, place)
-    const rules = seen.kind === 'tool' ? parts.command.driver.toolRules?.(seen, permitted) : undefined
-    return rules === undefined || rules.every((rule) => granted.includes(rule)) ? seen : { ...seen, toolRules: rules }
+/** No commands were named that may run, so a rule can only be one for an edit in the folder itself. */
+export const rulesIn =
+  ({ command, cwd }: Pick<ExecParts, 'command' | 'cwd'>): RulesFor =>
+  (denial) =>
+    command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
+
+const denialsIn = (parts: ExecParts, { denials, cliVersion }: Reading, { corrections }: Change): ObservedDenial[] =>
+  observeDenials(realFiles, denials, {
+    place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
+    can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
+    granted: corrections.toolRules ?? [],
+    rulesFor: rulesIn(parts),
   })
+
+/** Reads the agent's lines as its driver does, and tells each of them. */
+const reader = (parts: ExecParts) => {
+  const { driver } = parts.command
+  let reading = driver.begin()
+  return {
+    now: () => reading,
+    read(stream: 'stdout' | 'stderr', text: string): { before: Reading; after: Reading } {
+      if (driver.name === 'command') parts.emit({ type: 'output', stream, text })
+      const before = reading
+      const step = driver.read(before, stream, text)
+      reading = step.reading
+      if (step.note !== undefined && driver.name !== 'command') parts.emit({ type: 'note', ...step.note })
+      return { before, after: reading }
+    },
+  }
 }
 
 export const launchOnce = async (
   parts: ExecParts,
   { number, change, because }: Launch,
 ): Promise<Ended | { fault: string }> => {
-  const { command, emit } = parts
-  const { driver } = command
-  const { argv, env, resumed } = command.line(change)
-  emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
+  const { driver } = parts.command
+  const { argv, env, resumed } = parts.command.line(change)
+  parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
   const startedAt = new Date()
-  let reading = driver.begin()
+  const output = reader(parts)
   let question = ''
   const agent = launchAgent({
     ...{ argv, cwd: parts.cwd, stdinFile: parts.stdinFile, marker: `exec-${randomUUID()}` },
     environment: { ...env, ...parts.environment },
     line: (stream, text) => {
-      if (driver.name === 'command') emit({ type: 'output', stream, text })
-      const before = reading
-      const step = driver.read(before, stream, text)
-      reading = step.reading
-      if (step.note !== undefined && driver.name !== 'command') emit({ type: 'note', ...step.note })
-      watch.heard(stream, before, reading)
+      const { before, after } = output.read(stream, text)
+      watch.heard(stream, before, after)
     },
     stopping: () => (question = agent.unfinished()),
   })
-  const watch = watchAgent(parts, agent, () => reading)
+  const watch = watchAgent(parts, agent, output.now)
   const exit = await agent.ended
   watch.end()
   if (exit.fault !== undefined) return { fault: exit.fault }
-  const settled = driver.settle(reading, exit)
-  const denials = denialsIn(parts, reading, change)
-  return { reading, exit, settled, denials, startedAt, ...stallOf(parts, { reading, exit, settled }, question) }
+  const reading = output.now()
+  const ended = { reading, exit, settled: driver.settle(reading, exit) }
+  return { ...ended, denials: denialsIn(parts, reading, change), startedAt, ...stallIn(parts, ended, question) }
 }

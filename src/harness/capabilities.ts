@@ -2,7 +2,9 @@
  * What each CLI can do, by the version on which it was measured. A version that was never measured is taken for the
  * nearest one before it (or the oldest), and whoever shows the answer says so: `exact` is false then.
  */
-import type { Driver } from './driver.ts'
+
+/** The CLIs and the protocols for which there is a driver. */
+export type DriverName = 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
 
 export interface Capabilities {
   /** Goes on with a session of an earlier launch. */
@@ -26,7 +28,7 @@ export interface Measured {
   capabilities: Capabilities
 }
 
-const measured: Record<Driver['name'], readonly Measured[]> = {
+const measured: Record<DriverName, readonly Measured[]> = {
   claude: [
     {
       version: '2.1.197',
@@ -135,7 +137,7 @@ export const nearest = (rows: readonly Measured[], version: string | undefined):
 }
 
 /** ACP agents and plain commands have no versions of their own here. */
-export const capabilitiesOf = (driver: Driver['name'], version: string | undefined): Known => {
+export const capabilitiesOf = (driver: DriverName, version: string | undefined): Known => {
   const known = nearest(measured[driver], version)
   return driver === 'acp' || driver === 'command' ? { ...known, exact: true } : known
 }

@@ -4,7 +4,7 @@
  * prose, a tool's output or anything quoted for a sign of trouble.
  */
 
-import type { Capabilities } from './capabilities.ts'
+import type { Capabilities, DriverName } from './capabilities.ts'
 
 /** All that can vary between two launches of one run. Corrections accumulate in it. */
 export interface LaunchRequest {
@@ -209,7 +209,7 @@ export interface Permitted {
 }
 
 export interface Driver {
-  name: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
+  name: DriverName
   /** Program looked up on PATH when `program` is not configured; null = must be configured. */
   defaultProgram: string | null
   /** `session`: tokens count the whole resumed session, take differences; `launch`: this launch only; `none`: not told. */

@@ -2,8 +2,8 @@
  * One verification command under a shim, so that its whole tree ends with it, and by itself when the engine dies. All of
  * its output (bounded, redacted) stays in the folder's files; head and tail come back in memory.
  */
-import type { ProcessIdentity } from '../platform.ts'
-import type { LaunchState, Shim, Stream } from './contract.ts'
+import type { ProcessIdentity } from '../platform/process.ts'
+import type { LaunchSpec, LaunchState, Shim, Stream } from './contract.ts'
 import { openGate, requestStop, startShim, sweep, touchKeepAlive, waitForExit } from './launch.ts'
 import { readSegments } from './tail.ts'
 
@@ -109,24 +109,24 @@ const outcomeOf = (state: LaunchState, durationMs: number) => {
   }
 }
 
+const specOf = ({ argv, cwd, marker, graceMs, keepAliveMs, timeoutMs }: CommandRequest): LaunchSpec => ({
+  marker,
+  argv,
+  cwd,
+  stdinFile: null,
+  limitMs: timeoutMs,
+  keepAliveMs,
+  graceMs,
+  lineMaxBytes,
+  logMaxBytes,
+})
+
 /** Runs one command to its end in a new launch folder. A failing command is a value; a shim that cannot start throws. */
 export const runCommand = async (dir: string, request: CommandRequest): Promise<CommandResult> => {
-  const { argv, cwd, marker, graceMs, keepAliveMs, timeoutMs, environment } = request
   const begun = performance.now()
-  const spec = {
-    marker,
-    argv,
-    cwd,
-    stdinFile: null,
-    limitMs: timeoutMs,
-    keepAliveMs,
-    graceMs,
-    lineMaxBytes,
-    logMaxBytes,
-  }
-  const shim = await startShim(dir, spec, environment)
+  const shim = await startShim(dir, specOf(request), request.environment)
   const state = await attend(shim, request)
-  if (state.state !== 'ended') await sweep(marker, { graceMs })
+  if (state.state !== 'ended') await sweep(request.marker, { graceMs: request.graceMs })
   const ends = (stream: Stream): Text =>
     readEnds(dir, stream, request.headBytes ?? defaultEndBytes, request.tailBytes ?? defaultEndBytes)
   const stdout = ends('stdout')

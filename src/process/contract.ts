@@ -12,7 +12,7 @@
  *   stdout-<offset>, stderr-<offset>   segments of redacted, bounded output
  *   exit.json      written atomically, after the whole tree is gone and the logs are complete
  */
-import type { ProcessIdentity } from '../platform.ts'
+import type { ProcessIdentity } from '../platform/process.ts'
 
 export type Stream = 'stdout' | 'stderr'
 
@@ -25,7 +25,7 @@ export interface ShimOrder {
 }
 
 export interface LaunchSpec {
-  /** Marks every process of the tree as `UNSTUCK_RUN=<marker>` in its environment. */
+  /** Marks every process of the tree as `UNSTUCK_RUN=<marker>` in its environment; several launches of a run may share it. */
   marker: string
   argv: string[]
   cwd: string
@@ -69,6 +69,12 @@ export interface LaunchExit {
   startedAt: string | null
   endedAt: string
   durationMs: number
+}
+
+/** What exit.json holds. */
+export interface ExitRecord extends LaunchExit {
+  /** `shimName` of who wrote it; absent in records of older versions. */
+  shim?: string
 }
 
 export interface Shim {

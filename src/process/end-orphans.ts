@@ -2,7 +2,7 @@
  * Ends what a process left running that died without ending it; a program of its own, see `guard.ts`.
  * Usage: end-orphans.ts <marker> [<leader's pid> <its start time>]
  */
-import { startTimeOf } from '../platform.ts'
+import { startTimeOf } from '../platform/process.ts'
 import { createTree } from './find.ts'
 import { endTree } from './stop.ts'
 

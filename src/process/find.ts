@@ -3,9 +3,21 @@
  * descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
  * gets killed. The asking process itself is left out.
  */
-import { descendantsOf, processTable, processesWithEnvironment, startTimeOf, type ProcessRow } from '../platform.ts'
+import {
+  descendantsOf,
+  processTable,
+  processesWithEnvironment,
+  startTimeOf,
+  type ProcessRow,
+} from '../platform/process.ts'
 
 export const markerName = 'UNSTUCK_RUN'
+
+/**
+ * One launch of a marker. A shim of an engine that was killed may still be ending its tree when the next engine starts the same
+ * command again with the same marker: by the marker alone it would end that one too.
+ */
+export const launchName = 'UNSTUCK_LAUNCH'
 
 export interface Member {
   pid: number
@@ -34,9 +46,10 @@ const closeOverDescendants = (seeds: Set<number>, table: ProcessRow[]): Set<numb
 
 /**
  * A look at the tree, to be repeated. `leader` is the program's pid, whose number names its group and session; once no
- * process is left in them the number may be given to a stranger, so it is not used again.
+ * process is left in them the number may be given to a stranger, so it is not used again. `name` is the variable that
+ * holds the marker.
  */
-export const createTree = (marker: string, leader?: number): (() => Member[]) => {
+export const createTree = (marker: string, leader?: number, name = markerName): (() => Member[]) => {
   const known = new Map<number, string>()
   let leaderIsOurs = leader !== undefined
   return () => {
@@ -46,7 +59,7 @@ export const createTree = (marker: string, leader?: number): (() => Member[]) =>
     const seeds = new Set([
       ...led.map(({ pid }) => pid),
       ...table.filter(({ pid, startTime }) => known.get(pid) === startTime).map(({ pid }) => pid),
-      ...processesWithEnvironment(markerName, marker, table),
+      ...processesWithEnvironment(name, marker, table),
     ])
     if (seeds.size === 0) return []
     const pids = closeOverDescendants(seeds, table)

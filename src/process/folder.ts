@@ -4,6 +4,7 @@
  */
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ProcessIdentity } from '../platform/process.ts'
 
 export type LaunchFile =
   | 'spec.json'
@@ -15,6 +16,9 @@ export type LaunchFile =
   | 'unfinished.json'
   | 'exit.json'
   | 'shim.log'
+
+/** Tells a shim from every other that was or will be in its folder. */
+export const shimName = ({ pid, startTime }: ProcessIdentity): string => `${pid}-${startTime}`
 
 export const fileOf = (dir: string, name: LaunchFile): string => join(dir, name)
 

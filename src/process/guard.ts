@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startTimeOf } from '../platform.ts'
+import { startTimeOf } from '../platform/process.ts'
 
 export interface Guard {
   /** Names the program, so that its group and session are found as well. */

@@ -8,10 +8,10 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
-import { livenessOf, type ProcessIdentity } from '../platform.ts'
-import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
-import { createTree, markerName } from './find.ts'
-import { fileOf, readRecord, writeFirstRecord } from './folder.ts'
+import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
+import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
+import { createTree, launchName, markerName } from './find.ts'
+import { fileOf, readRecord, shimName, writeFirstRecord } from './folder.ts'
 import { giveOrder, spawnShim, takeSpare } from './spare.ts'
 import { endTree } from './stop.ts'
 import { createWake } from './wake.ts'
@@ -103,8 +103,8 @@ const awaitIdentity = async (dir: string, child: ChildProcess, deadlineMs: numbe
 /** Starts a shim that waits at its gate. `environment` becomes the program's, so give an allow-listed one. */
 export const startShim = async (dir: string, spec: LaunchSpec, environment: Record<string, string>): Promise<Shim> => {
   makeFolder(dir, checkedSpec(spec))
-  // An outer Unstuck's marker would make what is not of this launch a member of its tree.
-  const { [markerName]: _outer, ...own } = environment
+  // An outer Unstuck's markers would make what is not of this launch a member of its tree.
+  const { [markerName]: _run, [launchName]: _launch, ...own } = environment
   const begin = async (child: ChildProcess, deadlineMs: number): Promise<Shim> => {
     giveOrder(child, { dir, environment: own })
     const identity = await awaitIdentity(dir, child, deadlineMs)
@@ -154,8 +154,13 @@ export const requestStop = (shim: Shim, cause: StopCause): void => {
 }
 
 const endedState = (dir: string): LaunchState | undefined => {
-  const exit = readRecord<LaunchExit>(dir, 'exit.json')
-  return exit === undefined ? undefined : { state: 'ended', exit }
+  const record = readRecord<ExitRecord>(dir, 'exit.json')
+  if (record === undefined) return undefined
+  const { shim, ...exit } = record
+  const owner = readRecord<ProcessIdentity>(dir, 'identity.json')
+  // A shim that was ending while the folder was cleared under it may write its record into what came after.
+  const another = shim !== undefined && owner !== undefined && shim !== shimName(owner)
+  return another ? undefined : { state: 'ended', exit }
 }
 
 /** What the files and the shim's liveness say. About a shim on another host it can only repeat what the files say. */
@@ -179,7 +184,7 @@ export const isOver = ({ state }: LaunchState): boolean => state === 'ended' || 
 export const createOverCheck = (dir: string): (() => boolean) => {
   let askedAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (existsSync(fileOf(dir, 'exit.json'))) return true
+    if (existsSync(fileOf(dir, 'exit.json')) && endedState(dir) !== undefined) return true
     if (performance.now() - askedAt < livenessEveryMs) return false
     askedAt = performance.now()
     return isOver(launchState(dir))

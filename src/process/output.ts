@@ -65,19 +65,24 @@ const createHold = (limit: number) => {
   }
 }
 
+/** A held line as it goes into the log: redacted, and no longer than the limit. */
+const cutLine = (
+  { line, total }: { line: Buffer; total: number },
+  { redact, lineMaxBytes, secretMaxBytes }: Omit<OutputOptions, 'log'>,
+): Buffer => {
+  const clean = redact(line)
+  // Beyond the held bytes a secret may go on unseen: its beginning lies in the last bytes, and they go too.
+  const known = total > line.length ? Math.max(0, clean.length - secretMaxBytes) : clean.length
+  const keep =
+    known <= lineMaxBytes && known === clean.length ? known : characterEnd(clean, Math.min(known, lineMaxBytes))
+  const note = keep < clean.length || total > line.length ? ` [line cut by unstuck: ${total - keep} more bytes]` : ''
+  return Buffer.concat([clean.subarray(0, keep), Buffer.from(note), newlineBytes])
+}
+
 export const createOutput = ({ log, redact, lineMaxBytes, secretMaxBytes }: OutputOptions): Output => {
   const hold = createHold(lineMaxBytes + secretMaxBytes)
 
-  const emitHeld = (): void => {
-    const { line, total } = hold.take()
-    const clean = redact(line)
-    // Beyond the held bytes a secret may go on unseen: its beginning lies in the last bytes, and they go too.
-    const known = total > line.length ? Math.max(0, clean.length - secretMaxBytes) : clean.length
-    const keep =
-      known <= lineMaxBytes && known === clean.length ? known : characterEnd(clean, Math.min(known, lineMaxBytes))
-    const note = keep < clean.length || total > line.length ? ` [line cut by unstuck: ${total - keep} more bytes]` : ''
-    log.append(Buffer.concat([clean.subarray(0, keep), Buffer.from(note), newlineBytes]))
-  }
+  const emitHeld = (): void => log.append(cutLine(hold.take(), { redact, lineMaxBytes, secretMaxBytes }))
 
   const pushLines = (chunk: Buffer): Buffer => {
     let rest = chunk

@@ -48,12 +48,22 @@ const createTail = (budget: number, segmentBytes: number): { add(segment: Segmen
   }
 }
 
-export const createSegmentLog = (dir: string, stream: Stream, maxBytes: number): SegmentLog => {
-  const segmentBytes = Math.max(1, Math.min(largestSegment, Math.floor(maxBytes / 16)))
-  const tail = createTail(Math.floor(maxBytes / 2), segmentBytes)
+interface Writer {
+  /** Bytes that the segment begun last can still take. */
+  room(): number
+  isEmpty(): boolean
+  write(bytes: Buffer): void
+  close(): void
+}
+
+const createWriter = (
+  dir: string,
+  stream: Stream,
+  segmentBytes: number,
+  tail: { add(segment: Segment): void },
+): Writer => {
   let offset = 0
   let current: Segment | undefined
-
   const close = (): void => {
     if (current === undefined) return
     closeSync(current.file)
@@ -78,12 +88,18 @@ export const createSegmentLog = (dir: string, stream: Stream, maxBytes: number):
     offset += bytes.length
     if (current.size >= segmentBytes) close()
   }
+  return { room: () => segmentBytes - (current?.size ?? 0), isEmpty: () => current === undefined, write, close }
+}
+
+export const createSegmentLog = (dir: string, stream: Stream, maxBytes: number): SegmentLog => {
+  const segmentBytes = Math.max(1, Math.min(largestSegment, Math.floor(maxBytes / 16)))
+  const tail = createTail(Math.floor(maxBytes / 2), segmentBytes)
+  const { room, isEmpty, write, close } = createWriter(dir, stream, segmentBytes, tail)
   return {
     append(lines) {
       for (let rest = lines; rest.length > 0;) {
-        const room = segmentBytes - (current?.size ?? 0)
-        const fits = rest.length <= room ? rest.length : rest.lastIndexOf(newline, room - 1) + 1
-        if (fits === 0 && current !== undefined) {
+        const fits = rest.length <= room() ? rest.length : rest.lastIndexOf(newline, room() - 1) + 1
+        if (fits === 0 && !isEmpty()) {
           close()
           continue
         }

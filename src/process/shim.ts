@@ -12,25 +12,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, appendFileSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { identityOf, type ProcessIdentity } from '../platform.ts'
-import type { LaunchExit, LaunchSpec, ShimOrder, StopCause, Stream } from './contract.ts'
-import { createTree, markerName, signalMember } from './find.ts'
-import { fileOf, readRecord, writeFirstRecord, writeRecord } from './folder.ts'
-import { createOutput } from './output.ts'
+import { identityOf, type ProcessIdentity } from '../platform/process.ts'
+import { followOutputs } from './capture.ts'
+import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './contract.ts'
+import { createTree, launchName, markerName, signalMember } from './find.ts'
+import { fileOf, readRecord, shimName, writeFirstRecord, writeRecord } from './folder.ts'
 import { createPulse, type Pulse } from './pulse.ts'
-import { createRedactor, secretValues } from './redact.ts'
-import { createSegmentLog } from './segment-log.ts'
+import { secretValues } from './redact.ts'
 import { endTree } from './stop.ts'
 
 const gatePollMs = 10
-const secretAtLeastBytes = 4096
-const drainIdleMs = 200
-const drainLimitMs = 5000
 const exitRetries = 60
 const exitRetryMs = 500
-const unfinishedAfterMs = 500
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const now = (): number => performance.now()
@@ -68,7 +62,7 @@ const stopFileCause = (dir: string): StopCause | undefined => {
  */
 const owns = (dir: string, me: ProcessIdentity): boolean => {
   const owner = readRecord<ProcessIdentity>(dir, 'identity.json')
-  return owner?.pid === me.pid && owner.startTime === me.startTime
+  return owner !== undefined && shimName(owner) === shimName(me)
 }
 
 /** Undefined: the folder went to another shim or away. */
@@ -102,6 +96,7 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 /** What to run, as the launch folder and the order say it. */
 interface Ordered extends ShimOrder {
   spec: LaunchSpec
+  me: ProcessIdentity
 }
 
 /** Why the program could not be started, naming the program or the folder; the system's own error names neither. */
@@ -137,7 +132,7 @@ const startProgram = async (ordered: Ordered): Promise<Started> => {
   }
   try {
     const [program = '', ...args] = spec.argv
-    const env = { ...ordered.environment, [markerName]: spec.marker }
+    const env = { ...ordered.environment, [markerName]: spec.marker, [launchName]: shimName(ordered.me) }
     const child = spawn(program, args, { cwd: spec.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
     if (child.pid !== undefined) return { child, pid: child.pid }
     const error = await new Promise((resolve) => child.once('error', resolve))
@@ -147,62 +142,6 @@ const startProgram = async (ordered: Ordered): Promise<Started> => {
   } finally {
     if (input !== 'ignore') closeSync(input)
   }
-}
-
-/** Feeds one pipe of the program into its log. `settle` waits for the pipe's end, but not for a survivor that holds it. */
-interface Pipe {
-  stream: Stream
-  readable: Readable
-}
-
-const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe, secrets: string[]) => {
-  const log = createSegmentLog(dir, stream, spec.logMaxBytes)
-  const output = createOutput({
-    log,
-    redact: createRedactor(secrets),
-    // A line longer than this would break the log's own bound.
-    lineMaxBytes: Math.max(1, Math.min(spec.lineMaxBytes, Math.floor(spec.logMaxBytes / 4))),
-    secretMaxBytes: Math.max(secretAtLeastBytes, ...secrets.map((secret) => secret.length)),
-  })
-  let open = true
-  let lastDataAt = now()
-  pipe.on('data', (chunk: Buffer) => {
-    lastDataAt = now()
-    output.push(chunk)
-  })
-  pipe.on('error', () => {
-    open = false // a pipe that cannot be read any more has ended for us
-  })
-  pipe.on('close', () => {
-    open = false
-  })
-  return {
-    /** What it began to say and did not go on with. */
-    unfinished: (): string => (open && now() - lastDataAt >= unfinishedAfterMs ? output.unfinished() : ''),
-    async settle(): Promise<void> {
-      const begun = now()
-      while (open && now() - Math.max(begun, lastDataAt) < drainIdleMs && now() - begun < drainLimitMs) await sleep(1)
-      pipe.destroy()
-      output.end()
-      log.close()
-    },
-  }
-}
-
-/** Tells the engine of a line that was begun and not ended; a full disk only keeps it from knowing. */
-const tellUnfinished = (dir: string, look: () => string): (() => void) => {
-  let told = ''
-  const timer = setInterval(() => {
-    const text = look()
-    if (text === told) return
-    try {
-      writeRecord(dir, 'unfinished.json', { text })
-      told = text
-    } catch {
-      // said again at the next look
-    }
-  }, unfinishedAfterMs)
-  return () => clearInterval(timer)
 }
 
 /** Watches what can end a running program: the engine's request, its silence, the run limit. */
@@ -219,11 +158,14 @@ const watch = (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): (() => 
   return () => clearInterval(timer)
 }
 
-/** A full disk may clear up: the exit record is worth waiting for, since without it the run counts as lost. */
-const writeExit = async (dir: string, exit: LaunchExit): Promise<void> => {
-  for (let attempt = 1; ; attempt++) {
+/**
+ * A full disk may clear up: the exit record is worth waiting for, since without it the run counts as lost. Whose folder it is
+ * is asked each time, and the record names its shim: a restarted engine may clear the folder at any moment of this.
+ */
+const writeExit = async (dir: string, exit: LaunchExit, me: ProcessIdentity): Promise<void> => {
+  for (let attempt = 1; owns(dir, me); attempt++) {
     try {
-      return writeRecord(dir, 'exit.json', exit)
+      return writeRecord(dir, 'exit.json', { ...exit, shim: shimName(me) } satisfies ExitRecord)
     } catch (error) {
       if (attempt === exitRetries || !existsSync(dir)) throw error
       await sleep(exitRetryMs)
@@ -241,41 +183,49 @@ const notStarted = (fields: Partial<LaunchExit>): LaunchExit => ({
   ...fields,
 })
 
+type Ending = Pick<LaunchExit, 'code' | 'signal' | 'endedAt' | 'durationMs'>
+
+const endingNow = (begun: number, code: number | null, signal: NodeJS.Signals | null): Ending => ({
+  code,
+  signal,
+  endedAt: new Date().toISOString(),
+  durationMs: Math.round(now() - begun),
+})
+
+/** `ending` is undefined for as long as the program runs. */
+const trackEnding = (child: ChildProcess, begun: number) => {
+  let ending: Ending | undefined
+  const { promise: exited, resolve } = Promise.withResolvers<void>()
+  child.once('exit', (code, signal) => {
+    ending = endingNow(begun, code, signal)
+    resolve()
+  })
+  return { exited, ending: () => ending }
+}
+
 const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Promise<LaunchExit> => {
-  const { dir, spec } = ordered
+  const { dir, spec, me } = ordered
   const startedAt = new Date().toISOString()
   const begun = now()
   const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
-  const look = createTree(spec.marker, pid)
+  const look = createTree(shimName(me), pid, launchName)
   crashGuard(dir, look)
-  let end: Pick<LaunchExit, 'code' | 'signal' | 'endedAt' | 'durationMs'> | undefined
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', (code, signal) => {
-      end = { code, signal, endedAt: new Date().toISOString(), durationMs: Math.round(now() - begun) }
-      resolve()
-    })
-  })
+  const { exited, ending } = trackEnding(child, begun)
   const identity = identityOf(pid)
   if (identity !== undefined) writeRecord(dir, 'agent.json', identity)
-  const secrets = secretValues(ordered.environment)
-  const outputs = [
-    capture(dir, spec, { stream: 'stdout', readable: child.stdout as Readable }, secrets),
-    capture(dir, spec, { stream: 'stderr', readable: child.stderr as Readable }, secrets),
-  ]
+  const outputs = followOutputs(child, dir, spec, secretValues(ordered.environment))
   const unwatch = watch(dir, spec, pulse, stop)
-  const untell = tellUnfinished(dir, () => outputs.map(({ unfinished }) => unfinished()).join(''))
   await Promise.race([exited, stop.asked])
   unwatch()
-  untell()
-  const cause = end === undefined ? stop.cause() : undefined
+  outputs.untell()
+  const cause = ending() === undefined ? stop.cause() : undefined
   const { forced, survivors } = await endTree(look, spec.graceMs)
   if (survivors === 0) await exited
-  await Promise.all(outputs.map((output) => output.settle()))
-  end ??= { code: null, signal: null, endedAt: new Date().toISOString(), durationMs: Math.round(now() - begun) }
+  await outputs.settle()
   return {
-    ...end,
+    ...(ending() ?? endingNow(begun, null, null)),
     ...(cause === undefined ? {} : { cause }),
     forced,
     ...(survivors === 0 ? {} : { survivors }),
@@ -310,8 +260,10 @@ const main = async ({ dir, environment }: ShimOrder): Promise<void> => {
   if (!writeFirstRecord(dir, 'identity.json', me)) return
   const opened = await waitForGate(dir, spec, { pulse, stop, me })
   if (opened === undefined) return
-  const exit = opened ? await superviseProgram({ dir, environment, spec }, pulse, stop) : notStarted({ cause: 'gate' })
-  if (owns(dir, me)) await writeExit(dir, exit)
+  const exit = opened
+    ? await superviseProgram({ dir, environment, spec, me }, pulse, stop)
+    : notStarted({ cause: 'gate' })
+  await writeExit(dir, exit, me)
 }
 
 if (Number(process.versions.node.split('.')[0]) < 24)

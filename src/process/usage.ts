@@ -1,5 +1,5 @@
 /** What the tree of a launch uses: the sign of life of a program that prints nothing. */
-import { processorUseOf, type ProcessorUse } from '../platform.ts'
+import { processorUseOf, type ProcessorUse } from '../platform/process.ts'
 import { createTree, type Member } from './find.ts'
 
 export interface ProcessUsage extends Member, ProcessorUse {}

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { FaultType } from '../harness/driver.ts'
-import { diagnose, type Diagnosis } from './diagnosis.ts'
+import { diagnose } from './diagnosis.ts'
+import type { AnyFacts, Diagnosis } from './types.ts'
 import { agentRules } from './diagnosis/agent.ts'
 import type { Evidence, ObservedCheck, ObservedDenial, ReportedFailure } from './evidence.ts'
 import { signatureOf } from './signature.ts'
@@ -111,7 +112,7 @@ describe('a fault that a CLI reports', () => {
 
   it('keeps the time at which the provider says that the limit ends', () => {
     const resetAt = new Date(1e12)
-    expect(diagnose(launch('claude', { type: 'usage_limit', resetAt })).facts.resetAt).toEqual(resetAt)
+    expect(diagnose(launch('claude', { type: 'usage_limit', resetAt })).facts).toMatchObject({ resetAt })
   })
 
   it('that nothing explains is explained by the denials before it', () => {
@@ -167,6 +168,8 @@ const check = (extra: Partial<ObservedCheck>): Evidence => ({
     ...extra,
   },
 })
+
+const factsOf = (extra: Partial<ObservedCheck>): AnyFacts => diagnose(check(extra)).facts
 
 describe('a failed check', () => {
   const missing = { name: 'lint', manifest: 'package.json', exists: false }
@@ -273,24 +276,24 @@ describe('a failed check', () => {
     ],
   ])('names a make target that does not exist %s', (_name, extra, label, droppable) => {
     const found = diagnose(check(extra))
-    expect([found.label, found.facts.droppable === true]).toEqual([label, droppable])
+    expect([found.label, factsOf(extra).droppable === true]).toEqual([label, droppable])
   })
 
   it('offers an order only where the output of a build is missed, and none to a failed test', () => {
     const plan = ['node use.js', 'npm run build']
     const missed = "Error: Cannot find module './dist/index.js'\nRequire stack:\n- /r/use.js"
-    expect(diagnose(check({ command: 'node use.js', stderr: missed, plan })).facts.order).toEqual(plan.toReversed())
+    expect(factsOf({ command: 'node use.js', stderr: missed, plan }).order).toEqual(plan.toReversed())
     const failed = `AssertionError [ERR_ASSERTION]: ${missed}\n# tests 1\n# fail 1`
-    expect(diagnose(check({ command: 'node use.js', stdout: failed, plan })).facts.order).toBeUndefined()
+    expect(factsOf({ command: 'node use.js', stdout: failed, plan }).order).toBeUndefined()
   })
 
   it('offers a narrower check only where the base commit cannot run it for the same reason', () => {
     const extra = { command: 'npm test -ws', stderr: 'npm error Missing script: "test"', narrowed: 'npm -w a test' }
-    expect(diagnose(check({ ...extra, baseline: before('missing_script') })).facts.narrowed).toBe('npm -w a test')
-    expect(diagnose(check({ ...extra, baseline: before('dependency_missing') })).facts.narrowed).toBeUndefined()
-    expect(diagnose(check(extra)).facts.narrowed).toBeUndefined()
+    expect(factsOf({ ...extra, baseline: before('missing_script') }).narrowed).toBe('npm -w a test')
+    expect(factsOf({ ...extra, baseline: before('dependency_missing') }).narrowed).toBeUndefined()
+    expect(factsOf(extra).narrowed).toBeUndefined()
     const failed = { ...extra, stdout: 'AssertionError [ERR_ASSERTION]: 1 == 2\n# tests 1\n# fail 1' }
-    expect(diagnose(check({ ...failed, baseline: before('missing_script') })).facts.narrowed).toBeUndefined()
+    expect(factsOf({ ...failed, baseline: before('missing_script') }).narrowed).toBeUndefined()
   })
 
   it('carries the command and how many checks remain', () => {

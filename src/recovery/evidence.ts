@@ -3,7 +3,8 @@
  * here that a tool or a model could have written to look like trouble.
  */
 
-import type { Reading } from './probe.ts'
+import type { OwnEvidence } from './diagnosis/kinds.ts'
+import type { Reading } from './probes/reading.ts'
 import type { Install } from '../domain/run.ts'
 import type { Saying } from './reset-time.ts'
 import type { Stalled } from './stall.ts'
@@ -105,16 +106,6 @@ export type Evidence =
   | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
   | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }
-  | { kind: 'policy'; violations: { path: string; kind: string; rule: string }[] }
-  /** `because`: why that is not what had to be done. */
-  | { kind: 'noChange'; because: string; tree: string }
-  | { kind: 'unverified'; reason: string }
-  | { kind: 'budget'; text: string }
-  | { kind: 'merge'; conflicts: string[] }
-  | { kind: 'workspace'; text: string }
   /** Found before anything was launched. */
   | { kind: 'directory'; directory: ObservedDirectory }
-  /** The git remote does not answer. */
-  | { kind: 'remote'; text: string }
-  /** The git remote does not take a push. */
-  | { kind: 'refused'; text: string }
+  | OwnEvidence

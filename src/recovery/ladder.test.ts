@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { diagnose, type Diagnosis } from './diagnosis.ts'
+import { diagnose } from './diagnosis.ts'
+import type { AnyFacts, Diagnosis } from './types.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
@@ -196,7 +197,7 @@ describe('a folder that cannot be used', () => {
   it('never becomes more open to others than it was', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 0o7777 }), (mode) => {
-        const { chmod } = before({ mode }).facts
+        const { chmod }: AnyFacts = before({ mode }).facts
         return chmod === undefined || (parseInt(chmod.newMode, 8) & ~0o700) === (mode & ~0o700)
       }),
     )

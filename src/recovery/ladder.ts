@@ -2,7 +2,7 @@
  * The ladder: which playbook answers a diagnosis, and what applies when none is left. `nextStep` is pure and total: it
  * always ends in an action that was not tried for this failure or in a "then" that asks a person.
  */
-import type { Diagnosis } from './diagnosis.ts'
+import type { Diagnosis } from './types.ts'
 import {
   actionKeyOf,
   type Action,
@@ -12,64 +12,20 @@ import {
   type RetryPolicy,
   type Then,
 } from './playbook.ts'
-import {
-  directoryScopeRelaunch,
-  gitTrustRelaunch,
-  ownerBits,
-  ownerBitsRelaunch,
-  toolRuleRelaunch,
-} from './playbooks/permission.ts'
-import { deathRestart, doomLoopRestart, noChangeRestart, sessionReplay, stallRestart } from './playbooks/progress.ts'
-import {
-  freshSession,
-  harnessFailover,
-  loginRelaunch,
-  quotaWait,
-  remoteBackoff,
-  transientBackoff,
-} from './playbooks/provider.ts'
-import {
-  commandFix,
-  dependencyInstall,
-  makeTargetDrop,
-  missingScriptDrop,
-  noTestsDrop,
-  packageNarrowing,
-  scriptReplacement,
-  sequenceReorder,
-  unsupportedFormatDrop,
-} from './playbooks/verification.ts'
+import { permissionPlaybooks } from './playbooks/permission.ts'
+import { progressPlaybooks } from './playbooks/progress.ts'
+import { providerPlaybooks } from './playbooks/provider.ts'
+import { verificationPlaybooks } from './playbooks/verification.ts'
 
-/** In the order in which they are tried within a family. */
+/** Of those that answer one label, the first that has its evidence is taken: each file lists its own in that order. */
 export const playbooks: readonly Playbook[] = [
-  ownerBits,
-  gitTrustRelaunch,
-  directoryScopeRelaunch,
-  toolRuleRelaunch,
-  ownerBitsRelaunch,
-  harnessFailover,
-  quotaWait,
-  freshSession,
-  loginRelaunch,
-  transientBackoff,
-  remoteBackoff,
-  sessionReplay,
-  stallRestart,
-  doomLoopRestart,
-  deathRestart,
-  noChangeRestart,
-  dependencyInstall,
-  sequenceReorder,
-  scriptReplacement,
-  packageNarrowing,
-  missingScriptDrop,
-  makeTargetDrop,
-  noTestsDrop,
-  unsupportedFormatDrop,
-  commandFix,
+  ...permissionPlaybooks,
+  ...providerPlaybooks,
+  ...progressPlaybooks,
+  ...verificationPlaybooks,
 ]
 
-/** SPEC §2 promise 6: recoveries a task may have in one count, waits not among them. */
+/** Recoveries that a task may have in one count, waits not among them. */
 export const totalBudget = 12
 
 export interface RecoveryPolicy {

@@ -3,7 +3,7 @@
  * driver's type, the server's own code), then sentences at the start of a line of the CLI's own error field or last lines of
  * standard error, then the bare status. What a model says or a tool prints never gets here.
  */
-import type { Finding } from './diagnosis.ts'
+import type { Category, Meaning } from './diagnosis/labels.ts'
 import type { ReportedFailure } from './evidence.ts'
 import { clampReset, resetIn } from './reset-time.ts'
 
@@ -18,6 +18,16 @@ export type LimitKind =
   | 'network'
   | 'temporary'
 
+type LimitLabel =
+  | 'llm_quota'
+  | 'auth_failure'
+  | 'model_missing'
+  | 'context_overflow'
+  | 'provider_overloaded'
+  | 'stream_cut'
+  | 'network_transient'
+  | 'temporary_failure'
+
 export interface LimitRule {
   id: string
   kind: LimitKind
@@ -30,19 +40,20 @@ export interface LimitRule {
   /** At the start of a line. Only wordings that no driver gives a type. */
   starts?: RegExp
   statuses?: readonly number[]
-  meaning: Omit<Finding, 'evidence' | 'facts'>
+  meaning: Meaning<LimitLabel>
 }
 
 const provider = (
-  label: string,
+  label: LimitLabel,
   failureCode: string,
-  category: Finding['category'],
+  category: Category,
   retryable: boolean,
 ): LimitRule['meaning'] => ({ rung: 2, label, failureCode, category, retryable })
 
 const quota = provider('llm_quota', 'quota_failure', 'env', true)
-const transient = (label: string): LimitRule['meaning'] => provider(label, 'transient_or_flaky_failure', 'flaky', true)
-const environment = (label: string): LimitRule['meaning'] => provider(label, 'environment_issue', 'env', false)
+const transient = (label: LimitLabel): LimitRule['meaning'] =>
+  provider(label, 'transient_or_flaky_failure', 'flaky', true)
+const environment = (label: LimitLabel): LimitRule['meaning'] => provider(label, 'environment_issue', 'env', false)
 
 /** The first that fits by type, else the first by code, by sentence, by status. */
 export const limitRules: readonly LimitRule[] = [

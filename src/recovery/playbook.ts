@@ -1,9 +1,11 @@
 /**
- * A playbook: one declared way to recover. Adding a way to recover means adding one record here and its test. The scope
- * says who carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
+ * A playbook: one declared way to recover. A new one is a record in a file of `playbooks/`, its place in the list of that file,
+ * and its test; where nothing of the kind is observed yet, a record in `diagnosis/kinds.ts` as well. The scope says what
+ * carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
  */
 import type { Install } from '../domain/run.ts'
-import type { Diagnosis, Rung } from './diagnosis.ts'
+import type { Rung } from './diagnosis/labels.ts'
+import type { Diagnosis, DiagnosisLabel, DiagnosisOf, ModeChange } from './types.ts'
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
@@ -51,12 +53,22 @@ export type Action =
       forChecks?: true
     }
 
-/** Modes in octal digits. The old one is kept so that a person can take the change back. */
-export interface ModeChange {
-  directory: string
-  oldMode: string
-  newMode: string
-}
+/** Who carries each action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task). */
+export const scopeOf = {
+  relaunch: 'launch',
+  chmod: 'run',
+  install: 'run',
+  reorder: 'run',
+  drop_command: 'run',
+  replace_command: 'run',
+  wait: 'task',
+  switch_harness: 'task',
+} as const satisfies Record<Action['type'], Scope>
+
+/** Types of the actions of one scope. */
+export type ActionIn<S extends Scope> = {
+  [T in Action['type']]: (typeof scopeOf)[T] extends S ? T : never
+}[Action['type']]
 
 /** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
 export type PostCondition =
@@ -84,23 +96,41 @@ export type PostCondition =
 /** What applies when the family has nothing untried left. */
 export type Then = 'pause_goal' | 'escalate'
 
-export interface Playbook {
+export interface PlaybookFor<L extends DiagnosisLabel> {
   id: string
   rung: Rung
   scope: Scope
   title: string
   /** Labels of the diagnoses it answers. */
-  answers: readonly string[]
+  answers: readonly L[]
   /** Evidence it needs, in words, for docs/recovery.md. */
   needs: string
+  /** Facts with which docs/recovery.md shows the action; absent = it needs none. */
+  example?: DiagnosisOf<L>['facts']
   /** The action for this diagnosis, or undefined when the needed evidence is missing. */
-  plan(diagnosis: Diagnosis, context: PlanContext): Action | undefined
+  plan(diagnosis: DiagnosisOf<L>, context: PlanContext): Action | undefined
   postCondition(action: Action): PostCondition
   /** Most attempts per task and label (within one count). */
   budget: number
   /** Whether an attempt is one of the task's total of 12; waits are not. */
   counted: boolean
 }
+
+/** As the ladder holds it: it plans nothing for a diagnosis that it does not answer. */
+export interface Playbook extends Omit<PlaybookFor<DiagnosisLabel>, 'plan'> {
+  plan(diagnosis: Diagnosis, context: PlanContext): Action | undefined
+}
+
+const isOneOf = <L extends DiagnosisLabel>(
+  diagnosis: Diagnosis,
+  labels: readonly L[],
+): diagnosis is Diagnosis & DiagnosisOf<L> => labels.some((label) => label === diagnosis.label)
+
+/** `plan` gets the facts of the labels in `answers`: to read one that they cannot have does not compile. */
+export const playbook = <L extends DiagnosisLabel>(record: PlaybookFor<L>): Playbook => ({
+  ...record,
+  plan: (diagnosis, context) => (isOneOf(diagnosis, record.answers) ? record.plan(diagnosis, context) : undefined),
+})
 
 export interface PlanContext {
   /** Attempts of this playbook on this task and label so far. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { nextStep, playbooks } from './ladder.ts'
-import { probed, questionsOf, type InstalledTree, type Reading } from './probe.ts'
+import { probed, questionsOf } from './probe.ts'
+import type { InstalledTree, Reading } from './probes/reading.ts'
 
 const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
   command: 'npm test',

@@ -241,3 +241,15 @@ export const retryAfterReset = (value: string, said: Date): Date | undefined =>
   /^\d{1,9}(?:\.\d{1,3})?$/.test(value)
     ? afterSeconds(said, Number(value))
     : readHttpDate(value, 0, { at: said, timeZone: 'UTC' }, '')?.at
+
+/** When a wait is over: after its least length and, where the provider stated a time, after that time and its jitter. */
+export const dueAt = (
+  { delayMs, until, jitterMs = 0 }: { delayMs: number; until?: string; jitterMs?: number },
+  now: Date,
+): Date => {
+  const least = now.getTime() + delayMs
+  if (until === undefined) return new Date(least)
+  // Once more: between what was said and this moment clocks and engines may have changed.
+  const stated = clampReset(new Date(until), now).getTime() + jitterMs
+  return new Date(Math.max(least, stated))
+}

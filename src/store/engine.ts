@@ -1,7 +1,7 @@
 /** All statements on engines. Their states are written by `registerEngine` and `moveEngine` alone; a heartbeat changes none. */
 import { engineFlow, type EngineInfo, type EngineState } from '../domain/engine.ts'
 import { mustStep, stepOf } from '../domain/flow.ts'
-import { registerAgents } from './agent.ts'
+import { idleAgents, registerAgents, tellOffline } from './agent.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
@@ -52,14 +52,15 @@ export const beatEngine = async (
 ): Promise<EngineState | undefined> => {
   const row = await one<{ state: EngineState }>(
     db,
-    sql`with beaten as (update agent set heartbeat_at = unstuck_now() where engine_id = ${id} and state <> 'offline')
+    sql`with beaten as (update agent set heartbeat_at = unstuck_now()
+      where id in (select id from agent_view where engine_id = ${id} and state <> 'offline'))
     update engine set heartbeat_at = unstuck_now(), harnesses = ${json(now.harnesses)}::jsonb, waiting = ${now.waiting}
     where id = ${id} returning state`,
   )
   return row?.state
 }
 
-/** Moves an engine along its flow. Its idle agents leave with one that goes offline; a busy one does when its lease is healed. */
+/** Moves an engine along its flow. Its idle agents leave with one that goes offline; a busy one does when its lease ends. */
 export const moveEngine = async (
   tx: Queryable,
   engine: EngineInfo,
@@ -68,6 +69,7 @@ export const moveEngine = async (
 ): Promise<Moved<EngineInfo>> => {
   const step = stepOf(engineFlow, engine.state, trigger)
   if (!step.ok) return step
+  const leaving = step.row.to === 'offline' ? await idleAgents(tx, engine.id) : []
   // The heartbeat is the fence: an engine that was judged by an older one lives. Dates hold no microseconds, the store does.
   const row = await one<object>(
     tx,
@@ -79,5 +81,6 @@ export const moveEngine = async (
     type: step.row.event,
     payload: { engine: engine.id, host: engine.host, trigger, ...payload },
   })
+  await tellOffline(tx, leaving, engine.id, 'its engine is offline')
   return { ok: true, value: read(row) }
 }

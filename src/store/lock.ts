@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
-import { identityOf, livenessOf, type ProcessIdentity } from '../platform.ts'
+import { identityOf, livenessOf, type ProcessIdentity } from '../platform/process.ts'
 
 export interface OwnerLock {
   release(): void

@@ -9,8 +9,9 @@ import { migration as engines } from './migrations/0002-engines.ts'
 import { migration as remote } from './migrations/0003-remote.ts'
 import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
 import { migration as accountLimit } from './migrations/0005-account-limit.ts'
+import { migration as agentView } from './migrations/0006-agent-view.ts'
 
-export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit]
+export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit, agentView]
 
 const uniqueViolation = '23505'
 

@@ -84,7 +84,7 @@ export const countAll = async (db: Queryable): Promise<Counts> => {
     select 'goals' as kind, state, count(*)::int as n from goal group by state
     union all select 'tasks', case when block_reason is null then state else state || '(' || block_reason || ')' end, count(*)::int from task group by 2
     union all select 'runs', state, count(*)::int from run group by state
-    union all select 'agents', state, count(*)::int from agent group by state
+    union all select 'agents', state, count(*)::int from agent_view group by state
     union all select 'escalations', state, count(*)::int from escalation group by state
     union all select 'recoveries', status, count(*)::int from recovery group by status
     order by 1, 2`)

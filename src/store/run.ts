@@ -4,6 +4,7 @@
  */
 import { mustStep } from '../domain/flow.ts'
 import { runFlow, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
+import { releaseAgent } from './agent.ts'
 import { fromRow, json, one, sql, stale, StaleError, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
@@ -77,9 +78,7 @@ export const finishRun = async (
   )
   if (row === undefined) return stale(`run ${run.id}`)
   await tx.query(sql`delete from lease where run_id = ${run.id} and epoch = ${run.epoch}`)
-  await tx.query(
-    sql`update agent set state = 'idle', heartbeat_at = unstuck_now() where id = ${run.agentId} and state = 'busy'`,
-  )
+  await releaseAgent(tx, run.agentId)
   await appendEvent(tx, {
     type: step.event,
     goalId: run.goalId,

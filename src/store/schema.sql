@@ -65,12 +65,11 @@ create table agent (
   id text not null,
   role text not null,
   host text not null,
-  state text not null,
   heartbeat_at timestamp with time zone not null default unstuck_now(),
   engine_id text,
+  gone_at timestamp with time zone,
   constraint agent_pkey PRIMARY KEY (id),
-  constraint agent_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),
-  constraint agent_state_check CHECK ((state = ANY (ARRAY['idle'::text, 'busy'::text, 'offline'::text])))
+  constraint agent_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id)
 );
 CREATE INDEX agent_of_engine ON public.agent USING btree (engine_id);
 
@@ -319,3 +318,19 @@ create table task (
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
 CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
 CREATE INDEX task_running ON public.task USING btree (id) WHERE (state = 'running'::text);
+
+create view agent_view as
+ SELECT agent.id,
+    agent.role,
+    agent.host,
+    agent.engine_id,
+    agent.heartbeat_at,
+        CASE
+            WHEN (EXISTS ( SELECT 1
+               FROM lease
+              WHERE (lease.agent_id = agent.id))) THEN 'busy'::text
+            WHEN ((agent.gone_at IS NOT NULL) OR (engine.state = 'offline'::text)) THEN 'offline'::text
+            ELSE 'idle'::text
+        END AS state
+   FROM (agent
+     LEFT JOIN engine ON ((engine.id = agent.engine_id)));

@@ -1,9 +1,8 @@
-/** All statements on tasks, the claim among them. A state is written by `insertTasks`, `claimTask` and `moveTask` alone. */
+/** All statements on tasks but the claim, which is claim.ts. A state is written by `insertTasks`, `moveTask` and the claim alone. */
 import { areasOf } from '../domain/area.ts'
-import { laneOfRole, laneSlot, rankOf, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
-import { mustStep, stepOf } from '../domain/flow.ts'
-import { keepAliveMs, type Lease } from '../domain/lease.ts'
-import { freshRun, runFlow, type Run } from '../domain/run.ts'
+import { laneOfRole, rankOf } from '../domain/dispatch.ts'
+import { stepOf } from '../domain/flow.ts'
+import type { Run } from '../domain/run.ts'
 import {
   blockReasonOf,
   placeOf,
@@ -18,7 +17,6 @@ import {
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { lockGoal, refreshReady } from './goal.ts'
-import { readRun } from './run.ts'
 
 type TaskRow = Omit<Task, 'place' | 'retry'> & {
   state: TaskState
@@ -172,179 +170,4 @@ export const setTaskCommands = async (db: Queryable, run: Run, commands: string[
     where id = ${run.taskId} and epoch = ${run.epoch} and state = 'running' returning id`,
   )
   return row !== undefined
-}
-
-export interface ClaimRequest {
-  agentId: string
-  runId: string
-  ttlSeconds: number
-  /** Harnesses that can be started where the agent is. Absent = every one. */
-  harnesses?: readonly string[]
-  /** Harnesses that cannot be started now and which of `harnesses` stands in for each, for tasks that name no model. */
-  standIns?: Readonly<Record<string, string>>
-  lanes?: LaneLimits
-}
-
-export interface Claim {
-  task: Task
-  run: Run
-  lease: Lease
-}
-
-interface Claimer {
-  id: string
-  role: string
-  engineId: string | null
-}
-
-/** An idle agent of an engine that takes new work. */
-const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | undefined> => {
-  const row = await one<object>(
-    tx,
-    sql`select agent.id, agent.role, agent.engine_id from agent left join engine on engine.id = agent.engine_id
-    where agent.id = ${agentId} and agent.state = 'idle' and (engine.id is null or engine.state = 'online')`,
-  )
-  return row === undefined ? undefined : fromRow<Claimer>(row)
-}
-
-/** Tasks and lanes that this claim has found taken. */
-interface Closed {
-  tasks: string[]
-  lanes: string[]
-}
-
-/** What a query asks of a task's harness: that it, or one that stands in for it, can be started. */
-const startable = ({ harnesses, standIns }: ClaimRequest) => ({
-  any: harnesses === undefined,
-  listed: json(harnesses ?? []),
-  replaced: json(standIns ?? {}),
-})
-
-/** The first claimable task of the queue that this agent can do and whose areas are free. */
-const candidateFor = (
-  tx: Queryable,
-  { role, engineId }: Claimer,
-  request: ClaimRequest,
-  closed: Closed,
-): Promise<object | undefined> => {
-  const { any, listed, replaced } = startable(request)
-  return one<object>(
-    tx,
-    sql`select * from task where state = 'queued' and ready
-      and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
-      and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))
-      and (engine_id is null or engine_id = ${engineId})
-      and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
-      and (span is null or not exists (select 1 from lease where lease.span && task.span))
-    order by rank, id limit 1 for update skip locked`,
-  )
-}
-
-interface LaneCount {
-  taken: number[]
-  features: number
-  featuresWait: boolean
-  idle: number
-}
-
-/** Claims of lanes other than features take turns: each counts what the others hold. */
-const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
-  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
-  const { any, listed, replaced } = startable(request)
-  const row = await one<object>(
-    tx,
-    sql`select
-      (select coalesce(jsonb_agg(lane_slot), '[]') from lease where lane = ${lane} and lane_slot is not null) as taken,
-      (select count(*)::int from lease where lane = 'feature') as features,
-      exists (select 1 from task where state = 'queued' and ready and lane = 'feature'
-        and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))) as features_wait,
-      (select count(*)::int from agent where state = 'idle' and engine_id is not distinct from ${claimer.engineId}) as idle`,
-  )
-  return fromRow<LaneCount>(row ?? {})
-}
-
-/**
- * Takes the lease of a task with its areas and its slot of the lane. Undefined = another claim was first: the keys of the
- * lease say so, whatever both saw before.
- */
-const takeLease = async (tx: Queryable, task: Task, request: ClaimRequest, slot: number): Promise<object | undefined> =>
-  one<object>(
-    tx,
-    sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot, span)
-    values (${task.id}, ${request.runId}, ${request.agentId}, ${task.epoch + 1},
-      unstuck_now() + make_interval(secs => ${request.ttlSeconds}::float8), ${task.lane}, ${slot === 0 ? null : slot}::integer,
-      area_spans(${json(task.areas)}::jsonb))
-    on conflict do nothing returning task_id, run_id, agent_id, epoch, expires_at`,
-  )
-
-interface Chosen {
-  task: Task
-  lease: Lease
-}
-
-/** Goes down the queue until a lease is taken or nothing is left. */
-const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest): Promise<Chosen | undefined> => {
-  for (const closed: Closed = { tasks: [], lanes: [] }; ;) {
-    const candidate = await candidateFor(tx, claimer, request, closed)
-    if (candidate === undefined) return undefined
-    const task = readTask(candidate)
-    const limits = request.lanes ?? standardLanes
-    const slot =
-      task.lane === 'feature' ? 0 : laneSlot(task.lane, limits, await countLane(tx, task.lane, claimer, request))
-    if (slot === undefined) {
-      closed.lanes.push(task.lane)
-      continue
-    }
-    const lease = await takeLease(tx, task, request, slot)
-    if (lease !== undefined) return { task, lease: fromRow<Lease>(lease) }
-    closed.tasks.push(task.id)
-  }
-}
-
-/**
- * Takes the most urgent claimable task for an idle agent: task, run, lease and agent change together or not at all. Reads
- * one partial index; of overlapping areas at most one is at work.
- */
-export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<Claim | undefined> => {
-  const claimer = await claimerOf(tx, request.agentId)
-  const chosen = claimer === undefined ? undefined : await chooseTask(tx, claimer, request)
-  if (chosen === undefined) return undefined
-  const queued = chosen.task
-  const { harnesses = [queued.harness], standIns = {} } = request
-  const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
-  const claimed = await one<object>(
-    tx,
-    sql`update task set state = ${mustStep(taskFlow, queued.place, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
-      harness = ${harness}, version = version + 1, changed_at = unstuck_now()
-    where id = ${queued.id} and version = ${queued.version} returning *`,
-  )
-  // The candidate is locked since it was chosen; without the move nothing of the claim may stand.
-  if (claimed === undefined) throw new Error(`task ${queued.id} changed while it was claimed`)
-  const task = readTask(claimed)
-  const inserted = await one<object>(
-    tx,
-    sql`insert into run (id, task_id, goal_id, number, epoch, agent_id, harness, state, phase, launches, spend)
-    select ${request.runId}, ${task.id}, ${task.goalId}, coalesce(max(number), 0) + 1, ${task.epoch}::integer, ${request.agentId}, ${task.harness},
-      'running', ${freshRun.phase}, ${json(freshRun.launches)}::jsonb, ${json(freshRun.spend)}::jsonb
-    from run where task_id = ${task.id} returning *`,
-  )
-  await tx.query(sql`update agent set state = 'busy', heartbeat_at = unstuck_now() where id = ${request.agentId}`)
-  const run = readRun(inserted ?? {})
-  const ids = { goalId: task.goalId, taskId: task.id, runId: run.id }
-  await appendEvent(tx, {
-    type: 'task.claimed',
-    ...ids,
-    payload: { from: 'queued', to: 'running', agent: request.agentId, epoch: task.epoch },
-  })
-  await appendEvent(tx, {
-    type: mustStep(runFlow, '', 'claimed').event,
-    ...ids,
-    payload: {
-      number: run.number,
-      harness: run.harness,
-      ...(harness === queued.harness ? {} : { insteadOf: queued.harness }),
-      keepAliveMs: keepAliveMs(request.ttlSeconds),
-    },
-  })
-  return { task, run, lease: chosen.lease }
 }

@@ -1,10 +1,10 @@
 /**
  * What the healing layer looks at: everything in the store that does not fit together or has passed its time, by the
- * store's clock. Reads only; what is judged from it, and on which signals, is runtime/heal.ts's business.
+ * store's clock. Reads only; what is judged from it, and on which signals, is runtime/engine/heal.ts's business.
  */
 import type { EngineState } from '../domain/engine.ts'
-import type { ProcessIdentity } from '../platform.ts'
-import { fromRow, sql, type Queryable } from './db.ts'
+import type { ProcessIdentity } from '../platform/process.ts'
+import { fromRow, one, sql, type Queryable } from './db.ts'
 
 /** The engine behind an agent; null fields where there is none (any more). */
 export interface EngineSigns {
@@ -36,8 +36,6 @@ export interface Vitals {
   unleased: (EngineSigns & { runId: string; taskId: string; seconds: number })[]
   /** Running tasks without a running run, likewise. */
   orphans: { taskId: string; seconds: number }[]
-  /** Busy agents without a lease. */
-  idlers: string[]
   /** Engines in service that were silent for longer than a lease lives. */
   engines: (EngineSigns & {
     engineId: string
@@ -46,8 +44,6 @@ export interface Vitals {
     /** The server saw nothing on its connections for as long, or has none of it. */
     mute: boolean
   })[]
-  /** Engines out of service with idle agents. */
-  retired: string[]
 }
 
 const signs = `agent.engine_id, engine.state as engine_state, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, engine.ttl_seconds,
@@ -82,11 +78,6 @@ export const readVitals = async (db: Queryable, renewSeconds: number): Promise<V
       and changed_at < unstuck_now() - make_interval(secs => $1::float8) order by task.id`,
     [renewSeconds],
   ),
-  idlers: (
-    await db.query<{ id: string }>(
-      sql`select id from agent where state = 'busy' and not exists (select 1 from lease where agent_id = agent.id) order by id`,
-    )
-  ).map(({ id }) => id),
   engines: await rows(
     db,
     `select ${signs.replaceAll('agent.engine_id', 'engine.id as engine_id')},
@@ -96,9 +87,25 @@ export const readVitals = async (db: Queryable, renewSeconds: number): Promise<V
         and a.state_change > clock_timestamp() - make_interval(secs => engine.ttl_seconds)) as mute
     from engine where state <> 'offline' and heartbeat_at < unstuck_now() - make_interval(secs => ttl_seconds) order by id`,
   ),
-  retired: (
-    await db.query<{ id: string }>(
-      sql`select distinct engine.id from engine join agent on agent.engine_id = engine.id where engine.state = 'offline' and agent.state = 'idle'`,
-    )
-  ).map(({ id }) => id),
 })
+
+export interface Breaches {
+  /** Tasks with two running runs. */
+  doubleRuns: number
+  /** Leases whose run is not running. */
+  dangling: number
+  /** Running runs without a lease. */
+  unleased: number
+}
+
+/** How often the rows break a promise at this moment; the doctor shows it. One statement, so that the numbers belong together. */
+export const countBreaches = async (db: Queryable): Promise<Breaches> => {
+  const row = await one<object>(
+    db,
+    sql`select
+      (select count(*)::int from (select task_id from run where state = 'running' group by task_id having count(*) > 1) as doubled) as double_runs,
+      (select count(*)::int from lease join run on run.id = lease.run_id where run.state <> 'running') as dangling,
+      (select count(*)::int from run where state = 'running' and not exists (select 1 from lease where lease.run_id = run.id)) as unleased`,
+  )
+  return fromRow<Breaches>(row ?? {})
+}

@@ -110,11 +110,16 @@ export const createWorkspace = async (request: WorkspaceRequest): Promise<Worksp
   return { dir, base, branch, reused: false }
 }
 
+const ignoreMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** Folders may disappear meanwhile: `rm` rejects at its first failure while it is still removing elsewhere. */
 const openFolders = async (path: string): Promise<void> => {
-  const found = await lstat(path).catch(() => undefined)
+  const found = await lstat(path).catch(ignoreMissing)
   if (found?.isDirectory() !== true) return
-  await chmod(path, 0o700)
-  for (const entry of await readdir(path, { withFileTypes: true })) {
+  await chmod(path, 0o700).catch(ignoreMissing)
+  for (const entry of (await readdir(path, { withFileTypes: true }).catch(ignoreMissing)) ?? []) {
     if (entry.isDirectory()) await openFolders(join(path, entry.name))
   }
 }

@@ -5,7 +5,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { InstalledTree, TreeEcosystem } from '../recovery/probe.ts'
+import type { InstalledTree, TreeEcosystem } from '../recovery/probes/reading.ts'
 import { vendorDifferences } from './installed/go.ts'
 import { lockNames, nodeTree } from './installed/node.ts'
 import { declaresModule, pythonTree } from './installed/python.ts'

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GoalView, LoginUrl, StoredEvent } from '../../src/api/contract.ts'
-import { livenessOf, type ProcessIdentity } from '../../src/platform.ts'
+import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/clone.ts'
 import { fixture, until } from '../hostile/scene.ts'
 import { makeRepository, put, temporaryFolder } from '../workspace/scene.ts'
@@ -105,7 +105,7 @@ test('a kill and restart of the engine loses and doubles no event', async () => 
   for (const follower of followers) follower.kill('SIGINT')
   for (const follower of followers) expect((await follower).exitCode).toBe(0)
   await up
-}, 180_000)
+})
 
 test('login-url gives a new login at any time, from an engine that it starts', async () => {
   const first = JSON.parse((await start('login-url', '--json')).stdout) as LoginUrl

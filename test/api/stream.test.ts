@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from
 import type { StoredEvent } from '../../src/api/contract.ts'
 import { createEventHub, type EventHub } from '../../src/api/event-hub.ts'
 import { sinkOf, type Sink } from '../../src/api/sink.ts'
-import { readEventStream } from '../../src/cli/event-stream.ts'
+import { readEventStream } from '../../src/cli/engine/event-stream.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { withNotice } from '../../src/store/notice.ts'

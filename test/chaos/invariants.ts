@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoctorView, GoalView, Recovery, Run, StatusView, StoredEvent } from '../../src/api/contract.ts'
-import { livenessOf, processesWithEnvironment, processTable, type ProcessIdentity } from '../../src/platform.ts'
+import { livenessOf, processesWithEnvironment, processTable, type ProcessIdentity } from '../../src/platform/process.ts'
 import { ask, git, must, notesOf, type World } from './world.ts'
 
 /** What the engine had acknowledged before it was killed. */

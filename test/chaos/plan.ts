@@ -2,7 +2,7 @@
  * What a chaos run does: how many rounds, from which seed, killed where. All dice are rolled here, before anything is
  * started, so that a seed names the whole run.
  */
-import { crashPoints, type CrashPoint } from '../../src/runtime/context.ts'
+import { crashPoints, type CrashPoint } from '../../src/runtime/core/context.ts'
 
 export interface Settings {
   roundsPerPoint: number

@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { countFile, countFiles, countReport, type Report } from '../../scripts/ci-report.ts'
+import {
+  countFiles,
+  countReport,
+  failedFiles,
+  withSecondRuns,
+  type Report,
+  type TestFile,
+} from '../../scripts/ci-report.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const root = mkdtempSync(join(tmpdir(), 'unstuck-report-'))
@@ -68,7 +75,7 @@ describe('a report of a real run', () => {
       expect({ passed: count.passed, failed: count.failed }, name).toEqual({ passed, failed })
       expect(count.failures).toHaveLength(failed)
     }
-    expect(countFile(report)).toMatchObject({ passed: 4, failed: 5 })
+    expect(countFiles([report])).toMatchObject({ passed: 4, failed: 5 })
     // Vitest's own number, which leaves out every file without a failed test.
     expect(whole).toMatchObject({ numFailedTests: 1 })
     expect(countFiles([report], 1)).toMatchObject({ passed: 4, failed: 5 })
@@ -106,5 +113,69 @@ describe('no report', () => {
     }
     writeFileSync(join(root, 'one.json'), JSON.stringify(report))
     expect(countFiles([join(root, 'one.json'), join(root, 'one.json')])).toMatchObject({ passed: 4, failed: 0 })
+  })
+})
+
+describe('second runs', () => {
+  const cases = (...statuses: string[]): TestFile['assertionResults'] =>
+    statuses.map((status, index) => ({ status, fullName: `test ${index + 1}` }))
+  const file = (name: string, ...statuses: string[]): TestFile => ({
+    name,
+    status: statuses.includes('failed') ? 'failed' : 'passed',
+    assertionResults: cases(...statuses) ?? [],
+  })
+  const unloaded: TestFile = { name: '/b', status: 'failed', message: 'no such module\nat line 1' }
+  const passes: Report = { testResults: [file('/b', 'passed', 'passed')] }
+  const count = (report: Report) => {
+    const { passed, failed } = countReport(report, 'x')
+    return { passed, failed, flaky: report.flaky }
+  }
+
+  it('are for files with a failed test, that did not load, or that an error outside of every test came from', () => {
+    const testResults = [file('/a', 'passed'), unloaded, file('/c', 'passed', 'failed'), file('/d', 'passed')]
+    const unhandled = [{ file: '/d', message: 'late' }, { message: 'from nowhere' }]
+    expect(failedFiles({ testResults, unhandled })).toEqual(['/b', '/c', '/d'])
+    expect(failedFiles(passes)).toEqual([])
+    expect(failedFiles({ testResults: [], unhandled: [{ message: 'no report' }] })).toEqual([])
+  })
+
+  it('that pass count in place of the first, and the file is flaky', () => {
+    const first: Report = { testResults: [file('/a', 'passed'), file('/b', 'failed', 'passed')] }
+    expect(count(withSecondRuns(first, new Map([['/b', passes]])))).toEqual({
+      passed: 3,
+      failed: 0,
+      flaky: ['/b: failed among the others, passed alone: test 1'],
+    })
+    expect(withSecondRuns({ testResults: [unloaded] }, new Map([['/b', passes]])).flaky).toEqual([
+      '/b: failed among the others, passed alone: no such module',
+    ])
+  })
+
+  it('that fail again count as failed, once', () => {
+    const first: Report = { testResults: [file('/a', 'passed'), file('/b', 'failed', 'failed')] }
+    const again: Report = { testResults: [file('/b', 'passed', 'failed')] }
+    expect(count(withSecondRuns(first, new Map([['/b', again]])))).toEqual({ passed: 2, failed: 1, flaky: [] })
+  })
+
+  it('that left no report change nothing', () => {
+    const first: Report = { testResults: [file('/a', 'passed'), unloaded] }
+    const none: Report = { testResults: [], unhandled: [{ message: 'no report' }] }
+    expect(count(withSecondRuns(first, new Map([['/b', none]])))).toEqual({ passed: 1, failed: 1, flaky: [] })
+  })
+
+  it('make good an error outside of every test only when it does not come again', () => {
+    const first: Report = { ...passes, unhandled: [{ file: '/b', message: 'late' }] }
+    expect(count(first)).toMatchObject({ passed: 2, failed: 1 })
+    expect(count(withSecondRuns(first, new Map([['/b', passes]])))).toEqual({
+      passed: 2,
+      failed: 0,
+      flaky: ['/b: failed among the others, passed alone: outside of every test: late'],
+    })
+    expect(count(withSecondRuns(first, new Map([['/b', first]])))).toEqual({ passed: 2, failed: 1, flaky: [] })
+  })
+
+  it('leave a failure that belongs to no file', () => {
+    const first: Report = { testResults: [file('/b', 'failed')], unhandled: [{ message: 'from nowhere' }] }
+    expect(count(withSecondRuns(first, new Map([['/b', passes]])))).toMatchObject({ passed: 2, failed: 1 })
   })
 })

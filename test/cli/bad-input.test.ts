@@ -2,16 +2,7 @@
  * Bad input for every command, through the real program: which exit code, what the message names, and that nothing was
  * created or changed. One engine serves all cases.
  */
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +10,7 @@ import { execa, execaSync } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { openScene, picture, standardTask, until, type Scene } from '../hostile/scene.ts'
+import { openPlainUser, type PlainUser } from '../support/plain-user.ts'
 import { user } from '../workspace/scene.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
@@ -308,10 +300,17 @@ describe('state folder', () => {
     user(cwd, 'commit', '--quiet', '--allow-empty', '-m', 'first')
     writeFileSync(
       join(cwd, '.unstuck', 'config.json'),
-      JSON.stringify({ harness: { default: 'x', x: { command: [process.execPath] } } }),
+      // Any program that every user can start; this Node may be in a folder that only its owner can enter.
+      JSON.stringify({ harness: { default: 'x', x: { command: ['sh'] } } }),
     )
     return { cwd, env: { UNSTUCK_HOME: join(scene.top, `home-${name}`) } }
   }
+
+  let plain: PlainUser
+  beforeAll(() => {
+    plain = openPlainUser({ parts: ['bin', 'sim', 'src'], packages: true })
+  })
+  afterAll(() => plain?.close())
 
   test('that cannot be made is named, and no engine is left', async () => {
     const place = fresh('file')
@@ -325,19 +324,12 @@ describe('state folder', () => {
     const home = place.env.UNSTUCK_HOME ?? ''
     mkdirSync(home)
     chmodSync(home, 0o555)
-    const root = process.getuid?.() === 0
-    const nobody = 65_534
-    if (root) {
-      chmodSync(scene.top, 0o755)
-      execaSync('chown', ['-R', `${nobody}:${nobody}`, place.cwd])
-      chownSync(home, nobody, nobody)
-    }
-    const prefix = root ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : ['env']
-    const result = await execa(prefix[0] ?? '', [...prefix.slice(1), process.execPath, entry, 'run', 'x'], {
+    chmodSync(scene.top, 0o755)
+    plain.give(place.cwd)
+    plain.give(home)
+    const result = plain.run('bin/unstuck.js', ['run', 'x'], {
       cwd: place.cwd,
       env: { ...scene.environment, ...place.env },
-      extendEnv: false,
-      reject: false,
     })
     expect([result.exitCode, result.stderr]).toEqual([
       1,

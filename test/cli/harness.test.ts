@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { HarnessView } from '../../src/runtime/harness-view.ts'
+import type { HarnessView } from '../../src/runtime/people/harness-view.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'unstuck-harness-'))
 const [home, bin, repo] = ['home', 'bin', 'repo'].map((name) => join(root, name)) as [string, string, string]
@@ -33,7 +33,7 @@ const unstuck = (...args: string[]): string =>
       GEMINI_API_KEY: 'k',
     },
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 120_000,
   })
 
 describe('unstuck harness', () => {

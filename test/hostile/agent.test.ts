@@ -5,10 +5,9 @@
 import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { GoalView } from '../../src/api/contract.ts'
+import type { GoalRequest, GoalView } from '../../src/api/contract.ts'
 import { faultAgent } from '../process/bench.ts'
 import { user } from '../workspace/scene.ts'
-import type { GoalRequest } from '../../src/api/contract.ts'
 import { expectDone, expectOneQuestion, filesAt, fixture, openScene, type Scene } from './scene.ts'
 
 const agents = `git-config git-deleted git-replaced clone-refs user-refs user-refs-fetched symlinks-out nested flood

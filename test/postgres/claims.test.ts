@@ -2,7 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { overlapOf } from '../../src/domain/area.ts'
-import { capOf, standardLanes, type Lane } from '../../src/domain/dispatch.ts'
+import { capOf, standardLanes } from '../../src/domain/dispatch.ts'
+import type { Lane } from '../../src/domain/task.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { isStoreTrouble, must, sql, type Db } from '../../src/store/db.ts'
 import { registerEngine } from '../../src/store/engine.ts'
 import { confirmLead, fencedBy, takeLead, unseatSilent } from '../../src/store/leader.ts'
@@ -10,21 +12,21 @@ import { migrate } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { databasePlace } from '../../src/store/postgres-place.ts'
 import { finishRun } from '../../src/store/run.ts'
-import { claimTask, listTasks, moveTask, type NewTask } from '../../src/store/task.ts'
+import { listTasks, moveTask, type NewTask } from '../../src/store/task.ts'
 import { engineOf } from '../store/exercise-engines.ts'
 import { activeGoal, agents, task } from '../store/scene.ts'
-import { startServer, type Server } from './server.ts'
+import { openDatabase, type Database } from './database.ts'
 
-let server: Server
+let database: Database
 beforeAll(async () => {
-  server = await startServer()
+  database = await openDatabase()
 })
-afterAll(() => server?.clear())
+afterAll(() => database?.clear())
 
 let made = 0
 const freshId = (): string => `claims-${(made += 1).toString(16).padStart(12, '0')}`
 const open = async (id: string, lead = false): Promise<Db> => {
-  const db = await openPostgres({ place: databasePlace(server.url, id), lead })
+  const db = await openPostgres({ place: databasePlace(database.url, id), lead })
   await migrate(db)
   return db
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openScene, type Scene } from '../recovery/scene.ts'
-import { startServer, type Server } from './server.ts'
+import { openDatabase, type Database } from './database.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
 
@@ -17,10 +17,10 @@ const curious = `
   })
   put('made.txt', JSON.stringify({ seen, environment: Object.values(process.env).some((value) => value.includes('geheim')) }))`
 
-let server: Server
+let database: Database
 let scene: Scene
 beforeAll(async () => {
-  server = await startServer()
+  database = await openDatabase()
   const none = { url: '', stop: async () => undefined, stopped: Promise.resolve() }
   const program = `import { readdirSync } from 'node:fs'\n${curious}`
   scene = await openScene({ command: { driver: 'command', program } }, {}, { start: async () => none })
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await cli(['stop'])
   await scene?.clear()
-  await server?.clear()
+  await database?.clear()
 })
 
 interface Ending {
@@ -54,7 +54,7 @@ const secretFiles = (folder: string): string[] =>
     .filter((path) => !path.endsWith('command.mjs'))
 
 it('run --database-url lands a goal, and the password is in no arguments, agent, file or output', async () => {
-  const { code, output } = await cli(['run', '--database-url', server.url, 'Make made.txt'])
+  const { code, output } = await cli(['run', '--database-url', database.url, 'Make made.txt'])
   expect(output).not.toContain('geheim')
   expect(code).toBe(0)
   const branch = execFileSync('git', ['branch', '--list', '--format=%(refname:short)', 'unstuck/goal/*'], {
@@ -67,18 +67,18 @@ it('run --database-url lands a goal, and the password is in no arguments, agent,
 })
 
 it('a running engine on another store than the one asked for is not used', async () => {
-  const other = server.url.replace(/\/postgres$/, '/template1')
+  const other = database.url.replace(/[^/]*$/, 'template1')
   const asked = await cli(['status'], { UNSTUCK_DATABASE_URL: other })
   expect(asked).toMatchObject({ code: 5, output: expect.stringContaining('runs on another store') })
-  expect((await cli(['status'], { UNSTUCK_DATABASE_URL: server.url })).code).toBe(0)
+  expect((await cli(['status'], { UNSTUCK_DATABASE_URL: database.url })).code).toBe(0)
 })
 
 it('after a stop, a start without the URL says what is missing instead of showing an empty store', async () => {
   expect((await cli(['stop'])).code).toBe(0)
   const without = await cli(['doctor'])
   expect(without).toMatchObject({ code: 78, output: expect.stringContaining('UNSTUCK_DATABASE_URL') })
-  expect((await cli(['doctor'], { UNSTUCK_DATABASE_URL: server.url })).code).toBe(0)
-  const wrong = await cli(['doctor'], { UNSTUCK_DATABASE_URL: server.url.replace('geheim', 'anders') })
+  expect((await cli(['doctor'], { UNSTUCK_DATABASE_URL: database.url })).code).toBe(0)
+  const wrong = await cli(['doctor'], { UNSTUCK_DATABASE_URL: database.url.replace('geheim', 'anders') })
   expect(wrong.code).toBe(78)
   expect(wrong.output).not.toContain('anders')
 })

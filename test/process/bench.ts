@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { LaunchExit, LaunchSpec, Shim } from '../../src/process/contract.ts'
 import { startShim, sweep, waitForExit } from '../../src/process/launch.ts'
 import { readSegments } from '../../src/process/tail.ts'
-import { startTimeOf } from '../../src/platform.ts'
+import { startTimeOf } from '../../src/platform/process.ts'
 
 export const fixture = (name: string): string => fileURLToPath(new URL(`../fixture/process/${name}`, import.meta.url))
 export const nodeProgram = (name: string, ...args: string[]): string[] => [process.execPath, fixture(name), ...args]
@@ -20,7 +20,7 @@ export const shell = (script: string): string[] => ['/bin/sh', '-c', script]
 export const baseEnvironment = { PATH: process.env.PATH ?? '' }
 export const isGone = (pid: number): boolean => startTimeOf(pid) === undefined
 
-export const until = async <T>(what: string, look: () => T | undefined | false, deadlineMs = 15_000): Promise<T> => {
+export const until = async <T>(what: string, look: () => T | undefined | false, deadlineMs = 60_000): Promise<T> => {
   const deadline = performance.now() + deadlineMs
   for (;;) {
     const found = look()
@@ -45,7 +45,7 @@ export const createBench = (): Bench => {
   const spec = (argv: string[], changes: Partial<LaunchSpec> = {}): LaunchSpec => {
     const marker = `${root.slice(-6)}-${markers.length + 1}`
     markers.push(marker)
-    const times = { limitMs: 30_000, keepAliveMs: 30_000, graceMs: 5000 }
+    const times = { limitMs: 120_000, keepAliveMs: 120_000, graceMs: 20_000 }
     return {
       marker,
       argv,
@@ -72,7 +72,7 @@ export const createBench = (): Bench => {
   }
 }
 
-export const exitOf = async (dir: string, deadlineMs = 20_000): Promise<LaunchExit> => {
+export const exitOf = async (dir: string, deadlineMs = 60_000): Promise<LaunchExit> => {
   const state = await waitForExit(dir, { deadlineMs })
   if (state.state !== 'ended') throw new Error(`the launch in ${dir} is ${state.state}, not ended`)
   return state.exit

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { livenessOf } from '../../src/platform.ts'
+import { livenessOf } from '../../src/platform/process.ts'
 import { type CommandRequest, type CommandResult, runCommand } from '../../src/process/command.ts'
 import { launchState } from '../../src/process/launch.ts'
 import { allLines, baseEnvironment, createBench, faultAgent, isGone, shell, until } from './bench.ts'
@@ -11,7 +11,7 @@ afterAll(() => bench.clear())
 
 const run = (argv: string[], changes: Partial<CommandRequest> = {}): Promise<CommandResult> => {
   const { marker } = bench.spec(argv)
-  const times = { timeoutMs: 20_000, graceMs: 300, keepAliveMs: 1000 }
+  const times = { timeoutMs: 60_000, graceMs: 300, keepAliveMs: 1000 }
   return runCommand(bench.folder(), {
     argv,
     cwd: bench.root,
@@ -30,7 +30,7 @@ describe('a command', () => {
   })
 
   test('outlasts its keep-alive because the engine touches it', async () => {
-    expect(await run(shell('sleep 0.8; echo done'), { keepAliveMs: 250 })).toMatchObject({
+    expect(await run(shell('sleep 2.5; echo done'), { keepAliveMs: 1000 })).toMatchObject({
       exitCode: 0,
       stdout: 'done\n',
     })

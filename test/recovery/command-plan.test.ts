@@ -21,7 +21,7 @@ const runInBash = (text: string): string[] =>
     cwd: folder,
     env: { PATH: process.env.PATH },
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
   })
     .split('\0')
     .slice(0, -1)

@@ -36,7 +36,7 @@ beforeAll(async () => {
   )
   // Not committed: what the owner wrote counts as it stands.
   writeFileSync(join(scene.root, '.unstuck', 'verify.contract.json'), JSON.stringify(contract))
-}, 120_000)
+})
 afterAll(async () => scene.clear())
 
 const checksOf = async (task: Parameters<Scene['goal']>[0][number], ...states: string[]) => {
@@ -46,7 +46,7 @@ const checksOf = async (task: Parameters<Scene['goal']>[0][number], ...states: s
   return run?.verdict?.checks.map(({ command, source, exitCode }) => [command, source, exitCode])
 }
 
-test('its checks run after those of the task', { timeout: 120_000 }, async () => {
+test('its checks run after those of the task', async () => {
   const checks = await checksOf({ harness: 'plain' }, 'ready', 'awaiting_human')
   expect(checks).toEqual([
     ['node check.js', 'task', 0],
@@ -54,7 +54,7 @@ test('its checks run after those of the task', { timeout: 120_000 }, async () =>
   ])
 })
 
-test('its checks by role and by changed path run, and nothing is inferred then', { timeout: 120_000 }, async () => {
+test('its checks by role and by changed path run, and nothing is inferred then', async () => {
   const checks = await checksOf({ harness: 'web', role: 'tester', commands: [] }, 'ready', 'awaiting_human')
   expect(checks).toEqual([
     ['node always.js', 'contract', 0],
@@ -63,12 +63,12 @@ test('its checks by role and by changed path run, and nothing is inferred then',
   ])
 })
 
-test('an agent that writes a contract changes nothing about its checks', { timeout: 120_000 }, async () => {
+test('an agent that writes a contract changes nothing about its checks', async () => {
   const checks = await checksOf({ harness: 'wilful', commands: [] }, 'ready', 'awaiting_human')
   expect(checks).toEqual([['node always.js', 'contract', 1]])
 })
 
-test('a broken one is told before a goal begins, with its place', { timeout: 120_000 }, async () => {
+test('a broken one is told before a goal begins, with its place', async () => {
   const path = join(scene.root, '.unstuck', 'verify.contract.json')
   writeFileSync(path, '{"comands": []}')
   await expect(scene.goal([{ harness: 'plain' }])).rejects.toThrow(/verify\.contract\.json: unknown key comands/)

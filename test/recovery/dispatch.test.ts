@@ -35,7 +35,7 @@ const configure = (scene: Scene, change: (config: Record<string, unknown>) => ob
 const all = (scene: Scene, type: string): Promise<StoredEvent[]> =>
   scene.get<StoredEvent[]>('/events?limit=1000').then((events) => events.filter((event) => event.type === type))
 
-describe('a queued task', { timeout: 180_000 }, () => {
+describe('a queued task', () => {
   it('waits for disk, says so once, and runs when there is enough', async () => {
     const scene = await open({ admission: { minFreeDiskMb: 99_000_000 } })
     const goal = await scene.goal([{}])

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { processesWithEnvironment, startTimeOf } from '../../src/platform.ts'
+import { processesWithEnvironment, startTimeOf } from '../../src/platform/process.ts'
 import { allLines } from '../process/bench.ts'
 import { faultProgram, openScene, type Scene } from './scene.ts'
 
@@ -22,7 +22,7 @@ const goals = new Map<string, string>()
 beforeAll(async () => {
   scene = await openScene(agents, { maxParallel: 4 })
   for (const name of Object.keys(agents)) goals.set(name, await scene.goal([{ harness: name }]))
-}, 120_000)
+})
 afterAll(async () => scene.clear())
 
 const goalOf = (name: string): string => goals.get(name) as string

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sentenceOf } from '../../src/runtime/explain.ts'
+import { sentenceOf } from '../../src/runtime/people/explain.ts'
 import { openScene, type Scene } from './scene.ts'
 
 let server: Server
@@ -81,7 +81,7 @@ beforeAll(async () => {
   )
   for (const [harness, command] of Object.entries(checks))
     goals.set(harness, await scene.goal([{ harness, commands: [command] }]))
-}, 120_000)
+})
 afterAll(async () => {
   await scene.clear()
   server.close()

@@ -6,9 +6,9 @@ import { afterAll, expect, test } from 'vitest'
 import { codex } from '../../src/harness/codex.ts'
 import { command } from '../../src/harness/command.ts'
 import { askVersion } from '../../src/process/version.ts'
-import { abilitiesOf, askEarly } from '../../src/runtime/abilities.ts'
-import { realFiles } from '../../src/runtime/files.ts'
-import type { Session } from '../../src/runtime/session.ts'
+import { abilitiesOf, askEarly } from '../../src/runtime/harness/abilities.ts'
+import { realFiles } from '../../src/runtime/core/files.ts'
+import type { Session } from '../../src/runtime/core/session.ts'
 
 const bin = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-abilities-')))
 const engines: AbortController[] = []

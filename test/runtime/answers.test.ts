@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
+import {
+  cancelGoal,
+  cancelTask,
+  pauseGoal,
+  resumeGoals,
+  retryGoal,
+  retryTask,
+} from '../../src/runtime/people/answers.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { must } from '../../src/store/db.ts'
 import { insertRecovery, listRecoveries } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
-import { claimTask, moveTask } from '../../src/store/task.ts'
+import { moveTask } from '../../src/store/task.ts'
 import { recoveryOf } from '../store/scene.ts'
 import { openTestStore, type Store } from './store.ts'
 

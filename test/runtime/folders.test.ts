@@ -12,20 +12,20 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { execaSync } from 'execa'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Denial } from '../../src/harness/driver.ts'
-import { allowedDirectories, observedDenials } from '../../src/runtime/denials.ts'
+import { allowedDirectories, observedDenials } from '../../src/runtime/agent/denials.ts'
 import { directoryFacts } from '../../src/recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../src/recovery/evidence.ts'
-import { changeMode, lookAtDirectory } from '../../src/runtime/folder-access.ts'
-import { existingDirectory } from '../../src/runtime/observe-denial.ts'
-import { findProgram } from '../../src/runtime/launch.ts'
-import { realFiles } from '../../src/runtime/files.ts'
-import { realPorts } from '../../src/runtime/ports.ts'
-import { prepareWorkerEnvironment } from '../../src/runtime/prepare.ts'
-import type { Session } from '../../src/runtime/session.ts'
+import { changeMode, lookAtDirectory } from '../../src/runtime/core/folder-access.ts'
+import { existingDirectory } from '../../src/runtime/agent/observe-denial.ts'
+import { findProgram } from '../../src/runtime/harness/program.ts'
+import { realFiles } from '../../src/runtime/core/files.ts'
+import { realPorts } from '../../src/runtime/core/ports.ts'
+import { prepareWorkerEnvironment } from '../../src/runtime/run/phases/prepare.ts'
+import type { Session } from '../../src/runtime/core/session.ts'
+import { openPlainUser, type PlainUser } from '../support/plain-user.ts'
 
 let top: string
 beforeEach(() => {
@@ -216,32 +216,25 @@ describe('a change of mode', () => {
     expect(change(join(top, 'gone'), '0500', '0700')).toMatchObject({ holds: false })
   })
 
-  /** What a user who is not root sees and can do; a copy of the sources lies where that user can read it. */
-  const asNobody = (path: string): { seen: ObservedDirectory; made: { holds: boolean; detail: string } } => {
-    const source = fileURLToPath(new URL('../../src', import.meta.url))
-    const copy = make('copy')
-    execaSync('cp', ['-R', source, join(copy, 'src')])
-    symlinkSync(fileURLToPath(new URL('../../node_modules', import.meta.url)), join(copy, 'node_modules'))
-    writeFileSync(join(copy, 'package.json'), '{"type":"module"}')
-    writeFileSync(
-      join(copy, 'main.ts'),
-      `import { realFiles } from './src/runtime/files.ts'
-import { changeMode, lookAtDirectory } from './src/runtime/folder-access.ts'
-const path = ${JSON.stringify(path)}
-const seen = lookAtDirectory(realFiles, path)
-const made = changeMode(realFiles, { directory: path, oldMode: (seen?.mode ?? 0).toString(8), newMode: ((seen?.mode ?? 0) | 0o700).toString(8) })
-console.log(JSON.stringify({ seen, made }))`,
-    )
-    const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', '--', process.execPath]
-    const [program, args] = process.getuid?.() === 0 ? ['setpriv', nobody] : [process.execPath, []]
-    return JSON.parse(execaSync(program, [...args, join(copy, 'main.ts')], { cwd: top }).stdout)
+  const program = 'test/fixture/process/change-mode.ts'
+  let plain: PlainUser
+  beforeAll(() => {
+    plain = openPlainUser({ parts: ['src', program], packages: false })
+  })
+  afterAll(() => plain?.close())
+
+  /** What a user who is not root sees and can do. */
+  const asPlainUser = (path: string): { seen: ObservedDirectory; made: { holds: boolean; detail: string } } => {
+    const { stdout, stderr } = plain.run(program, [path], { cwd: top })
+    if (stdout === '') throw new Error(`${program} printed nothing: ${stderr}`)
+    return JSON.parse(stdout)
   }
 
   test('is made by somebody who is not root, in a folder of theirs', () => {
     const path = locked(0o2070)
-    if (process.getuid?.() === 0) execaSync('chown', ['65534:65534', path])
-    chmodSync(path, 0o2070)
-    expect(asNobody(path)).toMatchObject({ seen: { problem: 'no access', isOurs: true }, made: { holds: true } })
+    plain.give(path)
+    chmodSync(path, 0o2070) // a change of owner takes the set-group bit away
+    expect(asPlainUser(path)).toMatchObject({ seen: { problem: 'no access', isOurs: true }, made: { holds: true } })
     expect(modeOf(path)).toBe('2770')
   })
 
@@ -249,7 +242,7 @@ console.log(JSON.stringify({ seen, made }))`,
     // Without root the folder above all others is somebody else's.
     const root = process.getuid?.() === 0
     const path = root ? locked(0o700) : '/'
-    const { seen, made } = asNobody(path)
+    const { seen, made } = asPlainUser(path)
     expect(seen).toMatchObject({ path, problem: 'no access', isOurs: false })
     expect(directoryFacts(seen)).toEqual({ directory: path, chmodFailed: expect.stringContaining('another user') })
     expect(made).toEqual({ holds: false, detail: `${path} belongs to another user` })

@@ -1,7 +1,7 @@
 /** A leader that is overtaken between its look at a goal and the step that follows moves no branch of the user's. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Context } from '../../src/runtime/context.ts'
-import { cycleOnce } from '../../src/runtime/cycle.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { cycleOnce } from '../../src/runtime/engine/cycle.ts'
 import { sql } from '../../src/store/db.ts'
 import { getGoal } from '../../src/store/goal.ts'
 import { fencedBy, LeadLostError, takeLead } from '../../src/store/leader.ts'

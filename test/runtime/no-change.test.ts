@@ -64,7 +64,7 @@ beforeAll(async () => {
   goals.set('satisfied', await scene.goal(both))
   goals.set('alone', await scene.goal([{ harness: 'satisfied', commands: ['node pass.js'] }]))
   for (const [name, commands] of asks) goals.set(name, await scene.goal([{ harness: name, commands }]))
-}, 120_000)
+})
 afterAll(async () => scene.clear())
 
 const ended = (name: string) => scene.until(goalOf(name), 'ready', 'done', 'awaiting_human', 'paused')
@@ -72,7 +72,7 @@ const startsOf = (name: string): number => Number(readFileSync(join(scene.top, `
 const argsOf = (name: string, start: number): string[] =>
   JSON.parse(readFileSync(join(scene.top, `${name}.args.${start}`), 'utf8')) as string[]
 
-describe('nothing had to be done, as the checks show', { timeout: 120_000 }, () => {
+describe('nothing had to be done, as the checks show', () => {
   test('the task is done by its verdict, without a commit, and what waited for it goes on', async () => {
     await ended('satisfied')
     const goal = goalOf('satisfied')
@@ -103,7 +103,7 @@ describe('nothing had to be done, as the checks show', { timeout: 120_000 }, () 
   })
 })
 
-describe('is not done', { timeout: 120_000 }, () => {
+describe('is not done', () => {
   test('by a plan: asked once more in its session, the agent does the work', async () => {
     await ended('talkative')
     const goal = goalOf('talkative')

@@ -7,14 +7,15 @@ import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
-import type { Context } from '../../src/runtime/context.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
 import { registerAgents } from '../../src/store/agent.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { must, type Db } from '../../src/store/db.ts'
 import { openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
 import { finishRun, getRun } from '../../src/store/run.ts'
-import { claimTask, getTask, insertTasks, moveTask } from '../../src/store/task.ts'
+import { getTask, insertTasks, moveTask } from '../../src/store/task.ts'
 
 export interface Store {
   db: Db

@@ -12,10 +12,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { processesWithEnvironment } from '../../src/platform.ts'
-import { realPorts } from '../../src/runtime/ports.ts'
-import { systemClock } from '../../src/runtime/system-clock.ts'
-import { runChecks, type CheckReport } from '../../src/runtime/verify.ts'
+import { processesWithEnvironment } from '../../src/platform/process.ts'
+import { realPorts } from '../../src/runtime/core/ports.ts'
+import { systemClock } from '../../src/runtime/core/system-clock.ts'
+import { runChecks } from '../../src/runtime/checks/verify.ts'
+import type { CheckReport } from '../../src/runtime/checks/request.ts'
 
 let top: string
 let workspace: string

@@ -2,9 +2,9 @@
  * One incarnation of the real engine in the simulated world: its context, every port a step of the scheduler with perhaps a
  * fault around it. Once it was killed none of its calls does anything or is ever answered.
  */
-import { createBell, startEngine, type Engine } from '../../src/runtime/engine.ts'
-import type { Clock, Context, CrashPoint } from '../../src/runtime/context.ts'
-import type { Ports, Processes } from '../../src/runtime/ports.ts'
+import { createBell, startEngine, type Engine } from '../../src/runtime/engine/engine.ts'
+import type { Clock, Context, CrashPoint } from '../../src/runtime/core/context.ts'
+import type { Ports, Processes } from '../../src/runtime/core/ports.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'

@@ -1,6 +1,6 @@
 /** The few files that the runtime touches itself, over the simulated clones, launch folders and a small tree of its own. */
 import { dirname } from 'node:path'
-import type { Files } from '../../src/runtime/files.ts'
+import type { Files } from '../../src/runtime/core/files.ts'
 import type { SimGit } from './git.ts'
 import type { ProcessWorld } from './processes.ts'
 

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { AppError } from '../../src/errors.ts'
-import type { Git } from '../../src/runtime/ports.ts'
+import type { Git } from '../../src/runtime/core/ports.ts'
 import type { Change, FastForward, Repository } from '../../src/workspace/contract.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 

@@ -46,7 +46,7 @@ export interface Mirror {
   look(touched: ReadonlySet<string>): Look
 }
 
-const tableNames = ['goal', 'task', 'run', 'agent', 'merge_entry', 'escalation', 'recovery'] as const
+const tableNames = ['goal', 'task', 'run', 'merge_entry', 'escalation', 'recovery'] as const
 const dates = new Set([
   'createdAt',
   'changedAt',
@@ -62,6 +62,7 @@ const dates = new Set([
 ])
 
 const selects: Record<string, string> = {
+  agent: `select 'agent' as of, id, to_jsonb(agent_view) as row from agent_view`,
   lease: `select 'lease' as of, task_id as id, to_jsonb(lease) as row from lease`,
   event: `select 'event' as of, id::text as id, to_jsonb(event) as row from event where id > $2::int8`,
 }
@@ -74,9 +75,12 @@ const next = `select 'next' as of, '' as id, to_jsonb(pg_snapshot_xmax(pg_curren
 const statements = new Map<string, string>()
 /** One statement per set of tables that a commit may have touched. */
 const statementFor = (touched: ReadonlySet<string>): string => {
-  const key = [...touched].sort().join()
+  const read = new Set(touched)
+  // A lease and an engine change the states of agents too, which have no rows of their own.
+  if (touched.has('lease') || touched.has('engine')) read.add('agent')
+  const key = [...read].sort().join()
   const known =
-    statements.get(key) ?? [...[...touched].sort().flatMap((table) => selects[table] ?? []), next].join(' union all ')
+    statements.get(key) ?? [...[...read].sort().flatMap((table) => selects[table] ?? []), next].join(' union all ')
   statements.set(key, known)
   return known
 }

@@ -10,7 +10,7 @@ import { parsePathRule } from '../../src/recovery/policy/rule.ts'
 import { checkPolicy } from '../../src/recovery/policy/check.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
-import { nextStepOf } from '../../src/runtime/next-step.ts'
+import { nextStepOf } from '../../src/runtime/people/next-step.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import { passes } from './checks.ts'
 import { trailersOf } from './git.ts'
@@ -28,7 +28,6 @@ const tables: Record<string, { flow: Flow; state: (row: object) => string }> = {
   goal: { flow: flowOf('goal'), state: (row) => (row as { state: string }).state },
   task: { flow: flowOf('task'), state: (row) => (row as Task).place },
   run: { flow: flowOf('run'), state: (row) => (row as { state: string }).state },
-  agent: { flow: flowOf('agent'), state: (row) => (row as { state: string }).state },
   merge_entry: { flow: flowOf('merge entry'), state: (row) => (row as { state: string }).state },
   escalation: { flow: flowOf('escalation'), state: (row) => (row as { state: string }).state },
 }

@@ -1,9 +1,16 @@
 /** What people and the machine do to the world: goals given, answers, pauses, cancels, and the blows of fate. */
-import { cancelGoal, cancelTask, pauseGoal, resumeGoals, retryGoal, retryTask } from '../../src/runtime/answers.ts'
+import {
+  cancelGoal,
+  cancelTask,
+  pauseGoal,
+  resumeGoals,
+  retryGoal,
+  retryTask,
+} from '../../src/runtime/people/answers.ts'
 import { AppError } from '../../src/errors.ts'
-import type { Context } from '../../src/runtime/context.ts'
-import { clean } from '../../src/runtime/housekeeping.ts'
-import { createGoal } from '../../src/runtime/planner.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { clean } from '../../src/runtime/engine/housekeeping.ts'
+import { createGoal } from '../../src/runtime/goal/planner.ts'
 import { createDice, type Dice } from './dice.ts'
 import { Killed } from './engine.ts'
 import type { GoalPlan, WorldEvent, WorldEventKind } from './plan.ts'

@@ -3,8 +3,8 @@
  * people do. Every part has a name, and a part that is masked out leaves all others as they are: that is how a failing seed
  * is made smaller.
  */
-import type { CrashPoint } from '../../src/runtime/context.ts'
-import { crashPoints } from '../../src/runtime/context.ts'
+import type { CrashPoint } from '../../src/runtime/core/context.ts'
+import { crashPoints } from '../../src/runtime/core/context.ts'
 import { createDice, type Dice } from './dice.ts'
 
 /** How one start of the agent goes. */

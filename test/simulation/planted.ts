@@ -2,9 +2,11 @@
  * Bugs that the simulation must find, each put in from outside: a statement rewritten on its way to the store, rows changed
  * on their way back, or a port that does not do what it says. The product knows nothing of them.
  */
-import type { Context } from '../../src/runtime/context.ts'
-import type { Ports } from '../../src/runtime/ports.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import type { Ports } from '../../src/runtime/core/ports.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
+import type { Plan } from './plan.ts'
+import { aGoal, aPlan, aTask } from './plans.ts'
 import { noHooks, type Hooks, type World } from './world.ts'
 
 export interface Planted {
@@ -13,6 +15,8 @@ export interface Planted {
   breaks: string
   /** Where the short form begins to look. */
   from: number
+  /** Looked at in place of seeds, for a bug that few of them would meet. */
+  plan?: Plan
   hooks: () => Hooks
 }
 
@@ -69,8 +73,13 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'limit-not-looked-at',
-    from: 60,
+    from: 1,
     breaks: 'nothing on a limited account',
+    // The second goal comes while the limit holds that the first one has met.
+    plan: aPlan([
+      aGoal([aTask('t1', ['quota', 'success'])]),
+      aGoal([aTask('t2', ['success'])], { id: 'later', atMs: 8_000 }),
+    ]),
     hooks: () =>
       rewrite('from account_limit where until >', (text) => text.replace('where until >', 'where false and until >')),
   },

@@ -5,7 +5,7 @@
  */
 import { AppError } from '../../src/errors.ts'
 import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/contract.ts'
-import type { ProcessIdentity } from '../../src/platform.ts'
+import type { ProcessIdentity } from '../../src/platform/process.ts'
 import type { ProcessUsage } from '../../src/process/usage.ts'
 import { scriptOf, type Act, type Script } from './agents.ts'
 import type { Dice } from './dice.ts'

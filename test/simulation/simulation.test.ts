@@ -54,8 +54,9 @@ describe('the real runtime under a simulated clock, with faults at every port', 
 describe('planted bugs', () => {
   test.each(planted.map((bug) => [bug.name, bug] as const))('%s is found', async (_name, bug) => {
     let found: string | undefined
-    for (let seed = bug.from; seed <= bug.from + 60 && found !== bug.breaks; seed += 1) {
-      const { violation } = await runPlan(makePlan(String(seed)), store, { hooks: bug.hooks() })
+    const last = bug.plan === undefined ? bug.from + 60 : bug.from
+    for (let seed = bug.from; seed <= last && found !== bug.breaks; seed += 1) {
+      const { violation } = await runPlan(bug.plan ?? makePlan(String(seed)), store, { hooks: bug.hooks() })
       found = violation?.promise
     }
     expect(found).toBe(bug.breaks)

@@ -1,8 +1,8 @@
 /** The simulated world of one seed: everything that the engine can reach, and what an engine's death leaves behind. */
 import { createHash } from 'node:crypto'
 import { configSchema, type Config } from '../../src/config-schema.ts'
-import type { Context } from '../../src/runtime/context.ts'
-import type { Files } from '../../src/runtime/files.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import type { Files } from '../../src/runtime/core/files.ts'
 import type { Db, Sql } from '../../src/store/db.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 import { privateDir, sharedDir } from './agents.ts'

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { areasOf, overlapOf } from '../../src/domain/area.ts'
 import { engineFlow } from '../../src/domain/engine.ts'
-import { lanes } from '../../src/domain/dispatch.ts'
-import { freeAgent, idleAgents, listAgents, retireAgents } from '../../src/store/agent.ts'
+import { lanes } from '../../src/domain/task.ts'
+import { idleAgents, listAgents } from '../../src/store/agent.ts'
+import { claimTask, type Claim, type ClaimRequest } from '../../src/store/claim.ts'
 import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import {
   beatEngine,
@@ -25,8 +26,7 @@ import {
   renewLeases,
   runsOfEngine,
 } from '../../src/store/run.ts'
-import { claimTask, type Claim, type ClaimRequest } from '../../src/store/task.ts'
-import { readVitals } from '../../src/store/vitals.ts'
+import { countBreaches, readVitals } from '../../src/store/vitals.ts'
 import { activeGoal, agents, claim, claimed, empty, end, task } from './scene.ts'
 
 export const engineOf = (id: string, more: Partial<NewEngine> = {}): NewEngine => ({
@@ -51,6 +51,12 @@ const claimAs = (db: Db, agentId: string, more: Partial<ClaimRequest> = {}): Pro
 
 const typesOf = async (db: Queryable): Promise<string[]> =>
   (await readEvents(db, { after: 0, limit: 1000 })).map((event) => event.type)
+
+/** The agents that events of a type speak of. */
+const told = async (db: Queryable, type: string): Promise<unknown[]> =>
+  (await readEvents(db, { after: 0, limit: 1000 }))
+    .filter((event) => event.type === type)
+    .map(({ payload }) => payload['agents'])
 
 const later = (db: Db, table: 'lease' | 'engine' | 'run' | 'task', column: string, seconds: number): Promise<unknown> =>
   db.query({ text: `update ${table} set ${column} = ${column} - make_interval(secs => $1::float8)`, values: [seconds] })
@@ -212,10 +218,25 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       expect(await claimAs(db, 'e-1-1')).toBeUndefined()
       await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
       expect(await claimAs(db, 'e-1-1')).toBeUndefined()
-      await db.transaction((tx) => retireAgents(tx, 'e-1'))
       expect(await listAgents(db)).toMatchObject([{ state: 'offline' }])
+      expect(await told(db, 'agent.offline')).toEqual([['e-1-1']])
       await register(db, engineOf('e-1'), 'e-1-1')
       expect((await claimAs(db, 'e-1-1'))?.task.number).toBe(1)
+    })
+
+    it('that go offline keep a busy agent busy until its lease ends', async () => {
+      await activeGoal(db, 'g', [{}])
+      await register(db, engineOf('e-1'), 'e-1-1', 'e-1-2')
+      const { run } = (await claimAs(db, 'e-1-1'))!
+      await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
+      const states = async () => (await listAgents(db)).map(({ state }) => state)
+      expect(await states()).toEqual(['busy', 'offline'])
+      expect(await told(db, 'agent.offline')).toEqual([['e-1-2']])
+      await end(db, run, 'interrupted', 'interrupted')
+      expect(await states()).toEqual(['offline', 'offline'])
+      expect(await told(db, 'agent.offline')).toEqual([['e-1-2'], ['e-1-1']])
+      await register(db, engineOf('e-1'), 'e-1-1', 'e-1-2')
+      expect(await states()).toEqual(['idle', 'idle'])
     })
 
     it('a heartbeat says what changed, and how the others see the engine', async () => {
@@ -271,8 +292,8 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       const { run } = await claimed(db, 'a1')
       expect(await dropDangling(db, run.id)).toBeUndefined()
       await db.query(sql`update run set state = 'cancelled' where id = ${run.id}`)
+      expect(await countBreaches(db)).toEqual({ doubleRuns: 0, dangling: 1, unleased: 0 })
       expect(await dropDangling(db, run.id)).toBe('a1')
-      await db.transaction((tx) => freeAgent(tx, 'a1'))
       expect(await listAgents(db)).toMatchObject([{ state: 'idle' }])
     })
   })
@@ -282,8 +303,9 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await activeGoal(db, 'g', [{}, {}])
       await register(db, engineOf('e-1'), 'e-1-1')
       await claimAs(db, 'e-1-1')
-      const none = { leases: [], unleased: [], orphans: [], idlers: [], engines: [], retired: [] }
+      const none = { leases: [], unleased: [], orphans: [], engines: [] }
       expect(await readVitals(db, 1)).toEqual(none)
+      expect(await countBreaches(db)).toEqual({ doubleRuns: 0, dangling: 0, unleased: 0 })
     })
 
     it('is each thing that does not, with the signs of its engine', async () => {
@@ -298,6 +320,7 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await db.query(sql`delete from lease where run_id = ${c!.run.id}`)
       await db.query(sql`update run set state = 'failed' where id = ${c!.run.id}`)
       const found = await readVitals(db, 10)
+      expect(await countBreaches(db)).toEqual({ doubleRuns: 0, dangling: 0, unleased: 1 })
       const identity = { host: 'host', bootId: 'boot', pid: 1, startTime: '1' }
       expect(found.leases).toMatchObject([
         { runId: a!.run.id, agentId: 'e-1-1', used: true, engineId: 'e-1', engineState: 'online', engine: identity },
@@ -306,7 +329,6 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       expect(found.leases[0]?.silent).toBeGreaterThan(89)
       expect(found.unleased).toMatchObject([{ runId: b!.run.id, taskId: b!.task.id, engineId: 'e-1', ttlSeconds: 60 }])
       expect(found.orphans).toMatchObject([{ taskId: c!.task.id }])
-      expect(found.idlers).toEqual(['e-1-2', 'e-1-3'])
       expect(found.engines).toMatchObject([{ engineId: 'e-1', leases: 1, expiredLeases: 1 }])
     })
   })

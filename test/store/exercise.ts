@@ -3,7 +3,6 @@
  * empty store is opened; nothing here knows which one it is.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { agentFlow } from '../../src/domain/agent.ts'
 import { escalationFlow } from '../../src/domain/escalation.ts'
 import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
@@ -11,23 +10,17 @@ import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
 import { dropEndedLimits, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import { listAgents } from '../../src/store/agent.ts'
+import { claimTask } from '../../src/store/claim.ts'
 import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { answerEscalation, listEscalations, openEscalation, pendingEscalationOf } from '../../src/store/escalation.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { moveGoal, progressGoal } from '../../src/store/goal.ts'
 import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
+import { countAll } from '../../src/store/page.ts'
 import { insertRecovery, listRecoveries, recoveriesOf, settleRecovery } from '../../src/store/recovery.ts'
 import { finishRun, getRun, judgeRun, listRuns, renewLease, saveRun, unjudgedRuns } from '../../src/store/run.ts'
-import {
-  claimTask,
-  dueTasks,
-  insertTasks,
-  listTasks,
-  moveTask,
-  nextRetryAt,
-  setTaskCommands,
-} from '../../src/store/task.ts'
+import { dueTasks, insertTasks, listTasks, moveTask, nextRetryAt, setTaskCommands } from '../../src/store/task.ts'
 import { activeGoal, agents, claim, claimed, empty, end, goal, plannedGoal, recoveryOf, task, taskOf } from './scene.ts'
 
 const typesOf = async (db: Queryable): Promise<string[]> =>
@@ -532,6 +525,35 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const states = (await listAgents(db)).map(({ id, state }) => `${id} ${state}`)
       expect(states).toEqual(['a1 idle', 'a2 offline', 'a3 busy'])
       expect(await claim(db, 'a2')).toBeUndefined()
+      expect((await countAll(db)).agents).toEqual({ idle: 1, offline: 1, busy: 1 })
+    })
+
+    it('a slot of an earlier configuration ends with its run, and serves again when it is registered again', async () => {
+      await activeGoal(db, 'g', [{}, {}])
+      await agents(db, 'a1', 'a2')
+      const { run } = await claimed(db, 'a2')
+      await agents(db, 'a1')
+      await end(db, run, 'succeeded', 'run_succeeded')
+      expect(await listAgents(db)).toMatchObject([{ state: 'idle' }, { id: 'a2', state: 'offline' }])
+      const [left] = (await readEvents(db, { after: 0, limit: 1000 })).filter(({ type }) => type === 'agent.offline')
+      expect(left?.payload).toEqual({ agents: ['a2'], engine: null, evidence: 'its slot is gone' })
+      expect(await claim(db, 'a2')).toBeUndefined()
+      await agents(db, 'a1', 'a2')
+      expect((await claimed(db, 'a2')).task.number).toBe(2)
+    })
+
+    it('a busy one takes no second task', async () => {
+      await activeGoal(db, 'g', [{}, {}])
+      await agents(db, 'a1')
+      await claimed(db, 'a1')
+      const asked: string[] = []
+      await db.transaction(async (tx) => {
+        const counted: Queryable = { query: (statement) => (asked.push(statement.text), tx.query(statement)) }
+        expect(await claimTask(counted, { agentId: 'a1', runId: 'second', ttlSeconds: 300 })).toBeUndefined()
+      })
+      // It is refused before the queue is looked at: the search locks what it finds.
+      expect(asked).toHaveLength(1)
+      expect(await task(db, 'g-t2')).toMatchObject({ place: 'queued', epoch: 0 })
     })
 
     it('registering again keeps a leased slot busy', async () => {
@@ -550,7 +572,6 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       // `needs_human` stays readable: older data has it.
       ['task', 'block_reason', [...blockReasons, 'needs_human']],
       ['task', 'role', roles],
-      ['agent', 'state', agentFlow.states],
       ['run', 'state', runFlow.states],
       ['run', 'phase', runPhases],
       ['merge_entry', 'state', mergeFlow.states],
@@ -572,7 +593,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
     })
 
     it('the database itself refuses a second running run and a second lease of a task', async () => {
-      await activeGoal(db, 'g', [{}])
+      await activeGoal(db, 'g', [{}, {}])
       await agents(db, 'a1', 'a2')
       const { run } = await claimed(db, 'a1')
       await expect(
@@ -583,6 +604,10 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
         db.query(sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at)
           values (${run.taskId}, ${run.id}, 'a2', 2, now())`),
       ).rejects.toMatchObject({ code: '23505' })
+      await expect(
+        db.query(sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at)
+          values ('g-t2', ${run.id}, 'a1', 1, now())`),
+      ).rejects.toThrow('lease_agent_id_key')
     })
 
     it('migrating twice, or twenty at once, changes nothing', async () => {

@@ -4,11 +4,12 @@ import type { Goal } from '../../src/domain/goal.ts'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { registerAgents } from '../../src/store/agent.ts'
+import { claimTask, type Claim } from '../../src/store/claim.ts'
 import { must, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import type { NewRecovery } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
-import { claimTask, getTask, insertTasks, moveTask, type Claim, type NewTask } from '../../src/store/task.ts'
+import { getTask, insertTasks, moveTask, type NewTask } from '../../src/store/task.ts'
 
 export const taskOf = (goalId: string, number: number, extra: Partial<NewTask> = {}): NewTask => ({
   id: `${goalId}-t${number}`,

@@ -1,6 +1,6 @@
 /** The picture of one goal is the one that the status shows of it, rivals of other goals included; and which goals it shows. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { goalView, statusView } from '../../src/runtime/views.ts'
+import { goalView, statusView } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'

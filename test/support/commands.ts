@@ -8,7 +8,7 @@ import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
 import { runFlow } from '../../src/domain/run.ts'
 import { taskEnded, taskFlow } from '../../src/domain/task.ts'
-import { nextStepOf } from '../../src/runtime/next-step.ts'
+import { nextStepOf } from '../../src/runtime/people/next-step.ts'
 import { machine, person, type Command } from './model.ts'
 import type { World } from './world.ts'
 

@@ -6,7 +6,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { serve } from '../../src/api/serve.ts'
 import { engineRoles } from '../../src/domain/engine.ts'
-import type { CrashPoint } from '../../src/runtime/context.ts'
+import type { CrashPoint } from '../../src/runtime/core/context.ts'
 
 const { CHAOS_POINT, CHAOS_PASS, CHAOS_MARK, CHAOS_ARM, CHAOS_SIGNAL, DAEMON_ROLES = '', ...environment } = process.env
 

@@ -3,7 +3,6 @@
  * SQL and reads no clock; what moves are made when is model.ts's business.
  */
 import type { Agent } from '../../src/domain/agent.ts'
-import { agentFlow } from '../../src/domain/agent.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import { escalationFlow, type Choice, type Escalation, type EscalationState } from '../../src/domain/escalation.ts'
 import { mustStep } from '../../src/domain/flow.ts'
@@ -118,7 +117,8 @@ const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void 
   const task = by(world.tasks, move.taskId)
   const agent = by(world.agents, move.agentId)
   task.place = mustStep(taskFlow, task.place, 'claimed').to as TaskPlace
-  agent.state = mustStep(agentFlow, agent.state, 'claimed').to as Agent['state']
+  if (agent.state !== 'idle') throw new Error(`agent ${agent.id} is ${agent.state}`)
+  agent.state = 'busy'
   task.epoch += 1
   task.retry = null
   world.runs.push({
@@ -153,7 +153,7 @@ const endRun = (world: World, move: Extract<Move, { entity: 'run' }>): void => {
   const run = by(world.runs, move.id)
   const agent = by(world.agents, run.agentId)
   run.state = mustStep(runFlow, run.state, move.trigger).to as RunState
-  agent.state = mustStep(agentFlow, agent.state, move.trigger).to as Agent['state']
+  agent.state = 'idle'
   world.leases = world.leases.filter((lease) => lease.runId !== run.id)
 }
 

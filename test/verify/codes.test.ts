@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { processesWithEnvironment } from '../../src/platform.ts'
+import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { markerName } from '../../src/process/find.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 

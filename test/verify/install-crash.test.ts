@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync,
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { processesWithEnvironment } from '../../src/platform.ts'
+import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { markerName } from '../../src/process/find.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
@@ -75,7 +75,7 @@ test(
     expect((await scene.task(goal)).place).toBe('done')
     const [run, ...others] = await scene.runs(goal)
     expect(others).toEqual([])
-    expect(run).toMatchObject({
+    expect(run, JSON.stringify(run?.verdict)).toMatchObject({
       ...{ id: before?.id, state: 'success' },
       verdict: {
         outcome: 'verified',

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTimeOf } from '../../src/platform.ts'
+import { startTimeOf } from '../../src/platform/process.ts'
 import { faultProgram, openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const claude = (program: string): Agent => ({ driver: 'claude', program })

@@ -81,6 +81,8 @@ test('removal takes folders without write permission and leaves what symlinks le
   const dir = await workspaceOf(scene)
   put(scene.top, { 'outside/kept.txt': 'x' })
   put(dir, { 'locked/deep/x.txt': 'x' })
+  // So many that their removal is under way when that of the locked ones fails.
+  put(dir, Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`many/${index}/x.txt`, 'x'])))
   symlinkSync(join(scene.top, 'outside'), join(dir, 'link'))
   chmodSync(join(dir, 'locked/deep'), 0o000)
   chmodSync(join(dir, 'locked'), 0o500)

@@ -33,7 +33,7 @@ beforeAll(() => {
     }),
   })
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: pristine })
-}, 120_000)
+})
 beforeEach(() => {
   project = join(top, 'project')
   rmSync(project, { recursive: true, force: true })

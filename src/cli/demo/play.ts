@@ -3,7 +3,7 @@
  * and lets its agents go on). Gives the events as they were printed; judges nothing.
  */
 import { writeFileSync, readFileSync } from 'node:fs'
-import { startTimeOf } from '../../platform.ts'
+import { startTimeOf } from '../../platform/process.ts'
 import type { Io } from '../io.ts'
 import { callCli, killEngine, waitForFile } from './drive.ts'
 import { taskIdOf, type Kill, type Seen } from './observe.ts'

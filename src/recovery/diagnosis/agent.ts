@@ -3,12 +3,20 @@
  * founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. First match wins;
  * text is only looked at in a structured error field or on the CLI's own stderr with a failing exit.
  */
-import type { Finding } from '../diagnosis.ts'
-import type { ObservedDenial, ReportedFailure } from '../evidence.ts'
-import { limitOf } from '../limit.ts'
+import type { Meaning } from './labels.ts'
+import type { Evidence, ObservedDenial, ReportedFailure } from '../evidence.ts'
+import { limitOf, type Limit } from '../limit.ts'
+import type { Finding, FolderFacts, ScopeFacts } from '../types.ts'
 import { directoryFacts } from './directory.ts'
 
-type Meaning = Omit<Finding, 'evidence' | 'facts'>
+type RuleLabel =
+  | 'GIT_TRUST_ERROR'
+  | 'GIT_CHECK_ERROR'
+  | 'DIR_SCOPE_ERROR'
+  | 'SANDBOX_ERROR'
+  | 'FS_PERM_ERROR'
+  | 'launch_refused'
+  | 'session_lost'
 
 interface AgentRule {
   id: string
@@ -16,30 +24,22 @@ interface AgentRule {
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
   text?: RegExp
-  meaning: Meaning
+  meaning: Meaning<RuleLabel>
 }
 
-const permission = (label: string): Meaning => ({
-  rung: 1,
-  label,
-  failureCode: 'permission_or_auth_failure',
-  category: 'permission',
-  retryable: false,
-})
+type Row = Omit<Meaning<RuleLabel>, 'label'>
 
-const environment = (label: string): Meaning => ({
+const refusal: Row = { rung: 1, failureCode: 'permission_or_auth_failure', category: 'permission', retryable: false }
+const unexplained: Row = { rung: 3, failureCode: 'model_or_unknown_failure', category: 'model', retryable: true }
+
+const permission = (label: RuleLabel): Meaning<RuleLabel> => ({ ...refusal, label })
+
+const environment = (label: RuleLabel): Meaning<RuleLabel> => ({
   rung: 2,
   label,
   failureCode: 'environment_issue',
   category: 'env',
   retryable: false,
-})
-const progress = (label: string): Meaning => ({
-  rung: 3,
-  label,
-  failureCode: 'model_or_unknown_failure',
-  category: 'model',
-  retryable: true,
 })
 
 /** Order matters: the seed's map first, then what a type says. What a provider refuses is told by `limit.ts` after them. */
@@ -72,7 +72,7 @@ export const agentRules: readonly AgentRule[] = [
   { id: 'trust', types: ['git_trust'], meaning: permission('GIT_TRUST_ERROR') },
   { id: 'filesystem', types: ['filesystem'], meaning: permission('FS_PERM_ERROR') },
   { id: 'launch', types: ['bad_flag', 'bad_config', 'directory_missing'], meaning: environment('launch_refused') },
-  { id: 'session', types: ['session_not_found', 'session_busy'], meaning: progress('session_lost') },
+  { id: 'session', types: ['session_not_found', 'session_busy'], meaning: { ...unexplained, label: 'session_lost' } },
 ]
 
 const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): boolean => {
@@ -84,45 +84,83 @@ const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): bo
 /** Where a CLI names what the system refused it. Told to people; a folder of its own is not ours to mend. */
 const refusedPath = /'(\/[^'\n]+)'| (\/[^\s:]+):/
 
-const unknownAgentFailure = progress('unknown')
+const refusedFolder = (text: string): FolderFacts => {
+  const [, quoted, bare] = refusedPath.exec(text) ?? []
+  const directory = quoted ?? bare
+  return directory === undefined ? {} : { directory }
+}
 
-export const diagnoseAgent = (harness: string, failure: ReportedFailure, denials: ObservedDenial[]): Finding => {
+const ruled = ({ label, ...row }: Meaning<RuleLabel>, evidence: string): Finding =>
+  label === 'FS_PERM_ERROR'
+    ? { ...row, label, evidence, facts: refusedFolder(evidence) }
+    : { ...row, label, evidence, facts: {} }
+
+type Launch = Extract<Evidence, { kind: 'launch' }>
+
+const limited = ({ rule, evidence, reset }: Limit, { next, renewedLogin }: Launch): Finding => {
+  const { label, ...meaning } = rule.meaning
+  const row = { ...meaning, evidence }
+  switch (label) {
+    case 'llm_quota':
+      return { ...row, label, facts: { ...reset, ...(next === undefined ? {} : { nextHarness: next }) } }
+    case 'auth_failure':
+      return { ...row, label, facts: renewedLogin === undefined ? {} : { renewedLogin } }
+    case 'model_missing':
+    case 'context_overflow':
+      return { ...row, label, facts: {} }
+    case 'provider_overloaded':
+    case 'network_transient':
+    case 'stream_cut':
+    case 'temporary_failure':
+      return { ...row, label, facts: { ...reset } }
+  }
+}
+
+const unknownFailure = (evidence: string): Finding => ({ ...unexplained, label: 'unknown', evidence, facts: {} })
+
+export const diagnoseAgent = (launch: Launch): Finding => {
+  const { harness, failure, denials } = launch
   const rule = agentRules.find((candidate) => matches(candidate, harness, failure))
-  if (rule !== undefined) {
-    const [, quoted, bare] = refusedPath.exec(failure.text) ?? []
-    const directory = rule.meaning.label === 'FS_PERM_ERROR' ? (quoted ?? bare) : undefined
-    return { ...rule.meaning, evidence: failure.text, ...(directory === undefined ? {} : { facts: { directory } }) }
-  }
+  if (rule !== undefined) return ruled(rule.meaning, failure.text)
   const limit = limitOf(harness, failure)
-  if (limit === undefined) {
-    // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
-    return denials.length > 0 ? diagnoseDenials(harness, denials) : { ...unknownAgentFailure, evidence: failure.text }
-  }
-  return {
-    ...limit.rule.meaning,
-    evidence: limit.evidence,
-    facts: { limit: limit.kind, ...limit.reset },
-  }
+  if (limit !== undefined) return limited(limit, launch)
+  // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
+  return denials.length > 0 ? diagnoseDenials(harness, denials) : unknownFailure(failure.text)
 }
-
-const denialLabel = (harness: string, denial: ObservedDenial): string => {
-  if (denial.kind === 'safety') return 'DANGEROUS_COMMAND'
-  if (denial.kind === 'filesystem') return 'FS_PERM_ERROR'
-  if (denial.kind === 'tool') return 'TOOL_DENIED'
-  return harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR'
-}
-
-const factsOf = ({ directory, allowedBy, toolRules, unusable }: ObservedDenial): NonNullable<Finding['facts']> => ({
-  ...(toolRules === undefined ? {} : { toolRules }),
-  ...(directory === undefined ? {} : { directory }),
-  ...(allowedBy === undefined ? {} : { allowedBy }),
-  ...(unusable === undefined ? {} : directoryFacts(unusable)),
-})
 
 /** Whether anything may be done about it without a person. */
-export const isCorrectable = (denial: ObservedDenial): boolean => {
-  const { allowedBy, chmod, toolRules } = factsOf(denial)
-  return allowedBy !== undefined || chmod !== undefined || toolRules !== undefined
+export const isCorrectable = ({ allowedBy, toolRules, unusable }: ObservedDenial): boolean =>
+  allowedBy !== undefined ||
+  toolRules !== undefined ||
+  (unusable !== undefined && directoryFacts(unusable).chmod !== undefined)
+
+const scopeFacts = ({ directory, allowedBy }: ObservedDenial): ScopeFacts => ({
+  ...(directory === undefined ? {} : { directory }),
+  ...(allowedBy === undefined ? {} : { allowedBy }),
+})
+
+const denied = (harness: string, denial: ObservedDenial): Finding => {
+  const { kind, directory, toolRules, unusable } = denial
+  const row = { ...refusal, evidence: denial.text }
+  switch (kind) {
+    case 'scope':
+      return { ...row, label: harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR', facts: scopeFacts(denial) }
+    case 'tool':
+      return {
+        ...{ ...row, label: 'TOOL_DENIED' },
+        facts: { ...scopeFacts(denial), ...(toolRules === undefined ? {} : { toolRules }) },
+      }
+    case 'filesystem':
+      return {
+        ...{ ...row, label: 'FS_PERM_ERROR' },
+        facts: {
+          ...(directory === undefined ? {} : { directory }),
+          ...(unusable === undefined ? {} : directoryFacts(unusable)),
+        },
+      }
+    case 'safety':
+      return { ...row, label: 'DANGEROUS_COMMAND', facts: scopeFacts(denial) }
+  }
 }
 
 /** Scope before tool before filesystem: the first has a correction that adds least, and often causes the others. */
@@ -130,6 +168,5 @@ export const diagnoseDenials = (harness: string, denials: ObservedDenial[]): Fin
   const order = ['scope', 'tool', 'filesystem', 'safety'] as const
   const ranked = [...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
   const chosen = ranked.find(isCorrectable) ?? ranked[0]
-  if (chosen === undefined) return { ...unknownAgentFailure, evidence: 'no denial was recorded' }
-  return { ...permission(denialLabel(harness, chosen)), evidence: chosen.text, facts: factsOf(chosen) }
+  return chosen === undefined ? unknownFailure('no denial was recorded') : denied(harness, chosen)
 }

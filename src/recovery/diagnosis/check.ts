@@ -3,11 +3,12 @@
  * time?); what they leave open is named by the classifier, which never leads to an action that takes the check away.
  */
 import type { Install } from '../../domain/run.ts'
-import type { Diagnosis, Finding } from '../diagnosis.ts'
+import type { CheckFacts, Finding } from '../types.ts'
 import type { ObservedCheck } from '../evidence.ts'
-import { faultOf, findingsOf, type ProbeFinding } from '../probe.ts'
+import { faultOf, findingsOf } from '../probe.ts'
+import type { ProbeFinding } from '../probes/reading.ts'
 import { chooseInstall } from '../install.ts'
-import type { Label } from './labels.ts'
+import { isClaim, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 
@@ -23,22 +24,6 @@ const lastLine = (check: ObservedCheck): string => {
 const endOf = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
 
-/**
- * Labels that lead to an action only when a fact shows them: what a check printed is no reason to drop it or to wait, and
- * says nothing about the agent or its provider.
- */
-const byFactOnly = new Set([
-  'missing_script',
-  'unsupported_format',
-  'network_transient',
-  'unknown',
-  'permission_prompt',
-  'llm_quota',
-  'model_doom_loop',
-  'policy_violation',
-  'no_changes',
-])
-
 /** What the same command does on the base commit, for the person who reads the evidence. */
 const compared = (check: ObservedCheck): string => (check.baseline === undefined ? '' : `; ${check.baseline.detail}`)
 
@@ -47,6 +32,8 @@ const isOld = ({ baseline }: ObservedCheck, label: string): boolean => baseline?
 
 const isGone = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
 
+const factsOf = ({ command, remaining }: ObservedCheck): CheckFacts => ({ command, remaining })
+
 const brokenBy = (check: ObservedCheck, evidence: string): Finding => ({
   ...verification,
   label: 'check_failed',
@@ -54,7 +41,7 @@ const brokenBy = (check: ObservedCheck, evidence: string): Finding => ({
   category: 'test',
   retryable: true,
   evidence,
-  facts: { command: check.command, remaining: check.remaining },
+  facts: factsOf(check),
 })
 
 const droppable = (holds: boolean): { droppable?: true; askable?: true } =>
@@ -75,17 +62,15 @@ const ranNoTest = (check: ObservedCheck, evidence: string): Finding => {
     category: 'setup',
     retryable: false,
     evidence: `${check.command} ran no test (${evidence})${compared(check)}`,
-    facts: {
-      ...{ command: check.command, remaining: check.remaining },
-      ...droppable(old),
-      ...narrowed(check, 'no_test_files'),
-    },
+    facts: { ...factsOf(check), ...droppable(old), ...narrowed(check, 'no_test_files') },
   }
 }
 
+type Machine = Pick<CheckFacts, 'machine'>
+
 interface Probed {
   seen: string[]
-  facts: { machine?: string }
+  machine: Machine
   fault?: ProbeFinding['points']
 }
 
@@ -95,13 +80,13 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
   const fault = faultOf(label, findings)
   return {
     seen: findings.map(({ text }) => text),
-    facts: fault?.points === 'environment' ? { machine: fault.text } : {},
+    machine: fault?.points === 'environment' ? { machine: fault.text } : {},
     ...(fault === undefined ? {} : { fault: fault.points }),
   }
 }
 
 /** A registry that a probe could not reach either is a fact, and no longer what a check printed. */
-const outages = new Set<string>(['network_unreachable', 'network_transient'])
+const outages = new Set<Label>(['network_unreachable', 'network_transient'])
 
 const brings = new Set<string>(['install', 'reinstall'])
 
@@ -115,24 +100,45 @@ const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } =>
   return order === undefined ? {} : { order }
 }
 
-/** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
-const factsOf = (check: ObservedCheck, found: Classification): Diagnosis['facts'] => ({
-  ...{ command: check.command, remaining: check.remaining },
-  ...(brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}),
-  ...(found.label === 'sequence_issue' ? orderOf(check) : {}),
-  ...narrowed(check, found.label),
-  ...(found.label === 'invalid_usage' && isOld(check, found.label) ? { askable: true } : {}),
-  ...droppable(
-    found.label === 'missing_make_target' && isOld(check, found.label) && (check.make?.missing.length ?? 0) > 0,
-  ),
-})
-
-/** A cause that the output names and nothing else shows, so that it leads to no action of its own. */
-const isClaim = (check: ObservedCheck, label: Label): boolean => {
-  // A test may print that, too: the makefile and the base commit know better.
+/** A cause that the output names, and that the makefile, the manifest or the base commit does not bear out. */
+const isUnproven = (check: ObservedCheck, label: Label): boolean => {
+  // A test may print that, too.
   if (label === 'missing_make_target') return check.make?.missing.length === 0 || isGone(check)
-  return byFactOnly.has(label) && !(label === 'missing_script' && check.narrowed !== undefined && isOld(check, label))
+  return label === 'missing_script' && (check.narrowed === undefined || !isOld(check, label))
 }
+
+type NamedLabel = Exclude<Label, ClaimLabel | 'no_test_files'>
+
+/** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
+const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): Finding => {
+  const facts = { ...factsOf(check), ...machine }
+  const install = brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
+  const { failureCode, category, retryable } = found
+  const row = { ...verification, failureCode, category, retryable, evidence: printed(check, found.evidence) }
+  if (label === 'missing_make_target') {
+    const lacks = isOld(check, label) && (check.make?.missing.length ?? 0) > 0
+    return { ...row, label, facts: { ...facts, ...droppable(lacks) } }
+  }
+  if (label === 'invalid_usage')
+    return { ...row, label, facts: { ...facts, ...(isOld(check, label) ? { askable: true } : {}) } }
+  if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
+  if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
+  if (label === 'dependency_missing' || label === 'command_not_found')
+    return { ...row, label, facts: { ...facts, ...install, ...narrowed(check, label) } }
+  if (label === 'corrupted_install' || label === 'dependency_version_conflict')
+    return { ...row, label, facts: { ...facts, ...install } }
+  return { ...row, label, facts }
+}
+
+const outage = (check: ObservedCheck, found: Classification, machine: Machine): Finding => ({
+  ...verification,
+  label: 'network_unreachable',
+  failureCode: 'environment_issue',
+  category: 'env',
+  retryable: found.retryable,
+  evidence: printed(check, found.evidence),
+  facts: { ...factsOf(check), ...machine },
+})
 
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
@@ -143,24 +149,15 @@ const readOutput = (check: ObservedCheck): Finding => {
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
   const { label } = found
   if (label === 'no_test_files') return ranNoTest(check, found.evidence)
-  const { seen, fault, facts } = probed(check, label)
-  const isOutage = fault === 'environment' && outages.has(label)
-  if (fault === 'work' || (isClaim(check, label) && !isOutage))
+  const { seen, fault, machine } = probed(check, label)
+  if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
+  if (fault === 'work' || isClaim(label) || isUnproven(check, label))
     return { ...brokenBy(check, printed(check, lastLine(check))), seen }
-  return {
-    seen,
-    ...verification,
-    label: isOutage ? 'network_unreachable' : label,
-    failureCode: isOutage ? 'environment_issue' : found.failureCode,
-    category: isOutage ? 'env' : found.category,
-    retryable: found.retryable,
-    evidence: printed(check, found.evidence),
-    facts: { ...factsOf(check, found), ...facts },
-  }
+  return { seen, ...named(check, label, found, machine) }
 }
 
 const notStarted = (check: ObservedCheck, evidence: string): Finding => {
-  const { seen, facts } = probed(check, 'command_not_found')
+  const { seen, machine } = probed(check, 'command_not_found')
   return {
     ...verification,
     label: 'command_not_found',
@@ -169,7 +166,7 @@ const notStarted = (check: ObservedCheck, evidence: string): Finding => {
     retryable: true,
     evidence,
     seen,
-    facts: { command: check.command, remaining: check.remaining, ...facts, ...installOf(check, evidence) },
+    facts: { ...factsOf(check), ...machine, ...installOf(check, evidence) },
   }
 }
 
@@ -178,7 +175,7 @@ const replacementOf = ({ script, plan = [] }: ObservedCheck): { replacement?: st
   script?.replacement === undefined || plan.includes(script.replacement) ? {} : { replacement: script.replacement }
 
 export const diagnoseCheck = (check: ObservedCheck): Finding => {
-  const facts = { command: check.command, remaining: check.remaining }
+  const facts = factsOf(check)
   if (check.unsupported !== undefined) {
     return {
       ...verification,

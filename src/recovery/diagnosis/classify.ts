@@ -4,10 +4,11 @@
  * that tells nothing is `unknown`. It reads causes: a word inside an assertion, a test's name or a quoted value decides nothing.
  */
 import { fingerprint } from '../signature.ts'
-import type { Category } from '../diagnosis.ts'
+import type { Category } from './labels.ts'
 import { agentPrograms, builds, cleans, isSilentCheck, readCommand, type CommandFacts } from './argv.ts'
 import { codes, labels, type Label, type RecoveryKind } from './labels.ts'
-import { isArtifact, refinements } from './refine.ts'
+import { refinements } from './refine.ts'
+import { isArtifact } from './refine/scene.ts'
 import { rules } from './rules/all.ts'
 import type { Rule } from './rules/rule.ts'
 import { isTalk, readTests, type TestReport } from './runner.ts'

@@ -2,7 +2,7 @@
  * What is wrong with a folder that is needed, and whether adding its owner's bits may cure it. The founding document would set
  * 0755, which opens a private folder to everybody: here the bits that the owner lacks are added and nothing else.
  */
-import type { Finding } from '../diagnosis.ts'
+import type { Finding, FolderFacts } from '../types.ts'
 import type { ObservedDirectory } from '../evidence.ts'
 
 /** To read, write and enter. */
@@ -13,12 +13,7 @@ export const missingBits = (mode: number): number => ownerBits & ~mode
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
 /** The facts that a correction of this folder needs, or why there is none. */
-export const directoryFacts = ({
-  path,
-  mode,
-  isOurs,
-  failed,
-}: ObservedDirectory): Pick<NonNullable<Finding['facts']>, 'directory' | 'chmod' | 'chmodFailed'> => {
+export const directoryFacts = ({ path, mode, isOurs, failed }: ObservedDirectory): FolderFacts => {
   if (failed !== undefined) return { directory: path, chmodFailed: failed }
   if (mode === undefined) return { directory: path }
   if (isOurs !== true) return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) belongs to another user` }

@@ -2,7 +2,22 @@
  * What each label means for the runtime: the code that is stored, whether the environment or the repository's files have to
  * change, and the first action. A label whose remedy is a change of the code never drops the check that failed.
  */
-import type { Category } from '../diagnosis.ts'
+
+/** The family of playbooks that a diagnosis belongs to. */
+export type Rung = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
+
+export type Category = 'env' | 'setup' | 'permission' | 'policy' | 'noop' | 'test' | 'flaky' | 'model' | 'model_loop'
+
+/** What a label stands for in the store and to the ladder. */
+export interface Meaning<L extends string> {
+  rung: Rung
+  /** Our finer name of the failure; for rung 1 the seed's issue type, e.g. `GIT_TRUST_ERROR`. */
+  label: L
+  failureCode: string
+  category: Category
+  /** The same action unchanged may pass later. */
+  retryable: boolean
+}
 
 export type RecoveryKind =
   | 'drop_command'
@@ -144,6 +159,25 @@ export const labels = {
 } as const satisfies Record<string, LabelRow>
 
 export type Label = keyof typeof labels
+
+/**
+ * Labels that lead to an action only when a fact shows them: what a check printed is no reason to drop it or to wait, and
+ * says nothing about the agent or its provider.
+ */
+const claims = [
+  'unsupported_format',
+  'network_transient',
+  'unknown',
+  'permission_prompt',
+  'llm_quota',
+  'model_doom_loop',
+  'policy_violation',
+  'no_changes',
+] as const satisfies readonly Label[]
+
+export type ClaimLabel = (typeof claims)[number]
+
+export const isClaim = (label: Label): label is ClaimLabel => claims.some((claim) => claim === label)
 
 /** Category of a stored code, and whether the same command unchanged may pass later. */
 export const codes: Record<string, [category: Category, retryable: boolean]> = {

@@ -2,12 +2,11 @@
  * Rungs 0 and 1: a folder that is needed cannot be used, the harness refuses to start or refuses a path. A correction adds the
  * owner's bits to one folder, a directory, a rule for one tool or one flag, never a bypass mode: that is the owner's to set.
  */
-import type { Diagnosis } from '../diagnosis.ts'
-import type { Playbook } from '../playbook.ts'
+import { playbook, type Playbook } from '../playbook.ts'
 
 const maxPerIssue = 3
 
-export const gitTrustRelaunch: Playbook = {
+const gitTrustRelaunch = playbook({
   id: 'git-trust-relaunch',
   rung: 1,
   scope: 'launch',
@@ -25,9 +24,9 @@ export const gitTrustRelaunch: Playbook = {
   postCondition: () => ({ type: 'session_opens' }),
   budget: maxPerIssue,
   counted: true,
-}
+})
 
-export const directoryScopeRelaunch: Playbook = {
+const directoryScopeRelaunch = playbook({
   id: 'directory-scope-relaunch',
   rung: 1,
   scope: 'launch',
@@ -35,6 +34,7 @@ export const directoryScopeRelaunch: Playbook = {
   answers: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
   needs:
     'a denial told to the model whose existing directory lies inside the allowed directories, or that names no path while an allowed directory was not given yet, in a turn that failed verification or changed nothing',
+  example: { directory: '<directory>', allowedBy: '<allowed directory>' },
   plan: ({ facts }) =>
     facts.directory === undefined || facts.allowedBy === undefined
       ? undefined
@@ -51,9 +51,9 @@ export const directoryScopeRelaunch: Playbook = {
   }),
   budget: maxPerIssue,
   counted: true,
-}
+})
 
-export const toolRuleRelaunch: Playbook = {
+const toolRuleRelaunch = playbook({
   id: 'tool-rule-relaunch',
   rung: 1,
   scope: 'launch',
@@ -61,6 +61,7 @@ export const toolRuleRelaunch: Playbook = {
   answers: ['TOOL_DENIED'],
   needs:
     'a tool call refused to the model that is made of commands of the task alone, or an edit inside the workspace, for a CLI with rules for single tools, in a turn that failed verification or changed nothing',
+  example: { toolRules: ['<rule>'] },
   plan: ({ facts: { toolRules } }) =>
     toolRules === undefined
       ? undefined
@@ -77,12 +78,12 @@ export const toolRuleRelaunch: Playbook = {
   }),
   budget: maxPerIssue,
   counted: true,
-}
+})
 
-/** A label, two moments: both playbooks answer it, each at its own rung. */
-const atRung = ({ rung }: Diagnosis, wanted: Diagnosis['rung']): boolean => rung === wanted
+const exampleChange = { directory: '<directory>', oldMode: '<old mode>', newMode: '<new mode>' }
 
-export const ownerBits: Playbook = {
+/** One label, two moments: this playbook and the next answer it, each at its own rung. */
+const ownerBits = playbook({
   id: 'owner-bits',
   rung: 0,
   scope: 'run',
@@ -90,19 +91,18 @@ export const ownerBits: Playbook = {
   answers: ['FS_PERM_ERROR'],
   needs:
     "before the launch: the run's workspace, the repository or the state folder cannot be used, is ours and lacks bits of its owner",
-  plan: (diagnosis) =>
-    atRung(diagnosis, 0) && diagnosis.facts.chmod !== undefined
-      ? { type: 'chmod', name: 'CHMOD', ...diagnosis.facts.chmod }
-      : undefined,
+  example: { chmod: exampleChange },
+  plan: ({ rung, facts: { chmod } }) =>
+    rung === 0 && chmod !== undefined ? { type: 'chmod', name: 'CHMOD', ...chmod } : undefined,
   postCondition: (action) => ({
     type: 'directory_accessible',
     directory: action.type === 'chmod' ? action.directory : '',
   }),
   budget: maxPerIssue,
   counted: true,
-}
+})
 
-export const ownerBitsRelaunch: Playbook = {
+const ownerBitsRelaunch = playbook({
   id: 'owner-bits-relaunch',
   rung: 1,
   scope: 'launch',
@@ -110,14 +110,15 @@ export const ownerBitsRelaunch: Playbook = {
   answers: ['FS_PERM_ERROR'],
   needs:
     'a refusal of the operating system told to the model, below a folder that is ours and lacks bits of its owner, inside the workspace or the allowed directories, in a turn that failed verification or changed nothing',
-  plan: (diagnosis) =>
-    atRung(diagnosis, 1) && diagnosis.facts.chmod !== undefined
+  example: { chmod: exampleChange },
+  plan: ({ rung, facts: { chmod } }) =>
+    rung === 1 && chmod !== undefined
       ? {
           type: 'relaunch',
           name: 'RELAUNCH_WITH_CHMOD',
-          chmod: diagnosis.facts.chmod,
+          chmod,
           resume: true,
-          hint: `${diagnosis.facts.chmod.directory} could not be used before; it can be read and written now. Continue and finish the task.`,
+          hint: `${chmod.directory} could not be used before; it can be read and written now. Continue and finish the task.`,
         }
       : undefined,
   postCondition: (action) => ({
@@ -127,4 +128,12 @@ export const ownerBitsRelaunch: Playbook = {
   }),
   budget: maxPerIssue,
   counted: true,
-}
+})
+
+export const permissionPlaybooks: readonly Playbook[] = [
+  ownerBits,
+  gitTrustRelaunch,
+  directoryScopeRelaunch,
+  toolRuleRelaunch,
+  ownerBitsRelaunch,
+]

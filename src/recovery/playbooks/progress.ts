@@ -2,8 +2,9 @@
  * Rung 3: the agent runs and does not get on. It is ended and started again with a hint, in the same workspace: what it
  * wrote stays. Every restart differs from the one before, in its session or in what it is told.
  */
-import type { Diagnosis } from '../diagnosis.ts'
-import type { Action, Playbook } from '../playbook.ts'
+import type { Stalled } from '../stall.ts'
+import type { DiagnosisOf } from '../types.ts'
+import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const namedPaths = 8
 
@@ -14,7 +15,7 @@ const keptText = (changed: readonly string[] | undefined): string => {
   return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Look at it first and go on from there.`
 }
 
-const advice: Record<string, string> = {
+const advice: Record<Stalled, string> = {
   silence: 'Commands that may take long need a time limit of their own.',
   stuck_after_tool_result: 'Go on with the next step at once.',
   agent_died: 'Output of a great length can end you: send it to a file and look at its parts.',
@@ -31,49 +32,51 @@ const insistence = (number: number, call: string | undefined): string => {
   return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end.`
 }
 
-const hintOf = ({ label, evidence, facts }: Diagnosis, number: number): string =>
+const hintOf = ({ label, evidence, facts }: DiagnosisOf<Stalled>, number: number): string =>
   [
     `You were stopped and started again, because ${evidence}.`,
     keptText(facts.changed),
-    advice[label] ?? '',
+    advice[label],
     insistence(number, facts.call),
     'Finish the task; if everything is done already, say so and end.',
   ]
     .filter((part) => part !== '')
     .join(' ')
 
-const restart = (diagnosis: Diagnosis, number: number, resume: boolean): Action | undefined =>
-  diagnosis.facts.tree === undefined
-    ? undefined
-    : {
-        type: 'relaunch',
-        name: 'RESTART_WITH_HINT',
-        restart: { because: diagnosis.label, number, tree: diagnosis.facts.tree },
-        resume,
-        hint: hintOf(diagnosis, number),
-      }
+const restart = (diagnosis: DiagnosisOf<Stalled>, number: number, resume: boolean): Action => ({
+  type: 'relaunch',
+  name: 'RESTART_WITH_HINT',
+  restart: { because: diagnosis.label, number, tree: diagnosis.facts.tree },
+  resume,
+  hint: hintOf(diagnosis, number),
+})
 
-export const stallRestart: Playbook = {
-  id: 'stall-restart',
+const stalled = {
   rung: 3,
   scope: 'launch',
-  title: 'End an agent that stands still and start it again with a hint',
-  answers: ['silence', 'stuck_after_tool_result', 'waiting_for_person'],
-  needs:
-    'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
+  example: { tree: '<tree>' },
   // First in its own session, which knows most; a session that hangs twice is not taken up again.
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, attempts === 0),
   postCondition: (action) => ({
     type: 'agent_gets_on',
     tree: action.type === 'relaunch' ? (action.restart?.tree ?? '') : '',
   }),
-  budget: 5,
   counted: true,
-}
+} satisfies Partial<PlaybookFor<Stalled>>
+
+const stallRestart = playbook({
+  ...stalled,
+  id: 'stall-restart',
+  title: 'End an agent that stands still and start it again with a hint',
+  answers: ['silence', 'stuck_after_tool_result', 'waiting_for_person'],
+  needs:
+    'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
+  budget: 5,
+})
 
 /** A session that went in circles would go on in them: it is never taken up again. */
-export const doomLoopRestart: Playbook = {
-  ...stallRestart,
+const doomLoopRestart = playbook({
+  ...stalled,
   id: 'doom-loop-restart',
   title: 'End an agent that goes in circles and start it afresh with a hint that names the call',
   answers: ['doom_loop'],
@@ -81,20 +84,20 @@ export const doomLoopRestart: Playbook = {
     'the same call with the same input and the same answer in a row, two or three such calls in turn, or many repeated calls without a change of the work',
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
   budget: 2,
-}
+})
 
 /** Killed from outside, for want of memory perhaps, crashed, or its output cut off: nothing that a task could be blamed for. */
-export const deathRestart: Playbook = {
-  ...stallRestart,
+const deathRestart = playbook({
+  ...stalled,
   id: 'death-restart',
   title: 'Start an agent again whose process ended without its last word',
   answers: ['agent_died'],
   needs: 'a signal that was not ours, or an end without the event that closes the turn; the CLI reported no error',
   budget: 2,
-}
+})
 
 /** An agent that says that it is done and did nothing. Whether nothing had to be done was looked at before. */
-export const noChangeRestart: Playbook = {
+const noChangeRestart = playbook({
   id: 'no-change-restart',
   rung: 3,
   scope: 'launch',
@@ -102,24 +105,21 @@ export const noChangeRestart: Playbook = {
   answers: ['no_changes'],
   needs:
     'a turn that ended well without a change, in a task of which no check that was asked for shows that nothing had to be done',
-  plan: (diagnosis, { attempts }) => {
-    const { tree } = diagnosis.facts
-    if (tree === undefined) return undefined
-    return {
-      type: 'relaunch',
-      name: 'RESTART_WITH_HINT',
-      restart: { because: diagnosis.label, number: attempts + 1, tree },
-      resume: true,
-      hint: `You ended your turn, but it is not done: ${diagnosis.evidence}. Nobody reads a plan or a question: write the changes into the files of the workspace now, and end when the task is done.`,
-    }
-  },
+  example: { tree: '<tree>' },
+  plan: ({ label, evidence, facts }, { attempts }) => ({
+    type: 'relaunch',
+    name: 'RESTART_WITH_HINT',
+    restart: { because: label, number: attempts + 1, tree: facts.tree },
+    resume: true,
+    hint: `You ended your turn, but it is not done: ${evidence}. A plan or a question will not be read: write the changes into the files of the workspace now, and end when the task is done.`,
+  }),
   postCondition: () => ({ type: 'work_appears' }),
   budget: 1,
   counted: true,
-}
+})
 
 /** The session to resume is gone or held by another process: the task is given again, in a session of its own. */
-export const sessionReplay: Playbook = {
+const sessionReplay = playbook({
   id: 'session-replay',
   rung: 3,
   scope: 'launch',
@@ -136,4 +136,12 @@ export const sessionReplay: Playbook = {
   postCondition: () => ({ type: 'session_opens', fresh: true }),
   budget: 2,
   counted: true,
-}
+})
+
+export const progressPlaybooks: readonly Playbook[] = [
+  sessionReplay,
+  stallRestart,
+  doomLoopRestart,
+  deathRestart,
+  noChangeRestart,
+]

@@ -2,8 +2,8 @@
  * Rung 2: the provider refuses, is overloaded or out of reach. The wait is the change; it is persisted and consumes no other
  * budget. Where the provider says when it answers again, the wait goes on until then.
  */
-import type { Diagnosis } from '../diagnosis.ts'
-import type { Action, Playbook, RetryPolicy } from '../playbook.ts'
+import type { LimitFacts } from '../types.ts'
+import { playbook, type Action, type Playbook, type RetryPolicy } from '../playbook.ts'
 
 /** 32-bit FNV-1a, so that the jitter of a retry is the same after a restart. */
 const hash = (text: string): number => {
@@ -31,7 +31,7 @@ export const backoffMs = (retry: RetryPolicy, attempt: number, seed: string): nu
 
 /** All that wait for one limit must not come back in one moment: up to a tenth of the wait, between one second and a minute. */
 const afterReset = (
-  { resetAt, resetInMs = 0 }: Diagnosis['facts'],
+  { resetAt, resetInMs = 0 }: LimitFacts,
   attempt: number,
   seed: string,
 ): Pick<Extract<Action, { type: 'wait' }>, 'until' | 'jitterMs'> => {
@@ -45,7 +45,7 @@ const quotaWaits = 100
 /** So often a stated time is taken at its word; a provider that goes on refusing is asked no faster than without one. */
 const trustedResets = 3
 
-export const quotaWait: Playbook = {
+export const quotaWait = playbook({
   id: 'quota-wait',
   rung: 2,
   scope: 'task',
@@ -68,14 +68,14 @@ export const quotaWait: Playbook = {
   postCondition: () => ({ type: 'provider_answers' }),
   budget: quotaWaits,
   counted: false,
-}
+})
 
 /** An outage of the git remote ends by itself, so nobody is asked for a long time: the later waits are long ones, whatever is configured. */
 const remoteWaits = 100
 const shortRemoteWaits = 20
 const longWaitMs = 1_800_000
 
-export const remoteBackoff: Playbook = {
+const remoteBackoff = playbook({
   id: 'remote-backoff',
   rung: 2,
   scope: 'task',
@@ -92,9 +92,9 @@ export const remoteBackoff: Playbook = {
   postCondition: () => ({ type: 'remote_answers' }),
   budget: remoteWaits,
   counted: false,
-}
+})
 
-export const harnessFailover: Playbook = {
+const harnessFailover = playbook({
   id: 'harness-failover',
   rung: 2,
   scope: 'task',
@@ -102,6 +102,7 @@ export const harnessFailover: Playbook = {
   answers: ['llm_quota'],
   needs:
     'the same as `quota-wait`, and `harness.failover` names a harness that is installed and whose account is another one and not at its limit; the task names no model',
+  example: { nextHarness: '<harness>' },
   plan: (diagnosis, context) => {
     const wait = quotaWait.plan(diagnosis, context)
     const { nextHarness } = diagnosis.facts
@@ -115,9 +116,9 @@ export const harnessFailover: Playbook = {
   postCondition: () => ({ type: 'provider_answers' }),
   budget: 10,
   counted: false,
-}
+})
 
-export const freshSession: Playbook = {
+const freshSession = playbook({
   id: 'fresh-session',
   rung: 2,
   scope: 'launch',
@@ -135,10 +136,10 @@ export const freshSession: Playbook = {
   // A task that is too long twice is too long.
   budget: 1,
   counted: true,
-}
+})
 
 /** What is changed is on disk already; a second refusal with it is a person's matter. */
-export const loginRelaunch: Playbook = {
+const loginRelaunch = playbook({
   id: 'login-relaunch',
   rung: 2,
   scope: 'launch',
@@ -146,21 +147,23 @@ export const loginRelaunch: Playbook = {
   answers: ['auth_failure'],
   needs:
     'a structured error of the CLI that its login is refused, and the file of that login was written after the launch began: its refresh token works once, and another run has spent it',
+  example: { renewedLogin: '<file>' },
+  // The login that a check is refused is none of the harness.
   plan: ({ facts }) =>
-    facts.renewedLogin === undefined
-      ? undefined
-      : {
+    'renewedLogin' in facts
+      ? {
           type: 'relaunch',
           name: 'RELAUNCH_WITH_RENEWED_LOGIN',
           resume: true,
           hint: 'Your login was refused and is renewed now. Continue and finish the task.',
-        },
+        }
+      : undefined,
   postCondition: () => ({ type: 'provider_answers' }),
   budget: 1,
   counted: true,
-}
+})
 
-export const transientBackoff: Playbook = {
+const transientBackoff = playbook({
   id: 'transient-backoff',
   rung: 2,
   scope: 'task',
@@ -168,24 +171,32 @@ export const transientBackoff: Playbook = {
   answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
   needs:
     "a structured error of the CLI that names an overload, a 5xx status or a broken connection, a command harness's exit status 75, or a failed check whose registry a probe could not reach either",
-  plan: ({ label, facts }, { attempts, taskId, retry }) =>
+  plan: ({ label, facts }, { attempts, taskId, retry }) => {
     // What a check printed is no reason to wait; what a probe saw is.
-    (label === 'network_unreachable' && facts.machine === undefined) ||
-    (retry.transientLimit >= 0 && attempts >= retry.transientLimit)
-      ? undefined
-      : {
-          type: 'wait',
-          name: 'WAIT_AND_REQUEUE',
-          delayMs: backoffMs(retry, attempts, taskId),
-          ...afterReset(facts, attempts, taskId),
-          count: attempts + 1,
-          limit: retry.transientLimit,
-          ...(label === 'network_unreachable' ? { forChecks: true as const } : {}),
-        },
+    if (label === 'network_unreachable' && facts.machine === undefined) return undefined
+    if (retry.transientLimit >= 0 && attempts >= retry.transientLimit) return undefined
+    return {
+      type: 'wait',
+      name: 'WAIT_AND_REQUEUE',
+      delayMs: backoffMs(retry, attempts, taskId),
+      count: attempts + 1,
+      limit: retry.transientLimit,
+      ...(label === 'network_unreachable' ? { forChecks: true } : afterReset(facts, attempts, taskId)),
+    }
+  },
   postCondition: (action) => ({
     type: action.type === 'wait' && action.forChecks === true ? 'remaining_checks_pass' : 'provider_answers',
   }),
   // The configured retry.transientLimit ends it; this is the ceiling where that one was lifted with -1.
   budget: 100,
   counted: false,
-}
+})
+
+export const providerPlaybooks: readonly Playbook[] = [
+  harnessFailover,
+  quotaWait,
+  freshSession,
+  loginRelaunch,
+  transientBackoff,
+  remoteBackoff,
+]

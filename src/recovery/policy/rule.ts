@@ -88,10 +88,7 @@ const matchSequence = <P, T>(
   isStar: (p: P) => boolean,
   fits: (p: P, item: T) => boolean,
 ): boolean => {
-  let at = 0
-  let index = 0
-  let star = -1
-  let resume = 0
+  let [at, index, star, resume] = [0, 0, -1, 0]
   while (index < items.length) {
     const p = pattern[at] as P
     if (at < pattern.length && isStar(p)) {

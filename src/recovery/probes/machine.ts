@@ -1,5 +1,5 @@
 /** Probes of the machine: room on its disks, memory, ports, the way to the registry, open files. */
-import type { Failure, Probe } from '../probe.ts'
+import type { Failure, Probe } from './reading.ts'
 
 const amount = (megabytes: number): string =>
   megabytes < 1024 ? `${Math.max(0, Math.floor(megabytes))} MB` : `${Math.floor(megabytes / 1024)} GB`

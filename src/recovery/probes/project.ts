@@ -1,7 +1,7 @@
 /** Probes of what the project asks for and what is there: installed packages against lockfile, versions of language runtimes. */
 import { readCommand } from '../diagnosis/argv.ts'
 import { ecosystemsOf, ecosystemsSaid, type Ecosystem } from '../install.ts'
-import type { Failure, InstalledTree, Probe, Requirement, TreeEcosystem } from '../probe.ts'
+import type { Failure, InstalledTree, Probe, Requirement, TreeEcosystem } from './reading.ts'
 import { meets } from '../version-range.ts'
 
 const missingModule: readonly RegExp[] = [

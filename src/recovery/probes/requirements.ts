@@ -1,5 +1,5 @@
 /** What a project's files ask of the tools around it, read from their text. Pure; what is not a plain version or range is left out. */
-import type { Requirement } from '../probe.ts'
+import type { Requirement } from './reading.ts'
 
 type Wanted = Omit<Requirement, 'found'>
 

@@ -1,7 +1,7 @@
 /** Trees of `node_modules`: each manager's lockfile beside what the manager wrote about its install, and whether the tree is whole. */
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { InstalledTree } from '../../recovery/probe.ts'
+import type { InstalledTree } from '../../recovery/probes/reading.ts'
 import { bunDifferences } from './bun.ts'
 import { filterAsync, hasBytes, isFolder, namesIn, parsed, recordAt, stateOf, textOf, type Held } from './read.ts'
 import { berryDifferences, berryFolders, classicDifferences, isBerry, wantsTree, type DevNames } from './yarn.ts'

@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { InstalledTree } from '../../recovery/probe.ts'
+import type { InstalledTree } from '../../recovery/probes/reading.ts'
 import { meets } from '../../recovery/version-range.ts'
 import {
   distributionIn,

@@ -3,19 +3,23 @@ import { agentRules } from './agent.ts'
 import { compiledRules } from './compiled.ts'
 import { generalRules } from './general.ts'
 import { gitRules } from './git.ts'
+import { goRules } from './go.ts'
 import { jvmRules } from './jvm.ts'
 import { moreRules } from './more.ts'
 import { nativeRules } from './native.ts'
 import { nodeRules } from './node.ts'
+import { npmRules } from './npm-pnpm.ts'
 import { osRules } from './os.ts'
-import { packageRules } from './packages.ts'
+import { pythonToolRules } from './python-tools.ts'
 import { pythonRules } from './python.ts'
 import type { Rule } from './rule.ts'
+import { rustRules } from './rust.ts'
 import { serviceRules } from './services.ts'
 import { shellRules } from './shell.ts'
 import { unixRules } from './unix.ts'
 import { webRules } from './web.ts'
 import { webTestRules } from './webtest.ts'
+import { yarnRules } from './yarn-bun.ts'
 
 /** In falling order of what they are sure of, so that the first hits spare the rest. */
 export const rules: readonly Rule[] = [
@@ -23,10 +27,14 @@ export const rules: readonly Rule[] = [
   ...shellRules,
   ...unixRules,
   ...nodeRules,
-  ...packageRules,
+  ...npmRules,
+  ...yarnRules,
   ...webRules,
   ...webTestRules,
   ...pythonRules,
+  ...pythonToolRules,
+  ...rustRules,
+  ...goRules,
   ...compiledRules,
   ...jvmRules,
   ...nativeRules,

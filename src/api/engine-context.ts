@@ -1,0 +1,151 @@
+/** Opens what the engine of one repository works with: its repository, store, shadow, log and configuration, and the real machine. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { loadConfig, type Config } from '../config.ts'
+import type { EngineRole } from '../domain/engine.ts'
+import { messageOf } from '../errors.ts'
+import { fileLimit, machineNow, oomKills, roomAt } from '../platform/machine.ts'
+import { listenerOn, reach } from '../platform/network.ts'
+import { identityOf, livenessOf } from '../platform/process.ts'
+import { markerName } from '../process/find.ts'
+import { playbooks } from '../recovery/ladder.ts'
+import type { Playbook } from '../recovery/playbook.ts'
+import type { Context, CrashPoint, Log } from '../runtime/core/context.ts'
+import { realPorts } from '../runtime/core/ports.ts'
+import { createLink } from '../runtime/core/remote-link.ts'
+import { systemClock } from '../runtime/core/system-clock.ts'
+import type { Db } from '../store/db.ts'
+import { withNotice } from '../store/notice.ts'
+import { openStore } from '../store/open.ts'
+import { databaseOf } from '../store/postgres-place.ts'
+import { mirrorRoot, openRemote } from '../workspace/remote.ts'
+import { remoteOf } from '../workspace/remote-url.ts'
+import { openRepository } from '../workspace/repository.ts'
+import { openShadow } from '../workspace/shadow.ts'
+import { cacheDirOf, stateDirOf } from './state-dir.ts'
+
+/** What the engine of one repository is made with. */
+export interface EngineOptions {
+  root: string
+  environment: Record<string, string | undefined>
+  flags?: Record<string, unknown>
+  at?: (point: CrashPoint) => void
+  /** Instead of the built-in ones: a test proves with it that a playbook without effect does not count as a recovery. */
+  playbooks?: readonly Playbook[]
+  /** What this engine does; absent = it leads, if no other does, and executes. */
+  roles?: readonly EngineRole[]
+  /** False: changes that others make to a PostgreSQL store are found by polling alone. Absent = they notify. */
+  notifications?: boolean
+}
+
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
+
+const newId = (prefix: string): string =>
+  `${prefix}-${[...randomBytes(8)].map((byte) => alphabet[byte % alphabet.length]).join('')}`
+
+/** Keeps the last good configuration: a file that is broken while agents run stops nothing, and is reported once. */
+const configReader = (options: EngineOptions, root: string, log: Log): (() => Config) => {
+  const read = (): Config => loadConfig({ root, environment: options.environment, flags: options.flags ?? {} })
+  let good = read()
+  let reported = ''
+  return () => {
+    try {
+      good = read()
+      reported = ''
+    } catch (error) {
+      if (messageOf(error) !== reported)
+        log.error({ error: messageOf(error) }, 'the configuration is not valid; the last good one stays in force')
+      reported = messageOf(error)
+    }
+    return good
+  }
+}
+
+interface Signals {
+  wake: () => void
+  /** Called after every write to the store. */
+  written: () => void
+  stopping: AbortSignal
+}
+
+/** The repository of this folder, or the mirror of the one that a URL names. */
+const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
+  const address = remoteOf(environment, root)
+  if (address === undefined) return { repository: await openRepository(root), remote: undefined }
+  const stateDir = stateDirOf(environment, address.id)
+  const config = loadConfig({ root: mirrorRoot(stateDir), environment, flags })
+  return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
+}
+
+const openLog = (stateDir: string): Log =>
+  pino(
+    { base: { pid: process.pid } },
+    pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),
+  )
+
+/** This process and the machine it runs on, as the runtime sees them. */
+const machineHere = (): NonNullable<Context['machine']> => ({
+  self: identityOf(process.pid) ?? { host: hostname(), bootId: '', pid: process.pid, startTime: '' },
+  liveness: livenessOf,
+  now: machineNow,
+  room: roomAt,
+  oomKills,
+  fileLimit,
+  listener: (port) => listenerOn(port, markerName),
+  reach,
+})
+
+const openDb = async (
+  options: EngineOptions,
+  paths: { stateDir: string; cacheDir: string; repositoryId: string },
+  { wake, written }: Signals,
+): Promise<Db> => {
+  const { stateDir, cacheDir, repositoryId } = paths
+  const opened = await openStore({
+    stateDir,
+    cacheDir,
+    database: databaseOf(options.environment, repositoryId),
+    lead: options.roles?.includes('control') ?? true,
+    ...(options.notifications === false ? {} : { changed: wake }),
+  })
+  return withNotice(opened, written)
+}
+
+export const openContext = async (options: EngineOptions, signals: Signals): Promise<Context> => {
+  const { environment } = options
+  const { repository, remote } = await openPlace(options)
+  const stateDir = stateDirOf(environment, repository.id)
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const log = openLog(stateDir)
+  const config = configReader(options, repository.root, log)
+  const cacheDir = cacheDirOf(environment)
+  const db = await openDb(options, { stateDir, cacheDir, repositoryId: repository.id }, signals)
+  return {
+    db,
+    ports: realPorts,
+    clock: systemClock,
+    newId,
+    at: options.at ?? (() => undefined),
+    log,
+    repository,
+    remote: remote && createLink(remote, { db, clock: systemClock, log }),
+    shadow: await openShadow(stateDir, repository),
+    stateDir,
+    cacheDir,
+    config,
+    policy: () => ({
+      playbooks: options.playbooks ?? playbooks,
+      disabled: config().playbooks.disabled,
+      retry: config().retry,
+    }),
+    cliVersions: new Map(),
+    environment,
+    wake: signals.wake,
+    stopping: signals.stopping,
+    host: hostname(),
+    machine: machineHere(),
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * The schemas of goals, tasks, runs and the other rows of the store, as responses hold them. `of` ties each to the type
+ * that the engine works with, so a field added there is missed here by tsc.
+ */
+import { z } from 'zod'
+import { agentStates, type Agent } from '../../domain/agent.ts'
+import { engineRoles, engineStates } from '../../domain/engine.ts'
+import { choices, escalationStates, type Escalation } from '../../domain/escalation.ts'
+import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
+import { runPhases, runStates, type Run } from '../../domain/run.ts'
+import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
+import type { Snapshot } from '../../workspace/contract.ts'
+import type { EngineView, Recovery, StoredEvent, TaskJson, Wire } from '../contract.ts'
+import { count, id, limits, names, of, spend, text, time } from './parts.ts'
+import { verdict } from './verdict.ts'
+
+export const goalFields = {
+  id: id('g'),
+  title: text,
+  requirement: text,
+  state: z.enum(goalStates),
+  repoMode: z.enum(repoModes),
+  targetBranch: text.nullable(),
+  baseCommit: text.nullable(),
+  headCommit: text.nullable(),
+  autoMerge: z.boolean(),
+  allowedDirs: names,
+  limits,
+  spend,
+  reason: text,
+  version: count,
+  createdAt: time,
+  changedAt: time,
+  endedAt: time.nullable(),
+}
+export const goal = of<Wire<Goal>>()(z.strictObject(goalFields))
+
+const places = [
+  ...taskStates.filter((state) => state !== 'blocked'),
+  ...blockReasons.map((reason) => `blocked(${reason})` as const),
+] as [TaskPlace, ...TaskPlace[]]
+
+const commandSource = z.enum(['task', 'config', 'inferred'])
+export const taskFields = {
+  id: id('t'),
+  goalId: id('g'),
+  number: count,
+  title: text,
+  instructions: text,
+  role: z.enum(roles),
+  allowedPaths: names,
+  deniedPaths: names,
+  commands: names,
+  originalCommands: names,
+  commandSource,
+  dependsOn: names,
+  targetArea: text.nullable(),
+  harness: text,
+  model: text.nullable(),
+  priority: z.number().int(),
+  lane: z.enum(lanes),
+  areas: names,
+  engineId: text.nullable(),
+  place: z.enum(places),
+  retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
+  ready: z.boolean(),
+  epoch: count,
+  countFrom: time,
+  version: count,
+  createdAt: time,
+  changedAt: time,
+}
+export const task = of<Wire<TaskJson>>()(z.strictObject(taskFields))
+
+const corrections = z.strictObject({ addDirs: names, skipGitCheck: z.boolean(), toolRules: names.exactOptional() })
+const launch = z.strictObject({
+  number: count,
+  corrections,
+  resumeSession: text.nullable(),
+  hint: text.nullable(),
+  ask: text.exactOptional(),
+  shim: z.strictObject({ host: text, bootId: text, pid: count, startTime: text }).nullable(),
+  gateOpened: z.boolean(),
+  startedAt: text.nullable(),
+  spend: spend.nullable(),
+})
+const errorMeta = z.strictObject({
+  source: z.enum(['execution', 'verification', 'policy', 'merge', 'engine', 'person']),
+  failureCode: text,
+  message: text,
+  evidence: text,
+  signature: text,
+  failedCommand: text.exactOptional(),
+  failedCommandSource: text.exactOptional(),
+  failedCommandStderr: text.exactOptional(),
+  policyViolations: z.array(z.strictObject({ path: text, kind: text, rule: text })).exactOptional(),
+})
+export const run = of<Wire<Run>>()(
+  z.strictObject({
+    id: id('r'),
+    taskId: id('t'),
+    goalId: id('g'),
+    number: count,
+    epoch: count,
+    agentId: text,
+    harness: text,
+    state: z.enum(runStates),
+    phase: z.enum(runPhases),
+    baseCommit: text.nullable(),
+    launches: z.array(launch),
+    sessionId: text.nullable(),
+    spend,
+    tree: text.nullable(),
+    commit: text.nullable(),
+    verdict: verdict.nullable(),
+    errorMeta: errorMeta.nullable(),
+    stopAsked: z.literal('cancelled').nullable(),
+    judgedAt: time.nullable(),
+    judgementVersion: count,
+    startedAt: time,
+    endedAt: time.nullable(),
+    version: count,
+  }),
+)
+
+export const agent = of<Wire<Agent>>()(
+  z.strictObject({
+    id: text,
+    role: text,
+    host: text,
+    engineId: text.nullable(),
+    state: z.enum(agentStates),
+    heartbeatAt: time,
+  }),
+)
+export const engine = of<Wire<EngineView>>()(
+  z.strictObject({
+    id: text,
+    host: text,
+    bootId: text,
+    pid: count,
+    startTime: text,
+    roles: z.array(z.enum(engineRoles)),
+    state: z.enum(engineStates),
+    harnesses: names,
+    labels: names,
+    waiting: text.nullable(),
+    ttlSeconds: z.number(),
+    startedAt: time,
+    heartbeatAt: time,
+    leads: z.boolean(),
+    silent: z.boolean(),
+  }),
+)
+export const escalation = of<Wire<Escalation>>()(
+  z.strictObject({
+    id: id('q'),
+    goalId: id('g'),
+    taskId: text.nullable(),
+    runId: text.nullable(),
+    kind: z.enum(['blocker', 'exhausted', 'budget', 'merge_conflict', 'no_playbook']),
+    question: text,
+    details: text,
+    choices: z.array(z.enum(choices)),
+    state: z.enum(escalationStates),
+    answer: z.enum(choices).nullable(),
+    version: count,
+    createdAt: time,
+    decidedAt: time.nullable(),
+  }),
+)
+/** The rows of the recovery table, with the action and its post-condition as the playbook recorded them. */
+export const recovery = z.strictObject({
+  id: text,
+  goalId: id('g'),
+  taskId: id('t'),
+  runId: id('r'),
+  worker: text,
+  playbook: text,
+  rung: count,
+  scope: z.enum(['launch', 'run', 'task', 'goal']),
+  label: text,
+  signature: text,
+  issueDetected: text,
+  action: z.looseObject({ type: text, name: text }),
+  actionKey: text,
+  postCondition: z.looseObject({ type: text }),
+  status: z.enum(['acting', 'success', 'failed']),
+  counted: z.boolean(),
+  attempt: count,
+  detail: text,
+  startedAt: time,
+  decidedAt: time.nullable(),
+} satisfies Record<keyof Recovery, z.ZodType>)
+
+export const event = of<Wire<StoredEvent>>()(
+  z.strictObject({
+    id: count,
+    at: time,
+    type: text,
+    goalId: text.nullable(),
+    taskId: text.nullable(),
+    runId: text.nullable(),
+    payload: z.record(text, z.unknown()),
+  }),
+)
+
+export const snapshot = of<Snapshot>()(
+  z.strictObject({
+    id: text,
+    commit: text,
+    reason: text,
+    at: text,
+    leftOut: z.array(z.strictObject({ path: text, bytes: count })),
+  }),
+)

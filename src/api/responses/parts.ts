@@ -1,0 +1,23 @@
+/** What the schemas of responses are built from, and the check that ties each of them to its type. */
+import { z } from 'zod'
+
+/** Complete both ways: the schema gives the type, and the type has nothing that the schema lacks. */
+export const of =
+  <T>() =>
+  <S extends z.ZodType<T>>(schema: S & (T extends z.output<S> ? unknown : never)): S =>
+    schema
+
+export const text = z.string()
+export const time = z.iso.datetime()
+export const count = z.number().int().min(0)
+export const names = z.array(text)
+export const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}-[a-z0-9]+$`))
+export const spend = z.strictObject({ tokens: z.number(), costUsd: z.number(), seconds: z.number() })
+export const limits = z.strictObject({
+  runSeconds: z.number().exactOptional(),
+  runTokens: z.number().exactOptional(),
+  runCostUsd: z.number().exactOptional(),
+  goalSeconds: z.number().exactOptional(),
+  goalTokens: z.number().exactOptional(),
+  goalCostUsd: z.number().exactOptional(),
+})

@@ -1,0 +1,53 @@
+/** The schema of a run's verdict. */
+import { z } from 'zod'
+import { count, names, text } from './parts.ts'
+
+const checkSource = z.enum(['task', 'config', 'inferred', 'contract'])
+
+export const verdict = z.strictObject({
+  outcome: z.enum(['verified', 'nothing to verify', 'not verified']),
+  checks: z.array(
+    z.strictObject({
+      command: text,
+      source: checkSource,
+      exitCode: z.number().nullable(),
+      signal: text.nullable(),
+      timedOut: z.boolean(),
+      durationMs: z.number(),
+      ranNothing: text.exactOptional(),
+      excused: z
+        .strictObject({
+          because: z.enum(['flaky', 'fails on the base commit']),
+          failing: names,
+          proves: z.boolean(),
+        })
+        .exactOptional(),
+      baseline: text.exactOptional(),
+    }),
+  ),
+  dropped: z.array(z.strictObject({ command: text, reason: text, by: text.exactOptional() })),
+  changedPaths: names,
+  notes: names,
+  noChange: z.literal(true).exactOptional(),
+  order: names.exactOptional(),
+  installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
+  weakened: z
+    .array(
+      z.strictObject({
+        kind: z.enum([
+          'file deleted',
+          'test removed',
+          'test skipped',
+          'test focused',
+          'assertion removed',
+          'assertion loosened',
+          'snapshot changed',
+          'check redefined',
+        ]),
+        path: text,
+        count,
+        detail: text,
+      }),
+    )
+    .exactOptional(),
+})

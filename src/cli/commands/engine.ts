@@ -1,0 +1,35 @@
+/** `unstuck engine`, hidden: the engine itself, as `unstuck up` starts it. Ends with 0 when it is asked to. */
+import { exitCodes } from '../../errors.ts'
+import { database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import type { Io } from '../io.ts'
+
+interface EngineOptions extends DatabaseOption {
+  idleExit?: number
+  roles?: string[]
+}
+
+const engine = async (io: Io, options: EngineOptions): Promise<number> => {
+  const { engineRoles } = await import('../../domain/engine.ts')
+  const roles = options.roles === undefined ? engineRoles : engineRoles.filter((role) => options.roles?.includes(role))
+  const { serve } = await import('../../api/serve.ts')
+  const served = await serve({
+    root: io.cwd,
+    environment: io.environment,
+    version: io.version,
+    roles,
+    ...(options.idleExit === undefined ? {} : { idleExitMs: options.idleExit * 1000 }),
+  })
+  io.signal.addEventListener('abort', () => void served.stop(), { once: true })
+  if (io.signal.aborted) await served.stop()
+  await served.stopped
+  return exitCodes.ok
+}
+
+export const register: Register = (program, act) => {
+  program
+    .command('engine', { hidden: true })
+    .option('--idle-exit <seconds>', 'end after this long without work', positive)
+    .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
+    .option(...database)
+    .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))
+}

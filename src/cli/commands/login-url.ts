@@ -1,0 +1,22 @@
+/** `unstuck login-url`: a new one-time login; a resting engine is started for it. */
+import type { LoginUrl } from '../../api/contract.ts'
+import { exitCodes } from '../../errors.ts'
+import { json, type JsonOption, type Register } from '../command.ts'
+import { line, printJson, type Io } from '../io.ts'
+
+const loginUrl = async (io: Io, options: JsonOption): Promise<number> => {
+  const { connect } = await import('../engine/connect.ts')
+  const { client } = await connect(io, { start: true })
+  const login = await client.post<LoginUrl>('/login-codes')
+  if (options.json === true) printJson(io, login)
+  else line(io, login.url)
+  return exitCodes.ok
+}
+
+export const register: Register = (program, act) => {
+  program
+    .command('login-url')
+    .description('a new address that logs a browser in, once, within ten minutes')
+    .option(...json)
+    .action((options: JsonOption) => act((io) => loginUrl(io, options)))
+}

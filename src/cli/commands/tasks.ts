@@ -1,0 +1,32 @@
+/** `unstuck tasks`: all tasks, or those of a goal. */
+import type { StatusView } from '../../api/contract.ts'
+import { AppError, exitCodes } from '../../errors.ts'
+import { json, type JsonOption, type Register } from '../command.ts'
+import { line, printJson, type Io } from '../io.ts'
+import { createPaint, taskLine } from '../render.ts'
+
+interface TasksOptions extends JsonOption {
+  goal?: string
+}
+
+const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
+  const { connectKnown } = await import('../engine/connect.ts')
+  const { endedShown } = await import('../../domain/goal.ts')
+  const view = await (await connectKnown(io)).get<StatusView>(`/status?ended=${endedShown.most}`)
+  const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
+  if (options.goal !== undefined && goals.length === 0)
+    throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
+  const found = goals.flatMap((goal) => goal.tasks)
+  if (options.json === true) printJson(io, found)
+  else for (const task of found) line(io, taskLine(createPaint(io.colours), task, view.at))
+  return exitCodes.ok
+}
+
+export const register: Register = (program, act) => {
+  program
+    .command('tasks')
+    .description('all tasks')
+    .option('--goal <id>', 'of this goal')
+    .option(...json)
+    .action((options: TasksOptions) => act((io) => tasks(io, options)))
+}

@@ -1,0 +1,18 @@
+/** The wire format of the event stream: chunks of bytes in, whole events out. */
+import type { StoredEvent } from '../../api/contract.ts'
+
+/** The events of a stream in batches as they arrive; an empty batch is a heartbeat. An incomplete event at the end is dropped. */
+export const readEventStream = async function* (
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<StoredEvent[], void, undefined> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of chunks) {
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
+    rest = blocks.pop() ?? ''
+    yield blocks.flatMap((block) => {
+      const data = block.split('\n').find((line) => line.startsWith('data: '))
+      return data === undefined ? [] : [JSON.parse(data.slice('data: '.length)) as StoredEvent]
+    })
+  }
+}

@@ -1,0 +1,39 @@
+/** The repository that a command is about, and where its state is: the folder it was called in, or the one that a URL names. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { stateDirOf } from '../../api/state-dir.ts'
+import { AppError } from '../../errors.ts'
+import type { Repository } from '../../workspace/contract.ts'
+import { remoteRepository, repositoryName } from '../../workspace/remote.ts'
+import { remoteOf } from '../../workspace/remote-url.ts'
+import { openRepository } from '../../workspace/repository.ts'
+import type { Io } from '../io.ts'
+
+export interface Place {
+  repository: Repository
+  stateDir: string
+}
+
+export const placeOf = async (io: Io): Promise<Place> => {
+  const address = remoteOf(io.environment, io.cwd)
+  if (address !== undefined) {
+    const stateDir = stateDirOf(io.environment, address.id)
+    return { repository: remoteRepository(address, stateDir), stateDir }
+  }
+  const repository = await openRepository(io.cwd)
+  return { repository, stateDir: stateDirOf(io.environment, repository.id) }
+}
+
+/** The folder in which the engine is started; that of a repository by URL is ours to make. */
+export const makeRoot = ({ repository }: Place): void => {
+  if (repository.url !== undefined) mkdirSync(repository.root, { recursive: true, mode: 0o700 })
+}
+
+/** Refuses a place in which nothing was ever run: it has neither an embedded store that is complete nor the mark of one in PostgreSQL. */
+export const requireStore = ({ stateDir, repository }: Place): void => {
+  if (['store.complete', 'store.postgres'].some((name) => existsSync(join(stateDir, name)))) return
+  throw new AppError(
+    'NOT_FOUND',
+    `nothing was ever run for ${repositoryName(repository)}; start with: unstuck run "<what you want done>"`,
+  )
+}

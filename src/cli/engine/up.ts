@@ -1,0 +1,142 @@
+/** The work of `unstuck up` and `unstuck worker`: the engine under a parent that restarts it after a crash, 5 times in 15 minutes. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AppError, exitCodes } from '../../errors.ts'
+import type { LoginUrl } from '../../api/contract.ts'
+import { repositoryName } from '../../workspace/remote.ts'
+import type { Client } from './client.ts'
+import { findEngine } from './connect.ts'
+import { makeRoot, placeOf, type Place } from './place.ts'
+import { line, type Io } from '../io.ts'
+
+const restartLimit = 5
+const restartWindowMs = 15 * 60 * 1000
+const readyDeadlineMs = 120_000
+
+interface Ending {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+const startChild = (io: Io, root: string, args: string[]): ChildProcess => {
+  const [program = '', ...first] = io.self
+  return spawn(program, [...first, 'engine', ...args], {
+    cwd: root,
+    env: io.environment,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+}
+
+const endOf = (child: ChildProcess): Promise<Ending> =>
+  new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('error', () => resolve({ code: exitCodes.unavailable, signal: null }))
+  })
+
+const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefined> => {
+  const place = await placeOf(io)
+  const deadline = performance.now() + readyDeadlineMs
+  while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
+    const client = await findEngine(place)
+    if (client !== undefined) return client
+    await delay(50)
+  }
+  return undefined
+}
+
+const showLogin = async (io: Io, client: Client): Promise<void> => {
+  try {
+    const { url } = await client.post<LoginUrl>('/login-codes')
+    line(io, `in a browser, once, within ten minutes: ${url}`)
+  } catch {
+    // The engine ended in this moment; what follows tells of it, and the next one gives a new login.
+  }
+}
+
+/** Errors that a restart cannot cure: the same input would fail the same way. */
+const hopeless = new Set<number>([exitCodes.usage, exitCodes.config, exitCodes.conflict])
+
+export interface UpOptions {
+  idleExit?: number
+  controlOnly?: boolean
+}
+
+const argsOf = ({ idleExit, controlOnly }: UpOptions): string[] => [
+  ...(idleExit === undefined ? [] : ['--idle-exit', String(idleExit)]),
+  ...(controlOnly === true ? ['--roles', 'control'] : []),
+]
+
+/** An executor-only engine. An embedded store has one engine, which does everything. */
+export const worker = async (io: Io): Promise<number> => {
+  if ((io.environment.UNSTUCK_DATABASE_URL ?? '') === '')
+    throw new AppError(
+      'CONFIG_INVALID',
+      'a worker shares a PostgreSQL store with other engines, and none is given; add --database-url or UNSTUCK_DATABASE_URL, or start a whole engine with "unstuck up"',
+    )
+  return superviseEngine(io, {}, ['--roles', 'executor'])
+}
+
+export const up = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
+
+const reportReady = async (io: Io, { place, options, child }: Supervised, client: Client): Promise<void> => {
+  line(
+    io,
+    `engine ready for ${repositoryName(place.repository)} (pid ${child.pid}); log: ${join(place.stateDir, 'engine.log')}`,
+  )
+  // An engine that another command started writes into a file, which is no place for a login.
+  if (options.idleExit === undefined) await showLogin(io, client)
+}
+
+interface Supervised {
+  place: Place
+  options: UpOptions
+  child: ChildProcess
+}
+
+/** One life of the engine, which a signal to this process ends in order. */
+const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> => {
+  const { child } = supervised
+  const stop = (): void => void child.kill('SIGTERM')
+  io.signal.addEventListener('abort', stop, { once: true })
+  const ended = endOf(child)
+  const client = await waitReady(io, child)
+  if (client !== undefined) await reportReady(io, supervised, client)
+  const ending = await ended
+  io.signal.removeEventListener('abort', stop)
+  return ending
+}
+
+/** Counts the crashes within the window; false when the engine is to be given up. */
+const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, signal }: Ending): boolean => {
+  const now = performance.now()
+  crashes.push(now)
+  while ((crashes[0] ?? now) < now - restartWindowMs) crashes.shift()
+  const how = signal === null ? `with status ${code}` : `by ${signal}`
+  const restarts = crashes.length <= restartLimit
+  io.error(
+    restarts
+      ? `unstuck: the engine ended ${how}; restarting it (${crashes.length} of ${restartLimit})\n`
+      : `unstuck: the engine ended ${crashes.length} times in 15 minutes, last ${how}; not restarted. See ${join(stateDir, 'engine.log')}, then "unstuck up" again.\n`,
+  )
+  return restarts
+}
+
+const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
+  const place = await placeOf(io)
+  if ((await findEngine(place)) !== undefined) {
+    throw new AppError(
+      'ENGINE_RUNNING',
+      `an engine already runs for ${repositoryName(place.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
+    )
+  }
+  makeRoot(place)
+  const crashes: number[] = []
+  for (;;) {
+    const child = startChild(io, place.repository.root, args)
+    const ending = await superviseOnce(io, { place, options, child })
+    if (io.signal.aborted || ending.code === 0) return exitCodes.ok
+    if (ending.code !== null && hopeless.has(ending.code)) return ending.code
+    if (!mayRestart(io, place, crashes, ending)) return exitCodes.failed
+  }
+}

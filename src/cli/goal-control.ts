@@ -1,0 +1,43 @@
+/** A person's answers, as commands: retry, cancel, pause, resume. */
+import type { Goal, Task } from '../api/contract.ts'
+import { AppError, exitCodes } from '../errors.ts'
+import type { JsonOption } from './command.ts'
+import { connectKnown } from './engine/connect.ts'
+import { line, printJson, type Io } from './io.ts'
+import { safe } from './render.ts'
+
+/** Goals are g-…, tasks t-…; for anything else the error says what to give. */
+const kindOf = (id: string): 'goals' | 'tasks' => {
+  if (/^g-[a-z0-9]+$/.test(id)) return 'goals'
+  if (/^t-[a-z0-9]+$/.test(id)) return 'tasks'
+  throw new AppError('USAGE', `"${id}" is neither a goal (g-…) nor a task (t-…); "unstuck status" shows their ids`)
+}
+
+const showChanged = (io: Io, changed: Goal | Task, options: JsonOption): void => {
+  if (options.json === true) printJson(io, changed)
+  else line(io, `${changed.id} "${safe(changed.title)}" is now ${'place' in changed ? changed.place : changed.state}`)
+}
+
+const change = async (io: Io, id: string, verb: string, options: JsonOption): Promise<number> => {
+  const kind = kindOf(id)
+  const client = await connectKnown(io)
+  showChanged(io, await client.post<Goal | Task>(`/${kind}/${id}/${verb}`), options)
+  return exitCodes.ok
+}
+
+export const retry = (io: Io, id: string, options: JsonOption): Promise<number> => change(io, id, 'retry', options)
+export const cancel = (io: Io, id: string, options: JsonOption): Promise<number> => change(io, id, 'cancel', options)
+
+export const pause = (io: Io, id: string, options: JsonOption): Promise<number> => {
+  if (kindOf(id) !== 'goals')
+    throw new AppError('USAGE', `only a goal (g-…) can be paused, "${id}" is a task; use "unstuck cancel ${id}"`)
+  return change(io, id, 'pause', options)
+}
+
+export const resume = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {
+  if (id !== undefined && kindOf(id) !== 'goals')
+    throw new AppError('USAGE', `only a goal (g-…) can be resumed, "${id}" is a task; use "unstuck retry ${id}"`)
+  const client = await connectKnown(io)
+  for (const goal of await client.post<Goal[]>('/resume', { goal: id ?? null })) showChanged(io, goal, options)
+  return exitCodes.ok
+}

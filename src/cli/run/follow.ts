@@ -1,0 +1,104 @@
+/** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { GoalView, StoredEvent } from '../../api/contract.ts'
+import { goalEnded } from '../../domain/goal.ts'
+import { AppError } from '../../errors.ts'
+import { sentenceOf } from '../../runtime/people/explain.ts'
+import type { Client } from '../engine/client.ts'
+import { connect } from '../engine/connect.ts'
+import { followEvents } from '../engine/follow-events.ts'
+import { line, printJson, type Io } from '../io.ts'
+import { clockOf, safe } from '../render.ts'
+
+const pollMs = 250
+const pageSize = 500
+
+const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created'])
+
+const eventLine = (event: StoredEvent, numbers: Map<string, number>): string => {
+  const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
+  return `${clockOf(String(event.at))}${task} ${safe(sentenceOf(event))}`
+}
+
+/** Its landing is the engine's next step; its reason is the bare merge command until a landing was refused. */
+const landing = (goal: GoalView): boolean =>
+  goal.state === 'ready' && goal.autoMerge && goal.targetBranch !== null && goal.reason === goal.mergeCommand
+
+const settled = (goal: GoalView): boolean =>
+  (goalEnded(goal.state) && !landing(goal)) || goal.state === 'paused' || goal.state === 'awaiting_human'
+
+interface Follower {
+  io: Io
+  id: string
+  client: Client
+}
+
+const reconnect = async (follower: Follower): Promise<Client> => {
+  follower.client = (await connect(follower.io, { start: true })).client
+  return follower.client
+}
+
+/** An engine that is just being restarted by its parent does not answer for a moment; that ends nothing. */
+const ask = async <T>(follower: Follower, path: string): Promise<T> => {
+  for (;;) {
+    try {
+      return await follower.client.get<T>(path)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'ENGINE_UNAVAILABLE' || follower.io.signal.aborted) throw error
+      await delay(pollMs)
+      await reconnect(follower)
+    }
+  }
+}
+
+/** The goal once nothing of it moves any more; undefined while something does. */
+const settledGoal = async (follower: Follower): Promise<GoalView | undefined> => {
+  for (;;) {
+    const goal = await ask<GoalView>(follower, `/goals/${follower.id}`)
+    if (settled(goal)) return goal
+    // A refused landing tells by the goal's reason alone, not by an event.
+    if (!landing(goal) || follower.io.signal.aborted) return undefined
+    await delay(pollMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the loop ends
+  }
+}
+
+/** Events of the goal, a new stream and a heartbeat are reasons to poll the goal; events of its tasks are not. */
+const worthALook = (batch: StoredEvent[]): boolean =>
+  batch.length === 0 || batch.some((event) => event.type.startsWith('goal.'))
+
+/** The goal was looked at before its last events: what led to the state that ends the command is shown too. */
+const showRest = async (
+  follower: Follower,
+  after: () => number,
+  show: (batch: StoredEvent[]) => void,
+): Promise<void> => {
+  for (let rest = pageSize; rest === pageSize;) {
+    const page = await ask<StoredEvent[]>(follower, `/events?after=${after()}&goal=${follower.id}&limit=${pageSize}`)
+    show(page)
+    rest = page.length
+  }
+}
+
+/** Prints the goal's events as they come until it has ended or waits for a person. */
+export const followGoal = async (io: Io, first: Client, id: string, json: boolean): Promise<GoalView | undefined> => {
+  const follower: Follower = { io, id, client: first }
+  const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
+  const numbers = new Map(tasks.map((task) => [task.id, task.number]))
+  let after = 0
+  const show = (batch: StoredEvent[]): void => {
+    after = batch.at(-1)?.id ?? after
+    for (const event of batch) {
+      if (json) printJson(io, event)
+      else if (!quietTypes.has(event.type)) line(io, eventLine(event, numbers))
+    }
+  }
+  const following = { first, goal: id, signal: io.signal, reconnect: () => reconnect(follower) }
+  for await (const batch of followEvents(following)) {
+    show(batch)
+    const goal = worthALook(batch) ? await settledGoal(follower) : undefined
+    if (goal === undefined) continue
+    await showRest(follower, () => after, show)
+    return goal
+  }
+  return undefined
+}

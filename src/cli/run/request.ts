@@ -1,0 +1,110 @@
+/** What a goal on the command line asks of the engine: read, checked against this place, and shown as a plan where only that is wanted. */
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { isAbsolute, resolve } from 'node:path'
+import type { Config } from '../../config.ts'
+import { AppError } from '../../errors.ts'
+import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
+import type { JsonOption } from '../command.ts'
+import type { Place } from '../engine/place.ts'
+import { line, type Io } from '../io.ts'
+
+export interface RunOptions extends JsonOption {
+  merge?: boolean
+  direct?: boolean
+  allowDir: string[]
+  harness?: string
+  dryRun?: boolean
+  detach?: boolean
+  maxSeconds?: number
+  maxTokens?: number
+  maxCost?: number
+}
+
+export const readInput = (io: Io, argument: string): GoalInput =>
+  readGoal(argument, (name) => {
+    const path = resolve(io.cwd, name)
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isDirectory() === true)
+      throw new AppError(
+        'INPUT_INVALID',
+        `${name}: it is a folder; give a checklist (.md) or a task file (.json), or write the goal as a sentence`,
+      )
+    if (found?.isFile() !== true) return undefined
+    // One byte over the limit is enough for the reader to refuse it.
+    if (found.size > 1024 * 1024)
+      throw new AppError('INPUT_INVALID', `${name}: it is larger than 1 MiB; split it into several goals`)
+    return readFileSync(path)
+  })
+
+const allowedDir = (io: Io, text: string): string => {
+  const path = isAbsolute(text) ? text : resolve(io.cwd, text)
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new AppError(
+      'INPUT_INVALID',
+      `--allow-dir ${text}: there is no such directory; create it first, or correct the path`,
+    )
+  }
+  return realpathSync(path)
+}
+
+const modeOf = (place: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
+  if (place.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
+  if (options.direct !== true) return 'remote'
+  throw new AppError('USAGE', '--direct works in a folder, and --repo names a repository by URL; leave one of them out')
+}
+
+interface Asked {
+  place: Place
+  input: GoalInput
+  options: RunOptions
+  config: Config
+}
+
+export const requestOf = (io: Io, { place, input, options, config }: Asked) => ({
+  input,
+  options: {
+    autoMerge: options.merge ?? config.autoMerge,
+    repoMode: modeOf(place, options, config),
+    allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
+    harness: options.harness ?? null,
+    limits: {
+      ...(options.maxSeconds === undefined ? {} : { runSeconds: options.maxSeconds }),
+      ...(options.maxTokens === undefined ? {} : { goalTokens: options.maxTokens }),
+      ...(options.maxCost === undefined ? {} : { goalCostUsd: options.maxCost }),
+    },
+  },
+})
+
+type Request = ReturnType<typeof requestOf>
+
+export const checkHere = (place: Place, options: Request['options']): void => {
+  const { repository } = place
+  if (options.repoMode !== 'local') return
+  if (repository.commonDir === null) {
+    throw new AppError(
+      'NOT_A_REPOSITORY',
+      `${repository.root} is not a git repository; run "git init" and commit there, or use --direct to work in place`,
+    )
+  }
+  if (repository.head === null)
+    throw new AppError('REPOSITORY_STATE', `${repository.root} has no commit yet; make a first commit, then run again`)
+}
+
+const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
+  if (repoMode === 'direct') return 'Works in place; no commit is made.'
+  const branch = repoMode === 'remote' ? 'branch that HEAD names there' : 'checked-out branch'
+  return `Lands on a branch unstuck/goal/<id>${autoMerge ? `, then the ${branch} is fast-forwarded` : ''}.`
+}
+
+export const showPlan = (io: Io, { input, options }: Request, harnessOf: (name?: string) => string): void => {
+  line(io, input.title)
+  for (const [index, task] of input.tasks.entries()) {
+    const after = task.after.length === 0 ? '' : `, after ${task.after.join(', ')}`
+    line(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
+    line(
+      io,
+      `     may change: ${task.allowedPaths.join(', ')}; checks: ${task.commands.length === 0 ? 'from the configuration, else inferred' : task.commands.join(' ; ')}`,
+    )
+  }
+  line(io, landingText(options))
+}

@@ -1,0 +1,52 @@
+/** The recovery record of one `unstuck exec`: it lasts as long as the command, and its outcomes are events. */
+import { randomUUID } from 'node:crypto'
+import type { Chosen, Recorded, RecoveryRecord } from '../runtime/core/recovery-record.ts'
+import type { ExecParts } from './contract.ts'
+
+/** The run that a record of one command speaks of. */
+export const execRun = { id: 'exec', runId: 'exec' } as const
+
+interface Remembered extends Recorded {
+  issue: string
+  attempt: number
+}
+
+const remember = ({ diagnosis, step }: Chosen): Remembered => ({
+  id: `rec_${randomUUID().replaceAll('-', '').slice(0, 12)}`,
+  runId: execRun.runId,
+  playbook: step.playbook.id,
+  label: diagnosis.label,
+  action: step.action,
+  actionKey: step.actionKey,
+  postCondition: step.postCondition,
+  status: 'acting',
+  counted: step.playbook.counted,
+  issue: diagnosis.evidence,
+  attempt: step.attempt,
+})
+
+export const memoryRecord = ({ command, emit }: Pick<ExecParts, 'command' | 'emit'>): RecoveryRecord => {
+  const recoveries: Remembered[] = []
+  return {
+    history: async () => recoveries,
+    begin: async (chosen) => void recoveries.push(remember(chosen)),
+    resolve: async (id, status) => {
+      const recovery = recoveries.find((candidate) => candidate.id === id)
+      if (recovery?.status !== 'acting') return
+      recovery.status = status
+      const { issue, action, attempt } = recovery
+      emit({
+        type: 'recovery',
+        id,
+        timestamp: new Date().toISOString(),
+        payload: {
+          worker: command.driver.name,
+          issue_detected: issue,
+          action_taken: action.name,
+          status,
+          retry_count: attempt,
+        },
+      })
+    },
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The ladder around one command: the engine's own evidence, choice, corrections, post-conditions and delays, with a record
+ * in memory. Loaded when a launch needs it: most agents never do, and the rules are a fifth of this command's start.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { capabilitiesOf } from '../harness/capabilities.ts'
+import { renewedLogin } from '../harness/logins.ts'
+import { isCorrectable } from '../recovery/diagnosis/agent.ts'
+import type { Evidence } from '../recovery/evidence.ts'
+import { playbooks } from '../recovery/ladder.ts'
+import { dueAt } from '../recovery/reset-time.ts'
+import type { ActionIn } from '../recovery/playbook.ts'
+import { changeModes } from '../runtime/agent/change-modes.ts'
+import { nextLaunch, type Relaunch } from '../runtime/agent/corrections.ts'
+import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
+import { outcomeOf } from '../runtime/agent/post-conditions.ts'
+import { realFiles } from '../runtime/core/files.ts'
+import {
+  carryOutBy,
+  chooseRecovery,
+  resolveOpen,
+  type ActionOf,
+  type Carriers,
+  type Chosen,
+  type RecoveryRecord,
+} from '../runtime/core/recovery-record.ts'
+import type { Change, ChangedLine } from './command.ts'
+import type { ExecParts } from './contract.ts'
+import { giveUp, type Ending } from './ending.ts'
+import { rulesIn, type Ended } from './launch.ts'
+import { execRun, memoryRecord } from './memory-record.ts'
+
+/** Another launch, or the end of the command. */
+export type After = { next: Change; because: string } | { ending: Ending }
+
+/** What a launch was, and what is known of it. */
+interface Launched {
+  parts: ExecParts
+  record: RecoveryRecord
+  ended: Ended
+  change: Change
+}
+
+/** A turn that ended well is judged by nothing here, so a refusal told to the model is acted upon where it can be corrected. */
+const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
+  const { settled, denials, stall, startedAt } = ended
+  const harness = parts.command.driver.name
+  if (settled.ok) {
+    const open = denials.filter(isCorrectable)
+    return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
+  }
+  const { environment } = parts
+  return (
+    stallEvidence(stall, denials) ??
+    failureEvidence({
+      ...{ harness, error: settled.error, denials, endedAt: new Date(), environment },
+      renewedLogin: renewedLogin(harness, { environment, files: realFiles, since: startedAt }),
+    })
+  )
+}
+
+const becauseOf = ({ diagnosis, step }: Chosen): string => `${step.action.name} after "${diagnosis.evidence}"`
+
+/** Only a restart is told its hint in a session of its own; any other launch is given the task as it was. */
+const changeBy = (
+  { change, ended, parts }: Launched,
+  action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
+) => {
+  const { sessionId, cliVersion } = ended.reading
+  const { capabilities: can } = capabilitiesOf(parts.command.driver.name, cliVersion)
+  const full: Relaunch = { type: 'relaunch', name: '', ...action }
+  const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
+  const { corrections, resumeSession, hint } = next
+  if (resumeSession !== null) return { corrections, told: { hint: hint ?? '', session: resumeSession } }
+  return action.restart === undefined || hint === null ? { corrections } : { corrections, told: { hint } }
+}
+
+/** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
+const isSame = (one: ChangedLine, other: ChangedLine): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>): Promise<After> => {
+  const { parts, record, ended, change } = launched
+  const { action } = chosen.step
+  const next = changeBy(launched, action)
+  // A mode or a login that is changed on disk needs no other line.
+  const changedOnDisk = action.chmod !== undefined || 'renewedLogin' in chosen.diagnosis.facts
+  if (!changedOnDisk && isSame(parts.command.line(change), parts.command.line(next)))
+    return ended.settled.ok ? endWell(record) : end(launched, chosen, 'the command has this correction already')
+  await record.begin(chosen)
+  const locked = await changeModes(record, realFiles, execRun.runId)
+  return locked === undefined
+    ? { next, because: becauseOf(chosen) }
+    : recoverFrom(launched, { kind: 'directory', directory: locked })
+}
+
+const goesOn = 'The provider did not answer before. Continue and finish the task.'
+
+/** Waits for a provider, unless that is too long for this command. */
+const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promise<After> => {
+  const { parts, record } = launched
+  const { evidence, label } = chosen.diagnosis
+  const delayMs = dueAt(chosen.step.action, new Date()).getTime() - Date.now()
+  const until = new Date(Date.now() + delayMs).toISOString()
+  const payload = { reason: label, evidence, until, seconds: Math.ceil(delayMs / 1000) }
+  parts.emit({ type: 'waiting', timestamp: new Date().toISOString(), payload })
+  if (delayMs > parts.maxWaitMs) return end(launched, chosen, 'the wait is too long')
+  await failOpen(record, `the provider failed again: ${evidence}`)
+  await record.begin(chosen)
+  const waited = await delay(delayMs, true, { signal: parts.signal }).catch(() => false)
+  if (!waited) return { ending: { outcome: 'stopped', exitCode: 130 } }
+  return { next: changeBy(launched, { resume: true, hint: goesOn }), because: becauseOf(chosen) }
+}
+
+/** Nothing is prepared here, no check is run, and no other harness is known: the evidence for other actions never arises. */
+const actions: Carriers<Launched, After, ActionIn<'launch'> | 'wait'> = { relaunch, wait }
+
+const failOpen = (record: RecoveryRecord, detail: string): Promise<void> =>
+  resolveOpen(record, () => ({ holds: false, detail }))
+
+const endWell = async (record: RecoveryRecord): Promise<After> => {
+  await failOpen(record, 'the command ended well without it')
+  return { ending: { outcome: 'done', exitCode: 0 } }
+}
+
+const end = async (
+  { parts, record, ended }: Launched,
+  { diagnosis }: Pick<Chosen, 'diagnosis'>,
+  reason: string,
+): Promise<After> => {
+  await failOpen(record, reason)
+  return { ending: giveUp(parts, { ended, diagnosis, reason }) }
+}
+
+const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
+  const { parts, record, ended } = launched
+  // A session that begins anew has to be told what was done, and only the engine knows that.
+  const policy = { playbooks, disabled: ['fresh-session'], retry: parts.retry }
+  const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
+  if (step.kind === 'recover') return carryOutBy(actions, launched, { diagnosis, step })
+  return ended.settled.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)
+}
+
+/** What follows a launch, by everything that was tried before. */
+export const createRecovery = (parts: ExecParts): ((ended: Ended, change: Change) => Promise<After>) => {
+  const record = memoryRecord(parts)
+  return async (ended, change) => {
+    const { corrections, told } = change
+    const launched = { parts, record, ended, change }
+    const { reading, settled, denials } = ended
+    const launch = { corrections, resumeSession: told?.session ?? null }
+    const shown = { launch, reading, settled, denials, stall: ended.stall, files: realFiles, rulesFor: rulesIn(parts) }
+    await resolveOpen(record, (condition) => outcomeOf(shown, condition))
+    const evidence = evidenceOf(launched)
+    if (evidence !== undefined) return recoverFrom(launched, evidence)
+    return endWell(record)
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * What the machine has left and how it limits its processes: disk, memory, load, kills for want of memory, open files. A
+ * fact that the system does not tell is undefined, never a guess.
+ */
+import { statfsSync } from 'node:fs'
+import { availableParallelism, freemem, loadavg } from 'node:os'
+import { join } from 'node:path'
+import { linux, readOrUndefined } from './proc.ts'
+
+/** What a machine has left; undefined where the system does not tell. */
+export interface Machine {
+  freeDiskMb: number | undefined
+  freeMemoryMb: number | undefined
+  loadPerCore: number | undefined
+}
+
+const megabyte = 1024 * 1024
+
+const freeDisk = (folder: string): number | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return (bavail * bsize) / megabyte
+  } catch {
+    return undefined // a file system that does not tell is none that is short
+  }
+}
+
+/** Linux counts caches that it would give back at once as available. */
+const freeMemory = (): number => {
+  const available = linux ? /^MemAvailable:\s+(\d+) kB/m.exec(readOrUndefined('/proc/meminfo') ?? '')?.[1] : undefined
+  return available === undefined ? freemem() / megabyte : Number(available) / 1024
+}
+
+export const machineNow = (folder: string): Machine => ({
+  freeDiskMb: freeDisk(folder),
+  freeMemoryMb: freeMemory(),
+  loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
+})
+
+/** Room in the file system that holds a folder. Inodes are 0 of 0 where the file system makes them as it needs them. */
+export interface Room {
+  freeMb: number
+  totalMb: number
+  freeInodes: number
+  inodes: number
+}
+
+export const roomAt = (folder: string): Room | undefined => {
+  try {
+    const { bavail, blocks, bsize, ffree, files } = statfsSync(folder)
+    return {
+      freeMb: (bavail * bsize) / megabyte,
+      totalMb: (blocks * bsize) / megabyte,
+      freeInodes: ffree,
+      inodes: files,
+    }
+  } catch {
+    return undefined // a file system that does not tell is none that is short
+  }
+}
+
+/** Where the kernel counts for the control group of this process, version 2 first. */
+const memoryGroups = (): string[] =>
+  (readOrUndefined('/proc/self/cgroup') ?? '').split('\n').flatMap((line) => {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
+    if (path === undefined) return []
+    if (controllers === '') return [join('/sys/fs/cgroup', path)]
+    return controllers?.split(',').includes('memory') === true ? [join('/sys/fs/cgroup/memory', path)] : []
+  })
+
+/**
+ * Processes that the kernel has ended for want of memory: in these control groups, else on the whole system since it was
+ * booted. Only the growth between two looks means something.
+ */
+export const oomKills = (groups: readonly string[] = memoryGroups()): number | undefined => {
+  const counters = [
+    ...groups.flatMap((group) => [join(group, 'memory.events'), join(group, 'memory.oom_control')]),
+    '/proc/vmstat',
+  ]
+  for (const path of counters) {
+    const count = /^oom_kill (\d+)$/m.exec(readOrUndefined(path) ?? '')?.[1]
+    if (count !== undefined) return Number(count)
+  }
+  return undefined
+}
+
+/** How many files each process may have open. */
+export const fileLimit = (): { soft: number; hard: number } | undefined => {
+  const found = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readOrUndefined('/proc/self/limits') ?? '')
+  if (found === null) return undefined
+  const amount = (text = ''): number => (text === 'unlimited' ? Infinity : Number(text))
+  return { soft: amount(found[1]), hard: amount(found[2]) }
+}

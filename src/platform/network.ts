@@ -1,0 +1,79 @@
+/** What the system tells about TCP ports: which process listens on one of this machine, and whether another host answers. */
+import { lookup } from 'node:dns/promises'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { connect } from 'node:net'
+import { linux, readOrUndefined } from './proc.ts'
+import { processTable } from './process.ts'
+
+/** A process that listens on a port; its own words are missing where another user's processes cannot be looked at. */
+export interface Listener {
+  pid?: number
+  program?: string
+  /** Value of one variable of its environment, if it has it. */
+  marker?: string
+}
+
+const listening = '0A'
+
+/** Socket numbers of what listens on the TCP port, on whatever address. */
+const listeningSockets = (port: number): Set<string> => {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => (readOrUndefined(path) ?? '').split('\n').slice(1))
+  return new Set(
+    rows.flatMap((row) => {
+      const fields = row.trim().split(/\s+/)
+      return fields[3] === listening && fields[1]?.endsWith(`:${wanted}`) === true ? (fields[9] ?? []) : []
+    }),
+  )
+}
+
+const holds = (pid: number, sockets: ReadonlySet<string>): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((name) => {
+      const socket = /^socket:\[(\d+)\]$/.exec(linkOrEmpty(`/proc/${pid}/fd/${name}`))?.[1]
+      return socket !== undefined && sockets.has(socket)
+    })
+  } catch {
+    return false // it ended meanwhile, or is another user's
+  }
+}
+
+const linkOrEmpty = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return '' // closed between listing and reading
+  }
+}
+
+/** The process that listens on a TCP port of this machine: undefined = none; null = the system does not say (macOS). */
+export const listenerOn = (port: number, markerName: string): Listener | undefined | null => {
+  if (!linux) return null
+  const sockets = listeningSockets(port)
+  if (sockets.size === 0) return undefined
+  const pid = processTable().find((row) => holds(row.pid, sockets))?.pid
+  if (pid === undefined) return {}
+  const program = (readOrUndefined(`/proc/${pid}/comm`) ?? '').trim()
+  const marker = (readOrUndefined(`/proc/${pid}/environ`) ?? '')
+    .split('\0')
+    .find((entry) => entry.startsWith(`${markerName}=`))
+    ?.slice(markerName.length + 1)
+  return { pid, program, ...(marker === undefined ? {} : { marker }) }
+}
+
+/** Whether a TCP port answers: its name resolves and a connection opens, nothing is sent. Undefined = it does. */
+export const reach = async (host: string, port: number, timeoutMs: number): Promise<string | undefined> => {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const late = new Promise<string>((resolve) => {
+    signal.addEventListener('abort', () => resolve(`no answer within ${timeoutMs / 1000} s`))
+  })
+  const tried = async (): Promise<string | undefined> => {
+    const { address } = await lookup(host)
+    const socket = connect({ host: address, port, signal })
+    return new Promise((resolve) => {
+      socket.once('connect', () => resolve(undefined))
+      socket.once('error', (error) => resolve(error.message))
+    }).finally(() => socket.destroy()) as Promise<string | undefined>
+  }
+  return Promise.race([tried().catch((error: unknown) => String(error instanceof Error ? error.message : error)), late])
+}

@@ -1,0 +1,168 @@
+/**
+ * What the operating system tells about processes. Linux reads /proc; macOS asks ps (written after its manual, not run on
+ * a Mac yet). A process is identified by host, boot, pid and start time, so that a reused pid is never ours.
+ */
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { linux, readOrUndefined } from './proc.ts'
+
+/** What proves that a process is the one we started. `startTime` is opaque: compare it, do not read it. */
+export interface ProcessIdentity {
+  host: string
+  bootId: string
+  pid: number
+  startTime: string
+}
+
+const ps = (args: string[]): string => {
+  try {
+    return execFileSync('ps', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  } catch {
+    return '' // ps exits 1 when no process matches
+  }
+}
+
+/** Identifies this boot of this machine; after a reboot every recorded pid is void. */
+export const bootId = (): string =>
+  linux
+    ? (readOrUndefined('/proc/sys/kernel/random/boot_id') ?? 'unknown').trim()
+    : execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim()
+
+interface Stat {
+  state: string
+  parent: number
+  group: number
+  session: number
+  startTime: string
+  cpuMs: number
+}
+
+/** USER_HZ: what /proc counts in, the same on every Linux that Node runs on. */
+const tickMs = 10
+
+const readStat = (pid: number): Stat | undefined => {
+  const text = readOrUndefined(`/proc/${pid}/stat`)
+  if (text === undefined) return undefined
+  // The command name stands in parentheses and may itself contain spaces and parentheses.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return {
+    state: fields[0] ?? '',
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    startTime: fields[19] ?? '',
+    // User and system time, its own and that of its children that ended.
+    cpuMs: fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * tickMs,
+  }
+}
+
+/** Start time of a live process, or undefined when there is none (a zombie counts as gone). */
+export const startTimeOf = (pid: number): string | undefined => {
+  if (!linux) return ps(['-o', 'lstart=', '-p', String(pid)]) || undefined
+  const stat = readStat(pid)
+  return stat === undefined || stat.state === 'Z' || stat.state === 'X' ? undefined : stat.startTime
+}
+
+export const identityOf = (pid: number): ProcessIdentity | undefined => {
+  const startTime = startTimeOf(pid)
+  return startTime === undefined ? undefined : { host: hostname(), bootId: bootId(), pid, startTime }
+}
+
+/** `elsewhere` = recorded on another host, about which nothing can be said from here. */
+export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere' => {
+  if (identity.host !== hostname()) return 'elsewhere'
+  if (identity.bootId !== bootId()) return 'dead'
+  return startTimeOf(identity.pid) === identity.startTime ? 'alive' : 'dead'
+}
+
+/** One live process. `session` is 0 where the system does not tell it (macOS). */
+export interface ProcessRow {
+  pid: number
+  parent: number
+  group: number
+  session: number
+  startTime: string
+}
+
+const linuxRow = (pid: number): ProcessRow[] => {
+  const stat = readStat(pid)
+  if (stat === undefined || stat.state === 'Z' || stat.state === 'X') return []
+  return [{ pid, parent: stat.parent, group: stat.group, session: stat.session, startTime: stat.startTime }]
+}
+
+const psRow = (line: string): ProcessRow[] => {
+  const fields = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(.*\S)\s*$/.exec(line)
+  if (fields === null || fields[4]?.startsWith('Z') === true) return []
+  return [
+    {
+      pid: Number(fields[1]),
+      parent: Number(fields[2]),
+      group: Number(fields[3]),
+      session: 0,
+      startTime: fields[5] ?? '',
+    },
+  ]
+}
+
+/** `[[dd-]hh:]mm:ss.cc`, as ps prints it on macOS. */
+const psTimeMs = (text: string): number => {
+  const [clock = '', days = '0'] = text.split('-').reverse()
+  const seconds = clock.split(':').reduce((sum, part) => sum * 60 + Number(part), 0)
+  return Math.round((Number(days) * 86_400 + seconds) * 1000)
+}
+
+export interface ProcessorUse {
+  /** CPU time of the process and of its children that ended. */
+  cpuMs: number
+  /** It runs or waits for a processor: on a crowded machine it may use next to none and is at work all the same. */
+  runnable: boolean
+}
+
+/** Undefined when the process is gone or the system does not tell. */
+export const processorUseOf = (pid: number): ProcessorUse | undefined => {
+  if (linux) {
+    const stat = readStat(pid)
+    return stat === undefined ? undefined : { cpuMs: stat.cpuMs, runnable: stat.state === 'R' }
+  }
+  const [state = '', time] = ps(['-o', 'stat=,time=', '-p', String(pid)]).split(/\s+/)
+  return time === undefined ? undefined : { cpuMs: psTimeMs(time), runnable: state.startsWith('R') }
+}
+
+/** Every live process, zombies left out, in one pass. */
+export const processTable = (): ProcessRow[] =>
+  linux
+    ? readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? linuxRow(Number(name)) : []))
+    : ps(['-axo', 'pid=,ppid=,pgid=,stat=,lstart=']).split('\n').flatMap(psRow)
+
+const macPidsWith = (wanted: string): number[] =>
+  ps(['axeww', '-o', 'pid=,command='])
+    .split('\n')
+    .filter((line) => line.split(' ').includes(wanted))
+    .map((line) => Number.parseInt(line, 10))
+
+/** Every live process whose environment holds exactly `NAME=value` (tool children lead groups of their own, this finds them). */
+export const processesWithEnvironment = (name: string, value: string, table = processTable()): number[] => {
+  const wanted = `${name}=${value}`
+  const others = table.map(({ pid }) => pid).filter((pid) => pid !== process.pid)
+  if (!linux) {
+    const carriers = new Set(macPidsWith(wanted))
+    return others.filter((pid) => carriers.has(pid))
+  }
+  return others.filter((pid) => {
+    const text = readOrUndefined(`/proc/${pid}/environ`)
+    return text !== undefined && text.includes(wanted) && text.split('\0').includes(wanted)
+  })
+}
+
+/** Live descendants of a process, children before grandchildren, without the process itself. */
+export const descendantsOf = (root: number, table = processTable()): number[] => {
+  const found: number[] = []
+  let layer = [root]
+  while (layer.length > 0) {
+    const wanted = new Set(layer)
+    layer = table.filter(({ parent }) => wanted.has(parent)).map(({ pid }) => pid)
+    found.push(...layer)
+  }
+  return found
+}

@@ -1,0 +1,103 @@
+/**
+ * Kinds of evidence that are a diagnosis of their own. Each is one record: what it is called and how it is treated, what must
+ * be observed, and what is made of that. The compiler reads evidence, label and facts off this table; they stand nowhere else.
+ */
+import type { Meaning } from './labels.ts'
+
+interface Violation {
+  path: string
+  kind: string
+  rule: string
+}
+
+interface Kind<L extends string, Observed, Facts> extends Meaning<L> {
+  words: (observed: Observed) => string
+  /** What its playbooks need of it. */
+  facts: (observed: Observed) => Facts
+}
+
+const kind = <L extends string, Observed extends object, Facts extends object>(
+  record: Kind<L, Observed, Facts>,
+): Kind<L, Observed, Facts> => record
+
+const none = (): { none?: never } => ({})
+
+/** Nothing but its words was observed. */
+const plain = <L extends string>(meaning: Meaning<L>): Kind<L, { text: string }, { none?: never }> => ({
+  ...meaning,
+  words: ({ text }) => text,
+  facts: none,
+})
+
+const namedViolations = 5
+
+const violationText = ({ violations }: { violations: Violation[] }): string => {
+  const named = violations.slice(0, namedViolations).map(({ path, kind, rule }) => `${path} (${kind}: ${rule})`)
+  const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
+  return `changed outside the fence: ${named.join(', ')}${more}`
+}
+
+const kinds = {
+  policy: kind({
+    ...{ rung: 5, label: 'policy_violation', failureCode: 'policy_violation', category: 'policy', retryable: true },
+    words: violationText,
+    facts: none,
+  }),
+  /** `because`: why that is not what had to be done. */
+  noChange: kind({
+    ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },
+    words: ({ because }: { because: string; tree: string }) =>
+      `the agent ended without an error and no path differs from the base commit; ${because}`,
+    facts: ({ tree }) => ({ tree }),
+  }),
+  unverified: kind({
+    ...{ rung: 4, label: 'not_verified', failureCode: 'verification_command_failed', category: 'test' },
+    retryable: false,
+    words: ({ reason }: { reason: string }) => reason,
+    facts: none,
+  }),
+  budget: plain({ rung: 8, label: 'budget', failureCode: 'budget_exceeded', category: 'env', retryable: false }),
+  merge: kind({
+    ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
+    retryable: false,
+    words: ({ conflicts }: { conflicts: string[] }) => `conflicting paths: ${conflicts.join(', ')}`,
+    facts: none,
+  }),
+  /** The git remote does not answer. */
+  remote: plain({
+    rung: 2,
+    label: 'remote_unreachable',
+    failureCode: 'environment_issue',
+    category: 'env',
+    retryable: true,
+  }),
+  /** The git remote does not take a push. */
+  refused: plain({
+    rung: 7,
+    label: 'push_refused',
+    failureCode: 'permission_or_auth_failure',
+    category: 'permission',
+    retryable: false,
+  }),
+  workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
+}
+
+type Kinds = typeof kinds
+
+export type OwnEvidence = {
+  [K in keyof Kinds]: { kind: K } & Parameters<Kinds[K]['words']>[0]
+}[keyof Kinds]
+
+export type OwnFound = {
+  [K in keyof Kinds]: { label: Kinds[K]['label']; facts: ReturnType<Kinds[K]['facts']> }
+}[keyof Kinds]
+
+export const isOwn = (evidence: { kind: string }): evidence is OwnEvidence => Object.hasOwn(kinds, evidence.kind)
+
+/** The record of a kind takes what its own kind observed, which the compiler cannot follow through the table. */
+export const diagnoseOwn = (
+  evidence: OwnEvidence,
+): Omit<Meaning<string>, 'label'> & { evidence: string } & OwnFound => {
+  const { words, facts, ...meaning } = kinds[evidence.kind] as Kind<string, OwnEvidence, object>
+  return { ...meaning, evidence: words(evidence), facts: facts(evidence) } as ReturnType<typeof diagnoseOwn>
+}

@@ -1,0 +1,69 @@
+/**
+ * The brief: what the agent is told, inside a fixed budget of characters, each part with a cap of its own. What was cut is
+ * said, so that neither the agent nor a reader takes the rest for the whole. Pure.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import type { Task } from '../../domain/task.ts'
+
+export const briefLimit = 12_000
+
+const caps = { role: 2_000, host: 550, failures: 1_500, task: 6_500, rules: 1_400 } as const
+
+/** Cuts at the end and says how much is missing. */
+export const cut = (text: string, limit: number): string => {
+  if (text.length <= limit) return text
+  const note = (missing: number): string => `\n[${missing} characters left out]`
+  const keep = limit - note(text.length).length
+  return text.slice(0, keep) + note(text.length - keep)
+}
+
+export interface BriefInput {
+  goal: Goal
+  task: Task
+  roleText: string
+  hostText: string
+  /** How earlier attempts at this task ended, newest first. */
+  failures: string[]
+  runDir: string
+}
+
+const section = (title: string, body: string, limit: number): string =>
+  body.trim() === '' ? '' : cut(`## ${title}\n${body.trim()}`, limit)
+
+const rulesOf = (input: BriefInput): string => {
+  const { task } = input
+  const list = (items: string[]): string => items.map((item) => `- ${item}`).join('\n')
+  return [
+    `Change only: ${task.allowedPaths.join(', ')}`,
+    task.deniedPaths.length === 0 ? '' : `Never change: ${task.deniedPaths.join(', ')}`,
+    task.commands.length === 0 ? '' : `These commands decide whether the work is accepted:\n${list(task.commands)}`,
+    'Leave the work as changed files; committing is not needed.',
+    `Notes and scratch files go to ${input.runDir} (also $UNSTUCK_RUN_DIR); it is not part of the repository.`,
+  ]
+    .filter((line) => line !== '')
+    .join('\n')
+}
+
+export const buildBrief = (input: BriefInput): string => {
+  const parts = [
+    section('Your role', input.roleText, caps.role),
+    section('This machine', input.hostText, caps.host),
+    section('Earlier attempts', input.failures.join('\n'), caps.failures),
+    section(
+      `Task: ${input.task.title}`,
+      input.task.instructions === '' ? input.goal.requirement : input.task.instructions,
+      caps.task,
+    ),
+    section('Rules', rulesOf(input), caps.rules),
+  ]
+  return cut(parts.filter((part) => part !== '').join('\n\n'), briefLimit)
+}
+
+export const defaultRoleText: Record<Task['role'], string> = {
+  worker:
+    'You implement one task in this repository, unattended. Nobody can answer questions: decide, do the work, and stop when it is done.',
+  tester: 'You write and repair tests for one task, unattended. Test what was asked; do not weaken existing tests.',
+  docser: 'You write documentation for one task, unattended. Change documentation only.',
+  planner: 'You split a goal into tasks.',
+  judge: 'You review one change.',
+}

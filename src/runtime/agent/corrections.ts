@@ -1,0 +1,27 @@
+/** What a relaunch changes. Corrections accumulate: whatever an earlier launch was given stays given. */
+import type { LaunchCorrections } from '../../domain/run.ts'
+import type { Action } from '../../recovery/playbook.ts'
+
+export type Relaunch = Extract<Action, { type: 'relaunch' }>
+
+const union = (before: readonly string[], more: readonly string[]): string[] => [...new Set([...before, ...more])]
+
+export interface NextLaunch {
+  corrections: LaunchCorrections
+  resumeSession: string | null
+  hint: string | null
+  /** See `Launch.ask`. */
+  ask?: string
+}
+
+/** `session`: what could be resumed; null = there is none, or this CLI cannot. */
+export const nextLaunch = (before: LaunchCorrections, action: Relaunch, session: string | null): NextLaunch => ({
+  corrections: {
+    addDirs: union(before.addDirs, action.addDir === undefined ? [] : [action.addDir]),
+    skipGitCheck: before.skipGitCheck || (action.skipGitCheck ?? false),
+    toolRules: union(before.toolRules ?? [], action.toolRules ?? []),
+  },
+  resumeSession: action.resume ? session : null,
+  hint: action.hint === '' ? null : action.hint,
+  ...(action.ask === undefined ? {} : { ask: action.ask }),
+})

@@ -1,0 +1,178 @@
+/**
+ * Starts the agent of a run under a shim: intent, spawn, committed identity, open gate, each with a crash point between.
+ * Until the gate is open the agent has not run, so a crash before that is simply begun again; after it the launch is
+ * re-attached, whatever the store says.
+ */
+import { join } from 'node:path'
+import { keepAliveMs } from '../../domain/lease.ts'
+import { lastLaunch, noCorrections, type Launch } from '../../domain/run.ts'
+import type { LaunchLine } from '../../harness/driver.ts'
+import type { Capabilities } from '../../harness/capabilities.ts'
+import type { LaunchSpec, Shim } from '../../process/contract.ts'
+import { allowedEnvironment } from '../../process/environment.ts'
+import type { Queryable } from '../../store/db.ts'
+import { appendEvent } from '../../store/event.ts'
+import type { Abilities } from '../harness/abilities.ts'
+import { buildBrief, defaultRoleText } from './brief.ts'
+import type { NextLaunch } from './corrections.ts'
+import { rememberRefs } from './remembered-refs.ts'
+import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
+import { handOverText } from './work-so-far.ts'
+
+const graceMs = 5_000
+const lineMaxBytes = 1024 * 1024
+const logMaxBytes = 64 * 1024 * 1024
+
+const promptOf = (session: Session, launch: Launch): string => {
+  if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
+  const brief = buildBrief({
+    goal: session.goal,
+    task: session.task,
+    roleText: defaultRoleText[session.task.role],
+    hostText: `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
+    failures: [launch.hint ?? '', handOverText(session) ?? ''].filter((text) => text !== ''),
+    runDir: session.paths.agentDir,
+  })
+  return brief
+}
+
+const writePrompt = (session: Session, launch: Launch): { prompt: string; promptFile: string } => {
+  const { context, paths } = session
+  const { files } = context.ports
+  const prompt = promptOf(session, launch)
+  const promptFile = join(paths.root, `prompt-${launch.number}.md`)
+  files.mkdirSync(paths.agentDir, { recursive: true })
+  files.writeFileSync(promptFile, prompt)
+  return { prompt, promptFile }
+}
+
+const lineOf = (session: Session, launch: Launch, can: Capabilities): LaunchLine => {
+  const { harness, driver, paths, task } = session
+  const model = task.model ?? harness.model
+  return driver.launch({
+    can,
+    ...writePrompt(session, launch),
+    workspace: workTreeOf(session),
+    runDir: paths.agentDir,
+    addDirs: launch.corrections.addDirs,
+    skipGitCheck: launch.corrections.skipGitCheck,
+    commands: task.commands,
+    toolRules: launch.corrections.toolRules ?? [],
+    extraArgs: harness.args ?? [],
+    ...(model === undefined || model === null ? {} : { model }),
+    ...(launch.resumeSession === null ? {} : { resumeSession: launch.resumeSession }),
+    ...(harness.command === undefined ? {} : { program: harness.command }),
+    ...(harness.unrestricted === true ? { unrestricted: true } : {}),
+    ...(harness.promptMode === undefined ? {} : { promptMode: harness.promptMode }),
+  })
+}
+
+const specOf = (session: Session, line: LaunchLine): LaunchSpec => {
+  const { context, goal, run } = session
+  const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - run.spend.seconds) * 1000
+  return {
+    marker: run.id,
+    argv: line.argv,
+    cwd: line.cwd,
+    stdinFile: line.stdinFile,
+    limitMs: Math.max(1_000, left),
+    keepAliveMs: keepAliveMs(context.config().lease.ttlSeconds),
+    graceMs,
+    lineMaxBytes,
+    logMaxBytes,
+  }
+}
+
+const environmentOf = (session: Session, line: LaunchLine): Record<string, string> =>
+  allowedEnvironment(
+    session.context.environment,
+    [...session.driver.environment, ...passedNames(session.context.config(), session.harness)],
+    {
+      ...line.env,
+      UNSTUCK_RUN_DIR: session.paths.agentDir,
+    },
+  )
+
+export const replaceLast = (launches: Launch[], last: Launch): Launch[] => [...launches.slice(0, -1), last]
+
+/** A launch that has not begun. */
+const unstarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
+
+export const firstLaunch = (): Launch => ({
+  number: 1,
+  corrections: noCorrections,
+  resumeSession: null,
+  hint: null,
+  ...unstarted,
+})
+
+export const correctedLaunch = (last: Launch, change: NextLaunch): Launch => ({
+  number: last.number + 1,
+  ...change,
+  ...unstarted,
+})
+
+/** Which CLI it is that works, and whether what we know of it was measured with another version. */
+const tellLaunch = async (
+  tx: Queryable,
+  { run, driver }: Session,
+  { version, measured, exact }: Abilities,
+): Promise<void> => {
+  const { number, resumeSession } = lastLaunch(run) as Launch
+  const { goalId, taskId, id: runId } = run
+  await appendEvent(tx, {
+    type: 'run.launched',
+    ...{ goalId, taskId, runId },
+    payload: { launch: number, driver: driver.name, version, measured, exact, resumed: resumeSession !== null },
+  })
+}
+
+/** Whether the agent of the newest launch may have run. The gate tells, not the store: a crash may lie between the two. */
+export const hasBegun = ({ context, paths, run }: Session): boolean => {
+  const launch = lastLaunch(run)
+  if (launch === undefined) return false
+  return launch.gateOpened || context.ports.files.existsSync(join(paths.launch(launch.number), 'gate'))
+}
+
+/** The shim of a launch whose gate is closed: the one that a crash left there, or a new one. Undefined = the gate is open. */
+const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): Promise<Shim | undefined> => {
+  const { files, processes } = session.context.ports
+  const dir = session.paths.launch(launch.number)
+  const found = processes.launchState(dir)
+  if (found.state === 'at-gate') {
+    await rememberRefs(session)
+    return found.shim
+  }
+  if (files.existsSync(join(dir, 'gate'))) return undefined
+  // Nothing ran here: what a crash left is a shim that never got its gate, if anything.
+  files.rmSync(dir, { recursive: true, force: true })
+  const line = lineOf(session, launch, can)
+  // The refs as they are before the agent runs: behind a gate, so beside the start of the shim is early enough.
+  const [shim] = await Promise.all([
+    processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
+    rememberRefs(session),
+  ])
+  return shim
+}
+
+/** Phase `launch`: brings the newest launch of the run to the point where the agent runs, from wherever a crash left it. */
+export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
+  const { context, paths } = session
+  if (lastLaunch(session.run) === undefined) await save(session, { launches: [firstLaunch()] })
+  const launch = lastLaunch(session.run) as Launch
+  context.at('launch-intended')
+  const shim = await shimAtGate(session, launch, abilities.capabilities)
+  context.at('after-spawn')
+  if (shim !== undefined) {
+    const started = { ...launch, shim: shim.identity, startedAt: context.clock.now().toISOString() }
+    await save(session, { launches: replaceLast(session.run.launches, started) })
+    context.at('identity-committed')
+    context.ports.processes.openGate(paths.launch(launch.number))
+  }
+  context.at('gate-open')
+  const opened = { ...(lastLaunch(session.run) as Launch), gateOpened: true }
+  await context.db.transaction(async (tx) => {
+    await save(session, { phase: 'supervise', launches: replaceLast(session.run.launches, opened) }, tx)
+    await tellLaunch(tx, session, abilities)
+  })
+}

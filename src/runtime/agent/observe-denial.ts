@@ -1,0 +1,131 @@
+/** The facts about a denial that a correction needs: which existing directory it was about, and whether that is allowed. */
+import { dirname, isAbsolute, join, sep } from 'node:path'
+import type { Capabilities } from '../../harness/capabilities.ts'
+import type { Denial } from '../../harness/driver.ts'
+import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.ts'
+import type { Files } from '../core/files.ts'
+import { lookAtDirectory } from '../core/folder-access.ts'
+
+type Looks = Pick<Files, 'accessSync' | 'realpathSync' | 'statSync' | 'userId'>
+
+const real = (files: Looks, path: string): string | undefined => {
+  try {
+    return files.realpathSync(path)
+  } catch {
+    return undefined // does not exist (any more)
+  }
+}
+
+export const isInside = (path: string, root: string): boolean => path === root || path.startsWith(root + sep)
+
+/** The nearest existing folder at or above a path, as realpath: a symlink out of an allowed directory is no way in. */
+export const existingDirectory = (files: Looks, path: string): string | undefined => {
+  let candidate = path
+  for (;;) {
+    const found = real(files, candidate)
+    if (found !== undefined) return files.statSync(found).isDirectory() ? found : dirname(found)
+    const parent = dirname(candidate)
+    if (parent === candidate) return undefined
+    candidate = parent
+  }
+}
+
+/** Directories as realpaths; one that does not exist allows nothing. */
+export const realDirectories = (files: Looks, paths: readonly string[]): string[] =>
+  paths.flatMap((path) => real(files, path) ?? [])
+
+/**
+ * The first folder on the way from a root to a directory that this user cannot use. From above, because behind it nothing can
+ * be looked at; to root, who can, the same folder is found by its bits.
+ */
+const firstUnusable = (files: Looks, root: string, directory: string): ObservedDirectory | undefined => {
+  const names = directory === root ? [] : directory.slice(root.length + 1).split(sep)
+  for (let path = root, next = 0; ; next += 1) {
+    const found = lookAtDirectory(files, path)
+    const name = names[next]
+    if (found !== undefined || name === undefined) return found
+    path = join(path, name)
+  }
+}
+
+interface Place {
+  workTree: string
+  /** Realpaths. */
+  allowed: readonly string[]
+  /** Those of them that the refused launch had been given. */
+  given: readonly string[]
+}
+
+const observeScope = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+  const workspace = real(files, place.workTree)
+  // Inside the workspace the path is allowed already: the mode is the problem, and no directory cures that.
+  if (workspace !== undefined && isInside(directory, workspace)) return { ...facts, kind: 'tool' }
+  const allowedBy = place.allowed.find((root) => isInside(directory, root))
+  return { ...facts, directory, ...(allowedBy === undefined ? {} : { allowedBy }) }
+}
+
+/** Only where the agent may work: what the system refuses elsewhere is refused for a reason. */
+const observeRefusal = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+  const roots = [real(files, place.workTree), ...place.allowed].filter((root) => root !== undefined)
+  const root = roots.find((candidate) => isInside(directory, candidate))
+  const unusable = root === undefined ? undefined : firstUnusable(files, root, directory)
+  return { ...facts, directory, ...(unusable === undefined ? {} : { unusable }) }
+}
+
+/**
+ * Codex does not say which path it refused. What the owner allowed is allowed whatever the path was, so the next of those
+ * directories is tried; with none left, none of them was meant.
+ */
+const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Place): ObservedDenial => {
+  const next = allowed.find((root) => !given.includes(root))
+  return next === undefined ? facts : { ...facts, directory: next, allowedBy: next }
+}
+
+export const observeDenial = (files: Looks, denial: Denial, place: Place): ObservedDenial => {
+  const { callId: _callId, ...facts } = denial
+  if (denial.kind === 'scope' && denial.target === undefined) return observeUnnamed(facts, place)
+  if ((denial.kind !== 'scope' && denial.kind !== 'filesystem') || denial.target === undefined)
+    return observeUnnamed(facts, place)
+  const target = isAbsolute(denial.target) ? denial.target : join(place.workTree, denial.target)
+  const directory = existingDirectory(files, target)
+  if (directory === undefined) return facts
+  return (denial.kind === 'scope' ? observeScope : observeRefusal)(files, facts, directory, place)
+}
+
+/** Whether a launch that was given this directory was refused there once more; a refusal that names no path may mean it. */
+export const isRefusedAgain = (denials: readonly ObservedDenial[], given: string): boolean =>
+  denials.some(
+    ({ kind, target, directory }) => kind === 'scope' && (target === undefined || isInside(directory ?? target, given)),
+  )
+
+export type RulesFor = (denial: Pick<Denial, 'tool' | 'target'>) => string[]
+
+/** Denials as they were observed, and the rules that would let a call through whether the launch had them or not. */
+export interface Observed {
+  denials: ObservedDenial[]
+  rulesFor: RulesFor
+}
+
+export interface ObservedLaunch {
+  place: Place
+  can: Pick<Capabilities, 'directories'>
+  /** Rules that the launch had. */
+  granted: readonly string[]
+  rulesFor: RulesFor
+}
+
+/** Only what this version of the CLI can be told counts as a way to correct a denial. */
+export const observeDenials = (
+  files: Looks,
+  denials: readonly Denial[],
+  { place, can, granted, rulesFor }: ObservedLaunch,
+): ObservedDenial[] =>
+  denials.map((denial) => {
+    const { allowedBy, ...seen } = observeDenial(files, denial, place)
+    const rules = seen.kind === 'tool' ? rulesFor(seen).filter((rule) => !granted.includes(rule)) : []
+    return {
+      ...seen,
+      ...(allowedBy === undefined || !can.directories ? {} : { allowedBy }),
+      ...(rules.length === 0 ? {} : { toolRules: rules }),
+    }
+  })

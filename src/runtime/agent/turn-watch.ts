@@ -1,0 +1,34 @@
+/** The two ends of a turn that its CLI does not make itself: it lingers after its last word, or insists on a refused key. */
+import type { Reading } from '../../harness/driver.ts'
+import { insistsOnKey } from '../../harness/reading.ts'
+import type { Clock } from '../core/context.ts'
+
+export interface TurnWatch {
+  /** After each line that was read. */
+  heard(reading: Reading): void
+  end(): void
+}
+
+export const watchTurn = (
+  clock: Pick<Clock, 'after'>,
+  lingerSeconds: () => number,
+  stop: (cause: 'lingering' | 'correction') => void,
+): TurnWatch => {
+  let endLinger: (() => void) | undefined
+  let refused = false
+  return {
+    heard(reading) {
+      if (!refused && insistsOnKey(reading)) {
+        refused = true
+        stop('correction')
+      }
+      if (reading.final !== undefined) endLinger ??= clock.after(lingerSeconds() * 1000, () => stop('lingering'))
+      else {
+        // What looked like the end was not: a CLI went on after compacting its conversation.
+        endLinger?.()
+        endLinger = undefined
+      }
+    },
+    end: () => endLinger?.(),
+  }
+}

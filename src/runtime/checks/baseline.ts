@@ -1,0 +1,175 @@
+/**
+ * What a check does on the commit that the work began from: it runs once more, in a clean workspace of its own, and what is
+ * found is kept per commit, command and lockfile. Whatever cannot be told (no time, no workspace, an environment that does
+ * not carry it) is `unknown` and excuses nothing.
+ */
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import type { Install } from '../../domain/run.ts'
+import { AppError, messageOf } from '../../errors.ts'
+import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
+import type { Context } from '../core/context.ts'
+import { readOr, type Files } from '../core/files.ts'
+import { carryOutInstalls } from './install.ts'
+import { runChecks } from './verify.ts'
+import type { CheckReport, CheckRequest } from './request.ts'
+
+export type Baseline =
+  /** `label`: how the environment fails it there, which excuses nothing. */
+  | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
+  | { state: 'fails'; detail: string; set: FailingSet }
+
+export interface BasePlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir'> {
+  commit: string
+  /** Folder of the run for the clean workspace and its output. */
+  dir: string
+  /** What was installed for the checks of the work, so that both see the same. */
+  installs: readonly Install[]
+}
+
+const lockfiles = [
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+  'Cargo.lock',
+  'go.sum',
+  'poetry.lock',
+  'uv.lock',
+  'Pipfile.lock',
+  'requirements.txt',
+]
+
+/** Rises when what is kept changes its form or meaning. */
+const version = 2
+
+/** The installed packages come from the user's checkout, so its lockfiles decide beside the commit. */
+const keyOf = (files: Files, place: BasePlace, commands: readonly string[]): string => {
+  const hash = createHash('sha256').update(
+    JSON.stringify([version, process.version, place.commit, commands, place.installs]),
+  )
+  for (const name of lockfiles) hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
+  return hash.digest('hex').slice(0, 40)
+}
+
+const cached = (files: Files, path: string): Baseline | undefined => {
+  try {
+    const found = JSON.parse(files.readFileSync(path, 'utf8')) as Baseline
+    // A file of half its length, left by a killed engine, does not parse; one of ours has a state.
+    return typeof found.state === 'string' ? found : undefined
+  } catch {
+    return undefined // not run yet
+  }
+}
+
+/** What could not be told is asked again the next time. */
+const keep = (files: Files, path: string, found: Baseline): void => {
+  if (found.state === 'unknown') return
+  files.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  files.writeFileSync(path, JSON.stringify(found), { mode: 0o600 })
+}
+
+const unknown = (detail: string, label?: string): Baseline => ({
+  state: 'unknown',
+  detail: `baseline unknown: ${detail}`,
+  ...(label === undefined ? {} : { label }),
+})
+
+const baselineOf = (report: CheckReport, command: string): Baseline => {
+  const { failed, output } = report
+  if (failed === undefined) return { state: 'passes', detail: 'it passes on the base commit' }
+  if (failed.command !== command) return unknown(`${failed.command}, which comes before it, fails on the base commit`)
+  if (failed.ranNothing !== undefined)
+    return { state: 'no tests', detail: `it runs no test on the base commit either (${failed.ranNothing})` }
+  if (failed.timedOut) return unknown('it ran out of time on the base commit')
+  if (output === undefined || failed.spawnError !== undefined) return unknown('it cannot be started on the base commit')
+  const set = failingSetOf(output)
+  if (set.infra)
+    return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`, set.label)
+  return { state: 'fails', detail: 'it fails on the base commit as well', set }
+}
+
+const makeClean = async (place: BasePlace, request: CheckRequest, workspace: string): Promise<void> => {
+  const { git } = request.ports
+  await git.removeWorkspace(workspace)
+  // Through the shadow, which has every base: also one that was captured from a folder without commits.
+  const { gitDir } = place.shadow
+  await git.createWorkspace({
+    repository: { ...place.repository, root: gitDir, commonDir: gitDir },
+    base: place.commit,
+    dir: workspace,
+    branch: 'unstuck/base',
+  })
+  await git.prepareDependencies({
+    repository: place.repository,
+    workspace,
+    cacheDir: join(place.stateDir, 'dependencies'),
+    signal: request.signal,
+  })
+}
+
+/** Installs what the work's checks had, then runs the commands; both within the time of the request. */
+const checkBase = async (place: BasePlace, request: CheckRequest, command: string): Promise<Baseline> => {
+  const begun = request.clock.elapsed()
+  const installed = await carryOutInstalls(
+    { ...request, folder: (number) => join(place.dir, 'installs', String(number)) },
+    place.installs,
+  )
+  if (!installed.ok) return unknown(`what the check needs could not be installed there (${installed.detail})`)
+  const report = await runChecks({
+    ...request,
+    folder: (number) => join(place.dir, 'checks', String(number)),
+    totalMs: Math.max(1, request.totalMs - (request.clock.elapsed() - begun)),
+    passed: () => undefined,
+  })
+  return request.signal.aborted ? unknown('the run was ended meanwhile') : baselineOf(report, command)
+}
+
+/** Does `work` in a clean workspace of the base commit, which is there only meanwhile. */
+const inClean = async (
+  place: BasePlace,
+  request: CheckRequest,
+  work: (request: CheckRequest) => Promise<Baseline>,
+): Promise<Baseline> => {
+  const workspace = join(place.dir, 'workspace')
+  try {
+    await makeClean(place, request, workspace)
+    return await work({ ...request, workspace })
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    // What could not be followed to its end may still run, in a workspace that is removed now and for a run that ends.
+    await request.ports.processes.sweep(request.marker)
+    return unknown(messageOf(error))
+  } finally {
+    await request.ports.git.removeWorkspace(workspace)
+  }
+}
+
+/**
+ * Runs `command` on the base commit, after those of the plan that build something for it. `leftMs` is what the run has
+ * left for all of its verification.
+ */
+export const runOnBase = async (
+  place: BasePlace,
+  request: CheckRequest,
+  plan: { before: readonly string[]; command: string; neededMs: number },
+  leftMs: number,
+): Promise<Baseline> => {
+  const { files } = request.ports
+  const commands = [...plan.before, plan.command]
+  const path = join(place.stateDir, 'baselines', `${keyOf(files, place, commands)}.json`)
+  const known = cached(files, path)
+  if (known !== undefined) return known
+  if (leftMs <= plan.neededMs) return unknown('the time for verification does not suffice to run it there')
+  files.rmSync(join(place.dir, 'checks'), { recursive: true, force: true })
+  return inClean(place, request, async (inside) => {
+    const found = await checkBase(place, { ...inside, commands, totalMs: leftMs }, plan.command)
+    keep(files, path, found)
+    return found
+  })
+}
+
+export const isCovered = (now: FailingSet, base: Baseline): boolean =>
+  base.state === 'fails' && coveredBy(now, base.set)

@@ -1,0 +1,138 @@
+/** Facts about the folder in which a check failed, so that no decision about a check rests on what it printed alone. */
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import type { Install } from '../../domain/run.ts'
+import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
+import { planCommand, type Step } from '../../recovery/command/plan.ts'
+import { commandText } from '../../recovery/command/replacement.ts'
+import { makeTarget, packageScript } from '../../recovery/command/script.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { installsIn } from '../../recovery/install.ts'
+import { readOr, type Files } from '../core/files.ts'
+import { packagesIn } from './packages.ts'
+import type { CheckRequest } from './request.ts'
+
+/** The folder that the `cd` moves of one entry lead to, if it is inside the workspace. */
+export const directoryOf = (
+  files: Files,
+  workspace: string,
+  moves: string[],
+): { ok: true; path: string } | { ok: false; reason: string } => {
+  const root = files.realpathSync(workspace)
+  let path = root
+  for (const move of moves) {
+    const next = resolve(path, move)
+    if (!files.existsSync(next) || !files.statSync(next).isDirectory())
+      return { ok: false, reason: `there is no folder ${move}` }
+    path = files.realpathSync(next)
+    if (path !== root && !path.startsWith(root + sep))
+      return { ok: false, reason: `${move} leads out of the repository` }
+  }
+  return { ok: true, path }
+}
+
+/** Where the step's program looks for its manifest; undefined = not inside of the workspace. */
+const placeOf = (files: Files, workspace: string, step: Step): string | undefined => {
+  const directory = packageScript(step.argv)?.directory
+  const place = directoryOf(files, workspace, [...step.cwd, ...(directory === undefined ? [] : [directory])])
+  return place.ok ? place.path : undefined
+}
+
+/** Whether the failed step calls a package script, and whether its manifest has that script. */
+const scriptFact = (files: Files, workspace: string, step: Step): ObservedCheck['script'] => {
+  const script = packageScript(step.argv)
+  const place = placeOf(files, workspace, step)
+  if (script === undefined || place === undefined) return undefined
+  const manifest = join(place, 'package.json')
+  try {
+    const parsed = JSON.parse(files.readFileSync(manifest, 'utf8')) as { scripts?: Record<string, unknown> }
+    const exists = typeof parsed.scripts?.[script.script] === 'string'
+    // Some managers run an installed program of that name instead: its absence from the manifest proves nothing then.
+    if (!exists && script.orProgram === true) return undefined
+    return { name: script.script, manifest: relative(files.realpathSync(workspace), manifest), exists }
+  } catch {
+    return undefined // no manifest or a broken one: nothing is proven about the script
+  }
+}
+
+/** The folder that the step works on: where it runs, then those of the files it names. */
+const startsOf = (files: Files, workspace: string, step: Step): string[] => {
+  const place = placeOf(files, workspace, step)
+  if (place === undefined) return []
+  const root = files.realpathSync(workspace)
+  const named = step.argv
+    .slice(1)
+    .map((word) => resolve(place, word))
+    .filter((path) => path.startsWith(root + sep) && files.existsSync(path))
+  return [place, ...named.map((path) => (files.statSync(path).isDirectory() ? path : dirname(path)))]
+}
+
+/** The managers of the nearest folder that has one, from each start up to the top of the workspace. */
+const installsAt = (files: Files, workspace: string, step: Step): Install[] => {
+  const root = files.realpathSync(workspace)
+  for (const start of startsOf(files, workspace, step)) {
+    for (let folder = start; folder.startsWith(root); folder = dirname(folder)) {
+      const here = folder
+      const found = installsIn(relative(root, here), (name) => readOr(files, join(here, name)))
+      if (found.length > 0) return found
+    }
+  }
+  return []
+}
+
+export const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
+
+/** A rule line for it, not a variable (`test := x`) and not the `.PHONY` that names it. */
+export const hasRule = (text: string, target: string): boolean =>
+  text.split(/\r?\n/).some((line) => {
+    const found = /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)/.exec(line)
+    return found !== null && (found[1] ?? '').split(/\s+/).includes(target)
+  })
+
+const makeFact = (files: Files, workspace: string, step: Step): ObservedCheck['make'] => {
+  const named = makeTarget(step.argv)
+  if (named === undefined) return undefined
+  const moves = [...step.cwd, ...(named.directory === undefined ? [] : [named.directory])]
+  const place = directoryOf(files, workspace, moves)
+  if (!place.ok) return undefined
+  const name = (named.file === undefined ? makefiles : [named.file]).find((each) =>
+    files.existsSync(join(place.path, each)),
+  )
+  const text = name === undefined ? '' : (readOr(files, join(place.path, name)) ?? '')
+  return { makefile: name ?? 'Makefile', missing: named.targets.filter((target) => !hasRule(text, target)) }
+}
+
+/** The same check for the packages that the change can affect, where it was one of all packages. */
+const narrowedFact = ({ ports, workspace, changed }: Place, command: string, step: Step): string | undefined => {
+  const plan = planCommand(command)
+  const place = placeOf(ports.files, workspace, step)
+  if (changed === undefined || place === undefined || !plan.ok || recursiveScript(step.argv) === undefined)
+    return undefined
+  const packages = packagesIn(ports.files, place)
+  const top = relative(ports.files.realpathSync(workspace), place)
+  // A path outside of this folder lies in none of its packages and may affect them all.
+  const paths = changed.map((path) => relative(top, path))
+  const narrow = packages === undefined ? undefined : narrowStep(step, packages, paths)
+  if (narrow === undefined) return undefined
+  const isThis = (each: Step): boolean => JSON.stringify(each) === JSON.stringify(step)
+  return commandText(plan.steps.map((each) => (isThis(each) ? narrow : each)))
+}
+
+export type Place = Pick<CheckRequest, 'ports' | 'workspace' | 'changed'>
+
+export const checkFacts = (
+  place: Place,
+  command: string,
+  step: Step | undefined,
+): Pick<ObservedCheck, 'script' | 'installs' | 'make' | 'narrowed'> => {
+  if (step === undefined) return {}
+  const { files } = place.ports
+  const script = scriptFact(files, place.workspace, step)
+  const make = makeFact(files, place.workspace, step)
+  const narrowed = narrowedFact(place, command, step)
+  return {
+    installs: installsAt(files, place.workspace, step),
+    ...(script === undefined ? {} : { script }),
+    ...(make === undefined ? {} : { make }),
+    ...(narrowed === undefined ? {} : { narrowed }),
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Guesses the checks of a repository that names none, from facts about its files: at most four, tests first. It guesses
+ * only what the repository itself declares; a script that writes to the source (`--fix`) or only says that there is no
+ * test is left out, because the first would change the work and the second would fail every task.
+ */
+
+import { judges } from '../../recovery/command/replacement.ts'
+
+export interface RepositoryFacts {
+  /** Parsed package.json of the top folder. */
+  packageJson?: unknown
+  /** Text of the Makefile of the top folder. */
+  makefile?: string
+  /** Text of pyproject.toml of the top folder. */
+  pyproject?: string
+  /** Paths of tracked files. */
+  files: readonly string[]
+}
+
+const maxCommands = 4
+
+type Fields = Record<string, unknown>
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const managerOf = (packageJson: Fields, files: ReadonlySet<string>): string => {
+  const declared =
+    typeof packageJson.packageManager === 'string'
+      ? /^(npm|pnpm|yarn|bun)@/.exec(packageJson.packageManager)?.[1]
+      : undefined
+  if (declared !== undefined) return declared
+  if (files.has('pnpm-lock.yaml')) return 'pnpm'
+  if (files.has('yarn.lock')) return 'yarn'
+  return files.has('bun.lock') || files.has('bun.lockb') ? 'bun' : 'npm'
+}
+
+const packageCommands = ({ packageJson }: RepositoryFacts, files: ReadonlySet<string>): string[] => {
+  if (!isFields(packageJson) || !isFields(packageJson.scripts)) return []
+  const { scripts } = packageJson
+  const manager = managerOf(packageJson, files)
+  const first = (names: readonly string[]): string[] =>
+    names.filter((name) => Object.hasOwn(scripts, name) && judges(scripts[name])).slice(0, 1)
+  const names = [
+    ...first(['test']),
+    ...first(['typecheck', 'type-check', 'check-types', 'types', 'tsc']),
+    ...first(['lint']),
+  ]
+  return names.map((name) => (name === 'test' && manager !== 'bun' ? `${manager} test` : `${manager} run ${name}`))
+}
+
+const pythonCommands = ({ pyproject = '' }: RepositoryFacts, files: ReadonlySet<string>): string[] => {
+  const declares = files.has('pytest.ini') || /^\[tool\.pytest\b/m.test(pyproject) || files.has('conftest.py')
+  const isPython =
+    declares || files.has('pyproject.toml') || files.has('setup.py') || files.has('setup.cfg') || files.has('tox.ini')
+  const hasTests = [...files].some((path) => /(^|\/)(test_[^/]*|[^/]*_test)\.py$/.test(path))
+  if (!isPython || !(declares || hasTests)) return []
+  if (files.has('uv.lock')) return ['uv run pytest']
+  return [files.has('poetry.lock') ? 'poetry run pytest' : 'python3 -m pytest']
+}
+
+/** A rule line, not a variable (`test := x`) and not the `.PHONY` that names it. */
+const hasTestTarget = (makefile: string): boolean =>
+  /^(?:[^\s:#=]+[ \t]+)*test(?:[ \t]+[^\s:#=]+)*[ \t]*::?(?!=)/m.test(makefile)
+
+/** A file of the top folder that declares the stack, and its test command; `wrapper` is the project's own copy of the tool. */
+const declared: readonly { file: RegExp; command: string; wrapper?: [file: string, command: string]; also?: RegExp }[] =
+  [
+    { file: /^Cargo\.toml$/, command: 'cargo test' },
+    { file: /^go\.mod$/, command: 'go test ./...' },
+    { file: /^pom\.xml$/, command: 'mvn test', wrapper: ['mvnw', './mvnw test'] },
+    { file: /^build\.gradle(\.kts)?$/, command: 'gradle test', wrapper: ['gradlew', './gradlew test'] },
+    { file: /^mix\.exs$/, command: 'mix test' },
+    { file: /^[^/]+\.(sln|slnx|csproj|fsproj)$/, command: 'dotnet test' },
+    { file: /^Gemfile$/, command: 'bundle exec rspec', also: /^(\.rspec|spec)(\/|$)/ },
+    { file: /^composer\.json$/, command: 'vendor/bin/phpunit', also: /^phpunit(\.dist)?\.xml(\.dist)?$/ },
+    { file: /^deno\.jsonc?$/, command: 'deno test' },
+    { file: /^Package\.swift$/, command: 'swift test' },
+  ]
+
+const declaredCommands = (files: ReadonlySet<string>): string[] =>
+  declared
+    .filter(({ file, also }) =>
+      [file, ...(also === undefined ? [] : [also])].every((pattern) => [...files].some((name) => pattern.test(name))),
+    )
+    .map(({ command, wrapper }) => (wrapper !== undefined && files.has(wrapper[0]) ? wrapper[1] : command))
+
+export const inferCommands = (facts: RepositoryFacts): string[] => {
+  const files = new Set(facts.files)
+  const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
+  // A Makefile beside another stack mostly calls that stack's own tests, which would then run twice.
+  if (found.length === 0 && hasTestTarget(facts.makefile ?? '')) found.push('make test')
+  return found.slice(0, maxCommands)
+}

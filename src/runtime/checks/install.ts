@@ -1,0 +1,60 @@
+/**
+ * Carries out installs that checks need, in a clone of ours and never in the user's own tree. Every command is one of the
+ * fixed list in `recovery/install.ts`; it runs as a check does: from its argv, under a shim, with the environment of checks.
+ */
+import { join } from 'node:path'
+import type { Install } from '../../domain/run.ts'
+import type { CommandResult } from '../../process/command.ts'
+import { commandEnvironment } from '../../process/environment.ts'
+import { linesIn } from '../../recovery/failing-set.ts'
+import type { CheckRequest } from './request.ts'
+
+export type InstallRequest = Omit<CheckRequest, 'commands' | 'source' | 'passed'>
+
+export type Installed = { ok: true } | { ok: false; detail: string }
+
+const graceMs = 5_000
+
+/** How it ended, and the last thing that it said. */
+const troubleOf = (result: CommandResult): string => {
+  if (result.spawnError !== undefined) return result.spawnError
+  const ended = result.timedOut ? 'ran out of time' : `ended with ${result.exitCode ?? result.signal}`
+  const last = [...linesIn(result.stdout), ...linesIn(result.stderr)].at(-1) ?? ''
+  return last === '' ? ended : `${ended}, ${last}`
+}
+
+/** Stops at the first command that fails. Repeating it is harmless: each of them ends in the same files. */
+export const carryOutInstall = async (request: InstallRequest, install: Install): Promise<Installed> => {
+  const { workspace, ports, clock } = request
+  const deadline = clock.elapsed() + request.totalMs
+  for (const [index, argv] of install.commands.entries()) {
+    const dir = request.folder(index + 1)
+    // What an interrupted one left there must not be taken for this one's.
+    ports.files.rmSync(dir, { recursive: true, force: true })
+    const result = await ports.processes.runCommand(dir, {
+      argv,
+      cwd: join(workspace, install.folder),
+      environment: commandEnvironment(workspace, request.environment, request.extraNames),
+      timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - clock.elapsed())),
+      marker: request.marker,
+      graceMs,
+      keepAliveMs: request.keepAliveMs,
+      signal: request.signal,
+    })
+    if (result.exitCode === 0 && !result.timedOut && result.spawnError === undefined) continue
+    return { ok: false, detail: `${argv.join(' ')}: ${troubleOf(result)}`.slice(0, 400) }
+  }
+  return { ok: true }
+}
+
+/** As above for several, in the order in which they were found to be needed. */
+export const carryOutInstalls = async (request: InstallRequest, installs: readonly Install[]): Promise<Installed> => {
+  const begun = request.clock.elapsed()
+  for (const [index, install] of installs.entries()) {
+    const left = Math.max(1, request.totalMs - (request.clock.elapsed() - begun))
+    const folder = (number: number): string => request.folder((index + 1) * 100 + number)
+    const done = await carryOutInstall({ ...request, folder, totalMs: left }, install)
+    if (!done.ok) return done
+  }
+  return { ok: true }
+}

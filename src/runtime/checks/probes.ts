@@ -1,0 +1,89 @@
+/**
+ * Looks at the machine for what a failed check asks: the effects behind `recovery/probe.ts`. Quick, bounded, and only after a
+ * failure; a look that fails gives no reading, and no reading blames nobody.
+ */
+import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { questionsOf } from '../../recovery/probe.ts'
+import type { Question, Reading } from '../../recovery/probes/reading.ts'
+import { registriesOf } from './registries.ts'
+import { requirementsOf } from './requirements.ts'
+import type { ProbeRequest } from './request.ts'
+
+const megabytesFree = ({ machine }: ProbeRequest): number | undefined => machine.now('/').freeMemoryMb
+
+const readDisk = ({ machine, workspace, environment }: ProbeRequest): Reading => {
+  const folders = [
+    { name: 'the workspace', path: workspace },
+    { name: 'the temporary folder', path: environment.TMPDIR ?? '/tmp' },
+    ...(environment.HOME === undefined ? [] : [{ name: 'the home folder', path: environment.HOME }]),
+  ]
+  const places = folders.flatMap((folder) => {
+    const room = machine.room(folder.path)
+    return room === undefined ? [] : [{ ...folder, ...room }]
+  })
+  return { probe: 'disk', places }
+}
+
+const readMemory = (request: ProbeRequest): Reading | undefined => {
+  const now = request.machine.oomKills()
+  const { killsBefore } = request
+  if (now === undefined || killsBefore === undefined) return undefined
+  return { probe: 'memory', killed: Math.max(0, now - killsBefore), freeMb: megabytesFree(request) }
+}
+
+const readPort = ({ machine, marker }: ProbeRequest, port: number): Reading | undefined => {
+  const listener = machine.listener(port)
+  if (listener === null) return undefined
+  if (listener === undefined) return { probe: 'port', port, owner: null }
+  const { marker: run, ...owner } = listener
+  if (run === undefined) return { probe: 'port', port, owner }
+  const of = run === marker || marker.startsWith(`${run}-`) ? 'this very run' : `run ${run} of Unstuck`
+  return { probe: 'port', port, owner: { ...owner, of } }
+}
+
+const reachMs = 3_000
+const mostTargets = 3
+
+const readNetwork = async (request: ProbeRequest, hosts: readonly string[]): Promise<Reading> => {
+  const asked = registriesOf(request, hosts)
+    .slice(0, mostTargets)
+    .map(async (registry) => ({
+      ...registry,
+      trouble: await request.machine.reach(registry.host, registry.port, reachMs),
+    }))
+  return { probe: 'network', targets: await Promise.all(asked) }
+}
+
+const read = async (request: ProbeRequest, question: Question): Promise<Reading | undefined> => {
+  const { machine, ports, workspace } = request
+  switch (question.probe) {
+    case 'disk':
+      return readDisk(request)
+    case 'memory':
+      return readMemory(request)
+    case 'port':
+      return readPort(request, question.port)
+    case 'network':
+      return readNetwork(request, question.hosts)
+    case 'packages': {
+      const { probe, ...about } = question
+      return { probe, ...(await ports.git.inspectInstalled(workspace, about)) }
+    }
+    case 'runtime':
+      return { probe: 'runtime', requirements: await requirementsOf(request) }
+    case 'files': {
+      const limit = machine.fileLimit()
+      return limit === undefined ? undefined : { probe: 'files', ...limit }
+    }
+  }
+}
+
+/** The readings for a failed check, in the order of the probes. */
+export const probeFailure = async (request: ProbeRequest, failed: ObservedCheck): Promise<Reading[]> => {
+  const readings: Reading[] = []
+  for (const question of questionsOf(failed)) {
+    const reading = await read(request, question)
+    if (reading !== undefined) readings.push(reading)
+  }
+  return readings
+}

@@ -1,0 +1,72 @@
+/**
+ * Where the owner's configuration lets packages come from: the hosts that a probe of the network may ask. A host that only a
+ * check's output names is never asked, because looking a name up tells it to whoever answers.
+ */
+import { join } from 'node:path'
+import { commandEnvironment } from '../../process/environment.ts'
+import type { ProbeRequest } from './request.ts'
+import { textOrEmpty } from './requirements.ts'
+
+export interface Registry {
+  host: string
+  port: number
+  /** Where it is named. */
+  from: string
+}
+
+const ownersFiles = ['.npmrc', '.yarnrc', '.yarnrc.yml', 'package-lock.json', 'yarn.lock', 'pnpm-lock.yaml', 'pip.conf']
+const homeFiles = [
+  '.npmrc',
+  '.yarnrc',
+  '.config/pip/pip.conf',
+  '.pip/pip.conf',
+  '.cargo/config.toml',
+  '.m2/settings.xml',
+]
+const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']
+const indexes = ['npm_config_registry', 'NPM_CONFIG_REGISTRY', 'PIP_INDEX_URL', 'UV_INDEX_URL', 'GOPROXY']
+
+/** Scheme, host and port; what stands before the host (a login) or behind it is not needed. */
+const address = /https?:\/\/(?:[^\s"'<>,\\/@]{1,200}@)?[\w.[\]-]{1,255}(?::\d{1,5})?/g
+const mostAddresses = 100
+
+const ports: Record<string, number> = { 'https:': 443, 'http:': 80 }
+
+const registryOf = (text: string, from: string): Registry[] => {
+  if (!URL.canParse(text)) return []
+  const { hostname, port, protocol } = new URL(text)
+  const number = port === '' ? ports[protocol] : Number(port)
+  return number === undefined || hostname === '' ? [] : [{ host: hostname, port: number, from }]
+}
+
+const named = (text: string, from: string): Registry[] => {
+  // A lockfile names one host thousands of times: only what differs is read as an address.
+  const starts = new Set(text.match(address))
+  return [...starts].slice(0, mostAddresses).flatMap((start) => registryOf(start, from))
+}
+
+/** Those of the owner that the output speaks of; behind a proxy only the proxy can be asked. */
+export const registriesOf = (request: ProbeRequest, spokenOf: readonly string[]): Registry[] => {
+  const {
+    ports: { files },
+    owners,
+    workspace,
+    extraNames,
+  } = request
+  const environment = commandEnvironment(workspace, request.environment, extraNames)
+  const proxy = proxies.find((name) => (environment[name] ?? '') !== '')
+  if (proxy !== undefined) {
+    const text = environment[proxy] ?? ''
+    return registryOf(text.includes('://') ? text : `http://${text}`, proxy)
+  }
+  const home = environment.HOME
+  const all = [
+    ...indexes.flatMap((name) => named(environment[name] ?? '', name)),
+    ...ownersFiles.flatMap((name) => named(textOrEmpty(files, join(owners, name)), name)),
+    ...(home === undefined
+      ? []
+      : homeFiles.flatMap((name) => named(textOrEmpty(files, join(home, name)), `~/${name}`))),
+  ]
+  const first = new Map(all.toReversed().map((registry) => [`${registry.host}:${registry.port}`, registry]))
+  return [...first.values()].filter(({ host }) => spokenOf.includes(host))
+}

@@ -1,0 +1,45 @@
+/** Reads what the project asks of its language runtimes, and asks those on the PATH of the checks for their version. */
+import { join } from 'node:path'
+import { commandEnvironment } from '../../process/environment.ts'
+import type { Requirement } from '../../recovery/probes/reading.ts'
+import { requirementFiles, versionCommands, versionIn } from '../../recovery/probes/requirements.ts'
+import type { Files } from '../core/files.ts'
+import type { ProbeRequest } from './request.ts'
+
+/** The text of a plain file; a pipe that an agent put there would never end. */
+export const textOrEmpty = (files: Files, path: string): string => {
+  try {
+    return files.statSync(path).isFile() ? files.readFileSync(path, 'utf8') : ''
+  } catch {
+    return '' // not there, or not for this user
+  }
+}
+
+const versionMs = 10_000
+
+/** What the tool says about itself; null = it is not there. Undefined = it gave no version. */
+const versionOf = async (request: ProbeRequest, tool: string): Promise<string | null | undefined> => {
+  const { workspace, environment, extraNames, marker, keepAliveMs, signal } = request
+  const found = await request.ports.processes.runCommand(request.folder(tool), {
+    argv: versionCommands[tool] ?? [tool, '--version'],
+    cwd: workspace,
+    environment: commandEnvironment(workspace, environment, extraNames),
+    timeoutMs: versionMs,
+    graceMs: 1_000,
+    ...{ marker, keepAliveMs, signal },
+  })
+  if (found.spawnError !== undefined) return null
+  return found.exitCode === 0 ? versionIn(`${found.stdout}\n${found.stderr}`) : undefined
+}
+
+export const requirementsOf = async (request: ProbeRequest): Promise<Requirement[]> => {
+  const wanted = Object.entries(requirementFiles).flatMap(([file, read]) =>
+    read(textOrEmpty(request.ports.files, join(request.workspace, file))).map((one) => ({ ...one, file })),
+  )
+  const versions = new Map<string, string | null | undefined>()
+  for (const { tool } of wanted) if (!versions.has(tool)) versions.set(tool, await versionOf(request, tool))
+  return wanted.flatMap((one) => {
+    const found = versions.get(one.tool)
+    return found === undefined ? [] : [{ ...one, found }]
+  })
+}

@@ -1,0 +1,146 @@
+/**
+ * `.unstuck/verify.contract.json`: the checks that the owner of a repository asks of every change, by role and by what was
+ * changed. It is read from the owner's checkout and never from an agent's clone, so no agent can narrow or widen it. A
+ * broken contract is an error with its place, never an empty one.
+ */
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Verdict } from '../../domain/run.ts'
+import { roles, type Role, type Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import { inOrder } from '../../recovery/command/order.ts'
+import { planCommand } from '../../recovery/command/plan.ts'
+import { parsePathRule, pathMatcher } from '../../recovery/policy/rule.ts'
+import { explainIssue, parseJson } from '../../validation.ts'
+import type { Files } from '../core/files.ts'
+
+export const contractFile = '.unstuck/verify.contract.json'
+
+const command = z.string({ error: 'allowed: a command' }).superRefine((value, context) => {
+  const plan = planCommand(value)
+  if (plan.ok) return
+  const message = `it cannot be run without a shell (${plan.piece}: ${plan.reason}); allowed: programs with arguments, joined by "&&"`
+  context.addIssue({ code: 'custom', message })
+})
+
+const commandList = z
+  .array(command, { error: 'allowed: a list of commands' })
+  .max(100, { error: 'allowed: at most 100 commands' })
+
+const pattern = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
+  const parsed = parsePathRule(value)
+  if (!parsed.ok)
+    context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
+})
+
+const patternList = z
+  .array(pattern, { error: 'allowed: a list of paths or globs' })
+  .min(1, { error: 'allowed: at least one path or glob, or no such key' })
+  .max(100, { error: 'allowed: at most 100 entries' })
+
+const ruleSchema = z
+  .strictObject({
+    whenChangedAny: patternList
+      .exactOptional()
+      .meta({ description: 'The rule applies when at least one of these patterns has a changed path.' }),
+    whenChangedAll: patternList
+      .exactOptional()
+      .meta({ description: 'The rule applies when each of these patterns has a changed path.' }),
+    commands: commandList.min(1, { error: 'allowed: at least one command' }),
+  })
+  .refine((rule) => rule.whenChangedAny !== undefined || rule.whenChangedAll !== undefined, {
+    error: 'allowed: a rule with whenChangedAny, whenChangedAll or both (both must hold)',
+  })
+
+const byRoleShape = {
+  planner: commandList.exactOptional(),
+  worker: commandList.exactOptional(),
+  tester: commandList.exactOptional(),
+  docser: commandList.exactOptional(),
+  judge: commandList.exactOptional(),
+} satisfies Record<Role, unknown>
+
+const contractSchema = z.strictObject({
+  $schema: z.string().exactOptional(),
+  commands: commandList.exactOptional().meta({ description: 'Checks of every change.' }),
+  byRole: z
+    .strictObject(byRoleShape, { error: 'allowed: an object with lists of commands' })
+    .exactOptional()
+    .meta({ description: 'Further checks of tasks with this role.' }),
+  rules: z
+    .array(ruleSchema, { error: 'allowed: a list of rules' })
+    .max(100, { error: 'allowed: at most 100 rules' })
+    .exactOptional()
+    .meta({ description: 'Further checks where these paths changed.' }),
+})
+
+export type VerifyContract = z.output<typeof contractSchema>
+
+/** The JSON Schema that is published; `scripts/generate.ts` writes it to schema/verify.contract.schema.json. */
+export const verifyContractSchema = (): Record<string, unknown> => ({
+  ...(z.toJSONSchema(contractSchema, { target: 'draft-2020-12' }) as Record<string, unknown>),
+  title: 'Verify contract of a repository',
+})
+
+const knownKeys = (at: readonly PropertyKey[]): string[] => {
+  if (at[0] === 'byRole') return [...roles]
+  return Object.keys(at[0] === 'rules' ? ruleSchema.shape : contractSchema.shape).filter((key) => key !== '$schema')
+}
+
+/** Throws `CONFIG_INVALID` naming file, place, value found and what is allowed. */
+export const parseContract = (name: string, text: string): VerifyContract => {
+  const json = parseJson(text)
+  if (!json.ok) throw new AppError('CONFIG_INVALID', `${name}: it is not JSON (${json.problem})`)
+  const result = contractSchema.safeParse(json.value)
+  if (!result.success)
+    throw new AppError('CONFIG_INVALID', `${name}: ${explainIssue(result.error, json.value, knownKeys)}`)
+  return result.data
+}
+
+/** The contract in the owner's checkout; undefined where there is none. */
+export const readContract = (files: Files, root: string): VerifyContract | undefined => {
+  const path = join(root, contractFile)
+  return files.existsSync(path) ? parseContract(path, files.readFileSync(path, 'utf8')) : undefined
+}
+
+const changed = (paths: readonly string[], text: string): boolean => {
+  const parsed = parsePathRule(text)
+  return parsed.ok && paths.some(pathMatcher(parsed.rule))
+}
+
+/** The contract's checks for a change, in the order written, each once. */
+export const contractCommands = (contract: VerifyContract, role: Role, paths: readonly string[]): string[] => {
+  const rules = (contract.rules ?? []).filter(
+    ({ whenChangedAny: any, whenChangedAll: all }) =>
+      (any === undefined || any.some((text) => changed(paths, text))) &&
+      (all === undefined || all.every((text) => changed(paths, text))),
+  )
+  const lists = [contract.commands ?? [], contract.byRole?.[role] ?? [], ...rules.map(({ commands }) => commands)]
+  return [...new Set(lists.flat())]
+}
+
+export interface PlannedChecks {
+  commands: string[]
+  /** Those that the contract alone asks for. */
+  fromContract: ReadonlySet<string>
+}
+
+/** What the task names, then what the contract asks for; what was inferred only where neither says anything. */
+export const plannedChecks = (
+  task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
+  contract: VerifyContract | undefined,
+  paths: readonly string[],
+  { dropped, order = [] }: Pick<Verdict, 'dropped' | 'order'>,
+): PlannedChecks => {
+  const asked =
+    contract === undefined
+      ? []
+      : contractCommands(contract, task.role, paths).flatMap((entry) => {
+          const gone = dropped.find(({ command: each }) => each === entry)
+          if (gone === undefined) return [entry]
+          return gone.by === undefined ? [] : [gone.by]
+        })
+  const own = task.commandSource === 'inferred' && asked.length > 0 ? [] : task.commands
+  const fromContract = asked.filter((entry) => !own.includes(entry))
+  return { commands: inOrder([...own, ...fromContract], order), fromContract: new Set(fromContract) }
+}

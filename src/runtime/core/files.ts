@@ -1,0 +1,33 @@
+/** The few files that the runtime reads and writes itself, as a door of their own: see ports.ts. */
+import * as fs from 'node:fs'
+
+/** As in `node:fs`, with the parameters that the runtime uses. */
+export interface Files {
+  accessSync(path: string, mode: number): void
+  chmodSync(path: string, mode: number): void
+  existsSync(path: string): boolean
+  mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
+  readFileSync(path: string, encoding: 'utf8'): string
+  readdirSync(path: string): string[]
+  realpathSync(path: string): string
+  rmSync(path: string, options: { recursive?: boolean; force?: boolean }): void
+  statSync(path: string): { mode: number; uid: number; mtimeMs: number; isDirectory(): boolean; isFile(): boolean }
+  /** Who this process is to the file system; undefined = the system has no such thing. */
+  userId(): number | undefined
+  writeFileSync(path: string, text: string, options?: { mode: number }): void
+}
+
+export const realFiles: Files = {
+  ...fs,
+  // A shim of an earlier engine may still write a last file into a folder that is removed.
+  rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),
+  userId: () => process.geteuid?.(),
+}
+
+export const readOr = (files: Files, path: string): string | undefined => {
+  try {
+    return files.readFileSync(path, 'utf8')
+  } catch {
+    return undefined // not there, or not a file: it tells nothing
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The doors through which the runtime acts on the world beside the store: processes, git, and the few files it reads and
+ * writes itself. The rest of `src/runtime` takes from `../process` and `../workspace` types alone and is handed these;
+ * this file alone binds them to the real thing, so a simulated world can stand in their place.
+ */
+import { runCommand } from '../../process/command.ts'
+import {
+  isOver,
+  launchState,
+  openGate,
+  requestStop,
+  startShim,
+  sweep,
+  touchKeepAlive,
+  unfinishedLine,
+  waitForExit,
+} from '../../process/launch.ts'
+import { keepSpare } from '../../process/spare.ts'
+import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
+import { treeUsage } from '../../process/usage.ts'
+import { askVersion } from '../../process/version.ts'
+import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
+import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
+import { buildCommit, buildTree } from '../../workspace/commit.ts'
+import { textAt } from '../../workspace/contents.ts'
+import { prepareDependencies } from '../../workspace/dependencies.ts'
+import { fastForward } from '../../workspace/forward.ts'
+import { dropHandOver, handOver } from '../../workspace/hand-over.ts'
+import {
+  bringObjects,
+  ensureGoalBranch,
+  integrate,
+  isCommitOf,
+  publish,
+  readRef,
+  restoreRef,
+} from '../../workspace/landing.ts'
+import { inspectInstalled } from '../../workspace/installed.ts'
+import { layOver } from '../../workspace/lay-over.ts'
+import { compareRefs, readRefs } from '../../workspace/refs.ts'
+import { commitsBetween, isBelow } from '../../workspace/history.ts'
+import { topOfCommit } from '../../workspace/tree.ts'
+import { mendDependencies } from '../../workspace/mend.ts'
+import { openRepository } from '../../workspace/repository.ts'
+import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
+import { realFiles, type Files } from './files.ts'
+
+const realProcesses = {
+  askVersion,
+  follow,
+  isOver,
+  keepSpare,
+  launchState,
+  openGate,
+  readSegments,
+  requestStop,
+  runCommand,
+  startShim,
+  sweep,
+  touchKeepAlive,
+  treeUsage,
+  unfinishedLine,
+  waitForExit,
+  writtenBytes,
+}
+
+const realGit = {
+  bringObjects,
+  buildCommit,
+  buildTree,
+  captureBase,
+  captureTree,
+  changesBetween,
+  commitsBetween,
+  compareRefs,
+  createWorkspace,
+  dropHandOver,
+  dropSnapshot,
+  ensureGoalBranch,
+  fastForward,
+  handOver,
+  inspectInstalled,
+  integrate,
+  isBelow,
+  isCommitOf,
+  keepAgentCommits,
+  layOver,
+  linkTarget,
+  listSnapshots,
+  mendDependencies,
+  openRepository,
+  prepareDependencies,
+  publish,
+  readRef,
+  readRefs,
+  removeWorkspace,
+  restoreRef,
+  snapshot,
+  textAt,
+  topOfCommit,
+}
+
+export type Processes = typeof realProcesses
+export type Git = typeof realGit
+
+export interface Ports {
+  processes: Processes
+  git: Git
+  files: Files
+}
+
+export const realPorts: Ports = { processes: realProcesses, git: realGit, files: realFiles }

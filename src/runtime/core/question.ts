@@ -1,0 +1,89 @@
+/** What a person is asked when no recovery is left: the question, what was seen, and what they can do. */
+import type { EscalationKind } from '../../domain/escalation.ts'
+import type { Task } from '../../domain/task.ts'
+import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
+import type { Then } from '../../recovery/playbook.ts'
+import { providerQuestion } from './provider-question.ts'
+import type { Session } from './session.ts'
+
+const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
+
+export interface Question {
+  kind: EscalationKind
+  question: string
+  details: string
+}
+
+/** The wording of the founding document for a permission problem that corrections did not cure. */
+export const blockerText = (worker: string, place: string): string =>
+  `Persistent permission error for ${harnessTitle(worker)} on ${place}. Manual intervention required.`
+
+/** In the founding document's words, what a person can do. `again`: what follows it; `allow`: how a directory is allowed. */
+export const permissionAdvice = (
+  { label, facts }: Diagnosis,
+  { again, allow }: { again: string; allow: (directory: string) => string },
+): string[] => {
+  const { directory, allowedBy, chmodFailed }: AnyFacts = facts
+  if (label === 'DIRECTORY_MISSING') return [`Bring the directory back, then ${again}.`]
+  if (chmodFailed !== undefined)
+    return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Mend it, then ${again}.`]
+  return label !== 'FS_PERM_ERROR' && directory !== undefined && allowedBy === undefined
+    ? [allow(directory)]
+    : [`Mend the permission, then ${again}.`]
+}
+
+const adviceFor = (diagnosis: Diagnosis): string[] =>
+  permissionAdvice(diagnosis, {
+    again: 'unstuck resume',
+    allow: (directory) =>
+      `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`,
+  })
+
+const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Question => {
+  const { directory = session.context.repository.root }: AnyFacts = diagnosis.facts
+  return {
+    kind: 'blocker',
+    question:
+      diagnosis.label === 'DIRECTORY_MISSING'
+        ? `${diagnosis.evidence}. Manual intervention required.`
+        : blockerText(session.driver.name, directory),
+    details: [...adviceFor(diagnosis), ...details].join('\n'),
+  }
+}
+
+export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
+  `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
+
+/** `then` is what applies because no recovery is left. */
+export const questionOf = (
+  session: Session,
+  diagnosis: Diagnosis,
+  { reason, then }: { reason: string; then: Then },
+): Question => {
+  const { task, run } = session
+  const kinds: Record<string, EscalationKind> = { budget: 'budget', git_conflict: 'merge_conflict' }
+  const details = [
+    `Evidence: ${diagnosis.evidence}`,
+    `Why no recovery: ${reason}`,
+    `What the agent left is kept: unstuck restore ${run.id} --into <folder>; its output: unstuck logs ${run.id}`,
+  ]
+  if (then === 'pause_goal') return blockerOf(session, diagnosis, details)
+  const provider = providerQuestion(session, diagnosis)
+  if (provider !== undefined) {
+    const { question, advice } = provider
+    return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
+  }
+  const { machine }: AnyFacts = diagnosis.facts
+  if (machine !== undefined) {
+    return {
+      kind: reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted',
+      question: heldUpText(task, machine),
+      details: [...details, `Next step: mend it, then unstuck retry ${task.id}.`].join('\n'),
+    }
+  }
+  return {
+    kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),
+    question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}. Retry it, or cancel it?`,
+    details: details.join('\n'),
+  }
+}

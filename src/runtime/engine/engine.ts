@@ -1,0 +1,312 @@
+/**
+ * The engine: one loop per repository that judges, merges, heals and dispatches, and the executors it started. Stopping it
+ * leaves the agents to their shims; starting it takes up every run where its files say it is.
+ */
+import { renewMs } from '../../domain/lease.ts'
+import { engineRoles, type EngineRole } from '../../domain/engine.ts'
+import type { Run } from '../../domain/run.ts'
+import { AppError, messageOf } from '../../errors.ts'
+import type { ProcessIdentity } from '../../platform/process.ts'
+import { isStoreTrouble, must, StaleError } from '../../store/db.ts'
+import { getEngine, moveEngine, registerEngine, type NewEngine } from '../../store/engine.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
+import { getGoal } from '../../store/goal.ts'
+import { cancelGraceSeconds, finishCancels } from '../people/answers.ts'
+import { LeadLostError } from '../../store/leader.ts'
+import { askStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
+import { getTask, nextRetryAt } from '../../store/task.ts'
+import { beatOnce, startBeat } from './beat.ts'
+import type { Context } from '../core/context.ts'
+import { cycleOnce, type Looked } from './cycle.ts'
+import { createExecutors, dispatch, sessionFor, type Executors } from './dispatch.ts'
+import { agentIdsOf, checkNeighbours, selfOf } from './engine-self.ts'
+import { createGrace, type Grace } from './grace.ts'
+import { healAll } from './heal.ts'
+import { judgeAll } from '../landing/judge.ts'
+import { createLead, type Lead } from './lead.ts'
+import { mergeAll, recoverMerges } from '../landing/merge-queue.ts'
+import { guardGoalBranches } from '../landing/ref-guard.ts'
+import type { Session } from '../core/session.ts'
+import { dropUnborn } from '../goal/unborn.ts'
+
+/** Wakes the loop at the latest; everything that changes state wakes it at once. */
+const pollMs = 3_000
+
+export interface Engine {
+  /** Cancels the run of a task, here or on the engine that executes it, and resolves when it has ended. */
+  cancelRunning(taskId: string): Promise<void>
+  /** Resolves when the loop has ended and no executor writes any more. */
+  stopped: Promise<void>
+  running(): number
+  /** Takes no new work from now on; resolves when what has begun has ended. */
+  drain(): Promise<void>
+  draining(): boolean
+  id: string
+}
+
+const takeUp = async (context: Context, executors: Executors, run: Run): Promise<void> => {
+  const task = await getTask(context.db, run.taskId)
+  const goal = await getGoal(context.db, run.goalId)
+  if (task === undefined || goal === undefined) return
+  await appendEvent(context.db, {
+    type: 'run.reattached',
+    goalId: goal.id,
+    taskId: task.id,
+    runId: run.id,
+    payload: { phase: run.phase },
+  })
+  const session = sessionFor(context, { goal, task, run })
+  session.takenUp = true
+  if (goal.state === 'cancelled' || run.stopAsked !== null) session.abort.abort('cancelled')
+  executors.start(session)
+}
+
+/** Takes up every run of this engine that it left running. Its files and refs say how far it really got. */
+const reattach = async (context: Context, executors: Executors, engineId: string): Promise<number> => {
+  const runs = await runsOfEngine(context.db, engineId)
+  for (const { run } of runs) await takeUp(context, executors, run)
+  return runs.length
+}
+
+/** Looks after the runs of this engine: a person's wish to end one, and one whose executor is gone without a word. */
+const tendOwn = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
+  for (const { run, expired } of await runsOfEngine(context.db, engineId)) {
+    const work = executors.working.get(run.taskId)
+    if (work?.session.run.id === run.id) {
+      if (run.stopAsked !== null) work.session.abort.abort('cancelled')
+    } else if (work === undefined && expired && !executors.unsure.has(run.id)) await takeUp(context, executors, run)
+  }
+}
+
+/**
+ * The merge queue works beside the loop: verifying a rebased commit takes minutes, and nothing else should wait for it.
+ * Goal branches are guarded in the same flight: beside a merge, the guard could take its newest commit for a foreign one.
+ */
+const createMerger = () => {
+  let work: Promise<void> | undefined
+  return {
+    start: (context: Context): void => {
+      work ??= safely(context, async () => {
+        // There is one flight: an entry in processing at its start was left there by trouble with the store.
+        await recoverMerges(context)
+        await guardGoalBranches(context)
+        await mergeAll(context)
+      }).finally(() => (work = undefined))
+    },
+    idle: async (): Promise<void> => work,
+  }
+}
+
+interface Loop {
+  engineId: string
+  /** Absent = this engine only executes. */
+  lead?: Lead
+  grace: Grace
+  executors: Executors
+  merger: ReturnType<typeof createMerger>
+  looked: Looked
+}
+
+const leadOnce = async (context: Context, { engineId, grace, merger, looked }: Loop): Promise<void> => {
+  const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
+  if (grace.over()) await healAll(context, { engineId, liveness })
+  await judgeAll(context)
+  merger.start(context)
+  await cycleOnce(context, looked)
+  await finishCancels(context, cancelGraceSeconds)
+}
+
+const tick = async (context: Context, parts: Loop): Promise<void> => {
+  const { executors, engineId, grace, lead } = parts
+  await grace.look()
+  const leading = await lead?.context()
+  if (leading !== undefined) {
+    try {
+      await leadOnce(leading, parts)
+    } catch (error) {
+      if (!(error instanceof StaleError)) throw error
+      // Another engine leads, or somebody changed what was just looked at; the next pass sees which.
+      context.log.info({ reason: error.message }, 'a pass of the leader was overtaken')
+      if (error instanceof LeadLostError) lead?.lost()
+    }
+  }
+  await tendOwn(context, executors, engineId)
+  if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
+}
+
+/** One bad tick is logged and the next one tried: a loop that ends would leave everything without an owner. */
+const safely = async (
+  context: Context,
+  work: () => Promise<void>,
+  failed?: (error: unknown) => void,
+): Promise<void> => {
+  try {
+    await work()
+  } catch (error) {
+    if (context.stopping.aborted) return
+    failed?.(error)
+    context.log.error({ error: error instanceof Error ? error.stack : messageOf(error) }, 'a pass of the engine failed')
+  }
+}
+
+const waitMs = async (context: Context): Promise<number> => {
+  const due = await nextRetryAt(context.db)
+  // By the clock that decides whether it is due: another host's may differ.
+  const until = due === undefined ? pollMs : due.getTime() - (await storeNow(context.db)).getTime()
+  return Math.max(10, Math.min(pollMs, until))
+}
+
+/** Resolves at the next `wake()`, which may already have happened. */
+export interface Bell {
+  ring(): void
+  next(ms: number, clock: Context['clock'], signal: AbortSignal): Promise<void>
+}
+
+export const createBell = (): Bell => {
+  let rung = false
+  let listener: (() => void) | undefined
+  return {
+    ring: () => {
+      rung = true
+      listener?.()
+    },
+    next: async (ms, clock, signal) => {
+      if (!rung && !signal.aborted) {
+        const early = new AbortController()
+        listener = () => early.abort()
+        await clock.wait(ms, AbortSignal.any([early.signal, signal]))
+        listener = undefined
+      }
+      rung = false
+    },
+  }
+}
+
+const loop = async (context: Context, parts: Loop, bell: Bell): Promise<void> => {
+  const { executors, grace, merger } = parts
+  // While the store was away nobody could show that he lives.
+  const failed = (error: unknown): void => (isStoreTrouble(error) ? grace.begin() : undefined)
+  while (!context.stopping.aborted) {
+    await safely(context, () => tick(context, parts), failed)
+    if (context.stopping.aborted) break
+    const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next tick says so
+    await bell.next(ms, context.clock, context.stopping)
+  }
+  await Promise.allSettled([...executors.working.values()].map((work) => work.done))
+  await merger.idle()
+}
+
+const nobody: ProcessIdentity = { host: '', bootId: '', pid: 0, startTime: '' }
+
+/** Waits for the end of a run that another engine executes, after it was asked for. */
+const askElsewhere = async (context: Context, taskId: string): Promise<void> => {
+  const [run] = await listRuns(context.db, { taskId, state: 'running' })
+  if (run === undefined || !(await context.db.transaction((tx) => askStop(tx, run)))) return
+  context.wake()
+  for (const began = context.clock.elapsed(); context.clock.elapsed() - began < askedMs;) {
+    await context.clock.wait(100, context.stopping)
+    if ((await getRun(context.db, run.id))?.state !== 'running') return
+  }
+  throw new AppError(
+    'STALE',
+    `run ${run.id} is executed by another engine (agent ${run.agentId}), which was asked to end it and has not done so yet; see "unstuck status"`,
+  )
+}
+
+/** How long a person's command waits for another engine. */
+const askedMs = 20_000
+
+/** Takes no new work from now on; resolves when nothing that has begun is left. */
+const drain = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
+  executors.draining = true
+  await context.db.transaction(async (tx) => {
+    const engine = await getEngine(tx, engineId)
+    if (engine?.state === 'online') await moveEngine(tx, engine, 'drained', { running: executors.working.size })
+  })
+  while (executors.working.size > 0 && !context.stopping.aborted)
+    await Promise.race([
+      Promise.allSettled([...executors.working.values()].map((work) => work.done)),
+      context.clock.wait(pollMs, context.stopping),
+    ])
+}
+
+/** Says goodbye in order, so that nobody has to find out. */
+const leave = async (context: Context, engineId: string): Promise<void> => {
+  try {
+    await context.db.transaction(async (tx) => {
+      const engine = await getEngine(tx, engineId)
+      if (engine !== undefined && engine.state !== 'offline') must(await moveEngine(tx, engine, 'left'))
+    })
+  } catch (error) {
+    context.log.warn({ error: messageOf(error) }, 'the store could not be told of the end of this engine')
+  }
+}
+
+const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine): Loop => {
+  const executors = createExecutors(context)
+  executors.harnesses = harnesses
+  const grace = createGrace(context, engineId)
+  const parts = { engineId, grace, executors, merger: createMerger(), looked: new Map() }
+  return roles.includes('control') ? { ...parts, lead: createLead(context, engineId, grace) } : parts
+}
+
+/** Beats once, then periodically until the returned function is called. */
+const beginBeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
+  const sessions = (): Session[] => [...executors.working.values()].map((work) => work.session)
+  const beat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
+  await beatOnce(context, beat)
+  return startBeat(context, beat)
+}
+
+const tellStarted = (
+  context: Context,
+  started: { engine: string; agents: number; reattached: number },
+): Promise<void> =>
+  appendEvent(context.db, {
+    type: 'engine.started',
+    payload: { ...started, renewMs: renewMs(context.config().lease.ttlSeconds) },
+  })
+
+/** Works until the engine is stopped, then leaves. */
+const work = async (context: Context, parts: Loop, bell: Bell, stopBeat: () => void): Promise<void> => {
+  await loop(context, parts, bell)
+  stopBeat()
+  context.ports.processes.keepSpare(false)
+  await leave(context, parts.engineId)
+}
+
+const cancelRunning = async (context: Context, executors: Executors, taskId: string): Promise<void> => {
+  const own = executors.working.get(taskId)
+  if (own === undefined) return askElsewhere(context, taskId)
+  own.session.abort.abort('cancelled')
+  await own.done
+}
+
+/** Starts the engine on an open store. Returns when it has taken up what was there; the loop goes on. */
+export const startEngine = async (
+  context: Context,
+  bell: Bell,
+  roles: readonly EngineRole[] = engineRoles,
+): Promise<Engine> => {
+  const self = selfOf(context, roles, context.machine?.self ?? nobody)
+  const slots = agentIdsOf(self, context.config().maxParallel)
+  const register = (): Promise<void> => context.db.transaction((tx) => registerEngine(tx, self, slots))
+  await checkNeighbours(context)
+  if (context.remote === undefined) await dropUnborn(context)
+  await register()
+  const parts = partsOf(context, self)
+  const { executors } = parts
+  await parts.lead?.context()
+  const reattached = await reattach(context, executors, self.id)
+  const stopBeat = await beginBeat(context, parts, register)
+  await tellStarted(context, { engine: self.id, agents: slots.length, reattached })
+  context.ports.processes.keepSpare(roles.includes('executor'))
+  return {
+    id: self.id,
+    stopped: work(context, parts, bell, stopBeat),
+    running: () => executors.working.size,
+    draining: () => executors.draining,
+    drain: () => drain(context, executors, self.id),
+    cancelRunning: (taskId) => cancelRunning(context, executors, taskId),
+  }
+}

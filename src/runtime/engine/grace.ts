@@ -1,0 +1,82 @@
+/**
+ * When nobody may be judged dead: right after taking the lead, after the store was away, and after a clock jumped or this
+ * process slept. Whoever lives needs the time of one renewal to show it. Three clocks are compared: a monotonic one, the
+ * wall clock and the store's.
+ */
+import { renewMs } from '../../domain/lease.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
+import type { Context } from '../core/context.ts'
+
+export interface Clocks {
+  mono: number
+  wall: number
+  store: number
+  /** How long it took to ask the store: its time is known no better than this. */
+  asked: number
+}
+
+/** What happened between two looks at the clocks that the passing of time does not explain; undefined = nothing. */
+export const jumpOf = (before: Clocks, now: Clocks, ttlSeconds: number): string | undefined => {
+  const passed = now.mono - before.mono
+  const tolerance = Math.max(2_000, renewMs(ttlSeconds) / 2)
+  const seconds = (ms: number): string => `${Math.round(Math.abs(ms) / 1000)} s`
+  if (passed > ttlSeconds * 1000) return `this engine did nothing for ${seconds(passed)}`
+  const wall = now.wall - before.wall - passed
+  const store = now.store - before.store - passed
+  const storeMoved = Math.abs(store) > tolerance + before.asked + now.asked
+  if (wall > tolerance && storeMoved && Math.abs(wall - store) < tolerance)
+    return `this machine slept for ${seconds(wall)}, or its clock was set`
+  if (storeMoved) return `the clock of the store jumped ${store > 0 ? 'ahead' : 'back'} by ${seconds(store)}`
+  if (Math.abs(wall) > tolerance)
+    return `the clock of this machine jumped ${wall > 0 ? 'ahead' : 'back'} by ${seconds(wall)}, or it slept`
+  return undefined
+}
+
+export interface Grace {
+  /** Nobody is judged for the time of one renewal from now on. */
+  begin(): void
+  over(): boolean
+  /** Compares the clocks, at most once a second; begins a grace and says so when one of them jumped. */
+  look(): Promise<void>
+}
+
+const lookEveryMs = 1_000
+
+const clocksNow = async ({ clock, db }: Context): Promise<Clocks> => {
+  const mono = clock.elapsed()
+  const wall = clock.now().getTime()
+  const store = (await storeNow(db)).getTime()
+  return { mono, wall, store, asked: clock.elapsed() - mono }
+}
+
+const graceMs = (context: Context): number => renewMs(context.config().lease.ttlSeconds)
+
+const tellJump = async (context: Context, engine: string, evidence: string): Promise<void> => {
+  context.log.warn({ evidence }, 'grace period: nothing is declared dead for a while')
+  await appendEvent(context.db, {
+    type: 'engine.clock_jumped',
+    payload: { engine, evidence, graceSeconds: graceMs(context) / 1000 },
+  })
+}
+
+export const createGrace = (context: Context, engineId: string): Grace => {
+  const { clock } = context
+  let until = 0
+  let before: Clocks | undefined
+  const begin = (): void => {
+    until = Math.max(until, clock.elapsed() + graceMs(context))
+  }
+  return {
+    begin,
+    over: () => clock.elapsed() >= until,
+    look: async () => {
+      if (before !== undefined && clock.elapsed() - before.mono < lookEveryMs) return
+      const now = await clocksNow(context)
+      const evidence = before === undefined ? undefined : jumpOf(before, now, context.config().lease.ttlSeconds)
+      before = now
+      if (evidence === undefined) return
+      begin()
+      await tellJump(context, engineId, evidence)
+    },
+  }
+}

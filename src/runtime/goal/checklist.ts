@@ -1,0 +1,220 @@
+/**
+ * Reads a Markdown checklist: every open box is a task, a ticked one is done already. Bullets below a box with a known
+ * word (`paths:`, `denied:`, `run:`, `after:`, `harness:`) set that; all other indented text is the task's instructions.
+ * Boxes in code fences are examples, not tasks. It only reads; `goal-input.ts` checks what was read as a whole.
+ */
+import { AppError } from '../../errors.ts'
+import { parsePathRule } from '../../recovery/policy/rule.ts'
+import { harnessNamePattern } from '../../config-schema.ts'
+import { nearest, shown } from '../../validation.ts'
+import { maxTitle } from './task-file.ts'
+
+export interface Box {
+  /** From 1, ticked boxes counted, so that ticking one does not renumber the others. */
+  number: number
+  line: number
+  ticked: boolean
+  title: string
+  text: string[]
+  paths: string[]
+  denied: string[]
+  run: string[]
+  /** As written: numbers or titles. */
+  after: { text: string; line: number }[]
+  harness?: string
+}
+
+export interface Checklist {
+  /** Text of the first heading. */
+  heading?: string
+  boxes: Box[]
+}
+
+const words = ['paths', 'denied', 'run', 'after', 'harness'] as const
+type Word = (typeof words)[number]
+
+/** Other words people use for these; taken as a slip, because as instructions they would silently have no effect. */
+const otherNames: Readonly<Record<string, Word>> = {
+  allowed: 'paths',
+  allowedpaths: 'paths',
+  files: 'paths',
+  deny: 'denied',
+  deniedpaths: 'denied',
+  command: 'run',
+  commands: 'run',
+  verify: 'run',
+  depends: 'after',
+  requires: 'after',
+  agent: 'harness',
+}
+
+const bullet = /^(\s*)(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)$/
+const box = /^\[([ xX])\](?:[ \t]+(.*))?$/
+const fence = /^\s*(?:[-*+]\s+)?(`{3,}|~{3,})([^`]*)$/
+
+const fail = (name: string, line: number, problem: string): AppError =>
+  new AppError('INPUT_INVALID', `${name}:${line}: ${problem}`)
+
+/** A tab is four columns, as most editors show it. */
+const indentOf = (text: string): number => (/^\s*/.exec(text)?.[0] ?? '').replaceAll('\t', '    ').length
+
+const unquoted = (text: string): string => /^`([^`]+)`$/.exec(text.trim())?.[1] ?? text.trim()
+
+/** Commas inside braces belong to the glob. */
+const listed = (text: string): string[] =>
+  text
+    .split(/,(?![^{]*\})/)
+    .map(unquoted)
+    .filter((item) => item !== '')
+
+interface Place {
+  name: string
+  line: number
+}
+
+const setPaths = (target: string[], value: string, { name, line }: Place): void => {
+  for (const item of listed(value)) {
+    const parsed = parsePathRule(item)
+    if (!parsed.ok)
+      throw fail(name, line, `path ${shown(item)}: ${parsed.reason}; allowed: a path or glob inside the repository`)
+    target.push(item)
+  }
+}
+
+const set = (task: Box, word: Word, value: string, place: Place): void => {
+  if (value.trim() === '')
+    throw fail(place.name, place.line, `"${word}:" has no value; write one after the colon or remove the line`)
+  switch (word) {
+    case 'paths':
+    case 'denied':
+      setPaths(task[word], value, place)
+      break
+    case 'run':
+      task.run.push(unquoted(value))
+      break
+    case 'after':
+      task.after.push({ text: value.trim(), line: place.line })
+      break
+    case 'harness': {
+      const harness = unquoted(value)
+      if (!harnessNamePattern.test(harness))
+        throw fail(place.name, place.line, `harness is ${shown(harness)}; allowed: the name of a harness`)
+      task.harness = harness
+    }
+  }
+}
+
+/** The setting a bullet makes, `undefined` when it is plain text. A near miss of a known word is an error. */
+const settingIn = (content: string, { name, line }: Place): { word: Word; value: string } | undefined => {
+  const match = /^([A-Za-z]+):(?:\s+(.*))?$/.exec(content)
+  if (match === null) return undefined
+  const written = match[1] ?? ''
+  const lower = written.toLowerCase()
+  const exact = words.find((word) => word === lower)
+  if (exact !== undefined) return { word: exact, value: match[2] ?? '' }
+  const other = Object.hasOwn(otherNames, lower) ? otherNames[lower] : undefined
+  const guess = other ?? (lower.length >= 4 ? nearest(lower, words) : undefined)
+  if (guess === undefined) return undefined
+  throw fail(
+    name,
+    line,
+    `unknown word "${written}:". Did you mean "${guess}:"? (Plain instructions need no "${written}:" in front.)`,
+  )
+}
+
+const newBox = (number: number, mark: string, title: string, place: Place): Box => {
+  if (title === '') throw fail(place.name, place.line, 'the box has no title; write one after "[ ]" or remove the line')
+  if (title.length > maxTitle)
+    throw fail(
+      place.name,
+      place.line,
+      `the title has ${title.length} characters; allowed: ${maxTitle}. Move the rest to an indented line below it`,
+    )
+  if (/\p{Cc}/u.test(title)) throw fail(place.name, place.line, 'the title holds a control character; remove it')
+  return { number, line: place.line, ticked: mark !== ' ', title, text: [], paths: [], denied: [], run: [], after: [] }
+}
+
+interface State {
+  name: string
+  list: Checklist
+  current: Box | undefined
+  indent: number
+  fence: { mark: string; line: number } | undefined
+}
+
+/** Opens or closes a code fence; true when the line belongs to one. */
+const inFence = (state: State, text: string, line: number): boolean => {
+  const mark = fence.exec(text)?.[1]
+  if (state.fence === undefined) {
+    if (mark !== undefined) state.fence = { mark, line }
+    return mark !== undefined
+  }
+  const closes = mark !== undefined && mark.startsWith(state.fence.mark) && text.trim() === mark
+  if (closes) state.fence = undefined
+  return true
+}
+
+const readBullet = (state: State, text: string, line: number): boolean => {
+  const match = bullet.exec(text)
+  if (match === null) return false
+  const place = { name: state.name, line }
+  const content = (match[2] ?? '').trim()
+  const indent = indentOf(text)
+  const below = state.current !== undefined && indent > state.indent
+  if (below) {
+    const setting = settingIn(content, place)
+    if (setting !== undefined && state.current !== undefined) set(state.current, setting.word, setting.value, place)
+    return setting !== undefined
+  }
+  if (/^\[\](\s|$)/.test(content)) throw fail(state.name, line, '"[]" is no box; write "[ ]" with a space')
+  const found = box.exec(content)
+  if (found === null) return false
+  state.current = newBox(state.list.boxes.length + 1, found[1] ?? '', (found[2] ?? '').trim(), place)
+  state.indent = indent
+  state.list.boxes.push(state.current)
+  return true
+}
+
+const readLine = (state: State, text: string, line: number): void => {
+  const blank = text.trim() === ''
+  const below = state.current !== undefined && (blank || indentOf(text) > state.indent)
+  // A line at the margin ends the task, in front of a fence too; what stands there is for people.
+  if (!below && state.fence === undefined && !bullet.test(text)) state.current = undefined
+  if (inFence(state, text, line)) {
+    state.current?.text.push(text)
+    return
+  }
+  if (readBullet(state, text, line)) return
+  if (below) state.current?.text.push(text)
+  else state.current = undefined
+  const heading = /^#{1,6}\s+(.+?)\s*#*$/.exec(text)?.[1]
+  if (heading !== undefined && state.list.heading === undefined) state.list.heading = heading
+}
+
+export const readChecklist = (name: string, content: string): Checklist => {
+  const state: State = { name, list: { boxes: [] }, current: undefined, indent: 0, fence: undefined }
+  for (const [index, text] of content
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .entries())
+    readLine(state, text, index + 1)
+  if (state.fence !== undefined) {
+    throw fail(
+      name,
+      state.fence.line,
+      'the code fence is never closed, so everything below it would be left out; close it',
+    )
+  }
+  return state.list
+}
+
+/** The lines without the indentation they share and without blank ends. */
+export const dedented = (lines: readonly string[]): string => {
+  const indents = lines.filter((text) => text.trim() !== '').map((text) => /^\s*/.exec(text)?.[0].length ?? 0)
+  const shared = indents.length === 0 ? 0 : Math.min(...indents)
+  return lines
+    .map((text) => text.slice(shared).trimEnd())
+    .join('\n')
+    .replace(/^\n+/, '')
+    .trimEnd()
+}

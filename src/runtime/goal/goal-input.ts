@@ -1,0 +1,265 @@
+/**
+ * What `unstuck run` takes, made into one goal with tasks: a sentence, a Markdown checklist or a JSON task file.
+ * Always true of the result: at least one task, ids unique, every `after` names a task of the goal, no cycle, all paths
+ * inside the repository. Anything else is `INPUT_INVALID` before the store hears of it. It plans nothing and runs nothing.
+ */
+import { AppError } from '../../errors.ts'
+import { planCommand } from '../../recovery/command/plan.ts'
+import { nearest, shown } from '../../validation.ts'
+import { dedented, readChecklist } from './checklist.ts'
+import type { Box, Checklist } from './checklist.ts'
+import { readTaskFile } from './task-file.ts'
+import type { TaskRole, WrittenTask } from './task-file.ts'
+
+export { taskFileSchema } from './task-file.ts'
+export type { TaskRole } from './task-file.ts'
+
+export interface TaskInput {
+  /** Unique in the goal; stands in `after` of other tasks. The store gives its own ids. */
+  id: string
+  title: string
+  instructions: string
+  /** Path rules in text form; `['**']` where none was written. */
+  allowedPaths: string[]
+  deniedPaths: string[]
+  /** As written; empty = to be inferred. */
+  commands: string[]
+  after: string[]
+  priority: number
+  role: TaskRole
+  harness?: string
+  model?: string
+  targetArea?: string
+}
+
+export interface GoalInput {
+  title: string
+  /** The whole text the user gave. */
+  requirement: string
+  tasks: TaskInput[]
+  allowedDirs: string[]
+  /** What will not work as written but does not prevent the start. */
+  warnings: string[]
+}
+
+const maxBytes = 1024 * 1024
+
+const invalid = (source: string, problem: string): AppError => new AppError('INPUT_INVALID', `${source}: ${problem}`)
+
+const shortTitle = (text: string): string => {
+  const [first = ''] = text.trim().split('\n')
+  const plain = first.replaceAll(/\p{Cc}/gu, ' ').trim()
+  if (plain.length <= 72) return plain
+  const cut = plain.slice(0, 72)
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), 40)).trimEnd()}…`
+}
+
+const newTask = (id: string, title: string, instructions: string): TaskInput => ({
+  id,
+  title,
+  instructions,
+  allowedPaths: ['**'],
+  deniedPaths: [],
+  commands: [],
+  after: [],
+  priority: 0,
+  role: 'worker',
+})
+
+const warningsOf = (tasks: readonly TaskInput[]): string[] =>
+  tasks.flatMap((task) =>
+    task.commands.flatMap((command) => {
+      const plan = planCommand(command)
+      if (plan.ok) return []
+      return [
+        `task ${task.id}: the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason}); it will fail as ${plan.code}`,
+      ]
+    }),
+  )
+
+/** Ids along the first cycle found, the first one again at the end. */
+const cycleIn = (tasks: readonly TaskInput[]): string[] | undefined => {
+  const after = new Map(tasks.map((task) => [task.id, task.after]))
+  const finished = new Set<string>()
+  for (const { id } of tasks) {
+    const path: { id: string; next: number }[] = [{ id, next: 0 }]
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const next = finished.has(top.id) ? undefined : after.get(top.id)?.[top.next]
+      top.next += 1
+      if (next === undefined) {
+        finished.add(top.id)
+        path.pop()
+        continue
+      }
+      const start = path.findIndex((step) => step.id === next)
+      if (start !== -1) return [...path.slice(start).map((step) => step.id), next]
+      path.push({ id: next, next: 0 })
+    }
+  }
+  return undefined
+}
+
+const finish = (source: string, goal: Omit<GoalInput, 'warnings'>): GoalInput => {
+  const cycle = cycleIn(goal.tasks)
+  if (cycle !== undefined) {
+    throw invalid(
+      source,
+      `the tasks wait for each other in a circle: ${cycle.join(' after ')}. Remove one "after" of these`,
+    )
+  }
+  return { ...goal, warnings: warningsOf(goal.tasks) }
+}
+
+const checkText = (source: string, text: string): void => {
+  if (text.includes('\0')) throw invalid(source, 'it holds a NUL byte; remove it or give a text file')
+  if (Buffer.byteLength(text) > maxBytes) throw invalid(source, 'it is larger than 1 MiB; split it into several goals')
+  if (text.trim() === '') throw invalid(source, 'it is empty; say what is to be done')
+}
+
+/** A sentence is one task. */
+export const goalFromSentence = (text: string): GoalInput => {
+  checkText('the goal', text)
+  const requirement = text.trim()
+  const title = shortTitle(requirement)
+  return { title, requirement, tasks: [newTask('1', title, requirement)], allowedDirs: [], warnings: [] }
+}
+
+/** Numbers or titles; the whole text is tried as a title first, because titles may hold commas. Ticked ones are done. */
+const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number]): string[] => {
+  const find = (text: string): Box | undefined =>
+    /^#?\d+$/.test(text)
+      ? list.boxes[Number(text.replace('#', '')) - 1]
+      : list.boxes.find((box) => box.title.toLowerCase() === text.toLowerCase())
+  const whole = find(wanted.text)
+  const found =
+    whole === undefined
+      ? wanted.text.split(',').map((part) => ({ part: part.trim(), box: find(part.trim()) }))
+      : [{ part: '', box: whole }]
+  return found.flatMap(({ part, box }) => {
+    if (box !== undefined) return box.ticked ? [] : [String(box.number)]
+    const guess = nearest(
+      part,
+      list.boxes.map(({ title }) => title),
+    )
+    const advice =
+      guess === undefined
+        ? `allowed: a number from 1 to ${list.boxes.length} or the title of a box`
+        : `Did you mean "${guess}"?`
+    throw invalid(`${name}:${wanted.line}`, `after ${shown(part)}: there is no such task. ${advice}`)
+  })
+}
+
+const taskOfBox = (name: string, list: Checklist, box: Box): TaskInput => {
+  const text = dedented(box.text)
+  return {
+    ...newTask(String(box.number), box.title, text === '' ? box.title : `${box.title}\n\n${text}`),
+    ...(box.paths.length > 0 ? { allowedPaths: box.paths } : {}),
+    ...(box.harness === undefined ? {} : { harness: box.harness }),
+    deniedPaths: box.denied,
+    commands: box.run,
+    after: [...new Set(box.after.flatMap((wanted) => resolveAfter(name, list, wanted)))],
+  }
+}
+
+const checkTitles = (name: string, boxes: readonly Box[]): void => {
+  const seen = new Map<string, Box>()
+  for (const box of boxes) {
+    const first = seen.get(box.title.toLowerCase())
+    if (first !== undefined)
+      throw invalid(
+        `${name}:${box.line}`,
+        `the title ${shown(box.title)} stands on line ${first.line} already; give each task its own`,
+      )
+    seen.set(box.title.toLowerCase(), box)
+  }
+}
+
+export const goalFromChecklist = (name: string, text: string): GoalInput => {
+  checkText(name, text)
+  const list = readChecklist(name, text)
+  if (list.boxes.length === 0) throw invalid(name, 'there is no task in it; write each as "- [ ] Title"')
+  const open = list.boxes.filter((box) => !box.ticked)
+  if (open.length === 0) throw invalid(name, `all ${list.boxes.length} boxes are ticked; nothing is left to do`)
+  checkTitles(name, list.boxes)
+  const tasks = open.map((box) => taskOfBox(name, list, box))
+  const file = name.split('/').pop() ?? name
+  return finish(name, {
+    title: shortTitle(list.heading ?? file.replace(/\.[^.]+$/, '')),
+    requirement: text.trim(),
+    tasks,
+    allowedDirs: [],
+  })
+}
+
+const taskOfFile = (written: WrittenTask, index: number): TaskInput => {
+  const { id = String(index + 1), ...rest } = written
+  return { ...newTask(id, written.title, written.instructions), ...rest, after: [...new Set(written.after ?? [])] }
+}
+
+const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
+  const positions = new Map<string, number>()
+  for (const [index, { id }] of tasks.entries()) {
+    const first = positions.get(id)
+    if (first !== undefined)
+      throw invalid(
+        name,
+        `tasks[${index}].id is ${shown(id)}, as tasks[${first}].id (a task without id has its position); give each its own`,
+      )
+    positions.set(id, index)
+  }
+  for (const [index, task] of tasks.entries()) {
+    const at = task.after.findIndex((id) => !positions.has(id))
+    const unknown = task.after[at]
+    if (unknown === undefined) continue
+    const guess = nearest(unknown, [...positions.keys()])
+    const advice =
+      guess === undefined ? `Known ids: ${[...positions.keys()].slice(0, 20).join(', ')}` : `Did you mean "${guess}"?`
+    throw invalid(name, `tasks[${index}].after[${at}] is ${shown(unknown)}: there is no such task. ${advice}`)
+  }
+}
+
+export const goalFromTaskFile = (name: string, text: string): GoalInput => {
+  checkText(name, text)
+  const written = readTaskFile(name, text)
+  const tasks = written.tasks.map(taskOfFile)
+  checkIds(name, tasks)
+  return finish(name, {
+    title: shortTitle(written.goal),
+    requirement: written.goal.trim(),
+    tasks,
+    allowedDirs: written.allowedDirs ?? [],
+  })
+}
+
+/** Content of a regular file; `undefined` where there is none. */
+export type ReadInput = (path: string) => Uint8Array | undefined
+
+const decode = (name: string, bytes: Uint8Array): string => {
+  if (bytes.byteLength > maxBytes) throw invalid(name, 'it is larger than 1 MiB; split it into several goals')
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw invalid(name, 'it is not UTF-8 text; save it as UTF-8') // the decoder's own message says no more
+  }
+}
+
+/** The argument of `unstuck run`: the name of a .md or .json file, else a sentence. */
+export const readGoal = (argument: string, read: ReadInput): GoalInput => {
+  if (argument.trim() === '' || argument.includes('\0')) return goalFromSentence(argument)
+  const kind = /\.(md|markdown|json)$/i.exec(argument)?.[1]?.toLowerCase()
+  const isName = !/\s/.test(argument)
+  const bytes = kind !== undefined || isName ? read(argument) : undefined
+  if (bytes === undefined) {
+    if (kind !== undefined && isName)
+      throw invalid(argument, 'there is no such file; check the name, or write the goal as a sentence')
+    return goalFromSentence(argument)
+  }
+  if (kind === undefined)
+    throw invalid(
+      argument,
+      'it is a file, but neither a checklist (.md) nor a task file (.json); rename it, or write the goal as a sentence',
+    )
+  return kind === 'json'
+    ? goalFromTaskFile(argument, decode(argument, bytes))
+    : goalFromChecklist(argument, decode(argument, bytes))
+}

@@ -1,0 +1,204 @@
+/**
+ * Makes a goal out of what the user gave: a sentence, a checklist or a task file. No model is asked here. Goal, tasks and
+ * the goal branch come into being together or not at all.
+ */
+import { join } from 'node:path'
+import type { Goal } from '../../domain/goal.ts'
+import { noSpend } from '../../domain/budget.ts'
+import type { CommandSource } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import { must } from '../../store/db.ts'
+import { insertGoal, moveGoal } from '../../store/goal.ts'
+import { insertTasks, type NewTask } from '../../store/task.ts'
+import type { Config } from '../../config.ts'
+import type { TopOfCommit } from '../../workspace/tree.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import type { GoalInput, TaskInput } from './goal-input.ts'
+import { chooseHarness } from '../harness/harness-choice.ts'
+import { inferCommands } from '../checks/infer-commands.ts'
+import { forgetUnborn, noteUnborn } from './unborn.ts'
+import { readContract } from '../checks/verify-contract.ts'
+import { readOr } from '../core/files.ts'
+
+export interface GoalOptions {
+  autoMerge: boolean
+  repoMode: Goal['repoMode']
+  allowedDirs: string[]
+  harness: string | null
+  limits: Partial<Goal['limits']>
+}
+
+const parsed = (text: string | undefined): unknown => {
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    return undefined // a broken manifest declares no check
+  }
+}
+
+const manifests = ['package.json', 'Makefile', 'pyproject.toml']
+
+const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
+  const { files, git } = context.ports
+  const { root } = context.repository
+  // Only a mirror is here: what the commit holds is what its clones will hold.
+  if (context.remote !== undefined && start.head !== null)
+    return git.topOfCommit(context.repository, start.head, manifests)
+  const texts = manifests.flatMap((name) => {
+    const text = readOr(files, join(root, name))
+    return text === undefined ? [] : [[name, text]]
+  })
+  const names = files.readdirSync(root)
+  // One level of the folders that hold tests: whether there are any decides for some stacks.
+  const inTests = names
+    .filter((name) => /^(tests?|spec)$/.test(name) && files.statSync(join(root, name)).isDirectory())
+    .flatMap((name) => files.readdirSync(join(root, name)).map((entry) => `${name}/${entry}`))
+  return { names: [...names, ...inTests], texts: Object.fromEntries(texts) }
+}
+
+const inferredFor = ({ names, texts }: TopOfCommit): string[] => {
+  const packageJson = parsed(texts['package.json'])
+  const makefile = texts.Makefile
+  const pyproject = texts['pyproject.toml']
+  return inferCommands({
+    files: names,
+    ...(packageJson === undefined ? {} : { packageJson }),
+    ...(makefile === undefined ? {} : { makefile }),
+    ...(pyproject === undefined ? {} : { pyproject }),
+  })
+}
+
+interface Checks {
+  commands: string[]
+  source: CommandSource
+}
+
+const checksOf = (input: TaskInput, config: Config, inferred: string[]): Checks => {
+  if (input.commands.length > 0) return { commands: input.commands, source: 'task' }
+  if ((config.verify.commands ?? []).length > 0) return { commands: config.verify.commands ?? [], source: 'config' }
+  return { commands: inferred, source: 'inferred' }
+}
+
+interface Plan {
+  goalId: string
+  input: GoalInput
+  options: GoalOptions
+  top: TopOfCommit
+}
+
+const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
+  const config = context.config()
+  const inferred = inferredFor(top)
+  const ids = new Map(input.tasks.map((task) => [task.id, context.newId('t')]))
+  return input.tasks.map((task, index) => {
+    const checks = checksOf(task, config, inferred)
+    return {
+      id: ids.get(task.id) as string,
+      goalId,
+      number: index + 1,
+      title: task.title,
+      instructions: task.instructions,
+      role: task.role,
+      allowedPaths: task.allowedPaths,
+      deniedPaths: task.deniedPaths,
+      commands: checks.commands,
+      commandSource: checks.source,
+      dependsOn: task.after.map((id) => ids.get(id) as string),
+      // Work in place shares one folder, so its tasks take turns.
+      targetArea: options.repoMode === 'direct' ? `direct:${goalId}` : (task.targetArea ?? null),
+      harness: chooseHarness(
+        context.ports.files,
+        config,
+        task.harness ?? options.harness ?? undefined,
+        context.environment.PATH,
+      ),
+      model: task.model ?? null,
+      priority: task.priority,
+    }
+  })
+}
+
+interface Start {
+  branch: string | null
+  head: string | null
+}
+
+/** What the engine was started for decides: a goal of another kind would work on something that is not there. */
+const checkMode = ({ remote }: Context, { repoMode }: GoalOptions): void => {
+  if ((remote !== undefined) === (repoMode === 'remote')) return
+  throw new AppError(
+    'INPUT_INVALID',
+    remote === undefined
+      ? 'repoMode is "remote", and this engine works in a folder; start one with --repo <url>'
+      : `repoMode is "${repoMode}", and this engine works on ${remote.url}; give "remote"`,
+  )
+}
+
+const startOf = async (context: Context, options: GoalOptions): Promise<Start> => {
+  checkMode(context, options)
+  if (context.remote !== undefined) {
+    const { branch, commit } = await context.remote.head()
+    return { branch, head: commit }
+  }
+  if (options.repoMode === 'direct') return { branch: null, head: null }
+  const now = await context.ports.git.openRepository(context.repository.root)
+  if (now.commonDir === null) {
+    throw new AppError(
+      'NOT_A_REPOSITORY',
+      `${now.root} is not a git repository; run "git init" and commit there, or use --direct to work in place`,
+    )
+  }
+  if (now.head === null) {
+    throw new AppError('REPOSITORY_STATE', `${now.root} has no commit yet; make a first commit, then run again`)
+  }
+  return { branch: now.branch, head: now.head }
+}
+
+/** On a remote the branch is pushed at once: who may not push there learns it before anything is paid for. */
+const makeBranch = async (context: Context, goalId: string, start: string): Promise<void> => {
+  if (context.remote === undefined) {
+    await context.ports.git.ensureGoalBranch(context.repository, { name: goalBranch(goalId), start })
+    return
+  }
+  const pushed = await context.remote.push([{ ref: goalRef(goalId), to: start, expected: null }])
+  if (pushed.kind === 'done') return
+  throw new AppError(
+    'REMOTE_REFUSED',
+    `${context.remote.url} does not take the branch ${goalBranch(goalId)} (${pushed.detail}); allow this user to push branches below unstuck/ there, then run again`,
+  )
+}
+
+export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
+  const config = context.config()
+  // A contract that cannot be read is told now and not when the first task is verified.
+  readContract(context.ports.files, context.repository.root)
+  const start = await startOf(context, options)
+  const id = context.newId('g')
+  const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
+  // The branch first: a goal without its branch could not land, a branch without its goal is only a name.
+  if (start.head !== null) {
+    if (context.remote === undefined) noteUnborn(context, id, start.head)
+    await makeBranch(context, id, start.head)
+  }
+  const goal = await context.db.transaction(async (tx) => {
+    const created = await insertGoal(tx, {
+      id,
+      title: input.title,
+      requirement: input.requirement,
+      repoMode: options.repoMode,
+      targetBranch: start.branch,
+      baseCommit: start.head,
+      headCommit: start.head,
+      autoMerge: options.autoMerge,
+      allowedDirs: [...new Set([...options.allowedDirs, ...input.allowedDirs])],
+      limits: { ...config.limits, ...options.limits },
+      spend: noSpend,
+    })
+    await insertTasks(tx, tasks)
+    return must(await moveGoal(tx, created, 'planned', `${tasks.length} task(s)`))
+  })
+  context.at('goal-created')
+  forgetUnborn(context, id)
+  context.wake()
+  return goal
+}

@@ -1,0 +1,16 @@
+/** The goal branch as a person meets it: the command that takes its work, and whether anything else moved it. */
+import type { Goal } from '../../domain/goal.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { remoteMergeCommand } from './remote-target.ts'
+
+/** The one command that brings a ready goal to the user's branch. */
+export const mergeCommand = (goal: Goal): string =>
+  goal.repoMode === 'remote'
+    ? remoteMergeCommand(goal, goalBranch(goal.id))
+    : `git merge --ff-only ${goalBranch(goal.id)}`
+
+/** Whether anything moved the goal branch since we wrote it; used by doctor. */
+export const branchMoved = async (context: Pick<Context, 'repository' | 'ports'>, goal: Goal): Promise<boolean> =>
+  goal.headCommit !== null &&
+  goal.repoMode === 'local' &&
+  (await context.ports.git.readRef(context.repository, goalRef(goal.id))) !== goal.headCommit

@@ -1,0 +1,190 @@
+/**
+ * The merge queue: one processor per goal brings approved commits onto the goal branch, in order. A commit that does not
+ * fit on top is rebased and verified again. After a crash the commit that we would publish is looked for first, so nothing is
+ * merged twice; the branch itself moves by compare-and-swap.
+ */
+import { messageOf } from '../../errors.ts'
+import { mayStartWork, type Goal } from '../../domain/goal.ts'
+import type { MergeEntry } from '../../domain/merge.ts'
+import { diagnose } from '../../recovery/diagnosis.ts'
+import { isStoreTrouble, must, StaleError } from '../../store/db.ts'
+import { storeNow } from '../../store/event.ts'
+import { getGoal, progressGoal } from '../../store/goal.ts'
+import { confirmLead } from '../../store/leader.ts'
+import { listMerges, moveMerge } from '../../store/merge.ts'
+import { recoveriesOf, waitEnd, type Recovery } from '../../store/recovery.ts'
+import { getRun } from '../../store/run.ts'
+import { getTask, moveTask } from '../../store/task.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from '../core/remote-link.ts'
+import { fail, failChecks } from './failed-entry.ts'
+import { dropUnused, isHandedOver } from './hand-overs.ts'
+import { headOf, type Landing } from './landing.ts'
+import { guardBranch } from './ref-guard.ts'
+import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
+import { verifyRebased } from './reverify.ts'
+
+/** A goal branch that somebody keeps moving under us is a person's business after this many tries. */
+const outrunLimit = 5
+
+const record = async (landing: Landing, landedCommit: string): Promise<void> => {
+  const { context, goal, entry, run } = landing
+  await context.db.transaction(async (tx) => {
+    must(await moveMerge(tx, entry, 'merged', { landedCommit }))
+    await progressGoal(tx, goal.id, { headCommit: landedCommit })
+    const task = await getTask(tx, entry.taskId)
+    if (task !== undefined && task.place === 'blocked(awaiting_judge)') {
+      must(
+        await moveTask(tx, task, 'merged', {
+          runId: run.id,
+          payload: { commit: landedCommit, branch: goalBranch(goal.id) },
+        }),
+      )
+    }
+  })
+  context.at('merge-recorded')
+  if (isHandedOver(context, goal)) await dropUnused(context, run.id)
+}
+
+/** What an entry waited for so far: the run itself is a success, so its waits are those of the merge. */
+const waitsOf = async (context: Context, { taskId, runId }: MergeEntry): Promise<Recovery[]> =>
+  (await recoveriesOf(context.db, taskId)).filter((past) => past.runId === runId && past.action.type === 'wait')
+
+const isOver = async (context: Context, wait: Recovery): Promise<boolean> =>
+  (await storeNow(context.db)).getTime() >= waitEnd(wait).getTime()
+
+/** The run's own ref has done its work once its commit is on the goal branch. */
+const recordRemote = async (landing: Landing, landedCommit: string): Promise<void> => {
+  await record(landing, landedCommit)
+  await dropRunRef(landing.context, landing.run.id, landing.entry.commit)
+}
+
+/** As `land`, on the goal branch of the remote. */
+const landRemote = async (landing: Landing): Promise<void> => {
+  const { context, goal, entry } = landing
+  const head = headOf(goal)
+  const tip = await seeGoalBranch(landing)
+  const landed = tip === null || tip === head ? undefined : await findLanded(landing, { head, tip })
+  if (landed !== undefined) return recordRemote(landing, landed)
+  const onto = await baseOnRemote(context, goal, { head, tip })
+  const integrated = await context.ports.git.integrate(context.shadow, { commit: entry.commit, onto })
+  if (!integrated.ok) return fail(landing, diagnose({ kind: 'merge', conflicts: integrated.conflicts }))
+  context.at('merge-integrated')
+  const evidence = integrated.rebased ? await verifyRebased(landing, integrated.commit) : undefined
+  if (context.stopping.aborted) return
+  if (evidence !== undefined) return failChecks(landing, evidence)
+  const pushed = await pushLanding(landing, { from: onto, to: integrated.commit })
+  if (pushed.kind === 'done') return recordRemote(landing, integrated.commit)
+  if (landing.tries >= (pushed.kind === 'refused' ? refusalLimit : outrunLimit))
+    return fail(landing, diagnose({ kind: 'refused', text: pushed.detail }))
+  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: pushed.detail })))
+}
+
+/** Moves the goal branch from the commit that was built upon, and records what became of that. */
+const publish = async (landing: Landing, move: { from: string; to: string }): Promise<void> => {
+  const { context, goal, entry, tries } = landing
+  const ref = goalRef(goal.id)
+  await confirmLead(context.db)
+  const published = await context.ports.git.publish(context.repository, context.shadow, { ref, ...move })
+  context.at('merge-published')
+  if (published === 'done') return record(landing, move.to)
+  const text = `${ref} was moved by somebody else ${tries} times`
+  if (tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text }))
+  const detail = 'the goal branch moved meanwhile'
+  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
+}
+
+const land = async (landing: Landing): Promise<void> => {
+  const { context, goal, entry } = landing
+  const { git } = context.ports
+  const head = headOf(goal)
+  const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
+  // Equal input gives an equal commit, so what was published before a crash is known by its name. A trailer proves
+  // nothing: whoever can write to the repository can write one onto the branch.
+  if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
+    return record(landing, integrated.commit)
+  await guardBranch(context, goal)
+  if (!integrated.ok) return fail(landing, diagnose({ kind: 'merge', conflicts: integrated.conflicts }))
+  context.at('merge-integrated')
+  if (integrated.rebased) {
+    const evidence = await verifyRebased(landing, integrated.commit)
+    if (context.stopping.aborted) return
+    if (evidence !== undefined) return failChecks(landing, evidence)
+  }
+  await publish(landing, { from: head, to: integrated.commit })
+}
+
+/** An entry must not stay in processing after an error: it starts over, and after the last try a person is asked. */
+const startOver = async (landing: Landing, error: unknown): Promise<void> => {
+  const { context, entry } = landing
+  const detail = messageOf(error)
+  context.log.error({ entry: entry.id, error: detail }, 'a merge failed unexpectedly')
+  // A check that could not be followed to its end may still run.
+  await context.ports.processes.sweep(`${entry.id}-check`)
+  if (landing.tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text: detail }))
+  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
+}
+
+const letWait = async ({ context, entry }: Landing, error: Error): Promise<void> => {
+  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: error.message })))
+}
+
+/** Whether a merge can begin: while the remote is away its entries stay where they are, and no try is counted. */
+const isReachable = async (context: Context, goal: Goal): Promise<boolean> => {
+  if (goal.repoMode !== 'remote') return true
+  const link = linkOf(context)
+  if (!link.failing()) return true
+  if (link.restMs() > 0) return false
+  try {
+    await link.see([goalRef(goal.id)])
+  } catch (error) {
+    // A refusal is no outage: it is met again in the merge, where its tries are counted.
+    if (isOutage(error)) return false
+    if (!isRefusal(error)) throw error
+  }
+  return true
+}
+
+const process = async (context: Context, pending: MergeEntry): Promise<void> => {
+  const goal = await getGoal(context.db, pending.goalId)
+  const run = await getRun(context.db, pending.runId)
+  const task = await getTask(context.db, pending.taskId)
+  if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
+  if (!(await isReachable(context, goal))) return
+  const waits = await waitsOf(context, pending)
+  const last = waits.at(-1)
+  if (last !== undefined && !(await isOver(context, last))) return
+  const entry = must(await context.db.transaction((tx) => moveMerge(tx, pending, 'claimed')))
+  context.at('merge-claimed')
+  const landing = { context, goal, run, task, entry, tries: entry.attempts - waits.length }
+  try {
+    await (goal.repoMode === 'remote' ? landRemote(landing) : land(landing))
+  } catch (error) {
+    if (context.stopping.aborted) return
+    // What was written last is unknown, and the merge is not to blame: the next flight looks for its effect.
+    if (isStoreTrouble(error) || error instanceof StaleError) throw error
+    // What it was going to publish is looked for on the remote before it is pushed again.
+    if (isOutage(error)) await letWait(landing, error)
+    else await startOver(landing, error)
+  }
+  context.wake()
+}
+
+/** Entries that a crash left in processing go back to the queue; their effect is looked for on the branch. */
+export const recoverMerges = async (context: Context): Promise<void> => {
+  for (const entry of await listMerges(context.db, { state: 'processing' })) {
+    must(
+      await context.db.transaction((tx) =>
+        moveMerge(tx, entry, 'interrupted', { detail: 'the engine ended meanwhile' }),
+      ),
+    )
+  }
+}
+
+/** Works off the pending entries, oldest first. Called by one loop only, so that there is one processor. */
+export const mergeAll = async (context: Context): Promise<void> => {
+  for (const entry of await listMerges(context.db, { state: 'pending' })) {
+    if (context.stopping.aborted) return
+    await process(context, entry)
+  }
+}

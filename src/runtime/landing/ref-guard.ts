@@ -1,0 +1,112 @@
+/**
+ * What an agent does to refs of the user's repository: read before the program starts, compared when it has ended,
+ * reported in one event. A branch that work is to land on is put back when it stands on a commit that can only come
+ * from the run's own clone; any other move may be the user's own and is left alone. Goal branches are ours: the loop
+ * merge queue's flight puts them back (`guardGoalBranches`), never an executor: only there no merge is under way.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import { appendEvent } from '../../store/event.ts'
+import { listGoals, listLiveGoals } from '../../store/goal.ts'
+import { confirmLead } from '../../store/leader.ts'
+import { listMerges } from '../../store/merge.ts'
+import type { RefChange } from '../../workspace/refs.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { keepRefs, remembered } from '../agent/remembered-refs.ts'
+import { headOf } from './landing.ts'
+import type { Session } from '../core/session.ts'
+
+const shownRefs = 20
+
+/** Our own branches are guarded elsewhere; a branch that stands where a goal was landed was moved by us. */
+const isOurs = ({ ref, after }: RefChange, goals: Goal[]): boolean =>
+  ref.startsWith('refs/heads/unstuck/') ||
+  ref.startsWith('refs/unstuck/') ||
+  goals.some((goal) => `refs/heads/${goal.targetBranch}` === ref && goal.headCommit === after)
+
+/** Whether the new commit of a branch is one that only this run's clone can have brought. */
+const isFromClone = async (session: Session, commit: string): Promise<boolean> => {
+  const { context, paths, run } = session
+  const { git } = context.ports
+  if (!(await git.isCommitOf(context.repository, { commit, below: null, not: null }))) return true
+  const base = run.baseCommit ?? ''
+  const { kept } = await git.keepAgentCommits(context.shadow, { workspace: paths.workspace, runId: run.id, base })
+  for (const { commit: tip } of kept) {
+    if (await git.isCommitOf(context.shadow.gitDir, { commit, below: tip, not: base })) return true
+  }
+  return false
+}
+
+const putBack = async (session: Session, change: RefChange): Promise<boolean> => {
+  const { context, goal } = session
+  if (change.ref !== `refs/heads/${goal.targetBranch}` || goal.repoMode === 'direct') return false
+  if (change.before === null || change.after === null || !(await isFromClone(session, change.after))) return false
+  const done = await context.ports.git.restoreRef(context.repository, {
+    ref: change.ref,
+    from: change.after,
+    to: change.before,
+  })
+  if (done !== 'done') return false
+  await appendEvent(context.db, {
+    type: 'ref.restored',
+    goalId: goal.id,
+    taskId: session.task.id,
+    runId: session.run.id,
+    payload: { ref: change.ref, found: change.after, restored: change.before },
+  })
+  return true
+}
+
+/** When the agent has ended: one event for everything that moved, after what could be put back was put back. */
+export const compareAfterRun = async (session: Session): Promise<void> => {
+  const { context } = session
+  const { git } = context.ports
+  const before = remembered(session)
+  if (before === undefined) return
+  const after = await git.readRefs(context.repository)
+  const changed = git.compareRefs(before, after)
+  const goals = changed.length === 0 ? [] : await listGoals(context.db)
+  const found = changed.filter((change) => !isOurs(change, goals))
+  if (found.length === 0) return keepRefs(session, after)
+  const refs: (RefChange & { restored: boolean })[] = []
+  for (const change of found.slice(0, shownRefs)) refs.push({ ...change, restored: await putBack(session, change) })
+  await appendEvent(context.db, {
+    type: 'ref.moved',
+    goalId: session.goal.id,
+    taskId: session.task.id,
+    runId: session.run.id,
+    payload: { refs, more: found.length - refs.length },
+  })
+  // Not reported again after a relaunch or a restart.
+  keepRefs(session, await git.readRefs(context.repository))
+}
+
+/** The goal branch is ours: where it is not what the store says, somebody moved it, and it is put back and said so. */
+export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
+  const { git } = context.ports
+  const head = headOf(goal)
+  const found = await git.readRef(context.repository, goalRef(goal.id))
+  if (found === head) return
+  // What this engine knows may be old: to another leader's commit the branch must not be taken back.
+  await confirmLead(context.db)
+  if (found === null) await git.ensureGoalBranch(context.repository, { name: goalBranch(goal.id), start: head })
+  else await git.restoreRef(context.repository, { ref: goalRef(goal.id), from: found, to: head })
+  await appendEvent(context.db, {
+    type: 'ref.restored',
+    goalId: goal.id,
+    payload: { ref: goalRef(goal.id), found, restored: head },
+  })
+}
+
+/** Puts goal branches back that somebody moved or deleted. Where a merge is pending or under way the queue itself looks. */
+export const guardGoalBranches = async (context: Context): Promise<void> => {
+  // One that waits for a person too: it is resumed, or looked at, from where it is.
+  const goals = (await listLiveGoals(context.db)).filter(
+    ({ repoMode, headCommit }) => repoMode === 'local' && headCommit !== null,
+  )
+  if (goals.length === 0) return
+  const refs = await context.ports.git.readRefs(context.repository, `refs/heads/${goalBranch('')}`)
+  for (const goal of goals.filter(({ id, headCommit }) => refs[goalRef(id)] !== headCommit)) {
+    const merges = await listMerges(context.db, { goalId: goal.id })
+    if (!merges.some(({ state }) => state === 'pending' || state === 'processing')) await guardBranch(context, goal)
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The merge queue's work on a repository by URL. The remote's goal branch moves by compare-and-swap only, after a look at
+ * the store; before any push what this entry would publish is looked for over there. Commits that others put on top
+ * of the branch are built upon, never overwritten; a branch that was moved otherwise is put back, and what it held is kept.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import { AppError } from '../../errors.ts'
+import { StaleError } from '../../store/db.ts'
+import { appendEvent } from '../../store/event.ts'
+import { holdsMerge } from '../../store/fence.ts'
+import { confirmLead } from '../../store/leader.ts'
+import type { PushOutcome } from '../../workspace/transport.ts'
+import { goalRef, type Context } from '../core/context.ts'
+import { linkOf, runRef } from '../core/remote-link.ts'
+import type { Landing } from './landing.ts'
+
+type Entry = Pick<Landing, 'context' | 'goal' | 'run' | 'entry'>
+
+/** Where the goal branch stands on the remote (null: nowhere). The commits of branch and run are here afterwards. */
+export const seeGoalBranch = async ({ context, goal, run }: Omit<Entry, 'entry'>): Promise<string | null> => {
+  const ref = goalRef(goal.id)
+  const commit = run.commit ?? ''
+  const here = await context.ports.git.isCommitOf(context.repository, { commit, below: null, not: null })
+  const seen = await linkOf(context).see(here ? [ref] : [ref, runRef(run.id)])
+  if (!here && seen[runRef(run.id)] !== commit)
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `commit ${commit} of run ${run.id} is neither here nor at ${runRef(run.id)} on ${linkOf(context).url}`,
+    )
+  return seen[ref] ?? null
+}
+
+/** How many commits others may have put onto the goal branch since the store's head. */
+const longestTail = 200
+
+/**
+ * The commit under which this entry is on the branch already. A trailer nominates a commit, which anybody can write; what
+ * proves it is its name: integrating the run's commit onto its parent gives exactly this commit again.
+ */
+export const findLanded = async (
+  { context, run, entry }: Entry,
+  range: { head: string; tip: string },
+): Promise<string | undefined> => {
+  const { git } = context.ports
+  const tail = await git.commitsBetween(context.repository, range, longestTail)
+  for (const { commit, parent, trailers } of tail) {
+    if (trailers['Unstuck-Run'] !== run.id || parent === null) continue
+    const again = await git.integrate(context.shadow, { commit: entry.commit, onto: parent })
+    if (again.ok && again.commit === commit) return commit
+  }
+  return undefined
+}
+
+const putBack = async (context: Context, goal: Goal, where: { head: string; tip: string | null }): Promise<void> => {
+  const ref = goalRef(goal.id)
+  const { head, tip } = where
+  const kept = `refs/unstuck/kept/${goal.id}/${tip?.slice(0, 12) ?? ''}`
+  const keep = tip === null ? [] : [{ ref: kept, to: tip, expected: null }]
+  await confirmLead(context.db)
+  const pushed = await linkOf(context).push([...keep, { ref, to: head, expected: tip }])
+  if (pushed.kind !== 'done') throw new AppError('REMOTE_REFUSED', `${ref} could not be put back: ${pushed.detail}`)
+  await appendEvent(context.db, {
+    type: 'ref.restored',
+    goalId: goal.id,
+    payload: { ref, found: tip, restored: head, ...(tip === null ? {} : { kept }) },
+  })
+}
+
+/** The commit to build upon: the store's head, or a tip that holds it. */
+export const baseOnRemote = async (
+  context: Context,
+  goal: Goal,
+  where: { head: string; tip: string | null },
+): Promise<string> => {
+  const { head, tip } = where
+  if (tip === head) return head
+  const { git } = context.ports
+  if (tip !== null && (await git.isBelow(context.repository, head, tip))) {
+    await appendEvent(context.db, {
+      type: 'remote.moved',
+      goalId: goal.id,
+      payload: { ref: goalRef(goal.id), head, tip },
+    })
+    return tip
+  }
+  await putBack(context, goal, where)
+  return head
+}
+
+/** The push itself, fenced by the entry's version. */
+export const pushLanding = async (
+  { context, goal, run, entry }: Entry,
+  move: { from: string; to: string },
+): Promise<PushOutcome> => {
+  await context.ports.git.bringObjects(context.repository, context.shadow, move)
+  await confirmLead(context.db)
+  if (!(await holdsMerge(context.db, entry))) throw new StaleError(`merge entry ${entry.number}`)
+  context.at('merge-push')
+  const ref = goalRef(goal.id)
+  const pushed = await linkOf(context).push([{ ref, to: move.to, expected: move.from }])
+  context.at('merge-published')
+  const about = { goalId: goal.id, taskId: entry.taskId, runId: run.id }
+  if (pushed.kind === 'done')
+    await appendEvent(context.db, { type: 'remote.pushed', ...about, payload: { ref, commit: move.to } })
+  if (pushed.kind === 'refused')
+    await appendEvent(context.db, {
+      type: 'remote.refused',
+      ...about,
+      payload: { ref, commit: move.to, detail: pushed.detail, attempt: entry.attempts },
+    })
+  return pushed
+}

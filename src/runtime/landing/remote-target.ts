@@ -1,0 +1,89 @@
+/**
+ * A finished goal on its way to the target branch of the remote: by a push that is a fast-forward or nothing. A branch of
+ * the user's is never forced.
+ */
+import { AppError } from '../../errors.ts'
+import type { Goal } from '../../domain/goal.ts'
+import { StaleError } from '../../store/db.ts'
+import { getGoal } from '../../store/goal.ts'
+import { confirmLead } from '../../store/leader.ts'
+import type { FastForward } from '../../workspace/contract.ts'
+import { goalRef, type Context } from '../core/context.ts'
+import { linkOf } from '../core/remote-link.ts'
+
+export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
+
+/** Whether the target branch over there holds the goal's work. */
+export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
+  // The goal's branch as well: another engine may have merged it.
+  const tip = (await linkOf(context).see([targetRef(goal), goalRef(goal.id)]))[targetRef(goal)]
+  return tip !== undefined && context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip)
+}
+
+/** Pushes the goal's head to the target, if it is still the goal that the store knows. */
+export const forwardTarget = async (context: Context, goal: Goal): Promise<FastForward> => {
+  const ref = targetRef(goal)
+  const to = goal.headCommit ?? ''
+  const from = (await linkOf(context).see([ref]))[ref]
+  const refuse = (reason: 'diverged' | 'branch-missing' | 'moved' | 'refused', detail: string): FastForward => ({
+    ok: false,
+    reason,
+    detail,
+    paths: [],
+  })
+  if (from === undefined) return refuse('branch-missing', `there is no branch ${goal.targetBranch} on the remote`)
+  if (!(await context.ports.git.isBelow(context.repository, from, to)))
+    return refuse('diverged', `${goal.targetBranch} has commits that ${to} does not have`)
+  await confirmLead(context.db)
+  if ((await getGoal(context.db, goal.id))?.version !== goal.version) throw new StaleError(`goal ${goal.id}`)
+  context.at('goal-push')
+  const pushed = await linkOf(context).push([{ ref, to, expected: undefined }])
+  if (pushed.kind === 'done') return { ok: true, from, to }
+  return refuse(pushed.kind === 'moved' ? 'moved' : 'refused', pushed.detail)
+}
+
+const plain = /^[A-Za-z0-9_./:-]+$/
+
+const quoted = (text: string): string => (plain.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** For the user's own clone, whose remote git calls origin: one command that lands the goal, or does nothing. */
+export const remoteMergeCommand = (goal: Goal, branch: string): string => {
+  const fetch = `git fetch origin ${branch}`
+  return goal.targetBranch === null ? fetch : `${fetch} && git push origin ${quoted(`FETCH_HEAD:${targetRef(goal)}`)}`
+}
+
+interface RemoteCheck {
+  name: string
+  ok: boolean
+  detail: string
+}
+
+/** For `unstuck doctor`. */
+export const remoteChecks = async (
+  context: Pick<Context, 'remote' | 'ports' | 'repository'>,
+  goals: readonly Goal[],
+): Promise<RemoteCheck[]> => {
+  const link = linkOf(context)
+  const name = 'the git remote answers'
+  try {
+    const seen = await link.see(['HEAD', ...goals.map(({ id }) => goalRef(id))])
+    const moved: string[] = []
+    for (const goal of goals) {
+      const tip = seen[goalRef(goal.id)]
+      const holds =
+        tip !== undefined && (await context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip))
+      if (!holds) moved.push(`${goal.id} ${tip === undefined ? 'is missing' : `stands at ${tip.slice(0, 12)}`}`)
+    }
+    return [
+      { name, ok: true, detail: link.url },
+      {
+        name: 'goal branches on the remote hold what the store says',
+        ok: moved.length === 0,
+        detail: moved.length === 0 ? 'all in place' : `${moved.join(', ')}; the next merge of that goal puts it back`,
+      },
+    ]
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    return [{ name, ok: false, detail: error.message }]
+  }
+}

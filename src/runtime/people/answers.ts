@@ -1,0 +1,223 @@
+/** What a person may decide: pause, resume, retry, cancel. Every change goes through the flow tables; a second answer is told so. */
+import type { Choice } from '../../domain/escalation.ts'
+import { goalEnded, type Goal } from '../../domain/goal.ts'
+import { taskEnded, type Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import { liftLimits } from '../../store/account.ts'
+import type { Moved, Queryable } from '../../store/db.ts'
+import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
+import { getGoal, halfCancelled, listLiveGoals, moveGoal, resetGoalSpend } from '../../store/goal.ts'
+import { listMerges, moveMerge } from '../../store/merge.ts'
+import { listRuns } from '../../store/run.ts'
+import { getTask, listTasks, moveTask } from '../../store/task.ts'
+import type { Context } from '../core/context.ts'
+import { failOpen } from '../core/store-record.ts'
+
+/** Cancels a task that an executor holds, and resolves when its run has ended. */
+export type CancelRunning = (taskId: string) => Promise<void>
+
+const orThrow = <T>(moved: Moved<T>): T => {
+  if (moved.ok) return moved.value
+  throw new AppError(moved.code === 'stale' ? 'STALE' : 'ILLEGAL', moved.message)
+}
+
+export const goalNamed = async (db: Queryable, id: string): Promise<Goal> => {
+  const goal = await getGoal(db, id)
+  if (goal === undefined) throw new AppError('NOT_FOUND', `there is no goal ${id}; "unstuck status" lists them`)
+  return goal
+}
+
+export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
+  const task = await getTask(db, id)
+  if (task === undefined) throw new AppError('NOT_FOUND', `there is no task ${id}; "unstuck tasks" lists them`)
+  return task
+}
+
+const answer = async (tx: Queryable, taskId: string, choice: Choice): Promise<void> => {
+  const pending = await pendingEscalationOf(tx, taskId)
+  if (pending !== undefined) orThrow(await answerEscalation(tx, pending, choice))
+}
+
+/** Questions that hang on the goal as a whole are answered with it. */
+const answerGoal = async (tx: Queryable, goalId: string, choice: Choice): Promise<void> => {
+  const pending = await listEscalations(tx, { goalId, pendingOnly: true })
+  for (const entry of pending.filter((candidate) => candidate.taskId === null))
+    orThrow(await answerEscalation(tx, entry, choice))
+}
+
+/** A goal that waited or had failed goes on when one of its tasks got an answer. A paused one stays paused. */
+const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
+  const goal = await goalNamed(tx, goalId)
+  if (goal.state === 'awaiting_human') orThrow(await moveGoal(tx, goal, 'answered', 'a question was answered'))
+  if (goal.state === 'failed') orThrow(await moveGoal(tx, goal, 'retried', 'a task is tried again'))
+}
+
+const retryOne = async (tx: Queryable, task: Task, choice: Choice): Promise<void> => {
+  // Whoever tops up an account does not want to wait for what it said before.
+  if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
+  orThrow(await moveTask(tx, task, 'retried', { newCount: true, payload: { reason: 'manual_requeue' } }))
+  await answer(tx, task.id, choice)
+}
+
+export const retryTask = async (context: Context, id: string): Promise<Task> => {
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    const goal = await goalNamed(tx, task.goalId)
+    if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
+      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
+    }
+    await retryOne(tx, task, 'retry')
+    // It asked what becomes of cancelled tasks: there is none any more.
+    if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
+      await answerGoal(tx, goal.id, 'retry')
+    await reopen(tx, task.goalId)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+const retriablePlaces: readonly Task['place'][] = [
+  'blocked(awaiting_human)',
+  'blocked(quota_wait)',
+  'failed',
+  'cancelled',
+]
+
+const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
+
+/** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
+export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
+  await context.db.transaction(async (tx) => {
+    const goal = await goalNamed(tx, id)
+    const tasks = (await listTasks(tx, id)).filter(retriable)
+    if (tasks.length === 0 || goal.state === 'cancelled') {
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} is ${goal.state} and has no task to retry; "unstuck tasks" shows what each of them waits for`,
+      )
+    }
+    for (const task of tasks) await retryOne(tx, task, 'retry')
+    await answerGoal(tx, id, 'retry')
+    await resetGoalSpend(tx, id)
+    if (goal.state === 'paused') orThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
+    else await reopen(tx, id)
+  })
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise<void> => {
+  const entries = await listMerges(tx, { goalId })
+  for (const entry of entries.filter((candidate) => candidate.taskId === taskId && candidate.state === 'pending')) {
+    orThrow(await moveMerge(tx, entry, 'cancelled'))
+  }
+}
+
+/** A task is not cancelled under a run: it may have been claimed since it was looked at, or its engine is stopping. */
+const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
+  const [run] = task.place === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
+  if (run !== undefined)
+    throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
+}
+
+export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
+  const before = await taskNamed(context.db, id)
+  if (before.place === 'running') await cancelRunning(id)
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    await refuseUnderRun(tx, task)
+    if (task.place !== 'cancelled') {
+      const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
+        (entry) => entry.taskId === id,
+      )
+      if (merging) throw new AppError('STALE', `task ${task.number} is being merged at this moment; look at it again`)
+      orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
+      await failOpen(tx, id, cancelledByPerson)
+    } else if (before.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
+    await dropMerge(tx, id, task.goalId)
+    await answer(tx, id, 'cancel')
+    const goal = await goalNamed(tx, task.goalId)
+    if (goal.state === 'awaiting_human') await reopen(tx, task.goalId)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+/** What waited for a retry, a limit or an outage is over with its task: nobody will ever see its post-condition. */
+const cancelledByPerson = 'the task was cancelled by a person'
+
+/** Cancels what no executor holds. */
+const cancelRest = async (context: Context, tx: Queryable, goalId: string): Promise<void> => {
+  const rest = (await listTasks(tx, goalId)).filter((task) => !taskEnded(task.place) && task.place !== 'running')
+  for (const task of rest) {
+    orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person', with: 'goal' } }))
+    await failOpen(tx, task.id, cancelledByPerson)
+    await dropMerge(tx, task.id, goalId)
+    await answer(tx, task.id, 'cancel')
+  }
+  await answerGoal(tx, goalId, 'cancel')
+}
+
+/** Longer than a cancel waits for its agents to end: one that is under way is left alone. */
+export const cancelGraceSeconds = 90
+
+/**
+ * A goal is cancelled before its tasks are: what a crash or an outage in between left over follows here, running tasks with
+ * their executors.
+ */
+export const finishCancels = async (context: Context, afterSeconds: number): Promise<void> => {
+  for (const goalId of await halfCancelled(context.db, afterSeconds))
+    await context.db.transaction((tx) => cancelRest(context, tx, goalId))
+}
+
+export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
+  const goal = await goalNamed(context.db, id)
+  // First the state, so that nothing new starts while the running ones are stopped.
+  orThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
+  const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.place))
+  await Promise.all(tasks.filter((task) => task.place === 'running').map((task) => cancelRunning(task.id)))
+  await context.db.transaction((tx) => cancelRest(context, tx, id))
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+export const pauseGoal = async (context: Context, id: string): Promise<Goal> => {
+  await context.db.transaction(async (tx) =>
+    orThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person')),
+  )
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+const resumeOne = async (context: Context, goal: Goal): Promise<void> => {
+  await context.db.transaction(async (tx) => {
+    orThrow(await moveGoal(tx, await goalNamed(tx, goal.id), 'resumed', 'resumed by a person'))
+    for (const task of (await listTasks(tx, goal.id)).filter(
+      (candidate) => candidate.place === 'blocked(awaiting_human)',
+    )) {
+      const pending = await pendingEscalationOf(tx, task.id)
+      if (pending?.kind === 'blocker') await retryOne(tx, task, 'resume')
+    }
+  })
+}
+
+/** Resumes one goal, or every paused one. The blockers of a resumed goal count as answered: their tasks are tried again. */
+export const resumeGoals = async (context: Context, id: string | null): Promise<Goal[]> => {
+  const paused =
+    id === null
+      ? (await listLiveGoals(context.db)).filter((goal) => goal.state === 'paused')
+      : [await goalNamed(context.db, id)]
+  if (paused.length === 0) throw new AppError('ILLEGAL', 'no goal is paused; "unstuck status" shows what waits for you')
+  for (const goal of paused) {
+    if (goal.state === 'awaiting_human')
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${goal.id} is not paused but waits for answers: use "unstuck retry" or "unstuck cancel" on its tasks`,
+      )
+    if (goalEnded(goal.state))
+      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; there is nothing to resume`)
+    await resumeOne(context, goal)
+  }
+  context.wake()
+  return Promise.all(paused.map((goal) => goalNamed(context.db, goal.id)))
+}

@@ -1,0 +1,101 @@
+/** Self-checks on a live or stopped store: every promise that can be looked at from outside. */
+import { join } from 'node:path'
+import { flows } from '../../domain/flows.ts'
+import type { Queryable } from '../../store/db.ts'
+import { listLiveGoals } from '../../store/goal.ts'
+import { listRuns } from '../../store/run.ts'
+import { countBreaches } from '../../store/vitals.ts'
+import { branchMoved } from '../landing/goal-branch.ts'
+import type { Context } from '../core/context.ts'
+import { remoteChecks } from '../landing/remote-target.ts'
+import type { Files } from '../core/files.ts'
+import { statusView, stuckTasks } from './views.ts'
+
+export interface Check {
+  name: string
+  ok: boolean
+  detail: string
+}
+
+const storeChecks = async (db: Queryable): Promise<Check[]> => {
+  const stuck = await stuckTasks(db)
+  const { doubleRuns, dangling, unleased } = await countBreaches(db)
+  return [
+    {
+      name: 'every task has a next step',
+      ok: stuck.length === 0,
+      detail:
+        stuck.length === 0
+          ? `${flows.length} flow tables, no task without an owner`
+          : stuck.map((task) => `${task.id} (${task.place})`).join(', '),
+    },
+    { name: 'one running run per task', ok: doubleRuns === 0, detail: `${doubleRuns} task(s) with two` },
+    {
+      name: 'leases belong to running runs',
+      ok: dangling === 0 && unleased === 0,
+      detail: `${dangling} dangling, ${unleased} missing`,
+    },
+  ]
+}
+
+/** A silent engine is no broken promise, its leases are taken back; but somebody will want to know. */
+const engineChecks = async (db: Queryable): Promise<Check[]> => {
+  const { engines } = await statusView(db, 0)
+  const inService = engines.filter(({ state }) => state !== 'offline')
+  const said = inService.map(({ id, host, state, waiting, silent, leads }) => {
+    const how = silent ? 'gives no sign of life' : (waiting ?? state)
+    return `${id} on ${host} ${how}${leads ? ', leads' : ''}`
+  })
+  const leaders = inService.filter(({ leads }) => leads)
+  return [
+    { name: 'engines in service', ok: true, detail: said.length === 0 ? 'none' : said.join('; ') },
+    {
+      name: 'an engine leads',
+      ok: inService.length === 0 || leaders.length > 0,
+      detail:
+        inService.length === 0 || leaders.length > 0
+          ? `${leaders.length} leader(s)`
+          : 'nobody judges, merges and heals: start an engine with unstuck up',
+    },
+  ]
+}
+
+type Looked = Pick<Context, 'db' | 'repository' | 'stateDir' | 'ports'> & { remote?: Context['remote'] }
+
+const goalChecks = async (context: Looked): Promise<Check[]> => {
+  const moved: string[] = []
+  const live = await listLiveGoals(context.db)
+  const { remote } = context
+  if (remote !== undefined)
+    return remoteChecks(
+      { ...context, remote },
+      live.filter(({ repoMode, headCommit }) => repoMode === 'remote' && headCommit !== null),
+    )
+  if (context.repository.url !== undefined)
+    return [{ name: 'the git remote answers', ok: true, detail: 'not asked: no engine runs' }]
+  for (const goal of live) if (await branchMoved(context, goal)) moved.push(goal.id)
+  return [
+    {
+      name: 'goal branches are where the store says',
+      ok: moved.length === 0,
+      detail: moved.length === 0 ? 'all in place' : `moved: ${moved.join(', ')}`,
+    },
+  ]
+}
+
+const privateFile = (files: Files, path: string): Check => {
+  const mode = files.existsSync(path) ? files.statSync(path).mode & 0o777 : 0o600
+  return { name: 'the API token is private', ok: (mode & 0o077) === 0, detail: `mode ${mode.toString(8)}` }
+}
+
+export const doctor = async (context: Looked): Promise<{ ok: boolean; checks: Check[] }> => {
+  const running = await listRuns(context.db, { state: 'running' })
+  const checks = [
+    ...(await storeChecks(context.db)),
+    ...(await engineChecks(context.db)),
+    ...(await goalChecks(context)),
+    privateFile(context.ports.files, join(context.stateDir, 'token')),
+    { name: 'runs in work', ok: true, detail: String(running.length) },
+  ]
+  return { ok: checks.every((check) => check.ok), checks }
+}

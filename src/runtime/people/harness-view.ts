@@ -1,0 +1,59 @@
+/** What `unstuck harness` shows: which harnesses there are, what of them is installed, and what they can do. It runs nothing. */
+import type { Config } from '../../config.ts'
+import { capabilitiesOf, type Known } from '../../harness/capabilities.ts'
+import type { Driver } from '../../harness/driver.ts'
+import { loginOf, type Login } from '../../harness/logins.ts'
+import type { Files } from '../core/files.ts'
+import { defaultHarness, findHarness, harnessNames } from '../harness/harness-choice.ts'
+import { findProgram } from '../harness/program.ts'
+
+export interface HarnessView {
+  name: string
+  driver: Driver['name']
+  isDefault: boolean
+  /** As configured or as the driver has it. */
+  program: string
+  /** Where it was found; null = not installed. */
+  path: string | null
+  /** Null: not installed, not asked, or no answer. */
+  version: string | null
+  login: Login
+  known: Known
+}
+
+/** A harness without what only running its program can tell. */
+export type FoundHarness = Omit<HarnessView, 'version' | 'known'> & {
+  /** The program may be asked for its version: it is the CLI itself and not a command line of the owner's. */
+  asks: boolean
+}
+
+export const foundHarnesses = (
+  files: Files,
+  config: Config,
+  environment: Record<string, string | undefined>,
+): FoundHarness[] => {
+  const path = environment['PATH']
+  const standard = defaultHarness(files, config, path)
+  return harnessNames(config).flatMap((name) => {
+    const choice = findHarness(config, name)
+    const program = choice?.harness.command?.[0] ?? choice?.driver.defaultProgram ?? undefined
+    if (choice === undefined || program === undefined) return []
+    const { driver, harness } = choice
+    const found = findProgram(files, program, path) ?? null
+    return {
+      name,
+      driver: driver.name,
+      isDefault: name === standard,
+      program,
+      path: found,
+      asks: found !== null && driver.defaultProgram !== null && (harness.command?.length ?? 1) === 1,
+      login: loginOf(driver.name, environment, (file) => files.existsSync(file)),
+    }
+  })
+}
+
+export const harnessView = ({ asks: _asks, ...found }: FoundHarness, version: string | null): HarnessView => ({
+  ...found,
+  version,
+  known: capabilitiesOf(found.driver, version ?? undefined),
+})

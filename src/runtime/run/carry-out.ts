@@ -1,0 +1,49 @@
+/**
+ * Carries out what the ladder chose for a piece of evidence. One table per scope; together they answer every type of
+ * action, so an action that nothing carries out does not compile.
+ */
+import type { Evidence } from '../../recovery/evidence.ts'
+import type { ActionIn } from '../../recovery/playbook.ts'
+import { keepSnapshot } from '../agent/stop.ts'
+import { carryOutBy, type Carriers, type Chosen } from '../core/recovery-record.ts'
+import type { Session } from '../core/session.ts'
+import { decide } from '../core/store-record.ts'
+import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './endings.ts'
+import type { Next } from './phase.ts'
+import { relaunch } from './relaunch.ts'
+import { intendChange, repairs } from './repair.ts'
+
+const launchActions: Carriers<Session, Next, ActionIn<'launch'>> = { relaunch }
+
+const runActions: Carriers<Session, Next, ActionIn<'run'>> = { chmod: intendChange, ...repairs }
+
+/** The run ends, and the task goes on without it. */
+const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
+  wait: async (session, chosen) => {
+    await keepSnapshot(session, `waiting: ${chosen.diagnosis.label}`)
+    await endWaiting(session, chosen)
+    return 'ended'
+  },
+  switch_harness: async (session, chosen) => {
+    await keepSnapshot(session, `going on with ${chosen.step.action.harness}: ${chosen.diagnosis.label}`)
+    await endSwitched(session, chosen)
+    return 'ended'
+  },
+}
+
+const actions: Carriers<Session, Next> = { ...launchActions, ...runActions, ...taskActions }
+
+export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutBy(actions, session, chosen)
+
+/** Chooses the recovery for this evidence and carries it out, or ends the run where none is left. */
+export const recover = async (
+  session: Session,
+  evidence: Evidence,
+  extra: Parameters<typeof errorMetaOf>[1] = {},
+): Promise<Next> => {
+  const { diagnosis, step } = await decide(session.context, session.run, evidence)
+  if (step.kind === 'recover') return carryOut(session, { diagnosis, step })
+  await keepSnapshot(session, `the run ended: ${diagnosis.label}`)
+  await endExhausted(session, { diagnosis, step }, errorMetaOf(diagnosis, extra))
+  return 'ended'
+}

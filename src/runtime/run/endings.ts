@@ -1,0 +1,285 @@
+/**
+ * How a run ends. Each ending is one transaction over run, lease, agent, task, goal and escalation, so that there is no
+ * moment in which a task has no next step.
+ */
+import type { AccountLimit } from '../../domain/account.ts'
+import type { Goal } from '../../domain/goal.ts'
+import { mayStartWork } from '../../domain/goal.ts'
+import type { ErrorMeta, Run } from '../../domain/run.ts'
+import type { Diagnosis } from '../../recovery/types.ts'
+import { dueAt } from '../../recovery/reset-time.ts'
+import { limitAccount } from '../../store/account.ts'
+import { must, type Queryable } from '../../store/db.ts'
+import { openEscalation } from '../../store/escalation.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
+import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
+import { getTask, moveTask } from '../../store/task.ts'
+import { accountFor, namesOn } from '../harness/accounts.ts'
+import type { Context } from '../core/context.ts'
+import { questionOf, type Question } from '../core/question.ts'
+import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
+import { failOpen, recordIntent } from '../core/store-record.ts'
+import type { Session } from '../core/session.ts'
+
+/** Interruptions that are nobody's fault (lost shim, reboot) requeue the task; after this many in one count a person is asked. */
+export const interruptionLimit = 3
+
+export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}): ErrorMeta => ({
+  source: 'execution',
+  failureCode: diagnosis.failureCode,
+  message: `${diagnosis.label}: ${diagnosis.evidence}`,
+  evidence: diagnosis.evidence,
+  signature: diagnosis.signature,
+  ...extra,
+})
+
+/** Run, lease, agent and the goal's spend; the caller moves the task in the same transaction. */
+const closeRun = async (
+  tx: Queryable,
+  session: Session,
+  trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled',
+  errorMeta: ErrorMeta | null,
+): Promise<void> => {
+  session.run = must(await finishRun(tx, session.run, trigger, errorMeta))
+  await progressGoal(tx, session.goal.id, { spend: session.run.spend })
+}
+
+const freshTask = async (tx: Queryable, session: Session) => {
+  const task = await getTask(tx, session.task.id)
+  if (task === undefined) throw new Error(`task ${session.task.id} is gone from the store`)
+  return task
+}
+
+export const endSucceeded = async (session: Session): Promise<void> => {
+  await session.context.db.transaction(async (tx) => {
+    // Only what an interrupted run had begun can still be open here.
+    await failOpen(tx, session.task.id, 'its run was interrupted and a later one did without it')
+    await closeRun(tx, session, 'succeeded', null)
+    const task = await freshTask(tx, session)
+    const payload = { verdict: session.run.verdict, commit: session.run.commit }
+    if (session.goal.repoMode === 'direct' || session.run.verdict?.noChange === true) {
+      await judgeRun(tx, session.run.id)
+      must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
+    } else {
+      must(await moveTask(tx, task, 'run_succeeded', { runId: session.run.id, payload }))
+    }
+  })
+  session.context.at('run-finished')
+}
+
+const openQuestion = (tx: Queryable, session: Session, question: Question): Promise<void> =>
+  openEscalation(tx, {
+    id: session.context.newId('q'),
+    goalId: session.goal.id,
+    taskId: session.task.id,
+    runId: session.run.id,
+    ...question,
+    choices: question.kind === 'blocker' ? ['resume', 'retry', 'cancel'] : ['retry', 'cancel'],
+  })
+
+const pauseGoal = async (tx: Queryable, session: Session, question: Question): Promise<void> => {
+  const goal = (await getGoal(tx, session.goal.id)) as Goal
+  if (mayStartWork(goal)) must(await moveGoal(tx, goal, 'blocked', question.question))
+  await appendEvent(tx, {
+    type: 'blocker',
+    goalId: goal.id,
+    taskId: session.task.id,
+    runId: session.run.id,
+    payload: { text: question.question, details: question.details },
+  })
+}
+
+/** No recovery is left: the run failed, the task waits for a person, and for rung 1 the goal pauses. */
+export const endExhausted = async (session: Session, decision: Decision, errorMeta: ErrorMeta): Promise<void> => {
+  const { diagnosis, step } = decision
+  if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
+  await session.context.db.transaction(async (tx) => {
+    await failOpen(tx, session.task.id, `the run ended with ${diagnosis.label}`)
+    await closeRun(tx, session, 'failed', errorMeta)
+    const question = questionOf(session, diagnosis, step)
+    must(
+      await moveTask(tx, await freshTask(tx, session), 'escalated', {
+        runId: session.run.id,
+        payload: { label: diagnosis.label, reason: step.reason },
+      }),
+    )
+    await openQuestion(tx, session, question)
+    await appendEvent(tx, {
+      type: 'task.recovery_escalated',
+      goalId: session.goal.id,
+      taskId: session.task.id,
+      runId: session.run.id,
+      payload: { reason: diagnosis.failureCode, label: diagnosis.label, evidence: diagnosis.evidence },
+    })
+    if (step.then === 'pause_goal') await pauseGoal(tx, session, question)
+  })
+}
+
+/** What one run met counts for every other on the same account. */
+const breakAccount = async (
+  tx: Queryable,
+  { context, task, run }: Session,
+  { until, diagnosis }: { until: Date; diagnosis: Diagnosis },
+): Promise<void> => {
+  const account = accountFor(context, run.harness)
+  const harnesses = namesOn(context, account)
+  const limit = { account, harnesses, evidence: diagnosis.evidence, until, taskId: task.id, runId: run.id }
+  await limitAccount(tx, limit, run.goalId)
+}
+
+/** A persisted wait: the run failed, the task is requeued when its time has come. */
+export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wait'>>): Promise<void> => {
+  const { action } = decision.step
+  const { context } = session
+  await context.db.transaction(async (tx) => {
+    await failOpen(tx, session.task.id, `the provider failed again: ${decision.diagnosis.evidence}`)
+    await recordIntent(context, tx, session.run, decision)
+    await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
+    const now = await storeNow(tx)
+    const at = dueAt(action, now)
+    const parks = action.name === 'WAIT_FOR_QUOTA'
+    const reason = parks ? 'quota_wait' : decision.diagnosis.label
+    const retry = { reason, at, count: action.count, limit: action.limit }
+    if (parks)
+      await breakAccount(tx, session, { until: dueAt({ ...action, jitterMs: 0 }, now), diagnosis: decision.diagnosis })
+    must(
+      await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
+        runId: session.run.id,
+        retry,
+        payload: {
+          failureCode: decision.diagnosis.failureCode,
+          evidence: decision.diagnosis.evidence,
+          retryAt: at.toISOString(),
+          count: action.count,
+          limit: action.limit,
+        },
+      }),
+    )
+  })
+  context.at('recovery-intended')
+}
+
+/** The account is at its limit and another harness goes on: back to the queue at once, under that one's name. */
+export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'switch_harness'>>): Promise<void> => {
+  const { action } = decision.step
+  const { diagnosis } = decision
+  const { context, run } = session
+  await context.db.transaction(async (tx) => {
+    await failOpen(tx, session.task.id, `the provider refused again: ${diagnosis.evidence}`)
+    await recordIntent(context, tx, run, decision)
+    await closeRun(tx, session, 'failed', errorMetaOf(diagnosis))
+    await breakAccount(tx, session, { until: dueAt(action, await storeNow(tx)), diagnosis })
+    const { harness } = action
+    const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }
+    must(await moveTask(tx, await freshTask(tx, session), 'harness_switched', { runId: run.id, harness, payload }))
+  })
+  context.at('recovery-intended')
+}
+
+/**
+ * The account reached its limit between the claim and the launch: back to the queue, where the task is not taken before the
+ * limit resets. Nothing was tried, so what is open stays open.
+ */
+export const endHeld = async (session: Session, { account, until }: AccountLimit): Promise<void> => {
+  const reason = `account ${account} is at its limit until ${until.toISOString()}`
+  const errorMeta: ErrorMeta = {
+    ...{ source: 'engine', failureCode: 'account_limited', message: reason, evidence: reason },
+    signature: 'account_limited',
+  }
+  await session.context.db.transaction(async (tx) => {
+    await closeRun(tx, session, 'interrupted', errorMeta)
+    must(
+      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+    )
+  })
+}
+
+const interruption = (reason: string): ErrorMeta => ({
+  source: 'engine',
+  failureCode: 'interrupted',
+  message: reason,
+  evidence: reason,
+  signature: 'interrupted',
+})
+
+const cancellation: ErrorMeta = {
+  source: 'person',
+  failureCode: 'cancelled',
+  message: 'cancelled by a person',
+  evidence: '',
+  signature: 'cancelled',
+}
+
+/**
+ * Nobody's fault: the attempt does not count and the task goes back to the queue, unless that happens again and again. One
+ * whose end a person had asked for ends cancelled.
+ */
+export const interruptRun = async (context: Context, tx: Queryable, run: Run, reason: string): Promise<Run> => {
+  const task = await getTask(tx, run.taskId)
+  if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
+  const unwanted = run.stopAsked !== null || (await getGoal(tx, run.goalId))?.state === 'cancelled'
+  const earlier = (await listRuns(tx, { taskId: task.id, state: 'cancelled' })).filter(
+    (old) => old.startedAt >= task.countFrom && old.errorMeta?.failureCode === 'interrupted',
+  )
+  const [trigger, meta] = unwanted
+    ? (['cancelled', cancellation] as const)
+    : (['interrupted', interruption(reason)] as const)
+  const ended = must(await finishRun(tx, run, trigger, meta))
+  await progressGoal(tx, run.goalId, { spend: ended.spend })
+  if (unwanted) await failOpen(tx, task.id, 'the task was cancelled')
+  if (unwanted || earlier.length < interruptionLimit) {
+    must(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
+    return ended
+  }
+  must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
+  await openEscalation(tx, {
+    id: context.newId('q'),
+    goalId: run.goalId,
+    taskId: task.id,
+    runId: run.id,
+    kind: 'exhausted',
+    question: `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times. Retry it, or cancel it?`,
+    details: reason,
+    choices: ['retry', 'cancel'],
+  })
+  return ended
+}
+
+export const endInterrupted = async (session: Session, reason: string): Promise<void> => {
+  session.run = await session.context.db.transaction((tx) => interruptRun(session.context, tx, session.run, reason))
+}
+
+/** The goal was paused before the agent (re)started: back to the queue, where the task is not claimable until it is resumed. */
+export const endPaused = async (session: Session): Promise<void> => {
+  const reason = `goal ${session.goal.id} is ${session.goal.state}`
+  await session.context.db.transaction(async (tx) => {
+    const errorMeta: ErrorMeta = {
+      source: 'person',
+      failureCode: 'paused',
+      message: reason,
+      evidence: reason,
+      signature: 'paused',
+    }
+    await failOpen(tx, session.task.id, reason)
+    await closeRun(tx, session, 'interrupted', errorMeta)
+    must(
+      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+    )
+  })
+}
+
+export const endCancelled = async (session: Session): Promise<void> => {
+  await session.context.db.transaction(async (tx) => {
+    await failOpen(tx, session.task.id, 'the task was cancelled')
+    await closeRun(tx, session, 'cancelled', cancellation)
+    must(await moveTask(tx, await freshTask(tx, session), 'cancelled', { runId: session.run.id }))
+  })
+}
+
+/** Used by callers that end a session after an unexpected error; says so instead of guessing. */
+export const unexpected = (context: Context, session: Session, error: unknown): void =>
+  context.log.error(
+    { run: session.run.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+    'a run ended unexpectedly',
+  )

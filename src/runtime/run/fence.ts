@@ -1,0 +1,37 @@
+/** The paths that a task may change, held against what its agent changed. */
+import { AppError } from '../../errors.ts'
+import { checkPolicy, type PolicyVerdict } from '../../recovery/policy/check.ts'
+import { parsePathRule, type PathRule } from '../../recovery/policy/rule.ts'
+import type { ChangeList } from '../../workspace/contract.ts'
+import type { Session } from '../core/session.ts'
+
+/** Read from the tree that will be committed: a check that the agent wrote could change the link in the work tree. */
+const linkTargets = async (session: Session, found: ChangeList): Promise<Map<string, string>> => {
+  const targets = new Map<string, string>()
+  for (const { path } of found.changes.filter((candidate) => candidate.newMode === '120000')) {
+    targets.set(path, await session.context.ports.git.linkTarget(session.context.shadow, found.tree, path))
+  }
+  return targets
+}
+
+/** Rules were checked when the goal was accepted; one that cannot be read now must not widen the fence. */
+const rulesOf = (texts: string[]): PathRule[] =>
+  texts.map((text) => {
+    const parsed = parsePathRule(text)
+    if (!parsed.ok) throw new AppError('INPUT_INVALID', `the path rule "${text}" cannot be used: ${parsed.reason}`)
+    return parsed.rule
+  })
+
+/** Configuration and instructions for the next agents: one that writes them would decide what it may do. */
+const ownersFolder = '.unstuck/**'
+
+export const checkFence = async (session: Session, found: ChangeList): Promise<PolicyVerdict> => {
+  const { task, context } = session
+  return checkPolicy({
+    changes: found.changes,
+    allowedPaths: rulesOf(task.allowedPaths),
+    deniedPaths: rulesOf([...task.deniedPaths, ...context.config().deniedPaths, ownersFolder]),
+    nestedRepositories: found.nestedRepositories,
+    symlinkTargets: await linkTargets(session, found),
+  })
+}

@@ -1,0 +1,46 @@
+/** Phase `collect`: what the agent left, before verification can write into it. */
+import { collectNow } from '../../agent/collected.ts'
+import { observedDenials, readLaunch } from '../../agent/denials.ts'
+import { ownLoopStop } from '../../agent/stalled.ts'
+import { save, type Session } from '../../core/session.ts'
+import type { ChangeList } from '../../../workspace/contract.ts'
+import { recover } from '../carry-out.ts'
+import { settleWork } from '../no-change.ts'
+import type { Next, Phase } from '../phase.ts'
+
+/** Kept as a snapshot, never merged: the commit that lands is ours. */
+const keepCommits = async (session: Session, base: string): Promise<void> => {
+  const { context, goal, paths, run } = session
+  if (goal.repoMode === 'direct') return
+  const { reason } = await context.ports.git.keepAgentCommits(context.shadow, {
+    workspace: paths.workspace,
+    runId: run.id,
+    base,
+  })
+  if (reason !== null) context.log.info({ run: run.id, reason }, "the agent's own commits were not all kept")
+}
+
+/** A turn without a change has a cause, or nothing had to be done: then the checks are asked. */
+const causeOfNothing = async (session: Session): Promise<Next | undefined> => {
+  const reading = readLaunch(session)
+  const denials = await observedDenials(session, reading.denials)
+  if (denials.length > 0)
+    return recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'nothing changed' })
+  const stall = await ownLoopStop(session, reading)
+  return stall === undefined ? undefined : recover(session, { kind: 'stall', stall })
+}
+
+const isEmpty = ({ changes, nestedRepositories }: ChangeList): boolean =>
+  changes.length === 0 && nestedRepositories.length === 0
+
+export const collect: Phase = async (session) => {
+  const found = await collectNow(session)
+  await keepCommits(session, found.base)
+  session.context.at('collected')
+  if (isEmpty(found)) {
+    const next = await causeOfNothing(session)
+    if (next !== undefined) return next
+  } else await settleWork(session, { holds: true, detail: `${found.changes.length} changed path(s)` })
+  await save(session, { phase: 'verify', tree: found.tree })
+  return 'on'
+}

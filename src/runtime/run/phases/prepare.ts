@@ -1,0 +1,142 @@
+/** Rung 0: what must be there before an agent starts: folders that can be used, a clone of its own, dependencies, a program. */
+import { AppError } from '../../../errors.ts'
+import { missingLogin } from '../../../harness/logins.ts'
+import { allowedEnvironment } from '../../../process/environment.ts'
+import type { ObservedDirectory } from '../../../recovery/evidence.ts'
+import { askEarly } from '../../harness/abilities.ts'
+import { recover } from '../carry-out.ts'
+import type { Next, Phase } from '../phase.ts'
+import { changeModes } from '../../agent/change-modes.ts'
+import { lookAtDirectory } from '../../core/folder-access.ts'
+import { missingProgram } from '../../harness/harness-choice.ts'
+import type { Files } from '../../core/files.ts'
+import { bringBase } from '../remote-run.ts'
+import { fencedRecoveries } from '../../core/store-record.ts'
+import { passedNames, save, type Session } from '../../core/session.ts'
+import { takeOver } from '../../agent/take-over.ts'
+
+export interface NeededDirectories {
+  workspace: string
+  target: string
+  orchestrator: string
+}
+
+/**
+ * `prepare_worker_environment` of the founding document: the workspace is made when missing, target and orchestrator must
+ * exist, and all three be usable. Gives the first that is in the way. The workspace lies inside the orchestrator, so it comes
+ * last: making it must not make what it stands in.
+ */
+export const prepareWorkerEnvironment = (
+  files: Files,
+  { workspace, target, orchestrator }: NeededDirectories,
+): ObservedDirectory | undefined => {
+  for (const path of [target, orchestrator]) {
+    const found = lookAtDirectory(files, path)
+    if (found !== undefined) return found
+  }
+  const found = lookAtDirectory(files, workspace)
+  if (found?.problem !== 'missing') return found
+  files.mkdirSync(workspace, { recursive: true, mode: 0o700 })
+  return lookAtDirectory(files, workspace)
+}
+
+const checkProgram = (session: Session): void => {
+  const missing = missingProgram(
+    session.context.ports.files,
+    session,
+    session.task.harness,
+    session.context.environment.PATH,
+  )
+  if (missing !== undefined) throw new AppError('HARNESS_MISSING', missing)
+}
+
+/**
+ * Without credentials a CLI retries for minutes before it says so. Where the owner hands it anything of their own (a program,
+ * arguments, variables), it may log in with that, and only trying tells.
+ */
+const missingCredentials = ({ context, driver, harness }: Session): string | undefined => {
+  const passed = passedNames(context.config(), harness)
+  if (harness.command !== undefined || harness.args.length > 0 || passed.length > 0) return undefined
+  const environment = allowedEnvironment(context.environment, driver.environment)
+  return missingLogin(driver.name, environment, (path) => context.ports.files.existsSync(path))
+}
+
+const prepareClone = async (session: Session, base: string): Promise<void> => {
+  const { context, paths, run } = session
+  const { git } = context.ports
+  // Made before a crash, on a goal branch that another task has moved on since.
+  await git.removeWorkspace(paths.workspace)
+  await git.createWorkspace({
+    repository: context.repository,
+    base,
+    dir: paths.workspace,
+    branch: `unstuck/run/${run.id}`,
+  })
+  context.at('workspace-made')
+  const copied = await git.prepareDependencies({
+    repository: context.repository,
+    workspace: paths.workspace,
+    cacheDir: `${context.stateDir}/dependencies`,
+    signal: context.stopping,
+  })
+  context.log.info({ run: run.id, ...copied }, 'dependencies of the workspace')
+}
+
+/** Ends in the next look at the folders, which is this phase once more, or in a person's hands. */
+const checkFolders = async (session: Session): Promise<Next | undefined> => {
+  const { context, paths } = session
+  const failed = await changeModes(fencedRecoveries(context, session.run), context.ports.files, session.run.id)
+  if (failed !== undefined) return recover(session, { kind: 'directory', directory: failed }, { source: 'engine' })
+  const found = prepareWorkerEnvironment(context.ports.files, {
+    workspace: paths.root,
+    target: context.repository.root,
+    orchestrator: context.stateDir,
+  })
+  if (found === undefined) return undefined
+  return recover(session, { kind: 'directory', directory: found }, { source: 'engine' })
+}
+
+/** The commit that the work begins from; in a folder that is worked on in place, one of its state now. */
+const baseOf = async ({ context, goal, paths, run }: Session): Promise<string> => {
+  if (goal.repoMode === 'direct')
+    return (
+      run.baseCommit ??
+      context.ports.git.captureBase(context.shadow, {
+        workTree: context.repository.root,
+        indexFile: paths.index,
+        name: run.id,
+        at: run.startedAt.toISOString(),
+      })
+    )
+  const base = goal.headCommit ?? goal.baseCommit
+  if (base === null) throw new AppError('REPOSITORY_STATE', `goal ${goal.id} has no base commit`)
+  return base
+}
+
+/** Phase `prepare`. Replay-safe: no agent has run yet, so a half-made clone is made anew. */
+export const prepare: Phase = async (session) => {
+  const { context, goal, paths } = session
+  // First: the configuration, which names the program, lies in one of them.
+  const stopped = await checkFolders(session)
+  if (stopped !== undefined) return stopped
+  checkProgram(session)
+  const text = missingCredentials(session)
+  if (text !== undefined) {
+    const failure = { source: 'exit', type: 'authentication_failed', text } as const
+    return recover(
+      session,
+      { kind: 'launch', harness: session.driver.name, failure, denials: [] },
+      { source: 'engine' },
+    )
+  }
+  askEarly(session)
+  context.ports.files.mkdirSync(paths.agentDir, { recursive: true, mode: 0o700 })
+  const base = await baseOf(session)
+  if (goal.repoMode === 'remote') await bringBase(session, base)
+  if (goal.repoMode !== 'direct') {
+    await prepareClone(session, base)
+    await takeOver(session, base)
+  }
+  await save(session, { phase: 'launch', baseCommit: base })
+  return 'on'
+}

@@ -1,0 +1,174 @@
+/**
+ * Phase `verify`: runs the task's checks on what the agent left, and says honestly what that proves. A command that cannot
+ * be run as it stands may be dropped; a check of the code never is.
+ */
+import { join } from 'node:path'
+import { keptVerdict, proves, type Verdict, type Weakening } from '../../../domain/run.ts'
+import type { Evidence } from '../../../recovery/evidence.ts'
+import { scopeOf } from '../../../recovery/playbook.ts'
+import { weakeningText } from '../../../recovery/weakened.ts'
+import type { Queryable } from '../../../store/db.ts'
+import type { ChangeList } from '../../../workspace/contract.ts'
+import { appendEvent } from '../../../store/event.ts'
+import { holdLease } from '../../../store/run.ts'
+import { carryOut, recover } from '../carry-out.ts'
+import type { Next, Phase } from '../phase.ts'
+import { collectedWork } from '../../agent/collected.ts'
+import { mendBeforeChecks } from '../../agent/re-entry.ts'
+import { readDenials } from '../../agent/denials.ts'
+import { tellFindings } from '../../checks/findings.ts'
+import { verifyUnchanged } from '../no-change.ts'
+import { decide, settleOpen } from '../../core/store-record.ts'
+import { withFacts } from '../../checks/repair-facts.ts'
+import { addUsed, carryOutRepairs, placeOfChecks, settleRepairs } from '../repair.ts'
+import { letGo, save, type Session } from '../../core/session.ts'
+import type { errorMetaOf } from '../endings.ts'
+import { takeSuggestion } from '../suggested-command.ts'
+import { weakenedIn } from '../../checks/weakened-tests.ts'
+import { trustedContract } from '../../checks/own-commands.ts'
+import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
+import { runHonestly, type HonestReport } from '../../checks/honest-checks.ts'
+
+const documentation = /(?:^|\/)(?:docs?\/.*|[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE)$/i
+
+const checkNow = async (session: Session, planned: PlannedChecks): Promise<HonestReport> => {
+  const { context, task, run } = session
+  const begun = context.clock.elapsed()
+  // What an interrupted verification left running must not write into this one's files.
+  context.ports.files.rmSync(join(session.paths.root, 'checks'), { recursive: true, force: true })
+  const report = await runHonestly({
+    ...placeOfChecks(session),
+    ...(context.machine === undefined ? {} : { machine: context.machine }),
+    base: {
+      ...context,
+      commit: run.baseCommit ?? '',
+      dir: join(session.paths.root, 'base'),
+      installs: run.verdict?.installed ?? [],
+    },
+    commands: planned.commands,
+    source: (command) => (planned.fromContract.has(command) ? 'contract' : task.commandSource),
+    folder: session.paths.check,
+    changed: (session.collected?.changes ?? []).map(({ path }) => path),
+    passed: () => context.at('check-passed'),
+  })
+  addUsed(session, begun)
+  return report
+}
+
+const failedCheckMeta = (report: HonestReport): Parameters<typeof errorMetaOf>[1] => ({
+  source: 'verification',
+  failedCommand: report.failed?.command ?? '',
+  failedCommandSource: report.failed?.source ?? '',
+  failedCommandStderr: (report.failed?.stderr ?? '').slice(-2_000),
+})
+
+const tellWeakened = async (tx: Queryable, { run }: Session, weakened: readonly Weakening[]): Promise<void> => {
+  if (weakened.length === 0) return
+  await appendEvent(tx, {
+    type: 'verify.weakened',
+    goalId: run.goalId,
+    taskId: run.taskId,
+    runId: run.id,
+    payload: { weakened: weakened.map(weakeningText) },
+  })
+}
+
+/** Resolves the recoveries whose post-condition is that the checks that are left pass. */
+const settleRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
+  settleOpen(tx, task.id, ({ type }) => (type === 'remaining_checks_pass' ? { holds, detail } : undefined))
+
+const failedVerification = async (session: Session, report: HonestReport, verdict: Verdict): Promise<Next> => {
+  if (report.failed === undefined) throw new Error('failedVerification needs a failed check')
+  const failed = await withFacts(session, report.failed)
+  await session.context.db.transaction(async (tx) => {
+    await tellFindings(tx, session.run, report.findings)
+    await settleRepairs(tx, session, { results: report.results, failed })
+    await save(session, { verdict: { ...verdict, checks: report.results } }, tx)
+  })
+  const denials = await readDenials(session)
+  const evidence: Evidence = { kind: 'check', check: failed }
+  const { diagnosis, step } = await decide(session.context, session.run, evidence)
+  if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(session, { diagnosis, step })
+  await session.context.db.transaction(async (tx) => {
+    await holdLease(tx, session.run)
+    await settleRemaining(tx, session, false, `${failed.command} failed as well`)
+  })
+  if (denials.length > 0) {
+    const denial: Evidence = { kind: 'denial', harness: session.driver.name, denials, because: 'verification failed' }
+    return recover(session, denial, failedCheckMeta(report))
+  }
+  return recover(session, evidence, failedCheckMeta(report))
+}
+
+/** Everything that was asked for and is not looked at any more, in this run or in an earlier one of the task. */
+const droppedSoFar = ({ task, run }: Session): Verdict['dropped'] => {
+  const now = run.verdict?.dropped ?? []
+  const earlier = task.originalCommands.filter(
+    (command) => !task.commands.includes(command) && !now.some((entry) => entry.command === command),
+  )
+  return [...earlier.map((command) => ({ command, reason: 'dropped in an earlier run of the task' })), ...now]
+}
+
+/** What the checks are run on, and everything that shapes how they are looked at. */
+interface Work {
+  found: ChangeList
+  planned: PlannedChecks
+  verdict: Verdict
+}
+
+const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
+  changes.length === 0 && nestedRepositories.length === 0
+
+const workOf = async (session: Session): Promise<Work> => {
+  const found = await collectedWork(session)
+  const changedPaths = found.changes.map((change) => change.path)
+  const kept = { ...keptVerdict(session.run.verdict), dropped: droppedSoFar(session) }
+  const planned = plannedChecks(session.task, await trustedContract(session), changedPaths, kept)
+  return { found, planned, verdict: { ...kept, changedPaths } }
+}
+
+const nothingRan =
+  'no verification command is left or could be inferred; add "commands" to the task or to .unstuck/verify.contract.json, or verify.commands to .unstuck/config.json'
+
+/** Every check passed that there is: the verdict is stored with everything that was found on the way. */
+const passedVerification = async (session: Session, { found, verdict }: Work, report: HonestReport): Promise<Next> => {
+  const { context } = session
+  const notes = [
+    ...(await readDenials(session)).map((denial) => denial.text),
+    ...found.leftOut.map(({ path, reason }) => `${path} is not part of the work: ${reason}`),
+  ]
+  const outcome = report.results.length === 0 ? 'nothing to verify' : 'verified'
+  const passed = report.results.filter(proves).length
+  await context.db.transaction(async (tx) => {
+    await tellFindings(tx, session.run, report.findings)
+    await settleRepairs(tx, session, report)
+    await settleRemaining(tx, session, passed > 0, `${passed} remaining check(s) ran and passed`)
+    await tellWeakened(tx, session, verdict.weakened ?? [])
+    await save(session, { phase: 'policy', verdict: { ...verdict, outcome, checks: report.results, notes } }, tx)
+  })
+  context.at('verified')
+  return 'on'
+}
+
+const verifyChanged = async (session: Session, { found, planned, verdict }: Work): Promise<Next> => {
+  const weakened = await weakenedIn(session, found, planned.commands)
+  const work: Work = { found, planned, verdict: { ...verdict, weakened } }
+  const report = await checkNow(session, planned)
+  if (letGo(session)) return 'ended'
+  if (report.failed !== undefined) return failedVerification(session, report, work.verdict)
+  if (report.results.length === 0 && !verdict.changedPaths.every((path) => documentation.test(path)))
+    return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
+  return passedVerification(session, work, report)
+}
+
+export const verify: Phase = async (session) => {
+  await mendBeforeChecks(session)
+  await session.context.ports.processes.sweep(`${session.run.id}-check`)
+  await takeSuggestion(session)
+  await carryOutRepairs(session)
+  if (letGo(session)) return 'ended'
+  const work = await workOf(session)
+  if (!isUnchanged(work.found)) return verifyChanged(session, work)
+  const { planned, verdict } = work
+  return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (asked) => checkNow(session, asked) })
+}

@@ -1,0 +1,31 @@
+/** The actions of the scope `launch`: the same run starts its agent again with something changed. */
+import { carriedVerdict, lastLaunch } from '../../domain/run.ts'
+import { nextLaunch } from '../agent/corrections.ts'
+import { correctedLaunch } from '../agent/launch.ts'
+import { workSoFar } from '../agent/work-so-far.ts'
+import type { ActionOf, Chosen } from '../core/recovery-record.ts'
+import { save, type Session } from '../core/session.ts'
+import { recordIntent } from '../core/store-record.ts'
+import { abilitiesOf } from '../harness/abilities.ts'
+import type { Next } from './phase.ts'
+
+/** What a session that knows nothing of the one before it is told of its work as well. */
+const actionFor = async (session: Session, { step: { action } }: Chosen<ActionOf<'relaunch'>>) =>
+  action.fresh === true ? { ...action, hint: `${action.hint}\n${await workSoFar(session)}` } : action
+
+export const relaunch = async (session: Session, chosen: Chosen<ActionOf<'relaunch'>>): Promise<Next> => {
+  const { context, run } = session
+  const last = lastLaunch(run)
+  if (last === undefined) throw new Error('a relaunch needs a launch before it')
+  const { capabilities: can } = await abilitiesOf(session)
+  const change = nextLaunch(last.corrections, await actionFor(session, chosen), can.resume ? run.sessionId : null)
+  await context.db.transaction(async (tx) => {
+    await recordIntent(context, tx, session.run, chosen)
+    // What was dropped stays listed, and what was installed stays there: the next look at the work is made the same way.
+    const verdict = carriedVerdict(session.run.verdict)
+    const launches = [...session.run.launches, correctedLaunch(last, change)]
+    await save(session, { phase: 'launch', launches, tree: null, verdict }, tx)
+  })
+  context.at('recovery-intended')
+  return 'on'
+}

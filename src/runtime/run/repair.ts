@@ -1,0 +1,192 @@
+/**
+ * Rung 4 within a run: repairs of a check that cannot run as it stands. The intent is recorded first, what is to be done
+ * stands in the run's verdict, and the phase `verify` begins by doing it: so a restarted engine does it again.
+ */
+import { join } from 'node:path'
+import { keepAliveMs } from '../../domain/lease.ts'
+import { keptVerdict, proves, type CheckResult, type Dropped, type Install, type Verdict } from '../../domain/run.ts'
+import { inOrder } from '../../recovery/command/order.ts'
+import { diagnose } from '../../recovery/diagnosis.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { installKeyOf, type PostCondition } from '../../recovery/playbook.ts'
+import { StaleError, type Queryable } from '../../store/db.ts'
+import { holdLease } from '../../store/run.ts'
+import { setTaskCommands } from '../../store/task.ts'
+import type { Next } from './phase.ts'
+import { carryOutInstall, type InstallRequest } from '../checks/install.ts'
+import type { ActionOf, Carriers, Chosen } from '../core/recovery-record.ts'
+import { recordIntent, settleOpen } from '../core/store-record.ts'
+import { bothSignals, letGo, passedNames, save, workTreeOf, type Session } from '../core/session.ts'
+
+/** Time that verification of this run has used so far, installs among it: a relaunch does not begin a new half hour. */
+const usedFile = (session: Session): string => join(session.paths.root, 'verification-ms')
+
+export const usedMs = (session: Session): number => {
+  try {
+    return Number(session.context.ports.files.readFileSync(usedFile(session), 'utf8')) || 0
+  } catch {
+    return 0 // the first verification of the run
+  }
+}
+
+/** Adds what has passed since `begun`, by the clock that no jump touches. */
+export const addUsed = (session: Session, begun: number): void => {
+  const now = Math.round(usedMs(session) + session.context.clock.elapsed() - begun)
+  session.context.ports.files.writeFileSync(usedFile(session), String(now), { mode: 0o600 })
+}
+
+/** What checks and installs of a run have in common. */
+export const placeOfChecks = (session: Session): Omit<InstallRequest, 'folder'> => {
+  const { context } = session
+  const config = context.config()
+  return {
+    clock: context.clock,
+    ports: context.ports,
+    workspace: workTreeOf(session),
+    marker: `${session.run.id}-check`,
+    environment: context.environment,
+    extraNames: passedNames(config, session.harness),
+    timeoutMs: config.verify.timeoutSeconds * 1000,
+    totalMs: Math.max(1, config.verify.totalSeconds * 1000 - usedMs(session)),
+    keepAliveMs: keepAliveMs(config.lease.ttlSeconds),
+    signal: bothSignals(session),
+  }
+}
+
+interface Change {
+  verdict: Verdict
+  /** The task's commands from now on; absent = as they are. */
+  commands?: string[]
+}
+
+/** Actions that change the plan of checks. */
+type Repair = 'install' | 'reorder' | 'drop_command' | 'replace_command'
+
+type Changes = { [T in Repair]: (session: Session, action: ActionOf<T>, evidence: string) => Change }
+
+/** A check that is not looked at any more, or by another one that stands for it. */
+const withoutCheck = ({ task, run }: Session, dropped: Dropped): Change => {
+  const kept = keptVerdict(run.verdict)
+  const { command, by } = dropped
+  return {
+    verdict: { ...kept, dropped: [...kept.dropped, dropped] },
+    commands: task.commands.flatMap((candidate) => (candidate === command ? (by ?? []) : [candidate])),
+  }
+}
+
+/** How the plan of checks changes by each repair. */
+const changes: Changes = {
+  install: ({ run }, { install }) => {
+    const kept = keptVerdict(run.verdict)
+    return { verdict: { ...kept, installed: [...(kept.installed ?? []), install] } }
+  },
+  reorder: ({ task, run }, { order }) => ({
+    verdict: { ...keptVerdict(run.verdict), order },
+    commands: inOrder(task.commands, order),
+  }),
+  drop_command: (session, { command }, reason) => withoutCheck(session, { command, reason }),
+  replace_command: (session, { command, by }, reason) => withoutCheck(session, { command, reason, by }),
+}
+
+/** The intent is all that is stored: the phase carries it out when it is entered again. */
+const intend = async (session: Session, chosen: Chosen, { commands, verdict }: Change): Promise<Next> => {
+  const { context } = session
+  await context.db.transaction(async (tx) => {
+    await recordIntent(context, tx, session.run, chosen)
+    if (commands !== undefined && !(await setTaskCommands(tx, session.run, commands)))
+      throw new StaleError(`task ${session.task.id}`)
+    await save(session, { phase: 'verify', verdict }, tx)
+  })
+  if (commands !== undefined) session.task = { ...session.task, commands }
+  context.at('recovery-intended')
+  return 'on'
+}
+
+const repair =
+  <T extends Repair>(type: T) =>
+  (session: Session, chosen: Chosen<ActionOf<T>>): Promise<Next> =>
+    intend(session, chosen, changes[type](session, chosen.step.action, chosen.diagnosis.evidence))
+
+export const repairs: Carriers<Session, Next, Repair> = {
+  install: repair('install'),
+  reorder: repair('reorder'),
+  drop_command: repair('drop_command'),
+  replace_command: repair('replace_command'),
+}
+
+/** The phase that needs the folder makes the change of its mode when it is entered again. */
+export const intendChange = async (session: Session, chosen: Chosen<ActionOf<'chmod'>>): Promise<Next> => {
+  const { context } = session
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, session.run)
+    await recordIntent(context, tx, session.run, chosen)
+  })
+  context.at('recovery-intended')
+  return 'on'
+}
+
+const doneFile = (session: Session, install: Install): string =>
+  join(session.paths.root, 'installed', encodeURIComponent(installKeyOf(install)))
+
+const installFailed = (session: Session, install: Install, detail: string): Promise<void> => {
+  const verdict = keptVerdict(session.run.verdict)
+  const key = installKeyOf(install)
+  const installed = (verdict.installed ?? []).filter((other) => installKeyOf(other) !== key)
+  return session.context.db.transaction(async (tx) => {
+    await holdLease(tx, session.run)
+    await settleOpen(tx, session.task.id, (_condition, recovery) =>
+      recovery.actionKey === key ? { holds: false, detail } : undefined,
+    )
+    await save(session, { verdict: { ...verdict, installed } }, tx)
+  })
+}
+
+/** Does what was intended and is not done yet. */
+export const carryOutRepairs = async (session: Session): Promise<void> => {
+  const { files } = session.context.ports
+  for (const install of session.run.verdict?.installed ?? []) {
+    const done = doneFile(session, install)
+    if (files.existsSync(done)) continue
+    if (session.goal.repoMode === 'direct') throw new Error("nothing is installed in the user's own tree")
+    const begun = session.context.clock.elapsed()
+    const folder = (number: number): string => join(session.paths.root, 'installs', String(number))
+    const result = await carryOutInstall({ ...placeOfChecks(session), folder }, install)
+    addUsed(session, begun)
+    if (letGo(session)) return
+    if (!result.ok) await installFailed(session, install, result.detail)
+    else {
+      files.mkdirSync(join(session.paths.root, 'installed'), { recursive: true, mode: 0o700 })
+      files.writeFileSync(done, '', { mode: 0o600 })
+    }
+  }
+}
+
+interface Seen {
+  results: readonly CheckResult[]
+  failed?: ObservedCheck
+}
+
+/** Whether the check that a repair was made for ran again and did run something. */
+const ranAgain = (command: string, label: string, { results, failed }: Seen): { holds: boolean; detail: string } => {
+  if (failed?.command === command) {
+    const now = diagnose({ kind: 'check', check: failed })
+    const runs = now.category === 'test' && now.label !== label
+    return { holds: runs, detail: `it ${runs ? 'runs now and fails by itself' : 'cannot run still'}: ${now.evidence}` }
+  }
+  const result = results.find((check) => check.command === command)
+  if (result === undefined)
+    return { holds: false, detail: `it was not reached: ${failed?.command ?? 'nothing'} failed before it` }
+  return proves(result)
+    ? { holds: true, detail: `${command} ran and passed` }
+    : { holds: result.ranNothing === undefined, detail: `${command} ran` }
+}
+
+/** The check that runs in the place of this one. */
+const standsFor = ({ run }: Session, command: string): string =>
+  run.verdict?.dropped.find((entry) => entry.command === command)?.by ?? command
+
+/** Decides the open repairs by what was seen of the checks. */
+export const settleRepairs = (tx: Queryable, session: Session, seen: Seen): Promise<void> =>
+  settleOpen(tx, session.task.id, (condition: PostCondition, { label }) =>
+    condition.type === 'check_runs' ? ranAgain(standsFor(session, condition.command), label, seen) : undefined,
+  )

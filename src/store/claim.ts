@@ -1,0 +1,198 @@
+/** The claim: which task an idle agent takes, and its lease. What two claims must not both take is decided by the keys of the lease. */
+import { laneSlot, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
+import { mustStep } from '../domain/flow.ts'
+import { keepAliveMs, type Lease } from '../domain/lease.ts'
+import { freshRun, runFlow, type Run } from '../domain/run.ts'
+import { taskFlow, type Task } from '../domain/task.ts'
+import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { appendEvent } from './event.ts'
+import { readRun } from './run.ts'
+import { readTask } from './task.ts'
+
+export interface ClaimRequest {
+  agentId: string
+  runId: string
+  ttlSeconds: number
+  /** Harnesses that can be started where the agent is. Absent = every one. */
+  harnesses?: readonly string[]
+  /** Harnesses that cannot be started now and which of `harnesses` stands in for each, for tasks that name no model. */
+  standIns?: Readonly<Record<string, string>>
+  lanes?: LaneLimits
+}
+
+export interface Claim {
+  task: Task
+  run: Run
+  lease: Lease
+}
+
+interface Claimer {
+  id: string
+  role: string
+  engineId: string | null
+}
+
+/** An idle agent of an engine that takes new work. */
+const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | undefined> => {
+  const row = await one<object>(
+    tx,
+    sql`select agent.id, agent.role, agent.engine_id from agent_view as agent left join engine on engine.id = agent.engine_id
+    where agent.id = ${agentId} and agent.state = 'idle' and (engine.id is null or engine.state = 'online')`,
+  )
+  return row === undefined ? undefined : fromRow<Claimer>(row)
+}
+
+/** Tasks and lanes that this claim has found taken. */
+interface Closed {
+  tasks: string[]
+  lanes: string[]
+}
+
+/** What a query asks of a task's harness: that it, or one that stands in for it, can be started. */
+const startable = ({ harnesses, standIns }: ClaimRequest) => ({
+  any: harnesses === undefined,
+  listed: json(harnesses ?? []),
+  replaced: json(standIns ?? {}),
+})
+
+/** The first claimable task of the queue that this agent can do and whose areas are free. */
+const candidateFor = (
+  tx: Queryable,
+  { role, engineId }: Claimer,
+  request: ClaimRequest,
+  closed: Closed,
+): Promise<object | undefined> => {
+  const { any, listed, replaced } = startable(request)
+  return one<object>(
+    tx,
+    sql`select * from task where state = 'queued' and ready
+      and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
+      and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))
+      and (engine_id is null or engine_id = ${engineId})
+      and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
+      and (span is null or not exists (select 1 from lease where lease.span && task.span))
+    order by rank, id limit 1 for update skip locked`,
+  )
+}
+
+interface LaneCount {
+  taken: number[]
+  features: number
+  featuresWait: boolean
+  idle: number
+}
+
+/** Claims of lanes other than features take turns: each counts what the others hold. */
+const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
+  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
+  const { any, listed, replaced } = startable(request)
+  const row = await one<object>(
+    tx,
+    sql`select
+      (select coalesce(jsonb_agg(lane_slot), '[]') from lease where lane = ${lane} and lane_slot is not null) as taken,
+      (select count(*)::int from lease where lane = 'feature') as features,
+      exists (select 1 from task where state = 'queued' and ready and lane = 'feature'
+        and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))) as features_wait,
+      (select count(*)::int from agent_view where state = 'idle' and engine_id is not distinct from ${claimer.engineId}) as idle`,
+  )
+  return fromRow<LaneCount>(row ?? {})
+}
+
+/**
+ * Takes the lease of a task with its areas and its slot of the lane. Undefined = another claim was first: the keys of the
+ * lease say so, whatever both saw before.
+ */
+const takeLease = async (tx: Queryable, task: Task, request: ClaimRequest, slot: number): Promise<object | undefined> =>
+  one<object>(
+    tx,
+    sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot, span)
+    values (${task.id}, ${request.runId}, ${request.agentId}, ${task.epoch + 1},
+      unstuck_now() + make_interval(secs => ${request.ttlSeconds}::float8), ${task.lane}, ${slot === 0 ? null : slot}::integer,
+      area_spans(${json(task.areas)}::jsonb))
+    on conflict do nothing returning task_id, run_id, agent_id, epoch, expires_at`,
+  )
+
+interface Chosen {
+  task: Task
+  lease: Lease
+}
+
+/** Goes down the queue until a lease is taken or nothing is left. */
+const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest): Promise<Chosen | undefined> => {
+  for (const closed: Closed = { tasks: [], lanes: [] }; ;) {
+    const candidate = await candidateFor(tx, claimer, request, closed)
+    if (candidate === undefined) return undefined
+    const task = readTask(candidate)
+    const limits = request.lanes ?? standardLanes
+    const slot =
+      task.lane === 'feature' ? 0 : laneSlot(task.lane, limits, await countLane(tx, task.lane, claimer, request))
+    if (slot === undefined) {
+      closed.lanes.push(task.lane)
+      continue
+    }
+    const lease = await takeLease(tx, task, request, slot)
+    if (lease !== undefined) return { task, lease: fromRow<Lease>(lease) }
+    closed.tasks.push(task.id)
+  }
+}
+
+/** Moves a chosen task to its run. */
+const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Promise<Task> => {
+  const { harnesses = [queued.harness], standIns = {} } = request
+  const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
+  const row = await one<object>(
+    tx,
+    sql`update task set state = ${mustStep(taskFlow, queued.place, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
+      harness = ${harness}, version = version + 1, changed_at = unstuck_now()
+    where id = ${queued.id} and version = ${queued.version} returning *`,
+  )
+  // The candidate is locked since it was chosen; without the move nothing of the claim may stand.
+  if (row === undefined) throw new Error(`task ${queued.id} changed while it was claimed`)
+  return readTask(row)
+}
+
+const insertRun = async (tx: Queryable, task: Task, { runId, agentId }: ClaimRequest): Promise<Run> => {
+  const row = await one<object>(
+    tx,
+    sql`insert into run (id, task_id, goal_id, number, epoch, agent_id, harness, state, phase, launches, spend)
+    select ${runId}, ${task.id}, ${task.goalId}, coalesce(max(number), 0) + 1, ${task.epoch}::integer, ${agentId}, ${task.harness},
+      'running', ${freshRun.phase}, ${json(freshRun.launches)}::jsonb, ${json(freshRun.spend)}::jsonb
+    from run where task_id = ${task.id} returning *`,
+  )
+  return readRun(row ?? {})
+}
+
+const tellClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, ttlSeconds: number): Promise<void> => {
+  const ids = { goalId: task.goalId, taskId: task.id, runId: run.id }
+  await appendEvent(tx, {
+    type: 'task.claimed',
+    ...ids,
+    payload: { from: 'queued', to: 'running', agent: run.agentId, epoch: task.epoch },
+  })
+  await appendEvent(tx, {
+    type: mustStep(runFlow, '', 'claimed').event,
+    ...ids,
+    payload: {
+      number: run.number,
+      harness: run.harness,
+      ...(run.harness === wanted ? {} : { insteadOf: wanted }),
+      keepAliveMs: keepAliveMs(ttlSeconds),
+    },
+  })
+}
+
+/**
+ * Takes the most urgent claimable task for an idle agent: task, run and lease change together or not at all. Reads one
+ * partial index; of overlapping areas at most one is at work.
+ */
+export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<Claim | undefined> => {
+  const claimer = await claimerOf(tx, request.agentId)
+  const chosen = claimer === undefined ? undefined : await chooseTask(tx, claimer, request)
+  if (chosen === undefined) return undefined
+  const task = await startTask(tx, chosen.task, request)
+  const run = await insertRun(tx, task, request)
+  await tx.query(sql`update agent set heartbeat_at = unstuck_now() where id = ${request.agentId}`)
+  const claim = { task, run, lease: chosen.lease }
+  await tellClaim(tx, claim, chosen.task.harness, request.ttlSeconds)
+  return claim
+}

@@ -1,0 +1,22 @@
+/**
+ * The state of an agent follows from its lease, its slot and its engine, and is stored no longer: a column could disagree
+ * with them, and each change of one of them had to write it. Of a slot that its engine's configuration no longer has, the
+ * row stays with the time it went: runs name it, and it is shown as offline.
+ *
+ * What was offline counts as gone: either its slot was, or its engine is offline and clears the mark when it registers again.
+ * The first statement locks the table, so that no claim comes between the others.
+ */
+export const migration = `
+alter table agent add column gone_at timestamptz;
+update agent set gone_at = unstuck_now() where state = 'offline';
+alter table agent drop column state;
+
+create view agent_view as
+select agent.id, agent.role, agent.host, agent.engine_id, agent.heartbeat_at,
+  case
+    when exists (select 1 from lease where lease.agent_id = agent.id) then 'busy'
+    when agent.gone_at is not null or engine.state = 'offline' then 'offline'
+    else 'idle'
+  end as state
+from agent left join engine on engine.id = agent.engine_id;
+`
