@@ -6,6 +6,13 @@ import { writeFileSync } from 'node:fs'
 import type { SerializedError } from 'vitest'
 import type { Reporter, Vitest } from 'vitest/node'
 
+/** Of a worker whose process died vitest says the file in words alone, in the error or in its cause. */
+const fileOf = (error: SerializedError): unknown =>
+  error['VITEST_TEST_PATH'] ??
+  [error.message, error.cause?.message]
+    .map((text) => / while running test file (.+)$/.exec(text ?? '')?.[1])
+    .find(Boolean)
+
 export default class UnhandledReporter implements Reporter {
   private report: string | undefined
 
@@ -16,7 +23,7 @@ export default class UnhandledReporter implements Reporter {
 
   onTestRunEnd(_modules: unknown, errors: readonly SerializedError[]): void {
     if (this.report === undefined) return
-    const found = errors.map((error) => ({ file: error['VITEST_TEST_PATH'], message: error.message }))
+    const found = errors.map((error) => ({ file: fileOf(error), message: error.message }))
     writeFileSync(`${this.report}.unhandled`, JSON.stringify(found))
   }
 }

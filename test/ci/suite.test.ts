@@ -47,6 +47,17 @@ beforeAll(() => {
   for (const [name, text] of Object.entries(files))
     writeFileSync(join(tests, `${name}.test.ts`), text.replaceAll('NAME', name))
   const project = "{ test: { name: 'small', fileParallelism: false } }"
+  const fast = join(root, 'fast')
+  mkdirSync(fast)
+  symlinkSync(join(repository, 'node_modules'), join(fast, 'node_modules'))
+  writeFileSync(join(fast, 'fine.test.ts'), `import { it } from 'vitest'\nit('a', () => {})`)
+  writeFileSync(
+    join(fast, 'dies.test.ts'),
+    failsOnce("if (first) process.kill(process.pid, 'SIGKILL'); it('a', () => {})"),
+  )
+  const script = 'echo the test script ran && node node_modules/vitest/vitest.mjs run --project fast'
+  writeFileSync(join(fast, 'package.json'), JSON.stringify({ scripts: { test: script } }))
+  writeFileSync(join(fast, 'vitest.config.ts'), "export default { test: { projects: [{ test: { name: 'fast' } }] } }")
   writeFileSync(join(tests, 'vitest.config.ts'), `export default { test: { projects: [${project}] } }`)
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -73,6 +84,15 @@ it('runs each failed file once more, alone, and lists as flaky what passes then'
   ])
   expect(lines.filter((line) => line.startsWith('failed: '))).toEqual(['failed: broken.test.ts: never'])
   expect(lines.at(-1)).toBe('6 passed, 1 failed')
+})
+
+it('runs the fast suite by npm test, and once more the file whose process died', () => {
+  const path = join(root, 'fast.json')
+  const suite = node('ci-suite.ts', ['--report', path, '--project', 'fast'], join(root, 'fast'))
+  expect(suite.stdout).toContain('the test script ran')
+  expect(suite.status, suite.stdout + suite.stderr).toBe(0)
+  const { stdout } = node('ci-report.ts', [path, '--status', '0'], root)
+  expect(stdout).toMatch(/^flaky: .*dies\.test\.ts: failed among the others, passed alone: .*\n2 passed, 0 failed\n$/)
 })
 
 it('counts a suite whose project is not there as one failed, without a second run', () => {
