@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import type { SerializedError } from 'vitest'
 import type { Reporter, Vitest } from 'vitest/node'
 
-/** Of a worker whose process died vitest says the file in words alone, in the error or in its cause. */
+/** When a worker's process dies, vitest names the file only in the text of the error or of its cause. */
 const fileOf = (error: SerializedError): unknown =>
   error['VITEST_TEST_PATH'] ??
   [error.message, error.cause?.message]

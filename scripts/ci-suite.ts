@@ -18,7 +18,7 @@ const reporter = join(import.meta.dirname, 'ci-reporter.ts')
 
 export interface Suite {
   /** The program of the first run and the arguments before ours; vitest if it is not given. */
-  command?: string[]
+  command?: string[] | undefined
   /** Where the report of the whole goes; those of the single runs are beside it. */
   report: string
   /** Options of vitest that hold for every run. */
@@ -36,7 +36,7 @@ const run = (report: string, args: readonly string[], [program = '', ...before] 
 
 /** Runs the suite and writes its report; true = everything passed, at the second try at the latest. */
 export const runSuite = ({ command, report, options, filters }: Suite): boolean => {
-  const first = run(`${report}.first`, [...(command === undefined ? options : []), ...filters], command)
+  const first = run(`${report}.first`, [...options, ...filters], command)
   const second = new Map<string, Report>()
   for (const [index, file] of failedFiles(first).entries()) {
     console.log(`--- once more, alone: ${file}`)
@@ -54,13 +54,6 @@ if (import.meta.main) {
   })
   const { report, project } = values
   if (report === undefined || project === undefined) throw new Error('--report <file> and --project <name> are needed')
-  const command = firstCommands[project]
-  process.exitCode = runSuite({
-    ...(command && { command }),
-    report,
-    options: ['--project', project],
-    filters: positionals,
-  })
-    ? 0
-    : 1
+  const suite = { command: firstCommands[project], report, options: ['--project', project], filters: positionals }
+  process.exitCode = runSuite(suite) ? 0 : 1
 }

@@ -49,7 +49,7 @@ export const tellOffline = async (
   if (agents.length > 0) await appendEvent(tx, { type: 'agent.offline', payload: { agents, engine, evidence } })
 }
 
-/** For an agent whose lease was removed in this transaction: a sign of life, or its end if it was kept by the lease alone. */
+/** For an agent whose lease was removed in this transaction: renews its heartbeat, or reports it offline if only the lease kept it. */
 export const releaseAgent = async (tx: Queryable, id: string): Promise<void> => {
   const row = await one<{ engine_id: string | null; gone: boolean; state: AgentState }>(
     tx,

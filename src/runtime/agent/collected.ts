@@ -15,6 +15,9 @@ const capture = (session: Session): Promise<ChangeList> =>
     exclude: madeBy(session.run.verdict?.installed ?? []),
   })
 
+export const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
+  changes.length === 0 && nestedRepositories.length === 0
+
 export const collectNow = async (session: Session): Promise<ChangeList> => {
   session.collected = await capture(session)
   return session.collected

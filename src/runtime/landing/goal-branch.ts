@@ -1,4 +1,4 @@
-/** The goal branch as a person meets it: the command that takes its work, and whether anything else moved it. */
+/** What a person is told about the goal branch: the command that merges it, and whether anything else moved it. */
 import type { Goal } from '../../domain/goal.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { remoteMergeCommand } from './remote-target.ts'

@@ -24,7 +24,7 @@ import { guardBranch } from './ref-guard.ts'
 import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
 import { verifyRebased } from './reverify.ts'
 
-/** A goal branch that somebody keeps moving under us is a person's business after this many tries. */
+/** If something else keeps moving the goal branch, a person is asked after this many tries. */
 const outrunLimit = 5
 
 const record = async (landing: Landing, landedCommit: string): Promise<void> => {
@@ -88,7 +88,7 @@ const publish = async (landing: Landing, move: { from: string; to: string }): Pr
   const published = await context.ports.git.publish(context.repository, context.shadow, { ref, ...move })
   context.at('merge-published')
   if (published === 'done') return record(landing, move.to)
-  const text = `${ref} was moved by somebody else ${tries} times`
+  const text = `another process moved ${ref} ${tries} times`
   if (tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text }))
   const detail = 'the goal branch moved meanwhile'
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
@@ -100,7 +100,7 @@ const land = async (landing: Landing): Promise<void> => {
   const head = headOf(goal)
   const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
   // Equal input gives an equal commit, so what was published before a crash is known by its name. A trailer proves
-  // nothing: whoever can write to the repository can write one onto the branch.
+  // nothing: anyone with write access to the repository can put one on the branch.
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
   await guardBranch(context, goal)

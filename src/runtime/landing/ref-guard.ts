@@ -1,8 +1,8 @@
 /**
  * What an agent does to refs of the user's repository: read before the program starts, compared when it has ended,
  * reported in one event. A branch that work is to land on is put back when it stands on a commit that can only come
- * from the run's own clone; any other move may be the user's own and is left alone. Goal branches are ours: the loop
- * merge queue's flight puts them back (`guardGoalBranches`), never an executor: only there no merge is under way.
+ * from the run's own clone; any other move may be the user's own and is left alone. Goal branches are ours: the merge
+ * queue puts them back (`guardGoalBranches`), never an executor, because only the queue knows that no merge is under way.
  */
 import type { Goal } from '../../domain/goal.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -80,7 +80,7 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   keepRefs(session, await git.readRefs(context.repository))
 }
 
-/** The goal branch is ours: where it is not what the store says, somebody moved it, and it is put back and said so. */
+/** The goal branch is ours: if it differs from the store, something else moved it. It is put back, and an event says so. */
 export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
   const { git } = context.ports
   const head = headOf(goal)
@@ -97,7 +97,7 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
   })
 }
 
-/** Puts goal branches back that somebody moved or deleted. Where a merge is pending or under way the queue itself looks. */
+/** Puts back goal branches that something else moved or deleted. Where a merge is pending or under way the queue itself looks. */
 export const guardGoalBranches = async (context: Context): Promise<void> => {
   // One that waits for a person too: it is resumed, or looked at, from where it is.
   const goals = (await listLiveGoals(context.db)).filter(

@@ -41,7 +41,7 @@ const endWithError = async (session: Session, error: unknown): Promise<void> => 
 
 const afterAbort = async (session: Session): Promise<void> => {
   if (session.context.stopping.aborted) return
-  // Another owner may be at work on the task: whatever this agent would still do is in vain, and costs.
+  // Another owner may already be working on the task: anything this agent still did would be wasted, and cost money.
   if (session.abort.signal.reason !== 'cancelled') return stopLaunch(session, 'abandoned')
   await endPrograms(session, 'cancelled')
   // Once more: between the snapshot before the stop and its end the agent may have written.
@@ -56,8 +56,8 @@ const longestPauseMs = 60_000
 const mostFailures = 10
 
 /**
- * After trouble with the store nobody knows what was written last: the run is read again and entered at its phase, as
- * after a restart of the engine. False = it ended or is another's now.
+ * After a store failure it is unknown what was written last, so the run is read again and re-entered at its phase, as
+ * after a restart of the engine. False = it has ended or belongs to another engine now.
  */
 const takeUpAgain = async (session: Session, pauseMs: number): Promise<boolean> => {
   const { context } = session
@@ -116,7 +116,7 @@ const rideOut = async (session: Session): Promise<void> => {
 
 const handsOver: readonly RunPhase[] = ['commit', 'finish']
 
-/** One who was overtaken while he handed his commit over has put it where nobody will ask for it. */
+/** An executor that lost its lease while handing over its commit has left a ref that no merge will ever use. */
 const dropVainHandOver = async (session: Session): Promise<void> => {
   const { context, run, goal } = session
   if (context.stopping.aborted || run.state === 'success') return
@@ -129,7 +129,7 @@ const dropVainHandOver = async (session: Session): Promise<void> => {
   }
 }
 
-/** Runs a session to its ending, or lets go of it when the engine stops or somebody else took over. Never rejects. */
+/** Runs a session to its ending, or lets go of it when the engine stops or another engine has taken over. Never rejects. */
 export const executeRun = async (session: Session): Promise<void> => {
   await rideOut(session)
   await dropVainHandOver(session)

@@ -9,7 +9,7 @@ import { recordIntent } from '../core/store-record.ts'
 import { abilitiesOf } from '../harness/abilities.ts'
 import type { Next } from './phase.ts'
 
-/** What a session that knows nothing of the one before it is told of its work as well. */
+/** A new session knows nothing of the one before, so its hint also describes the work so far. */
 const actionFor = async (session: Session, { step: { action } }: Chosen<ActionOf<'relaunch'>>) =>
   action.fresh === true ? { ...action, hint: `${action.hint}\n${await workSoFar(session)}` } : action
 

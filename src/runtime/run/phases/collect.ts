@@ -1,9 +1,8 @@
 /** Phase `collect`: what the agent left, before verification can write into it. */
-import { collectNow } from '../../agent/collected.ts'
+import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch } from '../../agent/denials.ts'
 import { ownLoopStop } from '../../agent/stalled.ts'
 import { save, type Session } from '../../core/session.ts'
-import type { ChangeList } from '../../../workspace/contract.ts'
 import { recover } from '../carry-out.ts'
 import { settleWork } from '../no-change.ts'
 import type { Next, Phase } from '../phase.ts'
@@ -30,14 +29,11 @@ const causeOfNothing = async (session: Session): Promise<Next | undefined> => {
   return stall === undefined ? undefined : recover(session, { kind: 'stall', stall })
 }
 
-const isEmpty = ({ changes, nestedRepositories }: ChangeList): boolean =>
-  changes.length === 0 && nestedRepositories.length === 0
-
 export const collect: Phase = async (session) => {
   const found = await collectNow(session)
   await keepCommits(session, found.base)
   session.context.at('collected')
-  if (isEmpty(found)) {
+  if (isUnchanged(found)) {
     const next = await causeOfNothing(session)
     if (next !== undefined) return next
   } else await settleWork(session, { holds: true, detail: `${found.changes.length} changed path(s)` })

@@ -13,7 +13,7 @@ import { appendEvent } from '../../../store/event.ts'
 import { holdLease } from '../../../store/run.ts'
 import { carryOut, recover } from '../carry-out.ts'
 import type { Next, Phase } from '../phase.ts'
-import { collectedWork } from '../../agent/collected.ts'
+import { collectedWork, isUnchanged } from '../../agent/collected.ts'
 import { mendBeforeChecks } from '../../agent/re-entry.ts'
 import { readDenials } from '../../agent/denials.ts'
 import { tellFindings } from '../../checks/findings.ts'
@@ -115,9 +115,6 @@ interface Work {
   planned: PlannedChecks
   verdict: Verdict
 }
-
-const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
-  changes.length === 0 && nestedRepositories.length === 0
 
 const workOf = async (session: Session): Promise<Work> => {
   const found = await collectedWork(session)
