@@ -57,7 +57,7 @@ const createProgram = (version: string): Command =>
     )
     .version(version)
     .showSuggestionAfterError()
-    .showHelpAfterError('"unstuck --help" lists the commands, "unstuck <command> --help" tells about one.')
+    .showHelpAfterError('"unstuck --help" lists the commands, "unstuck <command> --help" explains one.')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'unstuck: ')) })
     .exitOverride()
     .option(...repository)

@@ -7,7 +7,7 @@ import type { Register } from '../command.ts'
 const unknownCommand = (word: string, names: readonly string[]): string => {
   const guess = nearest(word, names)
   const advice = guess === undefined ? '"unstuck --help" lists the commands' : `perhaps "unstuck ${guess}" is meant`
-  return `there is no command ${JSON.stringify(word)}; ${advice}. A goal is given so: unstuck run "<what you want done>"`
+  return `there is no command ${JSON.stringify(word)}; ${advice}. To start a goal: unstuck run "<what you want done>"`
 }
 
 /** To be registered last: the commands would inherit that surplus words are let through, and there they are a mistake. */
