@@ -32,6 +32,8 @@ export interface Launch {
   shim: { host: string; bootId: string; pid: number; startTime: string } | null
   gateOpened: boolean
   startedAt: string | null
+  /** `loginStamp` before the gate opened; absent in launches of older versions. */
+  loginBefore?: string | null
   /** What this launch used, written when it ended; the run's spend is the sum. */
   spend: Spend | null
 }

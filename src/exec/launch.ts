@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { capabilitiesOf } from '../harness/capabilities.ts'
+import { loginStamp } from '../harness/logins.ts'
 import type { AgentExit, Reading, Settled } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
@@ -22,7 +23,8 @@ export interface Ended {
   exit: AgentExit
   settled: Settled
   denials: ObservedDenial[]
-  startedAt: Date
+  /** `loginStamp` before the launch. */
+  loginBefore: string | null
   /** Why it was ended, where it did not get on and its provider is not the reason. */
   stall?: ObservedStall
 }
@@ -137,7 +139,7 @@ export const launchOnce = async (
   const { driver } = parts.command
   const { argv, env, resumed } = parts.command.line(change)
   parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
-  const startedAt = new Date()
+  const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
   const agent = launchAgent({
@@ -155,5 +157,5 @@ export const launchOnce = async (
   if (exit.fault !== undefined) return { fault: exit.fault }
   const reading = output.now()
   const ended = { reading, exit, settled: driver.settle(reading, exit) }
-  return { ...ended, denials: denialsIn(parts, reading, change), startedAt, ...stallIn(parts, ended, question) }
+  return { ...ended, denials: denialsIn(parts, reading, change), loginBefore, ...stallIn(parts, ended, question) }
 }

@@ -87,25 +87,43 @@ export const loginOf = (driver: Driver['name'], environment: Environment, exists
 
 export interface LoginFiles {
   existsSync(path: string): boolean
-  statSync(path: string): { mtimeMs: number }
+  statSync(path: string): { ino: number; mtimeMs: number }
+}
+
+interface Place {
+  environment: Environment
+  files: LoginFiles
+}
+
+const fileOf = (driver: Driver['name'], { environment, files }: Place): string | undefined => {
+  const { by } = loginOf(driver, environment, (path) => files.existsSync(path))
+  return by?.startsWith('/') === true ? by : undefined
+}
+
+/** Differs once the file of the login was written again; null = there is none. What it holds is not read. */
+export const loginStamp = (driver: Driver['name'], place: Place): string | null => {
+  const path = fileOf(driver, place)
+  if (path === undefined) return null
+  try {
+    const { ino, mtimeMs } = place.files.statSync(path)
+    return `${path} ${ino} ${mtimeMs}`
+  } catch {
+    return null // gone since: a CLI whose login was refused may have removed it
+  }
 }
 
 /**
- * The file of a login that was renewed after this time. Such logins hold a refresh token that works once: of two CLIs that
+ * The file of a login that was renewed since this stamp was taken; undefined = none was, or no stamp is known. Times are not compared with the
+ * clock: a file system's lags behind it by some milliseconds. Such logins hold a refresh token that works once: of two CLIs that
  * renew one login at the same time, one is refused and finds the other's login in the file when it starts again. (A folder of
  * its own for each run would make that certain: each copy holds the same token.)
  */
 export const renewedLogin = (
   driver: Driver['name'],
-  { environment, files, since }: { environment: Environment; files: LoginFiles; since: Date },
+  { before, ...place }: Place & { before: string | null | undefined },
 ): string | undefined => {
-  const { by } = loginOf(driver, environment, (path) => files.existsSync(path))
-  if (by === undefined || !by.startsWith('/')) return undefined
-  try {
-    return files.statSync(by).mtimeMs > since.getTime() ? by : undefined
-  } catch {
-    return undefined // gone since: whoever was refused may have removed it
-  }
+  const now = loginStamp(driver, place)
+  return before === undefined || now === null || now === before ? undefined : fileOf(driver, place)
 }
 
 /** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */

@@ -187,12 +187,14 @@ describe('an agent that does not get on', () => {
 describe('an agent that was not at fault', () => {
   test('whose login another process renewed is launched again with the same line', async () => {
     // It is refused before it opens a session, so that nothing but the login differs.
-    const refused = `printf renewed >"$HOME/.claude/.credentials.json"
+    // The new file is older than the launch: its time is no measure.
+    const refused = `mv "$HOME/renewed" "$HOME/.claude/.credentials.json"
 echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"Login expired"}'; exit 1`
     const done = `echo '{"type":"result","subtype":"success","is_error":false,"result":"Made it."}'; exit 0`
     program('claude', `[ -e "$HOME/seen" ] && { ${done}; }\ntouch "$HOME/seen"\n${refused}`)
     mkdirSync(join(root, '.claude'))
     writeFileSync(join(root, '.claude', '.credentials.json'), 'old')
+    writeFileSync(join(root, 'renewed'), 'new')
     const { code, of, result, stderr } = await events(['--', 'claude', '-p', 'Make it.'])
     expect([code, result], stderr).toMatchObject([0, { outcome: 'done', launches: 2 }])
     expect(of('recovery')).toMatchObject([

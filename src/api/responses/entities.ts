@@ -82,6 +82,7 @@ const launch = z.strictObject({
   shim: z.strictObject({ host: text, bootId: text, pid: count, startTime: text }).nullable(),
   gateOpened: z.boolean(),
   startedAt: text.nullable(),
+  loginBefore: text.nullable().exactOptional(),
   spend: spend.nullable(),
 })
 const errorMeta = z.strictObject({

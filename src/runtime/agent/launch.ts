@@ -13,6 +13,7 @@ import { allowedEnvironment } from '../../process/environment.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Abilities } from '../harness/abilities.ts'
+import { loginNow } from '../harness/accounts.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { NextLaunch } from './corrections.ts'
 import { rememberRefs } from './remembered-refs.ts'
@@ -164,7 +165,10 @@ export const startLaunch = async (session: Session, abilities: Abilities): Promi
   const shim = await shimAtGate(session, launch, abilities.capabilities)
   context.at('after-spawn')
   if (shim !== undefined) {
-    const started = { ...launch, shim: shim.identity, startedAt: context.clock.now().toISOString() }
+    const started = {
+      ...{ ...launch, shim: shim.identity, startedAt: context.clock.now().toISOString() },
+      loginBefore: loginNow(context, session.run.harness),
+    }
     await save(session, { launches: replaceLast(session.run.launches, started) })
     context.at('identity-committed')
     context.ports.processes.openGate(paths.launch(launch.number))

@@ -11,7 +11,14 @@ export interface Files {
   readdirSync(path: string): string[]
   realpathSync(path: string): string
   rmSync(path: string, options: { recursive?: boolean; force?: boolean }): void
-  statSync(path: string): { mode: number; uid: number; mtimeMs: number; isDirectory(): boolean; isFile(): boolean }
+  statSync(path: string): {
+    mode: number
+    uid: number
+    ino: number
+    mtimeMs: number
+    isDirectory(): boolean
+    isFile(): boolean
+  }
   /** Who this process is to the file system; undefined = the system has no such thing. */
   userId(): number | undefined
   writeFileSync(path: string, text: string, options?: { mode: number }): void

@@ -1,9 +1,9 @@
 /** The breaker: which accounts are at their limit, as seen from this engine's harnesses, and nothing is launched on those. */
 import type { AccountLimit } from '../../domain/account.ts'
-import type { Run } from '../../domain/run.ts'
+import type { Launch, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { accountOf } from '../../harness/account.ts'
-import { renewedLogin } from '../../harness/logins.ts'
+import { loginStamp, renewedLogin } from '../../harness/logins.ts'
 import { limitedAccounts } from '../../store/account.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listRuns } from '../../store/run.ts'
@@ -32,13 +32,19 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
   return limits.find((limit) => limit.account === account)
 }
 
-/** The file of the login of a harness, where somebody renewed it after a launch began. */
-export const loginRenewedSince = (context: Context, name: string, since: string | null): string | undefined => {
-  const { environment, ports } = context
-  const { driver } = harnessNamed(context.config(), name)
-  if (since === null) return undefined
-  return renewedLogin(driver.name, { environment, files: ports.files, since: new Date(since) })
-}
+/** How the login of a harness stands, for `loginRenewedSince`. */
+export const loginNow = ({ config, environment, ports }: Context, name: string): string | null =>
+  loginStamp(harnessNamed(config(), name).driver.name, { environment, files: ports.files })
+
+/** The file of the login of a harness, if it was renewed after this launch began. */
+export const loginRenewedSince = (
+  { config, environment, ports }: Context,
+  name: string,
+  launch: Launch | undefined,
+): string | undefined =>
+  renewedLogin(harnessNamed(config(), name).driver.name, {
+    ...{ environment, files: ports.files, before: launch?.loginBefore },
+  })
 
 /**
  * The next harness of a task whose account is at its limit: its first choice and the configured ones in their order, those

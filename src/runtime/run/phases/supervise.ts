@@ -79,7 +79,7 @@ const recoverTurn = async (session: Session, { reading, settled, exit }: Ended):
       endedAt: new Date(exit.endedAt),
       environment: context.environment,
       next: await nextHarness(context, task, run),
-      renewedLogin: loginRenewedSince(context, run.harness, lastLaunch(run)?.startedAt ?? null),
+      renewedLogin: loginRenewedSince(context, run.harness, lastLaunch(run)),
     }),
   )
 }
