@@ -4,6 +4,7 @@
  */
 import {
   closeSync,
+  fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -11,8 +12,10 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
+import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '../errors.ts'
 import { identityOf, livenessOf, type ProcessIdentity } from '../platform/process.ts'
@@ -21,11 +24,32 @@ export interface OwnerLock {
   release(): void
 }
 
+/**
+ * A lock is linked only when it is complete, so one that names nobody lost its content in a power failure, and its holder with
+ * it. The file stands for that holder then: no start-up of this machine has an empty name, so it counts as dead.
+ */
+const nobody = (path: string): ProcessIdentity => {
+  const { ino, mtimeMs } = statSync(path)
+  return { host: hostname(), bootId: '', pid: 0, startTime: `${ino}-${mtimeMs}` }
+}
+
+const isIdentity = (value: unknown): value is ProcessIdentity =>
+  typeof value === 'object' && value !== null && 'pid' in value && 'startTime' in value && 'host' in value
+
+const parsed = (text: string): ProcessIdentity | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isIdentity(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 const readHolder = (path: string): ProcessIdentity | undefined => {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity
+    return parsed(readFileSync(path, 'utf8')) ?? nobody(path)
   } catch {
-    return undefined // gone in between: the next attempt to create it decides. It is never half-written (linked when complete).
+    return undefined // gone in between: the next attempt to create it decides
   }
 }
 
@@ -38,6 +62,7 @@ const draftOf = (path: string, me: ProcessIdentity): string => {
   const draft = `${path}.${markOf(me)}`
   const file = openSync(draft, 'w', 0o600)
   writeSync(file, JSON.stringify(me))
+  fsyncSync(file)
   closeSync(file)
   return draft
 }

@@ -187,6 +187,46 @@ describe('racing successors of a killed owner', () => {
     await rival.line('won')
   })
 
+  it.each([
+    ['empty', ''],
+    ['full of zeros', '\0'.repeat(80)],
+    ['cut off', '{"host":"h","bootId'],
+    ['of another shape', '"locked"'],
+  ])('a lock that a power failure left %s is taken over', (_what, content) => {
+    const path = join(root, 'store.lock')
+    writeFileSync(path, content)
+    const lock = takeOwnerLock(path)
+    expect(ownerOf(path)).toMatchObject({ holder: { pid: process.pid }, liveness: 'alive' })
+    expect(readdirSync(root)).toEqual(['store.lock'])
+    lock.release()
+    expect(readdirSync(root)).toEqual([])
+  })
+
+  it('so is one whose heir lost its content as well', () => {
+    const path = join(root, 'store.lock')
+    writeFileSync(path, '')
+    const { startTime } = ownerOf(path)!.holder
+    writeFileSync(join(root, `store.lock.heir-0.${startTime.replace(/\W/g, '')}`), '')
+    const lock = takeOwnerLock(path)
+    expect(ownerOf(path)?.holder.pid).toBe(process.pid)
+    expect(readdirSync(root)).toEqual(['store.lock'])
+    lock.release()
+  })
+
+  it.each([2, 8])('of %i that find an empty lock at once exactly one wins', async (count) => {
+    const path = join(root, 'store.lock')
+    writeFileSync(path, '')
+    const at = String(Date.now() + 1500)
+    const rivals = Array.from({ length: count }, () => start('taker.mjs', path, at))
+    await Promise.all(rivals.map((rival) => Promise.race([rival.line('won'), rival.line('lost')])))
+    const winners = rivals.filter((rival) => rival.lines[0]?.startsWith('won') === true)
+    expect(winners).toHaveLength(1)
+    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} holds`
+    const losers = rivals.filter((rival) => !winners.includes(rival))
+    expect(losers.filter((rival) => rival.lines[0]?.startsWith(told) !== true)).toEqual([])
+    expect(readdirSync(root)).toEqual(['store.lock'])
+  })
+
   it('an owner on another host is never taken for dead', () => {
     const path = join(root, 'store.lock')
     writeFileSync(path, JSON.stringify({ host: 'elsewhere.example', bootId: 'x', pid: 1, startTime: '1' }))
