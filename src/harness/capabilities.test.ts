@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf, nearest, versionIn, type Measured } from './capabilities.ts'
 import { driverNamed, driverNames } from './drivers.ts'
-import { loginOf, missingLogin } from './logins.ts'
+import { loginOf, loginStamp, missingLogin, renewedLogin } from './logins.ts'
 
 const row = (version: string): Measured => ({ version, capabilities: capabilitiesOf('claude', undefined).capabilities })
 const rows = [row('1.10.0'), row('1.2.3'), row('2.0.0')]
@@ -9,13 +9,18 @@ const rows = [row('1.10.0'), row('1.2.3'), row('2.0.0')]
 describe('versions', () => {
   it.each([
     ['1.2.3', '1.2.3', true],
-    ['1.9.9', '1.2.3', false],
+    ['1.9.9', '1.10.0', false],
+    ['1.5.0', '1.2.3', false],
     ['1.11.0', '1.10.0', false],
     ['3.0', '2.0.0', false],
     ['0.9.0', '1.2.3', false],
     [undefined, '2.0.0', false],
   ])('%s is taken for %s', (version, measured, exact) => {
     expect(nearest(rows, version)).toMatchObject({ measured, exact })
+  })
+
+  it('in the middle between two is taken for the newer one', () => {
+    expect(nearest([row('1.0.0'), row('1.2.0')], '1.1.0').measured).toBe('1.2.0')
   })
 
   it.each([
@@ -30,9 +35,10 @@ describe('versions', () => {
 
   it.each([
     ['0.1.0', '0.34.0', { resume: false, directories: false }],
-    ['0.41.9', '0.34.0', { resume: false, directories: false }],
-    ['0.79.0', '0.42.0', { resume: true, directories: false }],
-    ['0.168.0', '0.80.0', { resume: true, directories: true }],
+    ['0.35.0', '0.34.0', { resume: false, directories: false }],
+    ['0.43.0', '0.42.0', { resume: true, directories: false }],
+    ['0.81.0', '0.80.0', { resume: true, directories: true }],
+    ['0.161.0', '0.169.0', { resume: true, directories: true }],
     ['1.0.0', '0.169.0', { resume: true, directories: true }],
     [undefined, '0.169.0', { resume: true, directories: true }],
   ])('Codex %s is given the flags of %s', (version, measured, capabilities) => {
@@ -90,5 +96,33 @@ describe('logins', () => {
     expect(missingLogin('opencode', home, nowhere)).toBeUndefined()
     expect(missingLogin('codex', {}, nowhere)).toBeUndefined()
     expect(missingLogin('command', home, nowhere)).toBeUndefined()
+  })
+
+  /** What the files hold before the launch and after it. */
+  const renewed = (driver: 'claude' | 'codex', before: Record<string, string>, after: Record<string, string>) => {
+    const filesOf = (held: Record<string, string>) => ({
+      existsSync: (path: string) => path in held,
+      readFileSync: (path: string) => held[path] ?? '',
+    })
+    const stamp = loginStamp(driver, { environment: home, files: filesOf(before) })
+    return renewedLogin(driver, { environment: home, files: filesOf(after), before: stamp })
+  }
+  const file = '/home/user/.claude/.credentials.json'
+
+  it('are renewed when their file holds another login, and not when it was only written again', () => {
+    expect(renewed('claude', { [file]: 'old' }, { [file]: 'new' })).toBe(file)
+    expect(renewed('claude', {}, { [file]: 'new' })).toBe(file)
+    expect(renewed('claude', { [file]: 'old' }, { [file]: 'old' })).toBeUndefined()
+    expect(renewed('claude', { [file]: 'old' }, {})).toBeUndefined()
+  })
+
+  it('are not renewed when settings change that a CLI writes by itself', () => {
+    const settings = '/home/user/.codex/config.toml'
+    expect(renewed('codex', { [settings]: '' }, { [settings]: '[projects]' })).toBeUndefined()
+  })
+
+  it('are remembered by a stamp that shows nothing of them', () => {
+    const files = { existsSync: (path: string) => path === file, readFileSync: () => 'sk-ant-secret' }
+    expect(loginStamp('claude', { environment: home, files })).toMatch(/^\/home\/user\/\S+ [0-9a-f]{16}$/)
   })
 })

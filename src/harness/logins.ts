@@ -1,8 +1,9 @@
 /**
  * Whether a CLI has credentials, from names in the environment and files that it keeps: looked at, never opened for
- * writing, and their contents go nowhere. Running the CLI to ask would write to its folders. That credentials are there
+ * writing, and of their contents a digest at most is kept. Running the CLI to ask would write to its folders. That credentials are there
  * does not say that they still hold.
  */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Driver } from './driver.ts'
 
@@ -87,7 +88,7 @@ export const loginOf = (driver: Driver['name'], environment: Environment, exists
 
 export interface LoginFiles {
   existsSync(path: string): boolean
-  statSync(path: string): { ino: number; mtimeMs: number }
+  readFileSync(path: string, encoding: 'utf8'): string
 }
 
 interface Place {
@@ -95,26 +96,27 @@ interface Place {
   files: LoginFiles
 }
 
+/** A file that may replace a login is none: CLIs write their settings whenever they run. */
 const fileOf = (driver: Driver['name'], { environment, files }: Place): string | undefined => {
-  const { by } = loginOf(driver, environment, (path) => files.existsSync(path))
-  return by?.startsWith('/') === true ? by : undefined
+  const { state, by } = loginOf(driver, environment, (path) => files.existsSync(path))
+  return state === 'yes' && by?.startsWith('/') === true ? by : undefined
 }
 
-/** Differs once the file of the login was written again; null = there is none. What it holds is not read. */
+/** Another one once the file of the login holds another login; null = there is none. It tells nothing of what it holds. */
 export const loginStamp = (driver: Driver['name'], place: Place): string | null => {
   const path = fileOf(driver, place)
   if (path === undefined) return null
   try {
-    const { ino, mtimeMs } = place.files.statSync(path)
-    return `${path} ${ino} ${mtimeMs}`
+    const digest = createHash('sha256').update(place.files.readFileSync(path, 'utf8')).digest('hex')
+    return `${path} ${digest.slice(0, 16)}`
   } catch {
     return null // gone since: a CLI whose login was refused may have removed it
   }
 }
 
 /**
- * The file of a login that was renewed since this stamp was taken; undefined = none was, or no stamp is known. Times are not compared with the
- * clock: a file system's lags behind it by some milliseconds. Such logins hold a refresh token that works once: of two CLIs that
+ * The file of a login that was renewed since this stamp was taken; undefined = none was, or no stamp is known. Times are not
+ * looked at: a file that is touched, or written again as it was, holds the login that was refused. Such logins hold a refresh token that works once: of two CLIs that
  * renew one login at the same time, one is refused and finds the other's login in the file when it starts again. (A folder of
  * its own for each run would make that certain: each copy holds the same token.)
  */

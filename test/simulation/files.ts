@@ -82,7 +82,6 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
       return {
         mode: 0o700,
         uid: 0,
-        ino: 1,
         mtimeMs: 0,
         isDirectory: () => node.kind === 'dir',
         isFile: () => node.kind === 'file',

@@ -119,13 +119,13 @@ test(
 )
 
 /** Another run spends the refresh token that both hold, and writes what it got; `helps`: with that login it goes well. */
-const outrun = (helps: boolean): Agent => ({
+const outrun = (helps: boolean, login = "'renewed'"): Agent => ({
   driver: 'claude',
   program: `
     begin()
     const login = join(process.env.CLAUDE_CONFIG_DIR, '.credentials.json')
     if (${helps} && args.includes('--resume')) { put('made.txt', readFileSync(login, 'utf8')); end(); process.exit(0) }
-    put(login, 'renewed')
+    put(login, ${login})
     print({ type: 'assistant', error: 'authentication_failed', message: { content: [{ type: 'text', text: 'Login expired · Please run /login' }] } })
     end({ is_error: true, api_error_status: 401, result: 'Login expired · Please run /login' })
     process.exit(1)`,
@@ -138,7 +138,11 @@ test(
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-login-')))
     writeFileSync(join(folder, '.credentials.json'), 'old')
     scene = await openScene(
-      { outrun: outrun(true), again: outrun(false) },
+      {
+        outrun: outrun(true),
+        again: outrun(false, "'renewed once more'"),
+        touched: outrun(true, "readFileSync(login, 'utf8')"),
+      },
       {},
       { environment: { CLAUDE_CONFIG_DIR: folder } },
     )
@@ -154,6 +158,10 @@ test(
     expect((await scene.questions()).map(({ question }) => question)).toEqual([
       expect.stringMatching(/^Harness "again" cannot log in/),
     ])
+    // Its file was written as well, with the login that was refused.
+    const touched = await scene.goal([{ harness: 'touched' }])
+    await scene.until(touched, 'awaiting_human')
+    expect(await scene.recoveries(touched)).toEqual([])
     rmSync(folder, { recursive: true })
   },
 )

@@ -14,7 +14,6 @@ export interface Files {
   statSync(path: string): {
     mode: number
     uid: number
-    ino: number
     mtimeMs: number
     isDirectory(): boolean
     isFile(): boolean
