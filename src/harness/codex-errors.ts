@@ -2,6 +2,7 @@
  * Codex's failures as types. Its events carry one sentence and no code, so the sentence is all there is: matched at the
  * start of that field only. A message that is the server's own text stays without a type, unless the server is known.
  */
+import { fieldReset } from '../recovery/reset-time.ts'
 import type { Reading, ReportedError } from './driver.ts'
 import { objectAt, parseLine, textAt } from './json-line.ts'
 import type { Sentence } from './reading.ts'
@@ -48,11 +49,13 @@ const bodyError = (message: string): ReportedError | undefined => {
   if (body === undefined) return undefined
   const error = objectAt(body, 'error')
   const code = textAt(error, 'code') ?? textAt(error, 'type')
+  const resetAt = fieldReset(error?.['resets_at'])
   return {
     source: 'event',
     type: 'invalid_request',
     ...(code === undefined ? {} : { code }),
     text: cut(textAt(error, 'message') ?? message),
+    ...(resetAt === undefined ? {} : { resetAt }),
   }
 }
 

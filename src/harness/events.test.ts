@@ -78,6 +78,15 @@ describe('gemini events', () => {
     expect(readAll(gemini, [use, result('shell_execute_error', outside)]).denials).toEqual([])
   })
 
+  it('the body of a refused request says how long its limit lasts', () => {
+    const body = { error: { code: 429, message: 'Quota', details: [{ '@type': 'x/RetryInfo', retryDelay: '34s' }] } }
+    const error = { type: 'unknown', message: `[API Error: ${JSON.stringify(body)}]` }
+    const failed = { type: 'result', status: 'error', timestamp: '2026-11-21T21:13:40.000Z', error }
+    expect(readAll(gemini, [failed]).errors.at(-1)).toMatchObject({
+      ...{ type: 'rate_limit', httpStatus: 429, resetAt: new Date('2026-11-21T21:14:14Z') },
+    })
+  })
+
   it('a retry is told with its delay, and is over with the next answer', () => {
     const lines = [
       "Attempt 2 failed: Quota exceeded for quota metric 'x'. Please retry in 2s.",
@@ -183,6 +192,17 @@ describe('codex events', () => {
     expect(codex.settle(reading, { code: 1, signal: null })).toMatchObject({
       error: { type: 'invalid_request', code: 'unsupported_value', text: 'bad value' },
     })
+  })
+
+  it('the body of a refused request says when its limit ends', () => {
+    for (const resets_at of [1795303197, 1795303197000, '2026-11-21T23:19:57Z', '1795303197']) {
+      const message = JSON.stringify({ error: { message: 'no more', type: 'usage_limit_reached', resets_at } })
+      const reading = readAll(codex, [{ type: 'turn.failed', error: { message } }])
+      expect(reading.errors.at(-1)).toMatchObject({
+        code: 'usage_limit_reached',
+        resetAt: new Date('2026-11-21T23:19:57Z'),
+      })
+    }
   })
 
   it('after a stop of ours the retry in progress is the evidence, standard error is not', () => {

@@ -83,7 +83,7 @@ const withReset = (error: ReportedError, said: string, at: string | undefined): 
 /** What the API said, with or without its wrapping. */
 export const apiError = (said: string, at: string | undefined): ReportedError => {
   const body = objectAt(parseLine(said), 'error')
-  if (body !== undefined) return bodyError(body)
+  if (body !== undefined) return withReset(bodyError(body), said, at)
   const sentence = sentences.find((candidate) => candidate.starts.test(said))
   const error = reported({ type: sentence?.type, httpStatus: sentence?.httpStatus, text: said })
   return withReset(error, said, at)

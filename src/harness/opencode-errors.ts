@@ -2,7 +2,7 @@
  * OpenCode's failures as types: the error's name, the provider's own code in the answer's body, the status, and the CLI's
  * sentences where there was no answer.
  */
-import { epochReset, retryAfterReset } from '../recovery/reset-time.ts'
+import { fieldReset, retryAfterReset } from '../recovery/reset-time.ts'
 import type { FaultType, Reading, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
@@ -44,8 +44,8 @@ const resetOf = (
   data: JsonObject | undefined,
   at: number | undefined,
 ): Date | undefined => {
-  const epoch = numberAt(body, 'resets_at')
-  if (epoch !== undefined) return epochReset(epoch)
+  const stated = fieldReset(body?.['resets_at'])
+  if (stated !== undefined) return stated
   const said = new Date(at ?? Number.NaN)
   if (Number.isNaN(said.getTime())) return undefined
   const seconds = numberAt(body, 'resets_in_seconds')

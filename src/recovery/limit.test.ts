@@ -24,8 +24,8 @@ describe('a limit', () => {
 
   it.each([
     ['Claude AI usage limit reached|1795302825', 'quota', '2026-11-21T23:13:45.000Z'],
-    ['5-hour limit reached ∙ resets 3pm', 'quota', '2026-11-22T14:00:00.000Z'],
-    ["You've hit your weekly limit · resets Nov 24, 9:13pm (UTC)", 'quota', '2026-11-24T21:13:00.000Z'],
+    ['5-hour limit reached ∙ resets 3pm', 'quota', '2026-11-22T14:01:00.000Z'],
+    ["You've hit your weekly limit · resets Nov 24, 9:13pm (UTC)", 'quota', '2026-11-24T21:14:00.000Z'],
     ['You’ve reached your usage limit. Try again in 6m0s.', 'quota', '2026-11-21T21:19:40.000Z'],
     ['Your quota will reset after 23h59m12s.', 'quota', '2026-11-22T21:12:52.000Z'],
     [
@@ -63,7 +63,7 @@ describe('a limit', () => {
       limitOf('claude', failure({ type: 'usage_limit', text, ...more }))
     expect(timeOf({ resetAt })?.reset).toEqual({ resetAt, resetInMs: 46 * 60_000 + 20_000 })
     expect(timeOf({ resetAt: new Date(0) })?.reset).toEqual({ resetAt: said.at, resetInMs: 0 })
-    expect(timeOf({})?.reset?.resetAt.toISOString()).toBe('2026-11-22T15:00:00.000Z')
+    expect(timeOf({})?.reset?.resetAt.toISOString()).toBe('2026-11-22T15:01:00.000Z')
   })
 
   it('a key or a model has no time at which it comes back', () => {

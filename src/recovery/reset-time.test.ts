@@ -28,15 +28,15 @@ describe('a reset time', () => {
     ['resets_in_seconds: 7200', '2026-11-21T23:13:40.000Z'],
     ['retry_after_ms: 1500', '2026-11-21T21:13:41.500Z'],
     // Times of day, with their zone.
-    ["You've hit your limit · resets 11:13pm (UTC)", '2026-11-21T23:13:00.000Z'],
-    ["You've hit your limit · resets 3pm (Europe/Berlin)", '2026-11-22T14:00:00.000Z'],
-    ["You've hit your weekly limit · resets Nov 24, 9:13pm (UTC)", '2026-11-24T21:13:00.000Z'],
-    ['5-hour limit reached ∙ resets 12am (Asia/Tokyo)', '2026-11-22T15:00:00.000Z'],
-    ['resets 12pm (America/New_York)', '2026-11-22T17:00:00.000Z'],
-    ['Your limit will reset at 00:00 UTC', '2026-11-22T00:00:00.000Z'],
-    ['limit reached, resets at 7:30 PM PST', '2026-11-22T03:30:00.000Z'],
-    ['resets 23:30 (UTC+2)', '2026-11-21T21:30:00.000Z'],
-    ['or try again at Nov 24th, 2026 9:13 PM.', '2026-11-24T21:13:00.000Z'],
+    ["You've hit your limit · resets 11:13pm (UTC)", '2026-11-21T23:14:00.000Z'],
+    ["You've hit your limit · resets 3pm (Europe/Berlin)", '2026-11-22T14:01:00.000Z'],
+    ["You've hit your weekly limit · resets Nov 24, 9:13pm (UTC)", '2026-11-24T21:14:00.000Z'],
+    ['5-hour limit reached ∙ resets 12am (Asia/Tokyo)', '2026-11-22T15:01:00.000Z'],
+    ['resets 12pm (America/New_York)', '2026-11-22T17:01:00.000Z'],
+    ['Your limit will reset at 00:00 UTC', '2026-11-22T00:01:00.000Z'],
+    ['limit reached, resets at 7:30 PM PST', '2026-11-22T03:31:00.000Z'],
+    ['resets 23:30 (UTC+2)', '2026-11-21T21:31:00.000Z'],
+    ['or try again at Nov 24th, 2026 9:13 PM.', '2026-11-24T21:14:00.000Z'],
     ['resets Jan 2, 8am (UTC)', '2026-11-29T21:13:40.000Z'],
     // Dates.
     ['blocked until 2026-11-22T10:00:00Z', '2026-11-22T10:00:00.000Z'],
@@ -49,30 +49,44 @@ describe('a reset time', () => {
 
   it('of a clock without a zone is that of whoever says it', () => {
     const text = 'or try again at 10:53 PM.'
-    expect(resets(text)).toBe('2026-11-21T22:53:00.000Z')
-    expect(resets(text, 'Asia/Tokyo')).toBe('2026-11-22T13:53:00.000Z')
-    expect(resets(text, 'America/Los_Angeles')).toBe('2026-11-22T06:53:00.000Z')
-    expect(resets('resets 2026-11-22 10:00', 'Europe/Berlin')).toBe('2026-11-22T09:00:00.000Z')
+    expect(resets(text)).toBe('2026-11-21T22:54:00.000Z')
+    expect(resets(text, 'Asia/Tokyo')).toBe('2026-11-22T13:54:00.000Z')
+    expect(resets(text, 'America/Los_Angeles')).toBe('2026-11-22T06:54:00.000Z')
+    expect(resets('resets 2026-11-22 10:00', 'Europe/Berlin')).toBe('2026-11-22T09:01:00.000Z')
   })
 
   it('with a zone that does not exist is taken for one without', () => {
-    expect(resets('resets 3pm (Atlantis/Centre)', 'Europe/Berlin')).toBe('2026-11-22T14:00:00.000Z')
-    expect(resets('resets 3pm', 'Atlantis/Centre')).toBe('2026-11-22T15:00:00.000Z')
+    expect(resets('resets 3pm (Atlantis/Centre)', 'Europe/Berlin')).toBe('2026-11-22T14:01:00.000Z')
+    expect(resets('resets 3pm', 'Atlantis/Centre')).toBe('2026-11-22T15:01:00.000Z')
   })
 
   it('is right on both sides of a change of the clocks', () => {
     // Berlin leaves summer time on 25 October 2026 at 01:00 UTC.
     const before = new Date('2026-10-24T22:30:00Z')
-    expect(resets('resets 1:30am (Europe/Berlin)', 'UTC', before)).toBe('2026-10-24T23:30:00.000Z')
-    expect(resets('resets 9am (Europe/Berlin)', 'UTC', before)).toBe('2026-10-25T08:00:00.000Z')
+    expect(resets('resets 1:30am (Europe/Berlin)', 'UTC', before)).toBe('2026-10-24T23:31:00.000Z')
+    expect(resets('resets 9am (Europe/Berlin)', 'UTC', before)).toBe('2026-10-25T08:01:00.000Z')
     expect(resets('resets 9am (Europe/Berlin)', 'UTC', new Date('2026-10-23T22:30:00Z'))).toBe(
-      '2026-10-24T07:00:00.000Z',
+      '2026-10-24T07:01:00.000Z',
     )
+  })
+
+  it('that names a minute is over when the minute is, and one that names a second is over at it', () => {
+    expect(resets('try again at 9:13 PM')).toBe('2026-11-21T21:14:00.000Z')
+    expect(resets('try again at 21:13:50')).toBe('2026-11-21T21:13:50.000Z')
+    expect(resets('try again at 2026-11-22 10:00 UTC')).toBe('2026-11-22T10:01:00.000Z')
+    expect(resets('try again at 2026-11-22T10:00:30Z')).toBe('2026-11-22T10:00:30.000Z')
+  })
+
+  it('stands in a body of JSON as a number or as a date', () => {
+    for (const value of ['1795303197', '1795303197000', '"2026-11-21T23:19:57Z"', '"1795303197"'])
+      expect(resets(`429 {"error":{"type":"usage_limit_reached","plan":"5h","resets_at":${value}}}`)).toBe(
+        '2026-11-21T23:19:57.000Z',
+      )
   })
 
   it('that has just passed is now, and one long passed is tomorrow', () => {
     expect(resets('resets 9:12pm (UTC)')).toBe(said.toISOString())
-    expect(resets('resets 9:05pm (UTC)')).toBe('2026-11-22T21:05:00.000Z')
+    expect(resets('resets 9:05pm (UTC)')).toBe('2026-11-22T21:06:00.000Z')
   })
 
   it('is never in the past and never further away than the longest limit', () => {

@@ -13,6 +13,10 @@ export interface Saying {
 /** Nobody's limit lasts longer than a week; what is stated beyond this is looked at again after it. */
 export const longestResetMs = 8 * 24 * 3600 * 1000
 
+/** A time that names a minute and no second may mean any second of it: it is over when the minute is. */
+const throughMinute = (at: Date, second: string | undefined): Date =>
+  second === undefined ? new Date(at.getTime() + 60_000) : at
+
 /** A time of day that has just passed is meant as it is: it was rounded down, or took a moment to get here. */
 const justPassedMs = 5 * 60_000
 
@@ -120,7 +124,8 @@ const readIso: Form = (text, from, saying) => {
   if (match === null) return undefined
   const [year, month, day, h, m, s] = match.slice(1, 7).map((part) => Number(part ?? 0))
   const wall = Date.UTC(year ?? 0, (month ?? 1) - 1, day, h, m, s)
-  return found(dateOf(momentOf(wall, zoneOf(match[7] ?? match[8], saying.timeZone))), match)
+  const at = dateOf(momentOf(wall, zoneOf(match[7] ?? match[8], saying.timeZone)))
+  return found(at === undefined ? undefined : throughMinute(at, match[6]), match)
 }
 
 const epoch = /(\d{10}(?:\.\d{1,6})?|\d{13})(?![\w.])/y
@@ -174,7 +179,8 @@ const readClock: Form = (text, from, saying) => {
   const time = ((hourOf(hour, half) * 60 + minute) * 60 + second) * 1000
   const zone = zoneOf(inBrackets ?? behind, saying.timeZone)
   const year = yearText === undefined ? undefined : Number(yearText)
-  return found(dateOf(clockMoment({ month, day: Number(dayText), year, time, zone }, saying.at.getTime())), match)
+  const at = dateOf(clockMoment({ month, day: Number(dayText), year, time, zone }, saying.at.getTime()))
+  return found(at === undefined ? undefined : throughMinute(at, secondText), match)
 }
 
 const unitMs: [RegExp, number][] = [
@@ -241,6 +247,14 @@ export const retryAfterReset = (value: string, said: Date): Date | undefined =>
   /^\d{1,9}(?:\.\d{1,3})?$/.test(value)
     ? afterSeconds(said, Number(value))
     : readHttpDate(value, 0, { at: said, timeZone: 'UTC' }, '')?.at
+
+/** A field of an answer's body: an epoch, or a date, which may stand in quotes. */
+export const fieldReset = (value: unknown): Date | undefined => {
+  if (typeof value === 'number') return epochReset(value)
+  if (typeof value !== 'string') return undefined
+  const at = { at: new Date(0), timeZone: 'UTC' }
+  return (readIso(value, 0, at, '') ?? readEpoch(value, 0, at, ''))?.at
+}
 
 /** When a wait is over: after its least length and, where the provider stated a time, after that time and its jitter. */
 export const dueAt = (

@@ -41,7 +41,7 @@ describe('the recorded refusals', () => {
     ['claude', 'model-404', 'model'],
     ['claude', 'context-400', 'context'],
     ['claude', 'refused', 'network'],
-    ['codex', 'usage-limit', 'quota', '2026-11-21T22:53:00.000Z'],
+    ['codex', 'usage-limit', 'quota', '2026-11-21T22:54:00.000Z'],
     ['codex', 'no-credit', 'quota'],
     ['codex', 'rate-limit', 'rate limit'],
     ['codex', 'overloaded', 'overload'],
