@@ -1,0 +1,182 @@
+/**
+ * A scripted coding agent that does the right work, except for one fault for each task. It mends what it is told about, and it
+ * is told only by its prompt. With `-p` it speaks Claude's stream-json, else it is a plain command with the prompt at the end.
+ * Usage: agent.ts --jobs FILE --memory DIR [-p PROMPT … [--resume ID] | PROMPT]
+ */
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { valueOf } from '../../sim/agents/answer.ts'
+import { claudeSession, print } from '../../sim/agents/lines.ts'
+import { beganFile, goFile, launchesFile, type Change, type Fault, type Job } from './job.ts'
+
+if (process.argv.includes('--version')) {
+  process.stdout.write('2.1.197 (Claude Code)\n')
+  process.exit(0)
+}
+
+const memory = valueOf('--memory') ?? '.'
+const jobs = JSON.parse(readFileSync(valueOf('--jobs') ?? '', 'utf8')) as Job[]
+const resumed = valueOf('--resume')
+const said = valueOf('-p')
+const prompt = said ?? process.argv.at(-1) ?? ''
+const sessionId = resumed ?? randomUUID()
+const claude = said === undefined ? undefined : claudeSession(sessionId, process.cwd())
+
+/** A resumed session knows its task without being told again. */
+const jobOf = (): Job => {
+  const sessions = join(memory, `session-${sessionId}`)
+  const known = existsSync(sessions) ? readFileSync(sessions, 'utf8') : undefined
+  const job = jobs.find(({ match }) => match === known) ?? jobs.find(({ match }) => prompt.includes(match))
+  if (job === undefined) throw new Error('no task of mine is named in the prompt')
+  writeFileSync(sessions, job.match)
+  return job
+}
+
+const job = jobOf()
+const key = job.match.replaceAll(/\W+/g, '-')
+
+const launchNumber = (): number => {
+  const path = join(memory, `${key}.${launchesFile}`)
+  appendFileSync(path, `${new Date().toISOString()} ${JSON.stringify(prompt.slice(-4000))}\n`)
+  return readFileSync(path, 'utf8').trim().split('\n').length
+}
+
+const firstAt = (): number => {
+  const path = join(memory, `${key}.first`)
+  if (!existsSync(path)) writeFileSync(path, String(Date.now()))
+  return Number(readFileSync(path, 'utf8'))
+}
+
+const changed = ({ before, after }: Change, text: string): string => {
+  if (before === undefined) return after
+  if (text.includes(after)) return text
+  if (!text.includes(before)) throw new Error('the text to change is not there')
+  return text.replace(before, () => after)
+}
+
+const make = (change: Change): void => {
+  const text = existsSync(change.path) ? readFileSync(change.path, 'utf8') : ''
+  const call = claude?.write(change.path, change.after)
+  mkdirSync(dirname(change.path), { recursive: true })
+  writeFileSync(change.path, changed(change, text))
+  if (call !== undefined) claude?.answered(call, `File created successfully at: ${change.path}`)
+}
+
+const end = (text: string): void => {
+  if (claude === undefined) process.stdout.write(`${text}\n`)
+  claude?.say(text)
+  claude?.done(text)
+}
+
+const workRight = (): void => {
+  job.right.forEach(make)
+  end('The work is done.')
+}
+
+const fail = (text: string, code = 1): void => {
+  process.stderr.write(`${text}\n`)
+  process.exitCode = code
+}
+
+const overloaded = '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
+
+const refuseOverloaded = (): void => {
+  if (claude === undefined) return fail(`API Error: 529 ${overloaded}`)
+  for (const attempt of [1, 2]) claude.retrying(attempt, 529)
+  claude.refusedByServer(`API Error: 529 ${overloaded}`, 529)
+  process.exitCode = 1
+}
+
+/** As the CLIs say it: a time of day without its seconds. */
+const clock = (at: Date): string => {
+  const hours = at.getUTCHours()
+  return `${hours % 12 === 0 ? 12 : hours % 12}:${String(at.getUTCMinutes()).padStart(2, '0')}${hours < 12 ? 'am' : 'pm'}`
+}
+
+const refuseLimited = (resetsAt: number): void => {
+  const text = `You've hit your limit · resets ${clock(new Date(resetsAt))} (UTC)`
+  if (claude === undefined) return fail(text)
+  const limit = { status: 'rejected', resetsAt: Math.ceil(resetsAt / 1000), rateLimitType: 'five_hour' }
+  print({ type: 'rate_limit_event', rate_limit_info: limit, session_id: sessionId, uuid: randomUUID() })
+  claude.refusedByServer(text, 429)
+  process.exitCode = 1
+}
+
+const isOver = (): boolean => Date.now() >= firstAt() + (job.seconds ?? 0) * 1000
+
+const stay = (): void => void setInterval(() => {}, 1000)
+
+const crash = (text: string, code = 1): void => {
+  const [first] = job.right
+  if (first !== undefined) make(first)
+  fail(text, code)
+}
+
+/** One as a tool leaves it, and one that cleared its environment and its arguments. */
+const leaveProcesses = (): void => {
+  const text = 'setTimeout(() => {}, 600_000)'
+  for (const env of [process.env, { PATH: process.env['PATH'] }])
+    spawn(process.execPath, ['-e', text], { detached: true, stdio: 'ignore', env }).unref()
+  workRight()
+}
+
+const waitForUser = async (): Promise<void> => {
+  writeFileSync(join(memory, beganFile), '')
+  const deadline = performance.now() + 60_000
+  while (!existsSync(join(memory, goFile)) && performance.now() < deadline) await delay(50)
+  workRight()
+}
+
+const workStray = (told: boolean): void => {
+  const path = job.file ?? ''
+  if (told) rmSync(path, { force: true })
+  else make({ path, after: 'Only notes of mine.\n' })
+  workRight()
+}
+
+const isTold = (): boolean => job.told !== undefined && prompt.includes(job.told)
+
+const workWrong = (): void => {
+  job.wrong?.forEach(make)
+  end('The work is done.')
+}
+
+const workOrTold = (): void => {
+  const path = join(memory, `${key}.told`)
+  if (isTold()) writeFileSync(path, '')
+  if (existsSync(path)) workRight()
+  else workWrong()
+}
+
+const deleteTest = (): void => {
+  rmSync(job.file ?? '', { force: true })
+  workWrong()
+}
+
+const odd = 'something odd happened'
+
+/** What a launch does, by its number. */
+const plays: Record<Fault, (launch: number) => void | Promise<void>> = {
+  none: workRight,
+  'crash once': (launch) => (launch === 1 ? crash(odd) : workRight()),
+  'crash always': () => crash(odd),
+  'unknown exit once': (launch) => (launch === 1 ? crash(odd, 9) : workRight()),
+  overload: () => (isOver() ? workRight() : refuseOverloaded()),
+  limit: () => (isOver() ? workRight() : refuseLimited(firstAt() + (job.seconds ?? 0) * 1000)),
+  'hang once': (launch) => (launch === 1 ? stay() : workRight()),
+  'wrong first': workOrTold,
+  'stray file': () => workStray(isTold()),
+  'nothing once': (launch) => (launch === 1 ? end('All done.') : workRight()),
+  'never right': workWrong,
+  'deletes the test': deleteTest,
+  'leaves processes': leaveProcesses,
+  'waits for the user': waitForUser,
+  'not now once': (launch) => (launch === 1 ? end('I cannot do this now, please try again later.') : workRight()),
+  'writes a secret': () => workWrong(),
+}
+
+claude?.init()
+await plays[job.fault](launchNumber())

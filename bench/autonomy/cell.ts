@@ -1,0 +1,120 @@
+/** One cell: a fault under a form, in a folder of its own from which everything is gone in the end. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import type { FaultCase } from './faults.ts'
+import type { Cell, Ending, Form } from './forms.ts'
+import { beganFile, goFile, launchesFile } from './job.ts'
+import { judge, processesOf, type Judgement } from './oracle.ts'
+import { git, projectFiles, put } from './project.ts'
+
+export interface Outcome extends Judgement {
+  fault: string
+  form: string
+  seconds: number
+  launches: number
+  said: string
+}
+
+/** As on a user's machine: no tool of this checkout in front. */
+const ownPath = (): string => {
+  const node = join(process.execPath, '..')
+  const rest = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'))
+  return [node, ...rest].join(delimiter)
+}
+
+const environment = (folder: string, cache: string): NodeJS.ProcessEnv => ({
+  ...{ PATH: ownPath(), HOME: join(folder, 'home'), LANG: 'C.UTF-8' },
+  ...{ UNSTUCK_HOME: join(folder, 'unstuck'), XDG_CACHE_HOME: cache, npm_config_cache: join(folder, 'npm') },
+  ...{ GIT_CONFIG_NOSYSTEM: '1' },
+})
+
+const identity = '[user]\n\tname = A User\n\temail = user@localhost\n'
+
+const makeCell = (wanted: FaultCase, cache: string): Cell => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-autonomy-')))
+  const [project, memory] = [join(folder, 'project'), join(folder, 'memory')]
+  mkdirSync(memory)
+  put(join(folder, 'home'), { '.gitconfig': identity })
+  put(folder, { 'jobs.json': JSON.stringify(wanted.jobs) })
+  put(project, projectFiles)
+  wanted.prepare?.({ project, memory })
+  git(project, 'init', '-q', '-b', 'main')
+  git(project, 'add', '-A')
+  git(project, 'commit', '-q', '-m', 'Start')
+  wanted.spoil?.({ project, memory })
+  const program = [process.execPath, join(import.meta.dirname, 'agent.ts')]
+  return {
+    ...{ folder, project, memory, name: wanted.name, tasks: wanted.tasks, env: environment(folder, cache) },
+    agent: [...program, '--jobs', join(folder, 'jobs.json'), '--memory', memory],
+  }
+}
+
+/** The user at work beside the agent. */
+const accompany = (cell: Cell, wanted: FaultCase): (() => void) => {
+  const timer = setInterval(() => {
+    if (wanted.meanwhile === undefined || !existsSync(join(cell.memory, beganFile))) return
+    if (existsSync(join(cell.memory, goFile))) return
+    wanted.meanwhile(cell)
+    writeFileSync(join(cell.memory, goFile), '')
+  }, 100)
+  return () => clearInterval(timer)
+}
+
+const launchesOf = ({ memory }: Cell): number =>
+  readdirSync(memory)
+    .filter((name) => name.endsWith(launchesFile))
+    .reduce((sum, name) => sum + readFileSync(join(memory, name), 'utf8').trim().split('\n').length, 0)
+
+const endAll = (folder: string): void => {
+  for (const pid of processesOf(folder)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+}
+
+const close = (cell: Cell, keep: boolean): void => {
+  endAll(cell.folder)
+  if (!keep) rmSync(cell.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+}
+
+export interface Choice {
+  form: Form
+  formName: string
+  wanted: FaultCase
+  cache: string
+  seconds: number
+  /** Leave the folder of a cell that is not right. */
+  keep: boolean
+}
+
+export const playCell = async ({ form, formName, wanted, cache, seconds, keep }: Choice): Promise<Outcome> => {
+  const cell = makeCell(wanted, cache)
+  const base = git(cell.project, 'rev-parse', 'main')
+  const leave = accompany(cell, wanted)
+  const began = performance.now()
+  let right = false
+  try {
+    const ending: Ending = await form(cell, seconds)
+    const took = (performance.now() - began) / 1000
+    const judgement = await judge(cell, wanted, { base }, ending)
+    right = judgement.right && judgement.left === 0 && !judgement.falseDone
+    const said = right ? '' : `${ending.said}${keep ? `\n(kept in ${cell.folder})` : ''}`
+    return { ...judgement, fault: wanted.name, form: formName, seconds: took, launches: launchesOf(cell), said }
+  } finally {
+    leave()
+    close(cell, keep && !right)
+  }
+}

@@ -1,0 +1,109 @@
+/** The seventeen faults, each with the world in which it happens and what is right in the end. */
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Change, Job } from './job.ts'
+import { addDependency, flakyTest, git, put, testFile, through } from './project.ts'
+
+export interface Scene {
+  /** The user's checkout. */
+  project: string
+  /** Outside of the project: what the agent and the flaky test remember. */
+  memory: string
+}
+
+export interface Task {
+  title: string
+  paths: string
+  run: string
+}
+
+export interface FaultCase {
+  name: string
+  tasks: Task[]
+  jobs: Job[]
+  /** `question`: the work can not be done, so a person has to be asked, once, and main stays as it was. */
+  wanted: 'done' | 'question'
+  /** Text and what `slug` has to make of it on main. */
+  expected: Record<string, string>
+  /** Files that the work may change on main. */
+  files: string[]
+  /** Before the base commit. */
+  prepare?: (scene: Scene) => void
+  /** After the base commit: what is wrong with the checkout. */
+  spoil?: (scene: Scene) => void
+  /** What the user commits while the agent is at work. */
+  meanwhile?: (scene: Scene) => void
+}
+
+const trimTitle = 'Let slug trim the spaces around its text'
+const trimTest = { path: 'test/trim.test.mjs', after: testFile('slug trims the spaces around', '  a b ', 'a-b') }
+const trimRight: Change[] = [through('.trim()'), trimTest]
+const trimWrong: Change[] = [through('.trimStart()'), trimTest]
+
+const trimTask: Task = { title: trimTitle, paths: 'src/**, test/**', run: 'npm test' }
+const trimJob: Job = { match: trimTitle, fault: 'none', right: trimRight }
+
+const accentsTitle = 'Let slug drop accents'
+const accentsTest = { path: 'test/accents.test.mjs', after: testFile('slug drops accents', 'É', 'e') }
+const accentsJob: Job = {
+  match: accentsTitle,
+  fault: 'none',
+  right: [through(String.raw`.normalize('NFD').replaceAll(/\p{M}/gu, '')`), accentsTest],
+}
+
+const trimmed = { '  A b ': 'a-b' }
+const trimFiles = ['src/slug.mjs', 'test/trim.test.mjs']
+
+type Differing = Partial<Omit<FaultCase, 'name'>> & { job?: Partial<Job> }
+
+const faultCase = (name: string, { job = {}, ...rest }: Differing = {}): FaultCase => ({
+  ...{ name, tasks: [trimTask], jobs: [{ ...trimJob, ...job }] },
+  ...{ wanted: 'done' as const, expected: trimmed, files: trimFiles },
+  ...rest,
+})
+
+const asked = { wanted: 'question' as const, expected: {}, files: [] }
+
+const commitByUser = ({ project }: Scene): void => {
+  appendFileSync(join(project, 'docs', 'notes.md'), '\nA thought of the user.\n')
+  git(project, 'add', 'docs/notes.md')
+  git(project, 'commit', '-q', '-m', 'Note a thought')
+}
+
+/** Breaks the test that is deleted with it. */
+const noLowerCase = { path: 'src/slug.mjs', after: "export const slug = (text) => text.trim().replaceAll(' ', '-')\n" }
+
+export const faultCases: readonly FaultCase[] = [
+  faultCase('happy'),
+  faultCase('crash once', { job: { fault: 'crash once' } }),
+  faultCase('crash always', { ...asked, job: { fault: 'crash always' } }),
+  faultCase('529', { job: { fault: 'overload', seconds: 5 } }),
+  faultCase('limit', { job: { fault: 'limit', seconds: 25 } }),
+  faultCase('hang', { job: { fault: 'hang once' } }),
+  faultCase('wrong first, right when told', {
+    job: { fault: 'wrong first', wrong: trimWrong, told: 'slug trims the spaces around' },
+  }),
+  faultCase('file outside', { job: { fault: 'stray file', file: 'scratch.md', told: 'scratch.md' } }),
+  faultCase('corrupted packages', {
+    prepare: ({ project }) => addDependency(project),
+    spoil: ({ project }) => writeFileSync(join(project, 'node_modules', 'dashes', 'index.js'), 'export const da'),
+  }),
+  faultCase('misspelt check', { tasks: [{ ...trimTask, run: 'npm run tset' }] }),
+  faultCase('nothing done', { job: { fault: 'nothing once' } }),
+  faultCase('red for ever', { ...asked, job: { fault: 'never right', wrong: trimWrong } }),
+  faultCase('flaky', {
+    prepare: ({ project, memory }) => put(project, { 'test/clock.test.mjs': flakyTest(join(memory, 'flaky-count')) }),
+  }),
+  faultCase('two tasks on one line', {
+    tasks: [trimTask, { ...trimTask, title: accentsTitle }],
+    jobs: [trimJob, accentsJob],
+    expected: { ...trimmed, ' Élan ': 'elan' },
+    files: [...trimFiles, 'test/accents.test.mjs'],
+  }),
+  faultCase('deletes the failing test', {
+    ...asked,
+    job: { fault: 'deletes the test', file: 'test/case.test.mjs', wrong: [noLowerCase, trimTest] },
+  }),
+  faultCase('leaves a process', { job: { fault: 'leaves processes' } }),
+  faultCase('user commits meanwhile', { job: { fault: 'waits for the user' }, meanwhile: commitByUser }),
+]

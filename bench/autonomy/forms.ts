@@ -1,0 +1,129 @@
+/** The four ways to let the agent work: two loops as people write them, and Unstuck with two kinds of harness. */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Scene, Task } from './faults.ts'
+import { put } from './project.ts'
+
+export interface Cell extends Scene {
+  folder: string
+  /** Everything that is started gets this environment. */
+  env: NodeJS.ProcessEnv
+  tasks: Task[]
+  /** The agent as a plain command, without its prompt. */
+  agent: string[]
+  name: string
+}
+
+export interface Ending {
+  /** What it says of itself: the work is done. */
+  claimsDone: boolean
+  /** How often a person was asked; a loop asks by giving up. */
+  questions: number
+  /** What it said at last, for those who look into a cell. */
+  said: string
+}
+
+export type Form = (cell: Cell, seconds: number) => Promise<Ending>
+
+interface Program {
+  argv: string[]
+  cell: Cell
+  output: string
+  seconds: number
+}
+
+/** Runs a program in the project, at most so long; gives its exit status, and none where its time was over. */
+const run = ({ argv: [program = '', ...rest], cell, output, seconds }: Program): Promise<number | null> => {
+  const file = openSync(join(cell.folder, output), 'w')
+  const child = spawn(program, rest, {
+    ...{ cwd: cell.project, env: cell.env, detached: true },
+    stdio: ['ignore', file, file],
+  })
+  closeSync(file)
+  const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), seconds * 1000)
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => {
+      clearTimeout(timer)
+      resolve(code)
+    })
+  })
+}
+
+const lastOf = (cell: Cell, output: string): string =>
+  readFileSync(join(cell.folder, output), 'utf8').trim().slice(-600)
+
+const promptOf = ({ title, paths, run: check }: Task): string =>
+  `${title}\n\nChange only ${paths}. It is checked by \`${check}\`.`
+
+const commit = 'git add -A && { git commit -q -m "$title" || true; }'
+
+/** The agent until it ends well; bounded, since each launch costs money. */
+const plainLoop = `
+n=0
+until agent "$prompt"; do n=$((n + 1)); [ $n -lt 8 ] || exit 1; done
+${commit}`
+
+/** The same with a pause, a check, and what the check said as a part of the next prompt. */
+const pausedLoop = `
+task=$prompt
+for n in 1 2 3 4 5 6 7 8; do
+  if said=$(agent "$prompt" 2>&1) && said=$(eval "$check" 2>&1); then ${commit}; exit 0; fi
+  prompt=$(printf '%s\\n\\nThe last attempt failed:\\n%s' "$task" "$said")
+  sleep 2
+done
+exit 1`
+
+const loopOf =
+  (body: string): Form =>
+  async (cell, seconds) => {
+    const quoted = cell.agent.map((text) => `'${text}'`).join(' ')
+    const script = `agent() { ${quoted} "$1"; }\nprompt=$1 check=$2 title=$3\n${body}`
+    const done: boolean[] = []
+    for (const [index, task] of cell.tasks.entries()) {
+      const argv = ['bash', '-c', script, 'loop', promptOf(task), task.run, task.title]
+      done.push((await run({ argv, cell, output: `loop-${index}`, seconds })) === 0)
+    }
+    const claimsDone = done.every(Boolean)
+    return { claimsDone, questions: claimsDone ? 0 : 1, said: lastOf(cell, 'loop-0') }
+  }
+
+const checklist = (tasks: Task[]): string =>
+  tasks.map(({ title, paths, run: check }) => `- [ ] ${title}\n  - paths: ${paths}\n  - run: ${check}\n`).join('')
+
+/** The clocks of a working day in seconds. */
+const clocks = {
+  retry: { transientBaseSeconds: 2, transientMaxSeconds: 8, quotaBaseSeconds: 5, quotaMaxSeconds: 20 },
+  stall: { silenceSeconds: 6, afterToolResultSeconds: 6, promptSeconds: 6, lingerSeconds: 5 },
+}
+
+const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
+
+const unstuck = (cell: Cell, output: string, seconds: number, ...args: string[]): Promise<number | null> =>
+  run({ argv: [process.execPath, entry, ...args], cell, output, seconds })
+
+const questionsOf = async (cell: Cell): Promise<number> => {
+  await unstuck(cell, 'events', 30, 'events', '--json')
+  const types = readFileSync(join(cell.folder, 'events'), 'utf8').matchAll(/"type":"escalation\.opened"/g)
+  return [...types].length
+}
+
+const unstuckWith =
+  (harness: 'claude' | 'mine'): Form =>
+  async (cell, seconds) => {
+    const config = { harness: { default: harness, [harness]: { command: cell.agent } }, ...clocks }
+    put(cell.project, { '.unstuck/config.json': JSON.stringify(config) })
+    put(cell.folder, { 'tasks.md': checklist(cell.tasks) })
+    const code = await unstuck(cell, 'run', seconds, 'run', join(cell.folder, 'tasks.md'), '--merge')
+    const questions = await questionsOf(cell)
+    await unstuck(cell, 'stop', 60, 'stop')
+    return { claimsDone: code === 0, questions, said: lastOf(cell, 'run') }
+  }
+
+export const forms: Readonly<Record<string, Form>> = {
+  loop: loopOf(plainLoop),
+  'loop with feedback': loopOf(pausedLoop),
+  'unstuck command': unstuckWith('mine'),
+  'unstuck claude': unstuckWith('claude'),
+}
