@@ -21,6 +21,8 @@ const task = (change: Partial<Task>): Task => ({
   place: 'queued',
   state: 'queued',
   retry: null,
+  hint: null,
+  pendingEdit: null,
   ready: true,
   epoch: 0,
   countFrom: '2026-01-01T00:00:00.000Z',

@@ -19,7 +19,7 @@ import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { Logins } from './logins.ts'
 import { openapiDocument } from './openapi.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './page.ts'
-import { routes, type Route } from './routes.ts'
+import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
 
 export interface AppParts extends Omit<HandlerParts, 'login'> {
@@ -63,7 +63,7 @@ const checkMediaType = (c: Http): void => {
 
 const bodyOf = async (c: Http, schema: z.ZodType | null): Promise<unknown> => {
   const bare = c.req.header('content-type') === undefined && (c.req.header('content-length') ?? '0') === '0'
-  if (schema === null && bare) return undefined
+  if (bare && mayBeAbsent(schema)) return schema?.parse(undefined)
   checkMediaType(c)
   if (schema === null) return undefined
   let value: unknown

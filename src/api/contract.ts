@@ -69,6 +69,18 @@ export const goalRequest = z.strictObject({
 
 export type GoalRequest = z.output<typeof goalRequest>
 
+/** Bounds of the wire; what a field may hold is checked where it is stored. */
+const said = string.max(10_000)
+/** Who asks, for the event. */
+const actor = { by: said.exactOptional() }
+
+export const retryRequest = z
+  .strictObject({
+    /** For the attempts from now on; an empty one removes the present hint. */
+    hint: said.exactOptional(),
+    ...actor,
+  })
+  .default({})
 export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
 export const cleanRequest = z.strictObject({ dryRun: z.boolean() })

@@ -181,7 +181,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     pauseGoal: async ({ id }) => pauseGoal(context, id),
     retryGoal: async ({ id }) => retryGoal(context, id),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
-    retryTask: async ({ id }) => shownTask(context, await retryTask(context, id)),
+    retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),

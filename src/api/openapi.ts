@@ -4,7 +4,7 @@ import { errorTable } from '../errors.ts'
 import * as entities from './responses/entities.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
-import { errorsOf, routes, type Route } from './routes.ts'
+import { errorsOf, mayBeAbsent, routes, type Route } from './routes.ts'
 
 type Json = Record<string, unknown>
 
@@ -114,7 +114,9 @@ const operationOf = (name: string, route: Route, plain: ReturnType<typeof conver
   operationId: name,
   summary: route.summary,
   parameters: parametersOf(route),
-  ...(route.body === null ? {} : { requestBody: { required: true, content: json(plain(route.body, 'input')) } }),
+  ...(route.body === null
+    ? {}
+    : { requestBody: { required: !mayBeAbsent(route.body), content: json(plain(route.body, 'input')) } }),
   responses: { [route.status]: answerOf(route, plain), ...errorAnswers(route) },
   ...(route.access === 'open' ? { security: [] } : {}),
 })

@@ -114,7 +114,12 @@ export const routes = {
   pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, entities.goal),
   retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, entities.goal),
   cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, entities.goal),
-  retryTask: change('/tasks/:id/retry', 'Tries a task again, with a new count', null, entities.task),
+  retryTask: change(
+    '/tasks/:id/retry',
+    'Tries a task again, with a new count and perhaps a hint for its next attempts',
+    contract.retryRequest,
+    entities.task,
+  ),
   cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
   resume: {
     ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
@@ -134,6 +139,9 @@ export const routes = {
   drain: change('/drain', 'Takes no new work, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine in order', null, outcomes.stopping),
 } as const satisfies Record<string, Route>
+
+/** A body of which nothing is needed may as well not be there. */
+export const mayBeAbsent = (schema: z.ZodType | null): boolean => schema === null || schema.safeParse(undefined).success
 
 export type RouteName = keyof typeof routes
 

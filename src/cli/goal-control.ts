@@ -1,4 +1,5 @@
 /** A person's answers, as commands: retry, cancel, pause, resume. */
+import { userInfo } from 'node:os'
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -18,20 +19,48 @@ const showChanged = (io: Io, changed: Goal | Task, options: JsonOption): void =>
   else line(io, `${changed.id} "${safe(changed.title)}" is now ${'place' in changed ? changed.place : changed.state}`)
 }
 
-const change = async (io: Io, id: string, verb: string, options: JsonOption): Promise<number> => {
+interface Change extends JsonOption {
+  verb: string
+  body?: object
+}
+
+const change = async (io: Io, id: string, { verb, body, ...options }: Change): Promise<number> => {
   const kind = kindOf(id)
   const client = await connectKnown(io)
-  showChanged(io, await client.post<Goal | Task>(`/${kind}/${id}/${verb}`), options)
+  showChanged(io, await client.post<Goal | Task>(`/${kind}/${id}/${verb}`, body), options)
   return exitCodes.ok
 }
 
-export const retry = (io: Io, id: string, options: JsonOption): Promise<number> => change(io, id, 'retry', options)
-export const cancel = (io: Io, id: string, options: JsonOption): Promise<number> => change(io, id, 'cancel', options)
+/** Who sits at this command line, for the event. */
+const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return 'cli' // a user id without a name
+  }
+}
+
+export interface RetryOptions extends JsonOption {
+  hint?: string
+}
+
+export const retry = (io: Io, id: string, options: RetryOptions): Promise<number> => {
+  const { hint } = options
+  if (hint === undefined) return change(io, id, { verb: 'retry', ...options })
+  if (kindOf(id) !== 'tasks')
+    throw new AppError(
+      'USAGE',
+      `--hint is for one task (t-…), "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
+    )
+  return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
+}
+export const cancel = (io: Io, id: string, options: JsonOption): Promise<number> =>
+  change(io, id, { verb: 'cancel', ...options })
 
 export const pause = (io: Io, id: string, options: JsonOption): Promise<number> => {
   if (kindOf(id) !== 'goals')
     throw new AppError('USAGE', `only a goal (g-…) can be paused, "${id}" is a task; use "unstuck cancel ${id}"`)
-  return change(io, id, 'pause', options)
+  return change(io, id, { verb: 'pause', ...options })
 }
 
 export const resume = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {

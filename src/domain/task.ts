@@ -34,24 +34,28 @@ export interface Retry {
 /** Where the verification commands come from. */
 export type CommandSource = 'task' | 'config' | 'inferred'
 
-export interface Task {
+/** What a person may change about a task. */
+export interface TaskFields {
+  title: string
+  instructions: string
+  allowedPaths: string[]
+  deniedPaths: string[]
+  commands: string[]
+  harness: string
+  model: string | null
+}
+
+export interface Task extends TaskFields {
   id: string
   goalId: string
   /** 1, 2, … within its goal, in the order given. */
   number: number
-  title: string
-  instructions: string
   role: Role
-  allowedPaths: string[]
-  deniedPaths: string[]
-  /** Verification commands; corrections drop from it, `originalCommands` keeps what was asked. */
-  commands: string[]
+  /** As asked for. Corrections drop from `commands`, the verification commands. */
   originalCommands: string[]
   commandSource: CommandSource
   dependsOn: string[]
   targetArea: string | null
-  harness: string
-  model: string | null
   priority: number
   lane: Lane
   /** What it means to change, as the store compares it; empty = it runs beside anything. */
@@ -60,6 +64,10 @@ export interface Task {
   engineId: string | null
   place: TaskPlace
   retry: Retry | null
+  /** What a person says to every attempt until the task is done. */
+  hint: string | null
+  /** What a person changed during an attempt: the task takes it on when that attempt is over. */
+  pendingEdit: Partial<TaskFields> | null
   /** All dependencies are done and the goal is active; kept by every write that could change it. */
   ready: boolean
   /** Rises with every claim; a run with a smaller one writes nothing. */

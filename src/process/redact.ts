@@ -103,3 +103,7 @@ export const createRedactor = (secrets: string[]): Redact => {
     return Buffer.from(redactShapes(clean), 'latin1')
   }
 }
+
+/** A text of a person's, without the secrets of this environment or of any known shape. */
+export const redactText = (text: string, environment: Record<string, string | undefined>): string =>
+  createRedactor(secretValues(environment))(Buffer.from(text)).toString('utf8')

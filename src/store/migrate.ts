@@ -10,8 +10,9 @@ import { migration as remote } from './migrations/0003-remote.ts'
 import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
 import { migration as accountLimit } from './migrations/0005-account-limit.ts'
 import { migration as agentView } from './migrations/0006-agent-view.ts'
+import { migration as edits } from './migrations/0008-edits.ts'
 
-export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit, agentView]
+export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit, agentView, edits]
 
 const uniqueViolation = '23505'
 

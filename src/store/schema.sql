@@ -304,6 +304,8 @@ create table task (
   span area_multirange,
   rank double precision not null default 0,
   engine_id text,
+  hint text,
+  pending_edit jsonb,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),

@@ -124,6 +124,8 @@ export interface TaskChange {
   harness?: string
   /** A person's retry begins a new count of recoveries. */
   newCount?: boolean
+  /** Takes the place of the present one; null = there is none any more. */
+  hint?: string | null
 }
 
 /** Moves a task along its flow table with its event, and recomputes the readiness of its goal's tasks when that can change. */
@@ -144,6 +146,7 @@ export const moveTask = async (
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
+      hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
       version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,

@@ -219,6 +219,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
           gapBytes: 0,
         }
       }),
+    redactText: (text) => sync(() => text),
     requestStop: (shim, cause) => sync(() => processes.requestStop(shim, cause)),
     touchKeepAlive: (dir) => sync(() => processes.pulse(dir)),
     unfinishedLine: () => sync(() => ''),

@@ -90,6 +90,8 @@ export const newWorld = (
       engineId: null,
       place: 'queued',
       retry: null,
+      hint: null,
+      pendingEdit: null,
       ready: false,
       epoch: 0,
       countFrom: epoch,

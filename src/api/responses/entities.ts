@@ -41,6 +41,16 @@ const places = [
 ] as [TaskPlace, ...TaskPlace[]]
 
 const commandSource = z.enum(['task', 'config', 'inferred'])
+/** What a person changed of these. */
+const pendingEdit = z.strictObject({
+  title: text.exactOptional(),
+  instructions: text.exactOptional(),
+  allowedPaths: names.exactOptional(),
+  deniedPaths: names.exactOptional(),
+  commands: names.exactOptional(),
+  harness: text.exactOptional(),
+  model: text.nullable().exactOptional(),
+})
 export const taskFields = {
   id: id('t'),
   goalId: id('g'),
@@ -63,6 +73,8 @@ export const taskFields = {
   engineId: text.nullable(),
   place: z.enum(places),
   retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
+  hint: text.nullable(),
+  pendingEdit: pendingEdit.nullable(),
   ready: z.boolean(),
   epoch: count,
   countFrom: time,

@@ -10,6 +10,7 @@ const input = (task: Partial<BriefInput['task']> = {}, more: Partial<BriefInput>
       allowedPaths: ['src/**'],
       deniedPaths: [],
       commands: ['npm test'],
+      hint: null,
     },
     ...task,
   } as BriefInput['task'],
@@ -47,19 +48,22 @@ describe('the brief', () => {
     expect(text).not.toContain('## This machine')
     expect(text).not.toContain('## Earlier attempts')
     expect(text).not.toContain('decide whether')
+    expect(text).not.toContain('A person says')
     expect(text).toContain('the requirement')
   })
   test('stays within its budget and keeps every part when all of them are huge, and says each cut', () => {
     const huge = 'word '.repeat(50_000)
+    const hint = 'h'.repeat(1_000)
     const text = buildBrief(
       input(
-        { instructions: huge, allowedPaths: [huge], commands: [huge] },
+        { instructions: huge, allowedPaths: [huge], commands: [huge], hint },
         { roleText: huge, hostText: huge, failures: [huge] },
       ),
     )
     expect(text.length).toBeLessThanOrEqual(briefLimit)
     for (const title of ['Your role', 'This machine', 'Earlier attempts', 'Task: The title', 'Rules'])
       expect(text).toContain(`## ${title}`)
+    expect(text).toContain(`A person says: ${hint}\n`)
     expect(text.match(/characters left out\]/g)).toHaveLength(5)
   })
 })

@@ -7,7 +7,7 @@ import type { Task } from '../../domain/task.ts'
 
 export const briefLimit = 12_000
 
-const caps = { role: 2_000, host: 550, failures: 1_500, task: 6_500, rules: 1_400 } as const
+const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400 } as const
 
 /** Cuts at the end and says how much is missing. */
 export const cut = (text: string, limit: number): string => {
@@ -49,6 +49,7 @@ export const buildBrief = (input: BriefInput): string => {
     section('Your role', input.roleText, caps.role),
     section('This machine', input.hostText, caps.host),
     section('Earlier attempts', input.failures.join('\n'), caps.failures),
+    section('Hint', input.task.hint === null ? '' : `A person says: ${input.task.hint}`, caps.person),
     section(
       `Task: ${input.task.title}`,
       input.task.instructions === '' ? input.goal.requirement : input.task.instructions,

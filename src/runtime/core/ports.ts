@@ -15,6 +15,7 @@ import {
   unfinishedLine,
   waitForExit,
 } from '../../process/launch.ts'
+import { redactText } from '../../process/redact.ts'
 import { keepSpare } from '../../process/spare.ts'
 import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
@@ -53,6 +54,7 @@ const realProcesses = {
   launchState,
   openGate,
   readSegments,
+  redactText,
   requestStop,
   runCommand,
   startShim,

@@ -11,6 +11,7 @@ import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask, listTasks, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { actorName, hintText } from '../core/person-text.ts'
 import { failOpen } from '../core/store-record.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
@@ -52,21 +53,37 @@ const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
   if (goal.state === 'failed') orThrow(await moveGoal(tx, goal, 'retried', 'a task is tried again'))
 }
 
-const retryOne = async (tx: Queryable, task: Task, choice: Choice): Promise<void> => {
+/** What a person gives with a retry. */
+export interface RetryOptions {
+  /** For the attempts from now on, until the task is done or a newer hint takes its place; an empty one removes it. */
+  hint?: string | undefined
+  /** Who asks. */
+  by?: string | undefined
+}
+
+interface Retried {
+  choice: Choice
+  said?: Pick<Task, 'hint'> & { by: string }
+}
+
+const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): Promise<void> => {
   // Whoever tops up an account does not want to wait for what it said before.
   if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
-  orThrow(await moveTask(tx, task, 'retried', { newCount: true, payload: { reason: 'manual_requeue' } }))
+  const hint = said === undefined ? {} : { hint: said.hint }
+  const payload = { reason: 'manual_requeue', ...said }
+  orThrow(await moveTask(tx, task, 'retried', { newCount: true, ...hint, payload }))
   await answer(tx, task.id, choice)
 }
 
-export const retryTask = async (context: Context, id: string): Promise<Task> => {
+export const retryTask = async (context: Context, id: string, { hint, by }: RetryOptions = {}): Promise<Task> => {
+  const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     const goal = await goalNamed(tx, task.goalId)
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
-    await retryOne(tx, task, 'retry')
+    await retryOne(tx, task, { choice: 'retry', ...said })
     // It asked what becomes of cancelled tasks: there is none any more.
     if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
       await answerGoal(tx, goal.id, 'retry')
@@ -96,7 +113,7 @@ export const retryGoal = async (context: Context, id: string): Promise<Goal> => 
         `goal ${id} is ${goal.state} and has no task to retry; "unstuck tasks" shows what each of them waits for`,
       )
     }
-    for (const task of tasks) await retryOne(tx, task, 'retry')
+    for (const task of tasks) await retryOne(tx, task, { choice: 'retry' })
     await answerGoal(tx, id, 'retry')
     await resetGoalSpend(tx, id)
     if (goal.state === 'paused') orThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
@@ -196,7 +213,7 @@ const resumeOne = async (context: Context, goal: Goal): Promise<void> => {
       (candidate) => candidate.place === 'blocked(awaiting_human)',
     )) {
       const pending = await pendingEscalationOf(tx, task.id)
-      if (pending?.kind === 'blocker') await retryOne(tx, task, 'resume')
+      if (pending?.kind === 'blocker') await retryOne(tx, task, { choice: 'resume' })
     }
   })
 }

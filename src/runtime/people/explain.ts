@@ -78,7 +78,8 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
   'task.claimed': { meaning: 'an agent took the task', sentence: (p) => `${text(p, 'agent')} took the task` },
   'task.requeued': {
     meaning: 'the task went back to the queue',
-    sentence: (p) => `back to the queue: ${text(p, 'reason') || text(p, 'trigger')}`,
+    sentence: (p) =>
+      `back to the queue: ${text(p, 'reason') || text(p, 'trigger')}${text(p, 'hint') === '' ? '' : `; ${text(p, 'by')} says: ${text(p, 'hint')}`}`,
   },
   'task.awaiting_judge': {
     meaning: 'a run succeeded and waits for its judgement',
