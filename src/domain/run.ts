@@ -157,6 +157,14 @@ export interface Weakening {
   detail: string
 }
 
+/** Written before the commit is made: with the same author and time a replay makes the same object. */
+export interface CommitIntent {
+  /** Null where the user has no git identity: then the commit is by Unstuck. */
+  author: { name: string; email: string } | null
+  /** For author and committer, in git's own form: `@<seconds> <zone>`. */
+  at: string
+}
+
 export interface Run {
   id: string
   taskId: string
@@ -174,6 +182,7 @@ export interface Run {
   spend: Spend
   /** Tree of the collected work and the commit made from its permitted part. */
   tree: string | null
+  commitIntent: CommitIntent | null
   commit: string | null
   verdict: Verdict | null
   errorMeta: ErrorMeta | null

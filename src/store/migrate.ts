@@ -11,8 +11,18 @@ import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
 import { migration as accountLimit } from './migrations/0005-account-limit.ts'
 import { migration as agentView } from './migrations/0006-agent-view.ts'
 import { migration as edits } from './migrations/0008-edits.ts'
+import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
 
-export const migrations: readonly string[] = [first, engines, remote, quotaWait, accountLimit, agentView, edits]
+export const migrations: readonly string[] = [
+  first,
+  engines,
+  remote,
+  quotaWait,
+  accountLimit,
+  agentView,
+  edits,
+  commitIntent,
+]
 
 const uniqueViolation = '23505'
 

@@ -32,7 +32,10 @@ export const listRunsOf = async (db: Queryable, goalIds: readonly string[]): Pro
   ).map(readRun)
 
 export type RunProgress = Partial<
-  Pick<Run, 'phase' | 'baseCommit' | 'launches' | 'sessionId' | 'spend' | 'tree' | 'commit' | 'verdict'>
+  Pick<
+    Run,
+    'phase' | 'baseCommit' | 'launches' | 'sessionId' | 'spend' | 'tree' | 'commitIntent' | 'commit' | 'verdict'
+  >
 >
 
 /** Writes a run's progress. Stale when the run ended, another epoch took over, or somebody wrote in between. */
@@ -42,6 +45,7 @@ export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): P
     db,
     sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
       session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
+      commit_intent = ${next.commitIntent === null ? null : json(next.commitIntent)}::jsonb,
       verdict = ${next.verdict === null ? null : json(next.verdict)}::jsonb, version = version + 1
     where id = ${run.id} and version = ${run.version} and state = 'running'
       and exists (select 1 from lease where lease.run_id = run.id and lease.epoch = ${run.epoch}) returning *`,

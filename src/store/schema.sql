@@ -261,6 +261,7 @@ create table run (
   started_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
   stop_asked text,
+  commit_intent jsonb,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_task_id_number_key UNIQUE (task_id, number),
   constraint run_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),

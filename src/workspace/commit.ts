@@ -1,8 +1,10 @@
 /**
  * Unstuck's own commit: a tree of the base plus exactly the permitted paths, a message whose last paragraph is ours
- * alone, and no clock: equal input gives the same object, so a replay after a crash makes nothing new.
+ * alone, and no clock: author and time are given. Equal input gives the same object, so a replay after a crash makes
+ * nothing new.
  */
 import { AppError } from '../errors.ts'
+import type { Identity } from './author.ts'
 import { changesBetween } from './changes.ts'
 import type { RawChange } from './changes.ts'
 import type { CommitRequest } from './contract.ts'
@@ -85,11 +87,6 @@ export const trailersOf = (message: string): Record<string, string> => {
   return Object.fromEntries(entries)
 }
 
-export interface Identity {
-  name: string
-  email: string
-}
-
 export interface CommitFields {
   tree: string
   parents: string[]
@@ -121,8 +118,8 @@ export const parseTrailers = async (shadow: Shadow, commit: string): Promise<Rec
 export const secondsOf = (line: string): number => Number(/> (\d+) [+-]\d+$/.exec(line)?.[1] ?? 0)
 
 /**
- * Writes the commit and returns its name. Its time is one second after the base's unless `at` is given: the same
- * request must give the same name after a crash.
+ * Writes the commit and returns its name. The committer is Unstuck, and so is the author where none is given. `at`: the
+ * time of both, as git reads it; without it one second after the base's.
  */
 export const buildCommit = async (
   shadow: Shadow,

@@ -64,6 +64,7 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'recovery-intended': kind === 'direct' ? 1 : 3,
     'check-passed': kind === 'direct' ? 3 : 4,
     verified: kind === 'direct' ? 3 : 4,
+    'commit-intended': merged,
     'commit-made': merged,
     'run-finished': kind === 'direct' ? 3 : 4,
     'run-push': kind === 'remote' ? 4 : 0,

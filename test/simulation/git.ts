@@ -274,6 +274,7 @@ const workCalls = (state: State) => ({
 })
 
 const shadowCalls = (state: State) => ({
+  authorOf: () => ({ name: 'Ada', email: 'ada@example.invalid' }),
   buildTree: (_shadow: Shadow, request: { base: string; tree: string; paths: string[] }) => {
     const files = new Map(state.treeOf(request.base))
     const work = state.treeOf(request.tree)

@@ -138,6 +138,7 @@ const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void 
     sessionId: null,
     spend: noSpend,
     tree: null,
+    commitIntent: null,
     commit: null,
     verdict: null,
     errorMeta: null,

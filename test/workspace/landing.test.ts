@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { authorOf } from '../../src/workspace/author.ts'
 import { captureTree } from '../../src/workspace/changes.ts'
 import { buildCommit, buildTree, parseTrailers } from '../../src/workspace/commit.ts'
 import { fastForward } from '../../src/workspace/forward.ts'
@@ -82,6 +83,31 @@ test('the same request gives the same commit, with trailers that text of an agen
   expect(text.match(/^Unstuck-Task:/gm)).toHaveLength(1)
   const bare = await buildCommit(scene.shadow, { ...request, trailers: {} })
   expect(await parseTrailers(scene.shadow, bare)).toEqual({})
+})
+
+test('a commit is by the user and made by Unstuck, at the time it is given; a rebase keeps all of it', async () => {
+  scene = await setScene({ 'a.txt': 'a' })
+  const by = async (): Promise<unknown> => authorOf(scene.repository)
+  const set = (key: string, value: string): string => user(scene.root, 'config', key, value)
+  user(scene.root, 'config', 'user.name', '') // hides the name that the machine may have
+  expect(await by()).toBeUndefined()
+  set('user.name', 'Ada <L>')
+  set('user.email', 'ada@example.invalid')
+  expect(await by()).toEqual({ name: 'Ada L', email: 'ada@example.invalid' })
+  set('author.name', 'Ada as author')
+  const author = await authorOf(scene.repository)
+  expect(author).toEqual({ name: 'Ada as author', email: 'ada@example.invalid' })
+  const tree = user(scene.root, 'rev-parse', 'HEAD^{tree}')
+  const request = { base: scene.head, tree, subject: 's', body: '', trailers: {} }
+  const at = '@1790000000 +0230'
+  const commit = await buildCommit(scene.shadow, { ...request, ...(author === undefined ? {} : { author }), at })
+  const other = await change({ 'a.txt': 'A' })
+  const rebased = await integrate(scene.shadow, { commit, onto: other })
+  if (!rebased.ok) throw new Error('conflict')
+  const told = (name: string): string =>
+    user(scene.shadow.gitDir, 'log', '-1', '--date=raw', '--format=%an <%ae> %ad, %cn %cd', name)
+  const want = 'Ada as author <ada@example.invalid> 1790000000 +0230, Unstuck 1790000000 +0230'
+  expect([told(commit), told(rebased.commit)]).toEqual([want, want])
 })
 
 test('a commit on its own parent is integrated as it is, on another tip it is rebased with its trailers', async () => {

@@ -124,6 +124,9 @@ export const run = of<Wire<Run>>()(
     sessionId: text.nullable(),
     spend,
     tree: text.nullable(),
+    commitIntent: z
+      .strictObject({ author: z.strictObject({ name: text, email: text }).nullable(), at: text })
+      .nullable(),
     commit: text.nullable(),
     verdict: verdict.nullable(),
     errorMeta: errorMeta.nullable(),

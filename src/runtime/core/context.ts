@@ -29,6 +29,7 @@ export const crashPoints = [
   'collected',
   'check-passed',
   'verified',
+  'commit-intended',
   'commit-made',
   'run-push',
   'run-pushed',

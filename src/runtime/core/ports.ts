@@ -20,6 +20,7 @@ import { keepSpare } from '../../process/spare.ts'
 import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
 import { askVersion } from '../../process/version.ts'
+import { authorOf } from '../../workspace/author.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
@@ -67,6 +68,7 @@ const realProcesses = {
 }
 
 const realGit = {
+  authorOf,
   bringObjects,
   buildCommit,
   buildTree,

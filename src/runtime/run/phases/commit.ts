@@ -1,4 +1,5 @@
 /** Phase `commit`: one commit of the permitted paths. Equal input gives an equal commit, so it can be made again after a crash. */
+import type { CommitIntent } from '../../../domain/run.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import { collectedWork } from '../../agent/collected.ts'
 import { save, type Session } from '../../core/session.ts'
@@ -28,6 +29,24 @@ const bodyOf = (session: Session): string => {
     .join('\n\n')
 }
 
+/** As git writes a time, with the zone of this machine. */
+const stampOf = (now: Date): string => {
+  const minutes = -now.getTimezoneOffset()
+  const two = (value: number): string => String(Math.trunc(Math.abs(value))).padStart(2, '0')
+  return `@${Math.floor(now.getTime() / 1000)} ${minutes < 0 ? '-' : '+'}${two(minutes / 60)}${two(minutes % 60)}`
+}
+
+/** Author and time, decided once: a replay on another machine or at another time makes the same commit. */
+const intentOf = async (session: Session): Promise<CommitIntent> => {
+  const { context, run } = session
+  if (run.commitIntent !== null) return run.commitIntent
+  const author = (await context.ports.git.authorOf(context.repository)) ?? null
+  const intent = { author, at: stampOf(context.clock.now()) }
+  await save(session, { commitIntent: intent })
+  context.at('commit-intended')
+  return intent
+}
+
 export const commit: Phase = async (session) => {
   const { context, run, task } = session
   const base = run.baseCommit ?? ''
@@ -38,7 +57,9 @@ export const commit: Phase = async (session) => {
     permitted.length === found.changes.length
       ? found.tree
       : await context.ports.git.buildTree(context.shadow, { base, tree: found.tree, paths: permitted })
+  const { author, at } = await intentOf(session)
   const made = await context.ports.git.buildCommit(context.shadow, {
+    ...(author === null ? { at } : { author, at }),
     base,
     tree,
     subject: task.title,

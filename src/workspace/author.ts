@@ -1,0 +1,25 @@
+/** Who a commit of ours is by: the user, as git would name them in this repository. */
+import type { Repository } from './contract.ts'
+import { fieldsOf, git } from './git.ts'
+import { inRepository } from './refs.ts'
+
+export interface Identity {
+  name: string
+  email: string
+}
+
+/** As git itself: what would end the field is left out, and so are these characters at both ends. */
+const clean = (text: string | undefined): string =>
+  (text ?? '').replace(/\s*[\p{Cc}<>]+\s*/gu, ' ').replace(/^[\s.,:;"'\\]+|[\s.,:;"'\\]+$/g, '')
+
+/** `author.*` before `user.*`, as in git. Undefined where the name or the address is not set: git's guess names a machine. */
+export const authorOf = async (repository: Repository): Promise<Identity | undefined> => {
+  const args = ['config', '-z', '--get-regexp', '^(author|user)\\.(name|email)$']
+  const { stdout } = await git(args, { ...inRepository(repository), okCodes: [0, 1] })
+  const values = new Map(
+    fieldsOf(stdout).map((field) => [field.slice(0, field.indexOf('\n')), field.slice(field.indexOf('\n') + 1)]),
+  )
+  const of = (key: string): string => clean(values.get(`author.${key}`)) || clean(values.get(`user.${key}`))
+  const [name, email] = [of('name'), of('email')]
+  return name === '' || email === '' ? undefined : { name, email }
+}
