@@ -7,7 +7,9 @@ import {
   argument,
   atLeast,
   choice,
+  commandLine,
   directory,
+  filePath,
   limit,
   list,
   pathRule,
@@ -162,6 +164,17 @@ export const folders = {
     timeoutSeconds: seconds(1).default(600).meta({ meaning: 'Time one check may take.' }),
     totalSeconds: seconds(1).default(1800).meta({ meaning: 'Time all checks of a run may take together.' }),
   }),
+  workspace: z.strictObject({
+    setup: commandLine.exactOptional().meta({
+      meaning:
+        'Command that runs in a fresh workspace before the agent starts, and before checks in a clone of their own, e.g. `npm run codegen`. What it writes is not part of the work. Not used with `repoMode` `direct`.',
+    }),
+    setupSeconds: seconds(1).default(600).meta({ meaning: 'Time the set-up may take.' }),
+    copy: list(filePath, 'allowed: a list of files').default([]).meta({
+      meaning:
+        'Untracked files of the checkout, by exact name, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit.',
+    }),
+  }),
   retry: z.strictObject({
     transientBaseSeconds: seconds(0).default(30).meta({
       meaning: 'Wait before the first retry after a transient failure; it doubles each time.',
@@ -253,6 +266,7 @@ export const configSchema = z.strictObject({
   admission: folders.admission.prefault({}),
   limits: limitsSchema.prefault({}),
   verify: folders.verify.prefault({}),
+  workspace: folders.workspace.prefault({}),
   retry: folders.retry.prefault({}),
   stall: folders.stall.prefault({}),
   doomLoop: folders.doomLoop.prefault({}),

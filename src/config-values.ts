@@ -1,5 +1,6 @@
 /** The kinds of values that keys of the configuration take. Each says in its error what is allowed. */
 import { z } from 'zod'
+import { planCommand } from './recovery/command/plan.ts'
 import { parsePathRule } from './recovery/policy/rule.ts'
 
 export const choice = <const T extends readonly [string, ...string[]]>(values: T) =>
@@ -45,6 +46,27 @@ export const pathRule = z
     if (!parsed.ok)
       context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
   })
+
+const exactPath = 'allowed: the path of a file from the top of the repository, without a pattern'
+
+/** A file below a folder of ours: nothing that leads out of it or into its git directory. */
+export const filePath = z
+  .string({ error: exactPath })
+  .refine(
+    (value) =>
+      value !== '' &&
+      !/[\p{Cc}\\*?[\]]/u.test(value) &&
+      value.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && part.toLowerCase() !== '.git'),
+    { error: exactPath },
+  )
+
+const commandError = 'allowed: a command line that needs no shell'
+
+/** As checks are: planned, and refused here when it would be refused there. */
+export const commandLine = z.string({ error: commandError }).superRefine((value, context) => {
+  const plan = planCommand(value)
+  if (!plan.ok) context.addIssue({ code: 'custom', message: `${plan.reason} (${plan.piece}); ${commandError}` })
+})
 
 export const directory = z
   .string({ error: 'allowed: an absolute folder' })

@@ -71,6 +71,29 @@ it('harness.failover names harnesses that there are', () => {
   expect(() => load({ harness: { failover: 'codex' } })).toThrow(/harness\.failover/)
 })
 
+it('workspace.copy takes exact paths inside the repository alone, workspace.setup what needs no shell', () => {
+  const copy = ['.env.test', 'config/[x].json'.replace(/[[\]]/g, ''), 'a b/ü.txt']
+  expect(load({ workspace: { copy, setup: 'cd sub && npm run codegen' } }).workspace).toEqual({
+    ...{ copy, setup: 'cd sub && npm run codegen', setupSeconds: 600 },
+  })
+  for (const path of [
+    '/etc/passwd',
+    '../x',
+    'a/../../x',
+    '.git/config',
+    'a/.GIT/config',
+    '*.env',
+    'a/',
+    '',
+    './x',
+    'a\\b',
+    'a\nb',
+  ])
+    expect(() => load({ workspace: { copy: [path] } })).toThrow(/workspace\.copy.*without a pattern/s)
+  for (const setup of ['npm run a | tee log', 'a; b', 'echo $HOME', ''])
+    expect(() => load({ workspace: { setup } })).toThrow(/workspace\.setup.*needs no shell/s)
+})
+
 describe('precedence', () => {
   it('file beats built-in, environment beats file, command line beats environment', () => {
     const file = { maxParallel: 3, limits: { runTokens: 10 } }

@@ -92,6 +92,8 @@ export type PostCondition =
   | { type: 'provider_answers' }
   /** The base commit of the next run could be brought from the git remote. */
   | { type: 'remote_answers' }
+  /** The set-up of the next run's workspace passes. */
+  | { type: 'workspace_ready' }
 
 /** What applies when the family has nothing untried left. */
 export type Then = 'pause_goal' | 'escalate'

@@ -4,15 +4,16 @@
  * entries and never followed, nested repositories are reported and never entered, renames count as both sides.
  */
 import { constants } from 'node:fs'
-import { access, lstat, rm } from 'node:fs/promises'
+import { access, lstat, readdir, rm } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../errors.ts'
+import { AppError, messageOf } from '../errors.ts'
 import type { Change, ChangeKind, ChangeList, LeftOut } from './contract.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
-import { inShadow, overFiles } from './shadow.ts'
+import { alternate, inShadow, overFiles } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
+import { readSubmodules, type SubmoduleRecord } from './submodule-record.ts'
 
 export interface CaptureRequest {
   /** Commit or tree. */
@@ -148,6 +149,55 @@ export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promi
   return found
 }
 
+interface ChangedSubmodule {
+  path: string
+  /** Of its files, by their paths in the parent: those that differ and are there, and those that are gone. */
+  store: string[]
+  remove: string[]
+  /** Why it could not be compared. */
+  trouble?: string
+}
+
+const lookBelow = async (at: GitOptions, record: SubmoduleRecord, index: number): Promise<ChangedSubmodule> => {
+  const dir = join(at.workTree ?? at.cwd, record.path)
+  const inside = (paths: string[]): string[] => paths.map((path) => `${record.path}/${path}`)
+  if (record.objects === null) return { path: record.path, store: inside(await readdir(dir)), remove: [] }
+  const variables = { ...at.variables, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternate(record.objects) }
+  const own: GitOptions = { ...at, cwd: dir, workTree: dir, indexFile: `${at.indexFile ?? ''}.${index}`, variables }
+  await resetIndex(own, record.commit)
+  const { store, remove } = await look(own, [])
+  return { path: record.path, store: inside(store), remove: inside(remove) }
+}
+
+/**
+ * Submodules that we laid and whose files are not those of their commit any more, whatever was committed inside. They are
+ * compared through the shadow, which borrows the objects: the repository in the folder is the agent's.
+ */
+export const changedSubmodules = async (at: GitOptions): Promise<ChangedSubmodule[]> => {
+  const root = at.workTree ?? at.cwd
+  const changed: ChangedSubmodule[] = []
+  for (const [index, record] of (await readSubmodules(root)).entries()) {
+    // One that is gone or replaced is a change of the parent.
+    if ((await lstatInside(root, record.path))?.isDirectory() !== true) continue
+    const found = await lookBelow(at, record, index).catch((error: unknown) => ({
+      ...{ path: record.path, store: [], remove: [] },
+      trouble: messageOf(error),
+    }))
+    if (found.store.length + found.remove.length > 0 || 'trouble' in found) changed.push(found)
+  }
+  return changed
+}
+
+const namedFiles = 10
+
+const submoduleLeftOut = ({ path, store, remove, trouble }: ChangedSubmodule): LeftOut => {
+  if (trouble !== undefined) return { path, reason: `whether the submodule was changed cannot be told: ${trouble}` }
+  const files = [...new Set([...store, ...remove])].sort()
+  const more = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : ''
+  const named = `${files.slice(0, namedFiles).join(', ')}${more}`
+  return { path, reason: `changes below a submodule cannot be committed here (${named}); the commit keeps its old one` }
+}
+
 /** Writes what was found into the index and returns the tree. A file that vanishes meanwhile counts as removed. */
 export const stage = async (at: GitOptions, found: Pick<Findings, 'store' | 'remove'>): Promise<string> => {
   const removals = found.remove.map((path) => `${path}\0`).join('')
@@ -210,7 +260,10 @@ export const captureTree = async (shadow: Shadow, request: CaptureRequest): Prom
   const found = await look(at, exclude)
   const tree = await stage(at, found)
   const changes = (await changesBetween(shadow, base, tree)).map(asChange)
-  return { base, tree, changes, nestedRepositories: found.nested, leftOut: found.leftOut }
+  const laid = new Set((await readSubmodules(workTree)).map(({ path }) => path))
+  const nestedRepositories = found.nested.filter((path) => !laid.has(path))
+  const leftOut = [...found.leftOut, ...(await changedSubmodules(at)).map(submoduleLeftOut)]
+  return { base, tree, changes, nestedRepositories, leftOut }
 }
 
 /** The empty tree, in the hash function of the repository. */

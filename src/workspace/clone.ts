@@ -11,6 +11,7 @@ import type { Repository } from './contract.ts'
 import { git, objectName, refName } from './git.ts'
 import { commonDirOf } from './repository.ts'
 import { alternate, ownerExcludes, shareShallow } from './shadow.ts'
+import { recordOf as submodulesOf } from './submodule-record.ts'
 
 export interface WorkspaceRequest {
   repository: Repository
@@ -49,7 +50,7 @@ const readRecord = async (dir: string): Promise<z.infer<typeof recordShape> | un
 const quoted = (text: string): string => JSON.stringify(text.replace(/\p{Cc}+/gu, ' '))
 
 /** Appended to what `git init` wrote. A background collection would outlive the agent and hold the folder open. */
-const configOf = (identity: { name: string; email: string }): string =>
+export const configOf = (identity: { name: string; email: string }): string =>
   `[user]
 \tname = ${quoted(identity.name)}
 \temail = ${quoted(identity.email)}
@@ -138,6 +139,7 @@ export const removeFolder = async (path: string): Promise<void> => {
 export const removeWorkspace = async (dir: string): Promise<void> => {
   // Without its record the folder counts as unfinished, so a crash in between is repaired by the next call.
   await rm(recordOf(dir), { force: true })
+  await rm(submodulesOf(dir), { force: true })
   await removeFolder(dir)
   await removeFolder(`${dir}.making`)
 }

@@ -7,11 +7,12 @@ import { lstat, mkdir, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError, messageOf } from '../errors.ts'
-import { changesBetween, emptyTree, look, lstatInside, resetIndex, stage } from './changes.ts'
+import { changedSubmodules, changesBetween, emptyTree, look, lstatInside, resetIndex, stage } from './changes.ts'
 import type { Snapshot } from './contract.ts'
 import { git, gitLine, objectName, refName } from './git.ts'
 import { alternate, inShadow, overRawFiles, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
+import { readSubmodules } from './submodule-record.ts'
 
 export interface SnapshotRequest {
   runId: string
@@ -22,6 +23,8 @@ export interface SnapshotRequest {
   at: string
   /** Ignored files too: for actions that delete them. */
   includeIgnored?: boolean
+  /** More ignore patterns, in the syntax of .gitignore. */
+  exclude?: string[]
   /** Larger files are left out; so is what goes beyond sixteen times this in all, the largest first. Default 32 MiB. */
   maxBytes?: number
 }
@@ -101,12 +104,15 @@ const record = async (
 /** Keeps the files as they are now. Files of nested repositories are kept as well, without their history. */
 export const snapshot = async (shadow: Shadow, request: SnapshotRequest): Promise<Snapshot> => {
   if (!/^[\w.-]+$/.test(request.runId)) throw new Error(`not a run id: ${request.runId}`)
-  const { workTree, base, maxBytes = 32 * 1024 * 1024 } = request
+  const { workTree, base, exclude = [], maxBytes = 32 * 1024 * 1024 } = request
   return withIndex(shadow, async (indexFile) => {
     const at = overRawFiles(shadow, workTree, indexFile)
     await resetIndex(at, base)
-    const found = await look(at, request.includeIgnored === true ? 'nothing' : [])
-    const nested = await Promise.all(found.nested.map((folder) => filesBelow(workTree, folder)))
+    const found = await look(at, request.includeIgnored === true ? 'nothing' : exclude)
+    const laid = new Set((await readSubmodules(workTree)).map(({ path }) => path))
+    const foreign = found.nested.filter((folder) => !laid.has(folder))
+    const changed = (await changedSubmodules(at)).flatMap(({ store }) => store)
+    const nested = [changed, ...(await Promise.all(foreign.map((folder) => filesBelow(workTree, folder))))]
     const unreadable = found.leftOut.map(({ path }) => ({ path, bytes: 0 }))
     const fitting = await fit(workTree, [...found.store, ...nested.flat()], maxBytes)
     const tree = await stage(at, { store: fitting.store, remove: found.remove })

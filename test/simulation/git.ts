@@ -249,6 +249,8 @@ const workCalls = (state: State) => ({
   },
   inspectInstalled: () => ({ trees: [], asked: undefined }),
   mendDependencies: () => ({ damage: [], laid: 'none' as const }),
+  copyFiles: () => ({}),
+  laySubmodules: () => ({ laid: [], missing: [] }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
     const files = userFiles(state, request.workTree)

@@ -79,6 +79,22 @@ const kinds = {
     category: 'permission',
     retryable: false,
   }),
+  /** The owner's `workspace.setup` failed. `transient`: by its output the same command may pass later. */
+  setup: kind({
+    ...{ rung: 0, label: 'workspace_setup_failed', failureCode: 'setup_or_bootstrap_issue', category: 'setup' },
+    retryable: true,
+    words: ({ command, cause }: { command: string; cause: string; transient: boolean }) =>
+      `workspace.setup "${command}" failed: ${cause}`,
+    facts: ({ transient }) => ({ transient }),
+  }),
+  /** A file of `workspace.copy` cannot be copied. */
+  copy: plain({
+    rung: 0,
+    label: 'workspace_copy_failed',
+    failureCode: 'setup_or_bootstrap_issue',
+    category: 'setup',
+    retryable: false,
+  }),
   workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
 }
 

@@ -192,6 +192,31 @@ const transientBackoff = playbook({
   counted: false,
 })
 
+/** A set-up that fetches something fails with the network, and most of that is over in a moment. */
+const setupRetry = playbook({
+  id: 'setup-retry',
+  rung: 0,
+  scope: 'task',
+  title: 'Wait, then set the workspace up once more in a fresh clone',
+  answers: ['workspace_setup_failed'],
+  needs:
+    "a `workspace.setup` that failed by what passes by itself: a network, a service or a time limit, by the command's output",
+  example: { transient: true },
+  plan: ({ facts }, { attempts, taskId, retry }) =>
+    facts.transient
+      ? {
+          type: 'wait',
+          name: 'WAIT_AND_REQUEUE',
+          delayMs: backoffMs(retry, attempts, taskId),
+          count: attempts + 1,
+          limit: 1,
+        }
+      : undefined,
+  postCondition: () => ({ type: 'workspace_ready' }),
+  budget: 1,
+  counted: false,
+})
+
 export const providerPlaybooks: readonly Playbook[] = [
   harnessFailover,
   quotaWait,
@@ -199,4 +224,5 @@ export const providerPlaybooks: readonly Playbook[] = [
   loginRelaunch,
   transientBackoff,
   remoteBackoff,
+  setupRetry,
 ]

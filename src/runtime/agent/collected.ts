@@ -4,22 +4,38 @@
  */
 import { madeBy } from '../../recovery/install.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
+import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
+import { readPrepared } from './prepared.ts'
 
-const capture = (session: Session): Promise<ChangeList> =>
-  session.context.ports.git.captureTree(session.context.shadow, {
+/** What the owner's set-up made and nothing changed since is as little work as the base commit is. */
+const withoutSetup = async ({ context }: Session, found: ChangeList, setupTree: string): Promise<ChangeList> => {
+  const { git } = context.ports
+  const since = new Set((await git.changesBetween(context.shadow, setupTree, found.tree)).map(({ path }) => path))
+  const changes = found.changes.filter(({ path }) => since.has(path))
+  if (changes.length === found.changes.length) return found
+  const paths = changes.map(({ path }) => path)
+  return { ...found, changes, tree: await git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths }) }
+}
+
+/** The work as it is now. */
+export const workNow = async (session: Session): Promise<ChangeList> => {
+  const { copied, setupTree } = readPrepared(session)
+  const found = await session.context.ports.git.captureTree(session.context.shadow, {
     base: session.run.baseCommit ?? '',
     workTree: workTreeOf(session),
     indexFile: session.paths.index,
     // What was installed for the checks is no work, whether the repository ignores it or not.
-    exclude: madeBy(session.run.verdict?.installed ?? []),
+    exclude: [...madeBy(session.run.verdict?.installed ?? []), ...copiedPatterns(copied)],
   })
+  return setupTree === null ? found : withoutSetup(session, found, setupTree)
+}
 
 export const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
   changes.length === 0 && nestedRepositories.length === 0
 
 export const collectNow = async (session: Session): Promise<ChangeList> => {
-  session.collected = await capture(session)
+  session.collected = await workNow(session)
   return session.collected
 }
 
@@ -28,7 +44,7 @@ export const collectedWork = async (session: Session): Promise<ChangeList> => {
   if (collected !== undefined && collected.tree === run.tree) return collected
   const base = run.baseCommit ?? ''
   const tree = run.tree ?? ''
-  const now = await capture(session)
+  const now = await workNow(session)
   const changes = await session.context.ports.git.changesBetween(session.context.shadow, base, tree)
   session.collected = { base, tree, changes, nestedRepositories: now.nestedRepositories, leftOut: now.leftOut }
   return session.collected

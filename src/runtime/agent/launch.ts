@@ -16,6 +16,7 @@ import type { Abilities } from '../harness/abilities.ts'
 import { loginNow } from '../harness/accounts.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { NextLaunch } from './corrections.ts'
+import { preparedText, readPrepared } from './prepared.ts'
 import { rememberRefs } from './remembered-refs.ts'
 import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
 import { handOverText } from './work-so-far.ts'
@@ -24,13 +25,19 @@ const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
 const logMaxBytes = 64 * 1024 * 1024
 
+const hostText = (session: Session): string =>
+  [
+    `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
+    ...preparedText(readPrepared(session)),
+  ].join('\n')
+
 const promptOf = (session: Session, launch: Launch): string => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const brief = buildBrief({
     goal: session.goal,
     task: session.task,
     roleText: defaultRoleText[session.task.role],
-    hostText: `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
+    hostText: hostText(session),
     failures: [launch.hint ?? '', handOverText(session) ?? ''].filter((text) => text !== ''),
     runDir: session.paths.agentDir,
   })

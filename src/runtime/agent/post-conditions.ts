@@ -98,6 +98,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   remaining_checks_pass: notShown,
   work_appears: notShown,
   remote_answers: notShown,
+  workspace_ready: notShown,
 }
 
 const outcomeBy = <T extends PostCondition['type']>(

@@ -1,7 +1,9 @@
 /** Ends what a run has started, after its work was kept. */
 import { lastLaunch } from '../../domain/run.ts'
 import type { StopCause } from '../../process/contract.ts'
+import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
+import { readPrepared } from './prepared.ts'
 
 /** Keeps what the workspace holds before the engine ends a process in it. A snapshot that fails is reported and stops nothing. */
 export const keepSnapshot = async (session: Session, reason: string): Promise<void> => {
@@ -13,6 +15,7 @@ export const keepSnapshot = async (session: Session, reason: string): Promise<vo
       workTree: workTreeOf(session),
       base: run.baseCommit,
       reason,
+      exclude: copiedPatterns(readPrepared(session).copied),
       at: context.clock.now().toISOString(),
     })
   } catch (error) {

@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import type { Change } from '../../workspace/contract.ts'
 import type { RunPaths } from '../core/context.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import type { Session } from '../core/session.ts'
+import { workNow } from './collected.ts'
 
 const mostPaths = 30
 
@@ -17,11 +18,7 @@ export const listChanges = (changes: readonly Pick<Change, 'path' | 'kind'>[]): 
 
 /** Looked up in the workspace, so that it is true whatever the earlier session said about it. */
 export const workSoFar = async (session: Session): Promise<string> => {
-  const { changes } = await session.context.ports.git.captureTree(session.context.shadow, {
-    base: session.run.baseCommit ?? '',
-    workTree: workTreeOf(session),
-    indexFile: session.paths.index,
-  })
+  const { changes } = await workNow(session)
   return listChanges(changes)
 }
 

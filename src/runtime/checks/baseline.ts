@@ -10,6 +10,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
 import type { Context } from '../core/context.ts'
 import { readOr, type Files } from '../core/files.ts'
+import { makeFresh, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
@@ -19,7 +20,7 @@ export type Baseline =
   | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
   | { state: 'fails'; detail: string; set: FailingSet }
 
-export interface BasePlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir'> {
+export interface BasePlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
   commit: string
   /** Folder of the run for the clean workspace and its output. */
   dir: string
@@ -43,14 +44,15 @@ const lockfiles = [
 ]
 
 /** Rises when what is kept changes its form or meaning. */
-const version = 2
+const version = 3
 
 /** The installed packages come from the user's checkout, so its lockfiles decide beside the commit. */
 const keyOf = (files: Files, place: BasePlace, commands: readonly string[]): string => {
   const hash = createHash('sha256').update(
-    JSON.stringify([version, process.version, place.commit, commands, place.installs]),
+    JSON.stringify([version, process.version, place.commit, commands, place.installs, place.config().workspace]),
   )
-  for (const name of lockfiles) hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
+  for (const name of [...lockfiles, ...place.config().workspace.copy])
+    hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
   return hash.digest('hex').slice(0, 40)
 }
 
@@ -92,27 +94,24 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
 }
 
 const makeClean = async (place: BasePlace, request: CheckRequest, workspace: string): Promise<void> => {
-  const { git } = request.ports
-  await git.removeWorkspace(workspace)
+  await request.ports.git.removeWorkspace(workspace)
   // Through the shadow, which has every base: also one that was captured from a folder without commits.
   const { gitDir } = place.shadow
-  await git.createWorkspace({
-    repository: { ...place.repository, root: gitDir, commonDir: gitDir },
-    base: place.commit,
-    dir: workspace,
-    branch: 'unstuck/base',
+  const repository = { ...place.repository, root: gitDir, commonDir: gitDir }
+  const fresh = await makeFresh(request.ports, {
+    clone: { repository, base: place.commit, dir: workspace, branch: 'unstuck/base' },
+    owners: place.repository,
+    ...{ stateDir: place.stateDir, config: place.config().workspace, signal: request.signal },
   })
-  await git.prepareDependencies({
-    repository: place.repository,
-    workspace,
-    cacheDir: join(place.stateDir, 'dependencies'),
-    signal: request.signal,
-  })
+  if (fresh.copyProblem !== undefined) throw new AppError('REPOSITORY_STATE', `workspace.copy: ${fresh.copyProblem}`)
 }
 
 /** Installs what the work's checks had, then runs the commands; both within the time of the request. */
 const checkBase = async (place: BasePlace, request: CheckRequest, command: string): Promise<Baseline> => {
   const begun = request.clock.elapsed()
+  const setup = { ...request, folder: (number: number) => join(place.dir, 'setup', String(number)) }
+  const failed = await runSetup(setup, place.config().workspace)
+  if (failed !== undefined) return unknown(`the workspace could not be set up there (${failed.cause})`)
   const installed = await carryOutInstalls(
     { ...request, folder: (number) => join(place.dir, 'installs', String(number)) },
     place.installs,
@@ -163,7 +162,7 @@ export const runOnBase = async (
   const known = cached(files, path)
   if (known !== undefined) return known
   if (leftMs <= plan.neededMs) return unknown('the time for verification does not suffice to run it there')
-  files.rmSync(join(place.dir, 'checks'), { recursive: true, force: true })
+  for (const name of ['setup', 'checks']) files.rmSync(join(place.dir, name), { recursive: true, force: true })
   return inClean(place, request, async (inside) => {
     const found = await checkBase(place, { ...inside, commands, totalMs: leftMs }, plan.command)
     keep(files, path, found)

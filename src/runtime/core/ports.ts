@@ -24,6 +24,7 @@ import { authorOf } from '../../workspace/author.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
+import { copyFiles } from '../../workspace/copy-files.ts'
 import { textAt } from '../../workspace/contents.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
 import { fastForward } from '../../workspace/forward.ts'
@@ -43,6 +44,7 @@ import { compareRefs, readRefs } from '../../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../../workspace/history.ts'
 import { topOfCommit } from '../../workspace/tree.ts'
 import { mendDependencies } from '../../workspace/mend.ts'
+import { laySubmodules } from '../../workspace/submodules.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
 import { realFiles, type Files } from './files.ts'
@@ -76,6 +78,7 @@ const realGit = {
   captureTree,
   changesBetween,
   commitsBetween,
+  copyFiles,
   compareRefs,
   createWorkspace,
   dropHandOver,
@@ -89,6 +92,7 @@ const realGit = {
   isCommitOf,
   keepAgentCommits,
   layOver,
+  laySubmodules,
   linkTarget,
   listSnapshots,
   mendDependencies,

@@ -73,6 +73,17 @@ export const questionOf = (
     const { question, advice } = provider
     return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
   }
+  if (diagnosis.label === 'workspace_setup_failed' || diagnosis.label === 'workspace_copy_failed') {
+    return {
+      kind: 'exhausted',
+      question: `Task ${task.number} "${task.title}" did not begin: ${diagnosis.evidence}. Retry it after correcting that, or cancel it?`,
+      details: [
+        ...details.slice(0, 2),
+        `The output of a set-up: ${session.paths.root}/setup`,
+        `Next step: correct the command, the files or "workspace" in .unstuck/config.json, then unstuck retry ${task.id}.`,
+      ].join('\n'),
+    }
+  }
   const { machine }: AnyFacts = diagnosis.facts
   if (machine !== undefined) {
     return {

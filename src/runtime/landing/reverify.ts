@@ -6,6 +6,7 @@ import type { Evidence } from '../../recovery/evidence.ts'
 import { appendEvent } from '../../store/event.ts'
 import { tellFindings } from '../checks/findings.ts'
 import { runHonestly, type HonestReport } from '../checks/honest-checks.ts'
+import { makeFresh, runSetup } from '../checks/fresh-workspace.ts'
 import { carryOutInstalls } from '../checks/install.ts'
 import { settleOpen } from '../core/store-record.ts'
 import { headOf, type Landing } from './landing.ts'
@@ -36,14 +37,19 @@ const tellVerified = async (
 
 const workspaceIn = (root: string): string => join(root, 'workspace')
 
-const cloneRebased = async ({ context, entry, goal }: Landing, root: string, commit: string): Promise<void> => {
+const cloneRebased = async (
+  { context, entry, goal }: Landing,
+  root: string,
+  commit: string,
+): Promise<Evidence | undefined> => {
   const { repository, shadow, stateDir } = context
   const { git } = context.ports
-  const workspace = workspaceIn(root)
+  const { workspace: config } = context.config()
   // The clone borrows the user's object store, so the rebased commit must be there; no ref points at it before it is verified.
   await git.bringObjects(repository, shadow, { from: goal.headCommit, to: commit })
-  await git.createWorkspace({ repository, base: commit, dir: workspace, branch: `unstuck/merge/${entry.id}` })
-  await git.prepareDependencies({ repository, workspace, cacheDir: join(stateDir, 'dependencies') })
+  const clone = { repository, base: commit, dir: workspaceIn(root), branch: `unstuck/merge/${entry.id}` }
+  const { copyProblem } = await makeFresh(context.ports, { clone, owners: repository, stateDir, config })
+  return copyProblem === undefined ? undefined : { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
 }
 
 /** Everything but the commands: the same for the installs and for the checks. */
@@ -85,7 +91,12 @@ export const verifyRebased = async (landing: Landing, commit: string): Promise<E
   const root = join(context.stateDir, 'merges', entry.id)
   await processes.sweep(`${entry.id}-check`)
   files.rmSync(root, { recursive: true, force: true })
-  await cloneRebased(landing, root, commit)
+  const missing = await cloneRebased(landing, root, commit)
+  if (missing !== undefined) return missing
+  const setup = { ...requestOf(landing, root), folder: (number: number) => join(root, 'setup', String(number)) }
+  const notSetUp = await runSetup(setup, context.config().workspace)
+  if (context.stopping.aborted) return undefined
+  if (notSetUp !== undefined) return notSetUp
   const report = await checkRebased(landing, root)
   // What a stop cut short failed by nothing else: the next engine verifies again.
   if (context.stopping.aborted) return undefined

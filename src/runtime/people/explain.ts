@@ -47,6 +47,17 @@ const launchText = (payload: Payload): string => {
   return `launch ${text(payload, 'launch')}: ${text(payload, 'driver')} ${version}${taken}`
 }
 
+const preparedSentence = (payload: Payload): string => {
+  const missing = payload.missing as { path: string; reason: string }[]
+  return [
+    'the workspace was prepared',
+    ...(text(payload, 'submodules') === '' ? [] : [`submodules ${text(payload, 'submodules')}`]),
+    ...missing.map(({ path, reason }) => `submodule ${path} is missing: ${reason}`),
+    ...(text(payload, 'copied') === '' ? [] : [`copied ${text(payload, 'copied')}`]),
+    ...(payload.setup === true ? ['set up by workspace.setup'] : []),
+  ].join('; ')
+}
+
 /** What each type of event means; also the source of docs/events.md. */
 export const eventTypes: Record<string, { meaning: string; sentence: (payload: Payload) => string }> = {
   'goal.created': { meaning: 'a goal was accepted', sentence: (p) => `the goal "${text(p, 'title')}" was accepted` },
@@ -139,6 +150,10 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'an agent was found stuck on two signals, no output and no processor time, and is ended',
     sentence: (p) =>
       `stuck (${text(p, 'stall').replaceAll('_', ' ')}): quiet for ${text(p, 'quietSeconds')} s, ${text(p, 'processes')} process(es) use ${text(p, 'cpuPercent')} % of a core`,
+  },
+  'run.workspace_prepared': {
+    meaning: 'a fresh workspace has its submodules, the files of `workspace.copy`, and was set up by `workspace.setup`',
+    sentence: (p) => preparedSentence(p),
   },
   'run.dependencies_mended': {
     meaning: 'installed packages of a workspace that is used again were damaged and put aside',

@@ -44,7 +44,9 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   const asked = askedOf(session, planned)
   const doubt = async (because: string): Promise<Next> => {
     await settleWork(session, { holds: false, detail: 'it ended without a change again' })
-    return recover(session, { kind: 'noChange', because, tree: session.run.tree ?? '' })
+    const leftOut = (session.collected?.leftOut ?? []).map(({ path, reason }) => `${path}: ${reason}`)
+    const all = [because, ...leftOut].join('; ')
+    return recover(session, { kind: 'noChange', because: all, tree: session.run.tree ?? '' })
   }
   if (asked.commands.length === 0) return doubt('no check was asked for that could show that nothing had to be done')
   const [gone] = dropped

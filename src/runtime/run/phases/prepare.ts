@@ -1,8 +1,13 @@
 /** Rung 0: what must be there before an agent starts: folders that can be used, a clone of its own, dependencies, a program. */
+import { join } from 'node:path'
 import { AppError } from '../../../errors.ts'
 import { missingLogin } from '../../../harness/logins.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
-import type { ObservedDirectory } from '../../../recovery/evidence.ts'
+import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
+import { appendEvent } from '../../../store/event.ts'
+import { holdLease } from '../../../store/run.ts'
+import { notePrepared, type Prepared } from '../../agent/prepared.ts'
+import { copiedPatterns, makeFresh, runSetup } from '../../checks/fresh-workspace.ts'
 import { askEarly } from '../../harness/abilities.ts'
 import { recover } from '../carry-out.ts'
 import type { Next, Phase } from '../phase.ts'
@@ -11,8 +16,9 @@ import { lookAtDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
 import { bringBase } from '../remote-run.ts'
-import { fencedRecoveries } from '../../core/store-record.ts'
-import { passedNames, save, type Session } from '../../core/session.ts'
+import { placeOfChecks } from '../repair.ts'
+import { fencedRecoveries, settleOpen } from '../../core/store-record.ts'
+import { letGo, passedNames, save, type Session } from '../../core/session.ts'
 import { takeOver } from '../../agent/take-over.ts'
 
 export interface NeededDirectories {
@@ -61,25 +67,63 @@ const missingCredentials = ({ context, driver, harness }: Session): string | und
   return missingLogin(driver.name, environment, (path) => context.ports.files.existsSync(path))
 }
 
-const prepareClone = async (session: Session, base: string): Promise<void> => {
+/** The owner's command in the workspace, and the files as it leaves them. */
+const setUp = async (session: Session, base: string): Promise<{ failed?: Evidence; tree: string | null }> => {
   const { context, paths, run } = session
-  const { git } = context.ports
+  const { workspace } = context.config()
+  if (workspace.setup === undefined) return { tree: null }
+  const folder = join(paths.root, 'setup')
+  // Left by an engine that was killed in the middle of it.
+  await context.ports.processes.sweep(`${run.id}-check`)
+  context.ports.files.rmSync(folder, { recursive: true, force: true })
+  const request = { ...placeOfChecks(session), folder: (number: number) => join(folder, String(number)) }
+  const failed = await runSetup(request, workspace)
+  if (failed !== undefined) return { failed, tree: null }
+  const { tree } = await context.ports.git.captureTree(context.shadow, {
+    ...{ base, workTree: paths.workspace, indexFile: paths.index },
+    exclude: copiedPatterns(workspace.copy),
+  })
+  return { tree }
+}
+
+/** Told where there is something to tell. */
+const tellPrepared = async ({ context, run, task }: Session, prepared: Prepared): Promise<void> => {
+  const { laid, missing, copied, setupTree } = prepared
+  if (laid.length + missing.length + copied.length === 0 && setupTree === null) return
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, run)
+    await settleOpen(tx, task.id, (condition) =>
+      condition.type === 'workspace_ready' ? { holds: true, detail: 'the set-up passed' } : undefined,
+    )
+    await appendEvent(tx, {
+      type: 'run.workspace_prepared',
+      ...{ goalId: run.goalId, taskId: run.taskId, runId: run.id },
+      payload: { submodules: laid, missing, copied, setup: setupTree !== null },
+    })
+  })
+}
+
+const prepareClone = async (session: Session, base: string): Promise<Next | undefined> => {
+  const { context, paths, run } = session
+  const { workspace: config } = context.config()
   // Made before a crash, on a goal branch that another task has moved on since.
-  await git.removeWorkspace(paths.workspace)
-  await git.createWorkspace({
-    repository: context.repository,
-    base,
-    dir: paths.workspace,
-    branch: `unstuck/run/${run.id}`,
+  await context.ports.git.removeWorkspace(paths.workspace)
+  const fresh = await makeFresh(context.ports, {
+    clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
+    owners: context.repository,
+    ...{ stateDir: context.stateDir, config, signal: context.stopping },
   })
   context.at('workspace-made')
-  const copied = await git.prepareDependencies({
-    repository: context.repository,
-    workspace: paths.workspace,
-    cacheDir: `${context.stateDir}/dependencies`,
-    signal: context.stopping,
-  })
-  context.log.info({ run: run.id, ...copied }, 'dependencies of the workspace')
+  context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
+  if (fresh.copyProblem !== undefined)
+    return recover(session, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
+  const { failed, tree } = await setUp(session, base)
+  if (letGo(session)) return 'ended'
+  if (failed !== undefined) return recover(session, failed, { source: 'engine' })
+  const prepared = { ...fresh.submodules, copied: config.copy, setupTree: tree }
+  notePrepared(session, prepared)
+  await tellPrepared(session, prepared)
+  return undefined
 }
 
 /** Ends in the next look at the folders, which is this phase once more, or in a person's hands. */
@@ -134,7 +178,8 @@ export const prepare: Phase = async (session) => {
   const base = await baseOf(session)
   if (goal.repoMode === 'remote') await bringBase(session, base)
   if (goal.repoMode !== 'direct') {
-    await prepareClone(session, base)
+    const next = await prepareClone(session, base)
+    if (next !== undefined) return next
     await takeOver(session, base)
   }
   await save(session, { phase: 'launch', baseCommit: base })

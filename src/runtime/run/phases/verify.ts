@@ -16,6 +16,7 @@ import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
 import { mendBeforeChecks } from '../../agent/re-entry.ts'
 import { readDenials } from '../../agent/denials.ts'
+import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { tellFindings } from '../../checks/findings.ts'
 import { verifyUnchanged } from '../no-change.ts'
 import { decide, settleOpen } from '../../core/store-record.ts'
@@ -132,6 +133,7 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
   const { context } = session
   const notes = [
     ...(await readDenials(session)).map((denial) => denial.text),
+    ...missingNotes(readPrepared(session)),
     ...found.leftOut.map(({ path, reason }) => `${path} is not part of the work: ${reason}`),
   ]
   const outcome = report.results.length === 0 ? 'nothing to verify' : 'verified'

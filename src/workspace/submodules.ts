@@ -1,0 +1,158 @@
+/**
+ * Submodules of a fresh clone, from objects that are on this machine: those of the user's checkout. Nothing is fetched, and no
+ * URL is read. Each becomes a repository of our making that borrows the objects, so no configuration or hook of the source
+ * takes part. Beside the workspace stands what was laid, because nothing inside can be believed once an agent was there.
+ */
+import { appendFile, lstat, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { isAbsolute, join, resolve } from 'node:path'
+import { messageOf } from '../errors.ts'
+import { lstatInside } from './changes.ts'
+import { configOf, removeFolder } from './clone.ts'
+import type { Repository } from './contract.ts'
+import { fieldsOf, git, objectName, type GitOptions } from './git.ts'
+import { alternate, shareShallow } from './shadow.ts'
+import { recordOf, type SubmoduleRecord } from './submodule-record.ts'
+
+export interface Submodules {
+  laid: string[]
+  missing: { path: string; reason: string }[]
+}
+
+const gitlink = '160000'
+/** Below each other; and all of them together. A repository that goes further is not one to be followed. */
+const deepest = 8
+const most = 200
+
+interface Link {
+  path: string
+  commit: string
+}
+
+const placeOf = (workspace: string): GitOptions => ({
+  cwd: workspace,
+  gitDir: join(workspace, '.git'),
+  workTree: workspace,
+})
+
+const linksOf = async (workspace: string): Promise<Link[]> =>
+  fieldsOf((await git(['ls-files', '-z', '--stage'], placeOf(workspace))).stdout).flatMap((entry) =>
+    entry.startsWith(gitlink)
+      ? [{ commit: entry.split(' ')[1] ?? '', path: entry.slice(entry.indexOf('\t') + 1) }]
+      : [],
+  )
+
+const isSafeName = (name: string): boolean =>
+  name !== '' && !name.startsWith('/') && !name.includes('\0') && !name.split(/[/\\]/).includes('..')
+
+/** Names by path, as the index has `.gitmodules`: a name is a folder below `modules`, so one that leads out is none. */
+const namesOf = async (workspace: string): Promise<Map<string, string>> => {
+  const args = ['config', '--blob', ':.gitmodules', '-z', '--get-regexp', String.raw`^submodule\..*\.path$`]
+  const { stdout } = await git(args, { ...placeOf(workspace), okCodes: [0, 1, 128] })
+  const pairs = fieldsOf(stdout).map((field): [string, string] => {
+    const at = field.indexOf('\n')
+    return [field.slice(at + 1), field.slice('submodule.'.length, at - '.path'.length)]
+  })
+  return new Map(pairs.filter(([, name]) => isSafeName(name)))
+}
+
+/** Where the user may have a submodule: its git directory below theirs, and its checkout. */
+interface Source {
+  gitDirs: string[]
+  checkout: string | undefined
+}
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (await lstat(path).catch(() => undefined))?.isDirectory() === true
+
+/** The git directory of a checkout: its `.git`, or where that file leads. */
+const gitDirOf = async (checkout: string): Promise<string | undefined> => {
+  const path = join(checkout, '.git')
+  if (await isFolder(path)) return path
+  const text = await readFile(path, 'utf8').catch(() => '')
+  const target = /^gitdir: (.+)$/m.exec(text)?.[1]
+  return target === undefined ? undefined : isAbsolute(target) ? target : resolve(checkout, target)
+}
+
+const sourceOf = async (above: Source, { path }: Link, name: string | undefined): Promise<Source> => {
+  const inside = above.checkout === undefined ? undefined : await lstatInside(above.checkout, path)
+  const checkout = inside?.isDirectory() === true ? join(above.checkout ?? '', path) : undefined
+  const own = checkout === undefined ? undefined : await gitDirOf(checkout)
+  const below = name === undefined ? [] : above.gitDirs.map((gitDir) => join(gitDir, 'modules', name))
+  return { gitDirs: [...(own === undefined ? [] : [own]), ...below], checkout }
+}
+
+/** A repository of ours over one set of objects, with the files of the commit. Throws where the objects do not suffice. */
+const layFrom = async (gitDir: string, dir: string, commit: string): Promise<string> => {
+  const objects = await realpath(join(gitDir, 'objects'))
+  const format = commit.length === 64 ? 'sha256' : 'sha1'
+  await git(['init', '--quiet', '--template=', '--initial-branch=none', `--object-format=${format}`, '.'], { cwd: dir })
+  const own = join(dir, '.git')
+  await mkdir(join(own, 'info'), { recursive: true })
+  await mkdir(join(own, 'hooks'), { recursive: true })
+  await writeFile(join(own, 'objects', 'info', 'alternates'), `${alternate(objects)}\n`)
+  await shareShallow(gitDir, own)
+  await appendFile(join(own, 'config'), configOf({ name: 'Agent', email: 'agent@localhost.invalid' }))
+  await git(['reset', '--quiet', '--hard', objectName(commit)], placeOf(dir))
+  return objects
+}
+
+/** Leaves the folder empty where it cannot be laid, as git does. */
+const lay = async (source: Source, dir: string, commit: string): Promise<{ objects: string } | { reason: string }> => {
+  let reason = 'its objects are not on this machine'
+  for (const gitDir of source.gitDirs) {
+    if (!(await isFolder(join(gitDir, 'objects')))) continue
+    try {
+      await mkdir(dir, { recursive: true })
+      return { objects: await layFrom(gitDir, dir, commit) }
+    } catch (error) {
+      reason = `commit ${commit.slice(0, 12)} cannot be laid from the objects on this machine`
+      if (!/Could not parse object|unknown revision|bad object|not a valid object/i.test(messageOf(error)))
+        reason = `${reason}: ${messageOf(error).slice(0, 300)}`
+      await removeFolder(dir)
+      await mkdir(dir, { recursive: true })
+    }
+  }
+  return { reason }
+}
+
+interface Found {
+  records: SubmoduleRecord[]
+  missing: Submodules['missing']
+}
+
+const layBelow = async (top: string, prefix: string, above: Source, into: Found, depth: number): Promise<void> => {
+  const workspace = join(top, prefix)
+  const links = await linksOf(workspace)
+  if (links.length === 0) return
+  const names = await namesOf(workspace)
+  for (const link of links) {
+    const path = prefix === '' ? link.path : `${prefix}/${link.path}`
+    const dir = join(top, path)
+    const source = await sourceOf(above, link, names.get(link.path))
+    const laid =
+      depth >= deepest || into.records.length >= most
+        ? { reason: 'there are too many submodules' }
+        : (await lstatInside(top, path))?.isDirectory() === true
+          ? await lay(source, dir, link.commit)
+          : { reason: 'there is no folder of its own for it' }
+    const objects = 'objects' in laid ? laid.objects : null
+    into.records.push({ path, commit: link.commit, objects })
+    if ('reason' in laid) into.missing.push({ path, reason: laid.reason })
+    else await layBelow(top, path, source, into, depth + 1)
+  }
+}
+
+/** Lays every submodule of a fresh clone that the user's checkout has the objects of, recursively. */
+export const laySubmodules = async (request: { repository: Repository; workspace: string }): Promise<Submodules> => {
+  const { repository, workspace } = request
+  const found: Found = { records: [], missing: [] }
+  const own = await gitDirOf(repository.root)
+  const gitDirs = [...new Set([own, repository.commonDir].flatMap((dir) => dir ?? []))]
+  await layBelow(workspace, '', { gitDirs, checkout: repository.root }, found, 0)
+  await rm(recordOf(workspace), { force: true })
+  if (found.records.length > 0) await writeFile(recordOf(workspace), JSON.stringify(found.records), { mode: 0o600 })
+  return {
+    laid: found.records.flatMap(({ path, objects }) => (objects === null ? [] : [path])),
+    missing: found.missing,
+  }
+}

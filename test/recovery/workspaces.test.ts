@@ -1,0 +1,167 @@
+/** What a run's workspace is given before its agent begins: submodules, the owner's files, the owner's set-up. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { commitAll, makeRepository, user } from '../workspace/scene.ts'
+import { openScene, type Agent, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(() => scene?.clear())
+
+const claude = (program: string): Agent => ({ driver: 'claude', program })
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: scene.root, encoding: 'utf8' }).trim()
+const filesOf = (goal: string): string[] => git('ls-tree', '-r', '--name-only', `unstuck/goal/${goal}`).split('\n')
+const prepared = async (goal: string) =>
+  (await scene.events(goal, 'run.workspace_prepared')).map(({ payload }) => payload)
+
+/** Ends well only where it finds what was promised, and notes what it was told. */
+const looking = (...files: string[]): Agent =>
+  claude(`begin()
+    put('TOP/prompt', args.join(' '))
+    if (${JSON.stringify(files)}.every((path) => existsSync(path))) put('made.txt', 'made')
+    end()`)
+
+describe('workspace.copy', () => {
+  test('brings the named files to the agent and to every check, and to no commit and no snapshot', async () => {
+    const copy = ['.env.test', 'config/local copy.json']
+    const red =
+      "const fs = require('fs'); fs.appendFileSync('TOP/seen', fs.existsSync('.env.test') + '\\n'); process.exit(1)"
+    scene = await openScene({ agent: looking(...copy) }, { workspace: { copy } }, { files: { 'red.js': red } })
+    mkdirSync(join(scene.root, 'config'))
+    for (const name of copy) writeFileSync(join(scene.root, name), 'VALUE=of-the-owner')
+    // Red on the base as well, so that it is run there too.
+    const goal = await scene.goal([{ commands: ['test -f .env.test', 'node check.js'] }, { commands: ['node red.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(filesOf(goal)).toContain('made.txt')
+    expect(filesOf(goal).filter((path) => copy.includes(path))).toEqual([])
+    expect(await prepared(goal)).toContainEqual({ submodules: [], missing: [], copied: copy, setup: false })
+    expect(readFileSync(join(scene.top, 'prompt'), 'utf8')).toContain('Files of the owner, not part of the result')
+    const events = JSON.stringify(await scene.get('/events?limit=1000'))
+    expect(events).not.toContain('of-the-owner')
+    expect(new Set(readFileSync(join(scene.top, 'seen'), 'utf8').trim().split('\n'))).toEqual(new Set(['true']))
+    expect(readFileSync(join(scene.top, 'seen'), 'utf8').split('\n').length).toBeGreaterThan(3)
+  })
+
+  test('of a file that is missing, tracked or a link is one question that names it, and no agent starts', async () => {
+    scene = await openScene({ agent: looking() }, { workspace: { copy: ['.env.test'] } })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'awaiting_human')
+    const [question] = await scene.questions()
+    expect(question?.question).toContain(`workspace.copy: ${join(scene.root, '.env.test')} does not exist`)
+    expect(existsSync(join(scene.top, 'prompt'))).toBe(false)
+    writeFileSync(join(scene.root, '.env.test'), 'x')
+    await scene.post(`/tasks/${question?.taskId}/retry`)
+    await scene.until(goal, 'ready')
+  })
+})
+
+describe('workspace.setup', () => {
+  test('runs before the agent; what it makes is there for agent and checks and is no part of the work', async () => {
+    const files = {
+      'gen.js':
+        "require('fs').writeFileSync('generated.js', 'made by set-up'); require('fs').appendFileSync('kept.txt', 'x')",
+      'kept.txt': '',
+    }
+    const agent = looking('generated.js')
+    scene = await openScene({ agent }, { workspace: { setup: 'node gen.js' } }, { files })
+    const goal = await scene.goal([{ allowedPaths: ['made.txt'], commands: ['test -f generated.js', 'node check.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(git('diff', '--name-only', 'main', `unstuck/goal/${goal}`)).toBe('made.txt')
+    expect(await prepared(goal)).toEqual([{ submodules: [], missing: [], copied: [], setup: true }])
+  })
+
+  test('that fails is one question with the command and its cause, and no agent starts', async () => {
+    const files = { 'gen.js': "console.error('Error: Cannot find module \\'codegen\\''); process.exit(3)" }
+    scene = await openScene({ agent: looking() }, { workspace: { setup: 'node gen.js' } }, { files })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'awaiting_human')
+    const [question, ...others] = await scene.questions()
+    expect(others).toEqual([])
+    expect(question?.question).toMatch(/workspace\.setup "node gen\.js" failed: it ended with 3, .*Cannot find module/)
+    expect(question?.details).toContain(`unstuck retry ${question?.taskId}`)
+    expect(existsSync(join(scene.top, 'prompt'))).toBe(false)
+    expect(await scene.runs(goal)).toMatchObject([{ errorMeta: { failureCode: 'setup_or_bootstrap_issue' } }])
+  })
+
+  test('that fails by a network is tried once more, in a fresh clone, and then asked about', async () => {
+    const first = "const fs = require('fs'); const n = fs.existsSync('TOP/n') ? 2 : 1; fs.writeFileSync('TOP/n', '');"
+    const files = {
+      'gen.js': `${first} if (n === 1) { console.error('npm error code ECONNRESET\\nnpm error network read ECONNRESET'); process.exit(1) }`,
+    }
+    const retry = { transientBaseSeconds: 0.2, transientMaxSeconds: 0.2 }
+    scene = await openScene({ agent: looking() }, { workspace: { setup: 'node gen.js' }, retry }, { files })
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'setup-retry', status: 'success', counted: false }])
+    expect(await scene.runs(goal)).toHaveLength(2)
+  })
+
+  test('is run before the checks of a rebased commit as well', async () => {
+    const files = { 'gen.js': "require('fs').writeFileSync('generated.js', '')", '.gitignore': 'generated.js\n' }
+    const agent = claude(`begin(); put(args.join(' ').includes('Task 1') ? 'made.txt' : 'other.txt', 'x'); end()`)
+    scene = await openScene({ agent }, { workspace: { setup: 'node gen.js' }, maxParallel: 2 }, { files })
+    const commands = ['test -f generated.js']
+    const goal = await scene.goal([
+      { commands, allowedPaths: ['made.txt'] },
+      { commands, allowedPaths: ['other.txt'] },
+    ])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect([(await scene.task(goal)).place, (await scene.task(goal, 2)).place]).toEqual(['done', 'done'])
+    expect(await scene.events(goal, 'merge.reverified')).toMatchObject([{ payload: { passed: true } }])
+  })
+})
+
+describe('submodules', () => {
+  const withSubmodule = async (agent: Agent): Promise<void> => {
+    scene = await openScene({ agent })
+    const library = join(scene.top, 'library')
+    makeRepository(library, { 'lib.js': 'module.exports = 1' })
+    makeRepository(join(scene.top, 'other'))
+    const add = ['-c', 'protocol.file.allow=always', 'submodule', 'add', '--quiet']
+    user(scene.root, ...add, library, 'lib')
+    user(scene.root, ...add, join(scene.top, 'other'), 'gone')
+    commitAll(scene.root)
+    for (const path of [
+      library,
+      join(scene.top, 'other'),
+      join(scene.root, 'gone'),
+      join(scene.root, '.git/modules/gone'),
+    ])
+      rmSync(path, { recursive: true })
+    mkdirSync(join(scene.root, 'gone'))
+  }
+
+  test('are there for agent and checks; a missing one and a change below one are named in event and verdict', async () => {
+    await withSubmodule(
+      claude(
+        `begin(); put('TOP/prompt', args.join(' ')); put('lib/lib.js', 'module.exports = 2'); put('made.txt', 'made'); end()`,
+      ),
+    )
+    const goal = await scene.goal([{ commands: [`node -e "require('./lib/lib.js')"`, 'node check.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    const missing = [{ path: 'gone', reason: 'its objects are not on this machine' }]
+    expect(await prepared(goal)).toEqual([{ submodules: ['lib'], missing, copied: [], setup: false }])
+    const [run] = await scene.runs(goal)
+    const notes = run?.verdict?.notes.join('\n')
+    expect(notes).toContain('submodule gone was missing')
+    expect(notes).toContain(
+      'lib is not part of the work: changes below a submodule cannot be committed here (lib/lib.js)',
+    )
+    expect(git('diff', '--name-only', 'main', `unstuck/goal/${goal}`)).toBe('made.txt')
+    expect(readFileSync(join(scene.top, 'prompt'), 'utf8')).toMatch(/Submodules: lib\..*\n.*cannot be fetched: gone/)
+  })
+
+  test('whose files alone were changed are no work: the agent is told so', async () => {
+    await withSubmodule(
+      claude(`begin(); put('TOP/prompt.' + count('TOP/starts'), args.join(' ')); put('lib/lib.js', 'x'); end()`),
+    )
+    const goal = await scene.goal([{}])
+    await scene.until(goal, 'awaiting_human')
+    expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain('changes below a submodule cannot be committed')
+  })
+})
