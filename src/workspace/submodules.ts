@@ -116,11 +116,14 @@ const lay = async (source: Source, dir: string, commit: string): Promise<{ objec
 }
 
 interface Found {
+  /** The workspace that all paths are relative to. */
+  top: string
   records: SubmoduleRecord[]
   missing: Submodules['missing']
 }
 
-const layBelow = async (top: string, prefix: string, above: Source, into: Found, depth: number): Promise<void> => {
+const layBelow = async (prefix: string, above: Source, into: Found, depth: number): Promise<void> => {
+  const { top } = into
   const workspace = join(top, prefix)
   const links = await linksOf(workspace)
   if (links.length === 0) return
@@ -138,17 +141,17 @@ const layBelow = async (top: string, prefix: string, above: Source, into: Found,
     const objects = 'objects' in laid ? laid.objects : null
     into.records.push({ path, commit: link.commit, objects })
     if ('reason' in laid) into.missing.push({ path, reason: laid.reason })
-    else await layBelow(top, path, source, into, depth + 1)
+    else await layBelow(path, source, into, depth + 1)
   }
 }
 
 /** Lays every submodule of a fresh clone that the user's checkout has the objects of, recursively. */
 export const laySubmodules = async (request: { repository: Repository; workspace: string }): Promise<Submodules> => {
   const { repository, workspace } = request
-  const found: Found = { records: [], missing: [] }
+  const found: Found = { top: workspace, records: [], missing: [] }
   const own = await gitDirOf(repository.root)
   const gitDirs = [...new Set([own, repository.commonDir].flatMap((dir) => dir ?? []))]
-  await layBelow(workspace, '', { gitDirs, checkout: repository.root }, found, 0)
+  await layBelow('', { gitDirs, checkout: repository.root }, found, 0)
   await rm(recordOf(workspace), { force: true })
   if (found.records.length > 0) await writeFile(recordOf(workspace), JSON.stringify(found.records), { mode: 0o600 })
   return {
