@@ -101,7 +101,7 @@ const refuseLimited = (resetsAt: number): void => {
   if (claude === undefined) return fail(text)
   const limit = { status: 'rejected', resetsAt: Math.ceil(resetsAt / 1000), rateLimitType: 'five_hour' }
   print({ type: 'rate_limit_event', rate_limit_info: limit, session_id: sessionId, uuid: randomUUID() })
-  claude.refusedByServer(text, 429)
+  claude.refusedByServer(text, 429, 'rate_limit')
   process.exitCode = 1
 }
 

@@ -82,8 +82,8 @@ export const claudeSession = (sessionId: string, cwd: string) => {
     },
     answered: (id: string, content: string, isError = false) => event('user', answer(id, content, isError)),
     retrying: (attempt: number, status: number) => event('system', retry(attempt, status)),
-    refusedByServer: (text: string, status: number) => {
-      event('assistant', { ...message([{ type: 'text', text }]), error: 'server_error' })
+    refusedByServer: (text: string, status: number, error = 'server_error') => {
+      event('assistant', { ...message([{ type: 'text', text }]), error })
       event('result', ending(text, { ...refused, api_error_status: status }))
     },
     done: (text: string, denials: Denied[] = []) =>

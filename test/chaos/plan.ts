@@ -54,14 +54,22 @@ export interface Round {
   real: Cli | null
 }
 
-/** How often a world of this kind passes a point for sure; 0 = never. */
+/** How often a world of this kind passes a point for sure; 0 = never. Every point is listed, so a new one does not compile without a plan. */
 const passes = (kind: Kind, point: CrashPoint): number => {
   const tasks = kind === 'direct' ? 3 : kind === 'question' ? 5 : 4
   const merged = kind === 'direct' ? 0 : 4
-  const counts: Partial<Record<CrashPoint, number>> = {
+  const counts: Record<CrashPoint, number> = {
     'goal-created': 1,
+    claimed: tasks,
     'workspace-made': kind === 'direct' ? 0 : tasks,
+    'launch-intended': tasks,
+    'after-spawn': tasks,
+    'identity-committed': tasks,
+    'gate-open': tasks,
+    supervising: tasks,
+    'agent-ended': tasks,
     'recovery-intended': kind === 'direct' ? 1 : 3,
+    collected: tasks,
     'check-passed': kind === 'direct' ? 3 : 4,
     verified: kind === 'direct' ? 3 : 4,
     'commit-intended': merged,
@@ -79,7 +87,7 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'goal-push': kind === 'remote' ? 1 : 0,
     'goal-landed': kind === 'landing' || kind === 'remote' ? 1 : 0,
   }
-  return counts[point] ?? tasks
+  return counts[point]
 }
 
 const kinds: Kind[] = ['landing', 'question', 'direct', 'landing', 'question']
