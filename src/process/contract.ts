@@ -29,6 +29,8 @@ export interface LaunchSpec {
   marker: string
   argv: string[]
   cwd: string
+  /** A folder in which nothing but this launch works: what still works there in the end is a part of its tree. */
+  ownFolder?: string
   stdinFile: string | null
   /** The program is stopped with cause `limit` after this long. */
   limitMs: number

@@ -1,6 +1,6 @@
 /**
- * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker,
- * descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
+ * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker, works without
+ * an owner in the launch's own folder, descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
  * gets killed. The asking process itself is left out.
  */
 import {
@@ -8,6 +8,7 @@ import {
   processTable,
   processesWithEnvironment,
   startTimeOf,
+  strayProcessesIn,
   type ProcessRow,
 } from '../platform/process.ts'
 
@@ -47,9 +48,13 @@ const closeOverDescendants = (seeds: Set<number>, table: ProcessRow[]): Set<numb
 /**
  * A look at the tree, to be repeated. `leader` is the program's pid, whose number names its group and session; once no
  * process is left in them the number may be given to a stranger, so it is not used again. `name` is the variable that
- * holds the marker.
+ * holds the marker; `folder` is the launch's own.
  */
-export const createTree = (marker: string, leader?: number, name = markerName): (() => Member[]) => {
+export const createTree = (
+  marker: string,
+  leader?: number,
+  { name = markerName, folder }: { name?: string; folder?: string | undefined } = {},
+): (() => Member[]) => {
   const known = new Map<number, string>()
   let leaderIsOurs = leader !== undefined
   return () => {
@@ -60,6 +65,7 @@ export const createTree = (marker: string, leader?: number, name = markerName): 
       ...led.map(({ pid }) => pid),
       ...table.filter(({ pid, startTime }) => known.get(pid) === startTime).map(({ pid }) => pid),
       ...processesWithEnvironment(name, marker, table),
+      ...(folder === undefined ? [] : strayProcessesIn(folder, launchName, table)),
     ])
     if (seeds.size === 0) return []
     const pids = closeOverDescendants(seeds, table)

@@ -210,7 +210,7 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
-  const look = createTree(shimName(me), pid, launchName)
+  const look = createTree(shimName(me), pid, { name: launchName, folder: spec.ownFolder })
   crashGuard(dir, look)
   const { exited, ending } = trackEnding(child, begun)
   const identity = identityOf(pid)

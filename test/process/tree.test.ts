@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -106,6 +106,26 @@ describe('a stop', () => {
     await exitOf(shim.dir)
     expect(isGone(grandchild)).toBe(true)
   })
+
+  test.runIf(process.platform === 'linux')(
+    'reaches one that cleared its environment and still works in the own folder of the launch, and no visitor of it',
+    async () => {
+      const ownFolder = realpathSync(mkdtempSync(join(bench.root, 'own-')))
+      // Of this session, as a command of the engine is; and of another launch.
+      const visitor = spawn('sleep', ['300'], { cwd: ownFolder, stdio: 'ignore' })
+      const env = { ...process.env, UNSTUCK_LAUNCH: 'another' }
+      const other = spawn('sleep', ['300'], { cwd: ownFolder, stdio: 'ignore', detached: true, env })
+      const script = `mkdir deep; cd deep; env -i setsid sh -c 'echo $$ >pid; exec sleep 300 >/dev/null 2>&1' &
+        while [ ! -s pid ]; do sleep 0.05; done; cat pid`
+      const shim = await bench.start(shell(script), { cwd: ownFolder, ownFolder })
+      openGate(shim.dir)
+      const left = Number(await firstLine(shim.dir))
+      await exitOf(shim.dir)
+      const gone = [left, visitor.pid!, other.pid!].map(isGone)
+      for (const child of [visitor, other]) child.kill('SIGKILL')
+      expect(gone).toEqual([true, false, false])
+    },
+  )
 
   test('is seen in the file by a shim that missed the signal', async () => {
     const shim = await bench.start(shell('exec sleep 300'))

@@ -82,6 +82,8 @@ const specOf = (session: Session, line: LaunchLine): LaunchSpec => {
     marker: run.id,
     argv: line.argv,
     cwd: line.cwd,
+    // In place the agent works in the user's own folder, where others may be at work.
+    ...(goal.repoMode === 'direct' ? {} : { ownFolder: workTreeOf(session) }),
     stdinFile: line.stdinFile,
     limitMs: Math.max(1_000, left),
     keepAliveMs: keepAliveMs(context.config().lease.ttlSeconds),
