@@ -25,17 +25,29 @@ const prompt = said ?? process.argv.at(-1) ?? ''
 const sessionId = resumed ?? randomUUID()
 const claude = said === undefined ? undefined : claudeSession(sessionId, process.cwd())
 
-/** A resumed session knows its task without being told again. */
-const jobOf = (): Job => {
+/** A resumed session knows its task without being told again. Undefined: a question of another kind. */
+const jobOf = (): Job | undefined => {
   const sessions = join(memory, `session-${sessionId}`)
   const known = existsSync(sessions) ? readFileSync(sessions, 'utf8') : undefined
-  const job = jobs.find(({ match }) => match === known) ?? jobs.find(({ match }) => prompt.includes(match))
-  if (job === undefined) throw new Error('no task of mine is named in the prompt')
-  writeFileSync(sessions, job.match)
-  return job
+  const found = jobs.find(({ match }) => match === known) ?? jobs.find(({ match }) => prompt.includes(match))
+  if (found !== undefined) writeFileSync(sessions, found.match)
+  return found
 }
 
-const job = jobOf()
+const end = (text: string): void => {
+  if (claude === undefined) process.stdout.write(`${text}\n`)
+  claude?.say(text)
+  claude?.done(text)
+}
+
+/** Asked for a check that can be run, it names the one that the project has, as a model would that reads the scripts. */
+const answerOther = (): never => {
+  claude?.init()
+  end(prompt.includes('Name one command') ? 'npm test' : 'I do not know.')
+  process.exit(0)
+}
+
+const job = jobOf() ?? answerOther()
 const key = job.match.replaceAll(/\W+/g, '-')
 
 const launchNumber = (): number => {
@@ -63,12 +75,6 @@ const make = (change: Change): void => {
   mkdirSync(dirname(change.path), { recursive: true })
   writeFileSync(change.path, changed(change, text))
   if (call !== undefined) claude?.answered(call, `File created successfully at: ${change.path}`)
-}
-
-const end = (text: string): void => {
-  if (claude === undefined) process.stdout.write(`${text}\n`)
-  claude?.say(text)
-  claude?.done(text)
 }
 
 const workRight = (): void => {

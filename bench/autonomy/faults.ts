@@ -1,5 +1,5 @@
 /** The seventeen faults, each with the world in which it happens and what is right in the end. */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Change, Job } from './job.ts'
 import { addDependency, flakyTest, git, put, testFile, through } from './project.ts'
@@ -86,7 +86,7 @@ export const faultCases: readonly FaultCase[] = [
   faultCase('file outside', { job: { fault: 'stray file', file: 'scratch.md', told: 'scratch.md' } }),
   faultCase('corrupted packages', {
     prepare: ({ project }) => addDependency(project),
-    spoil: ({ project }) => writeFileSync(join(project, 'node_modules', 'dashes', 'index.js'), 'export const da'),
+    spoil: ({ project }) => rmSync(join(project, 'node_modules', 'dashes', 'index.js')),
   }),
   faultCase('misspelt check', { tasks: [{ ...trimTask, run: 'npm run tset' }] }),
   faultCase('nothing done', { job: { fault: 'nothing once' } }),
