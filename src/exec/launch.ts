@@ -9,7 +9,14 @@ import type { AgentExit, Reading, Settled } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
 import { stallLimits } from '../recovery/stall.ts'
-import { observeDenials, realDirectories, type RulesFor } from '../runtime/agent/observe-denial.ts'
+import type { Failed } from '../runtime/agent/launch-evidence.ts'
+import {
+  observeDenials,
+  observeRefusals,
+  realDirectories,
+  type ObservedLaunch,
+  type RulesFor,
+} from '../runtime/agent/observe-denial.ts'
 import { stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
@@ -23,6 +30,7 @@ export interface Ended {
   exit: AgentExit
   settled: Settled
   denials: ObservedDenial[]
+  look: Failed['look']
   /** `loginStamp` before the launch. */
   loginBefore: string | null
   /** Why it was ended, where it did not get on and its provider is not the reason. */
@@ -107,13 +115,12 @@ export const rulesIn =
   (denial) =>
     command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
 
-const denialsIn = (parts: ExecParts, { denials, cliVersion }: Reading, { corrections }: Change): ObservedDenial[] =>
-  observeDenials(realFiles, denials, {
-    place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
-    can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
-    granted: corrections.toolRules ?? [],
-    rulesFor: rulesIn(parts),
-  })
+const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
+  place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
+  can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
+  granted: corrections.toolRules ?? [],
+  rulesFor: rulesIn(parts),
+})
 
 /** Reads the agent's lines as its driver does, and tells each of them. */
 const reader = (parts: ExecParts) => {
@@ -157,5 +164,8 @@ export const launchOnce = async (
   if (exit.fault !== undefined) return { fault: exit.fault }
   const reading = output.now()
   const ended = { reading, exit, settled: driver.settle(reading, exit) }
-  return { ...ended, denials: denialsIn(parts, reading, change), loginBefore, ...stallIn(parts, ended, question) }
+  const launched = launchedWith(parts, reading, change)
+  const denials = observeDenials(realFiles, reading.denials, launched)
+  const look: Ended['look'] = (refusal) => observeRefusals(realFiles, refusal, launched)
+  return { ...ended, denials, look, loginBefore, ...stallIn(parts, ended, question) }
 }

@@ -43,7 +43,7 @@ interface Launched {
 
 /** A turn that ended well is judged by nothing here, so a refusal told to the model is acted upon where it can be corrected. */
 const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
-  const { settled, denials, stall, loginBefore } = ended
+  const { settled, reading, denials, look, stall, loginBefore } = ended
   const harness = parts.command.driver.name
   if (settled.ok) {
     const open = denials.filter(isCorrectable)
@@ -53,7 +53,7 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   return (
     stallEvidence(stall, denials) ??
     failureEvidence({
-      ...{ harness, error: settled.error, denials, endedAt: new Date(), environment },
+      ...{ harness, error: settled.error, reading, denials, look, endedAt: new Date(), environment },
       renewedLogin: renewedLogin(harness, { environment, files: realFiles, before: loginBefore }),
     })
   )

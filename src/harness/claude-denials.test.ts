@@ -37,6 +37,27 @@ describe("Claude's refusals", () => {
     expect(denialOf({ id: 'c1', tool: 'Bash' }, "EACCES: permission denied, open '/x'", '/repo')).toBeUndefined()
   })
 
+  it('a shell command that needs approval is a matter of the mode, although the sentence names a path', () => {
+    const tail =
+      "needs approval. The path is inside the working directories for this session ('/repo'), and Claude Code asks before a shell command creates, changes or removes files there."
+    const call = { id: 'c1', tool: 'Bash', command: 'npm run build > out.txt' }
+    expect(denialOf(call, `Output redirection to '/repo/out.txt' ${tail}`, '/repo')).toMatchObject({
+      ...{ kind: 'tool', target: 'npm run build > out.txt' },
+      text: `Output redirection to '/repo/out.txt' ${tail}`,
+    })
+    for (const quoted of [`Exit code 1\nrm '/repo/x' ${tail}`, 'The release needs approval. Ask the owner.'])
+      expect(denialOf(call, quoted, '/repo')).toBeUndefined()
+  })
+
+  it('a blocked access is one of scope where its path lies outside, and a network policy’s is none', () => {
+    expect(denialOf(write, 'Access blocked: /outside/a b.txt', '/repo')?.kind).toBe('scope')
+    expect(denialOf(write, 'Access blocked by network policy', '/repo')).toBeUndefined()
+  })
+
+  it('its text is the sentence, without what stands below it', () => {
+    expect(denialOf(write, `${sentence}\nmore`, '/repo')?.text).toBe(sentence)
+  })
+
   it('what the CLI stopped as dangerous is marked as never to be corrected', () => {
     const text = "Dangerous rm operation detected: '/repo'"
     expect(denialOf({ id: 'c1', tool: 'Bash', command: 'rm -rf /repo' }, text, '/repo')?.kind).toBe('safety')

@@ -7,7 +7,7 @@ import { posix } from 'node:path'
 import type { Denial, OpenCall } from './driver.ts'
 import { objectAt, textAt } from './json-line.ts'
 import type { JsonObject } from './json-line.ts'
-import { cut } from './reading.ts'
+import { cut, firstLine } from './reading.ts'
 
 interface Rule {
   starts: RegExp
@@ -27,6 +27,13 @@ const rules: Rule[] = [
     kind: 'tool',
   },
   { starts: /^This command requires approval/, kind: 'tool' },
+  // Since 2.1.330, of a shell command that changes files: the mode is in the way, whatever the path.
+  {
+    starts: /^[^\n]{1,1000}? needs approval\. The path is inside the working directories for this session \('/,
+    kind: 'tool',
+  },
+  // The founding document's words.
+  { starts: /^Access blocked\b(?! by (?:\w+ ){0,3}policy\b)/, kind: 'path' },
   { starts: /^Permission to use \w+ (?:with .+ )?has been denied/, kind: 'tool' },
   { starts: /^Cannot write to (.+?) while in plan mode\./, kind: 'tool' },
   { starts: /^Dangerous rm operation detected: /, kind: 'safety' },
@@ -64,7 +71,7 @@ const make = (kind: Denial['kind'], call: OpenCall, target: string | undefined, 
 /** The refusal in a failed tool result, if it is one. */
 export const denialOf = (call: OpenCall | undefined, content: string, cwd: string | undefined): Denial | undefined => {
   if (call === undefined || !(shellTools.has(call.tool) || fileTools.has(call.tool))) return undefined
-  const text = cut(content)
+  const text = cut(firstLine(content))
   for (const rule of rules) {
     const match = rule.starts.exec(text)
     if (match === null) continue

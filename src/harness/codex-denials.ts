@@ -21,7 +21,8 @@ export const stderrDenial = (line: string): Denial | undefined => {
   const [, module, message = ''] = logLine.exec(cut(line)) ?? []
   if (module === 'codex_core::tools::router') {
     const rule = rejections.find((candidate) => candidate.starts.test(message))
-    return rule === undefined ? undefined : { kind: rule.kind, tool: rule.tool, text: message }
+    const text = message.replace(/^error=/, '')
+    return rule === undefined ? undefined : { kind: rule.kind, tool: rule.tool, text }
   }
   if (module !== 'codex_sandboxing::violation') return undefined
   const [, reason, target] = violation.exec(message) ?? []

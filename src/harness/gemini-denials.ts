@@ -5,7 +5,7 @@
 import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { objectAt, textAt } from './json-line.ts'
-import { cut } from './reading.ts'
+import { cut, firstLine } from './reading.ts'
 
 const fileTools = new Set([
   'glob',
@@ -23,9 +23,14 @@ const guardedTools = new Set(['replace', 'run_shell_command', 'save_memory', 'we
 export const pathOf = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'file_path') ?? textAt(input, 'dir_path') ?? textAt(input, 'absolute_path') ?? textAt(input, 'path')
 
-const outside = /^Path not in workspace: Attempted path "(.+?)" resolves outside the allowed workspace directories: /
-/** The sentence of versions before 0.37. */
-const outsideBefore = /^File path must be within one of the workspace directories/
+const outside =
+  /^Path (?:not in workspace|validation failed): Attempted path "(.+?)" resolves outside the allowed workspace directories: /
+/** Sentences of single tools. */
+const outsideSearch =
+  /^Search path \("(.+?)"\) resolves outside the (?:allowed workspace directories|tool's root directory)/
+/** Sentences of versions before 0.37. */
+const outsideBefore = /^(?:File path|Path) must be within (?:one of )?the workspace directories/
+const outsideShell = /^Directory '(.+?)' is not within any of the registered workspace directories/
 const planMode = /^Access denied: plan path \((.+?)\) must be within the designated plans directory/
 const missing = /^Tool "([^"]+)" not found\./
 const system =
@@ -38,7 +43,7 @@ interface Refusal {
 }
 
 const ofFile = (call: OpenCall, text: string): Refusal | undefined => {
-  const scope = outside.exec(text)
+  const scope = outside.exec(text) ?? outsideSearch.exec(text)
   if (scope !== null) return { kind: 'scope', target: scope[1] }
   if (outsideBefore.test(text)) return { kind: 'scope', target: call.path }
   const plan = planMode.exec(text)
@@ -55,7 +60,7 @@ const refusalOf = (call: OpenCall, type: string | undefined, text: string): Refu
       : undefined
   if (call.tool === 'run_shell_command') {
     // Its folder is checked like a file's; everything else in a failed shell call may be the command's own words.
-    const scope = type === 'invalid_tool_params' ? outside.exec(text) : null
+    const scope = type === 'invalid_tool_params' ? (outside.exec(text) ?? outsideShell.exec(text)) : null
     return scope === null ? undefined : { kind: 'scope', target: scope[1] }
   }
   if (!fileTools.has(call.tool)) return undefined
@@ -66,7 +71,7 @@ const refusalOf = (call: OpenCall, type: string | undefined, text: string): Refu
 export const geminiDenial = (call: OpenCall | undefined, event: JsonObject): Denial | undefined => {
   if (call === undefined || textAt(event, 'status') !== 'error') return undefined
   const error = objectAt(event, 'error')
-  const text = cut(textAt(error, 'message') ?? textAt(event, 'output') ?? '')
+  const text = cut(firstLine(textAt(error, 'message') ?? textAt(event, 'output') ?? ''))
   const refusal = refusalOf(call, textAt(error, 'type'), text)
   if (refusal === undefined) return undefined
   const { kind, target } = refusal

@@ -41,6 +41,9 @@ export const emptyReading = (): Reading => ({
 
 export const cut = (text: string, max = maxLine): string => (text.length > max ? `${text.slice(0, max)}…` : text)
 
+/** A CLI's own sentence; what stands below it are details. */
+export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
 export const cutText = (text: string): string => cut(text, maxText)
 
 /** Session ids go back onto a command line, so anything that could be an option or a path is not taken for one. */

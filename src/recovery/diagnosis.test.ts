@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { FaultType } from '../harness/driver.ts'
 import { diagnose } from './diagnosis.ts'
 import type { AnyFacts, Diagnosis } from './types.ts'
-import { agentRules } from './diagnosis/agent.ts'
+import { agentRules, isCorrectable, refusalIn } from './diagnosis/agent.ts'
 import type { Evidence, ObservedCheck, ObservedDenial, ReportedFailure } from './evidence.ts'
 import { signatureOf } from './signature.ts'
 
@@ -36,10 +36,10 @@ describe('the trigger map of the founding document', () => {
   it.each(seedMap)('$agent /$pattern/ is $issue, verbatim', ({ agent, pattern, issue }) => {
     const rule = agentRules.find((entry) => entry.harness === agent && entry.text?.source === pattern)
     expect(rule?.meaning).toMatchObject({ label: issue, rung: 1 })
-    const printed = `Error: ${pattern.replace('.*', ' /repo ')}.`
-    expect(diagnose(launch(agent, { source: 'stderr', text: printed }))).toMatchObject({
+    const words = pattern.replace('.*', ' /repo ')
+    expect(diagnose(launch(agent, { source: 'stderr', text: `Warning: x\nError: ${words}.` }))).toMatchObject({
       label: issue,
-      evidence: printed,
+      evidence: words,
       failureCode: 'permission_or_auth_failure',
     })
   })
@@ -58,6 +58,89 @@ it('each wording of the founding document gives its issue type', () => {
   expect(said('codex', 'Not inside a trusted directory')).toBe('GIT_TRUST_ERROR')
   expect(said('codex', 'Repository check failed')).toBe('GIT_CHECK_ERROR')
   expect(said('claude', 'Access blocked')).toBe('SANDBOX_ERROR')
+})
+
+describe('words that several things may say', () => {
+  const trust = 'Not inside a trusted directory and --skip-git-repo-check was not specified.'
+  const labelOf = (evidence: Evidence): string => diagnose(evidence).label
+
+  it.each<[string, Partial<ReportedFailure>]>([
+    [
+      'gemini',
+      {
+        httpStatus: 403,
+        code: 'PERMISSION_DENIED',
+        text: "Permission denied: Consumer 'projects/7' has been suspended.",
+      },
+    ],
+    ['gemini', { type: 'authentication_failed', text: "Permission denied: Consumer 'projects/7' has been suspended." }],
+    ['gemini', { source: 'stderr', text: "Permission denied: Consumer 'projects/7' has been suspended." }],
+    ['claude', { httpStatus: 403, text: 'API Error: 403 Access blocked by network policy' }],
+    ['claude', { source: 'stderr', text: 'Access blocked by network policy' }],
+  ])('%s: what a provider answers is the account’s: %j', (harness, failure) => {
+    expect(diagnose(launch(harness, failure))).toMatchObject({ label: 'auth_failure', rung: 2 })
+    expect(refusalIn({ harness, failure: { source: 'event', text: '', ...failure } })).toBeUndefined()
+  })
+
+  it.each([
+    ['codex', trust],
+    ['codex', 'Repository check failed'],
+    ['codex', 'Not inside a Git repo and --skip-git-repo-check was not specified.'],
+    ['gemini', 'Gemini CLI is not running in a trusted directory. To proceed, use `--skip-trust`'],
+  ])('%s: a folder is not trusted before a session opens, and never after it: %s', (harness, text) => {
+    const before = launch(harness, { source: 'stderr', type: 'git_trust', text })
+    expect(labelOf(before)).toMatch(/^GIT_(?:TRUST|CHECK)_ERROR$/)
+    expect(labelOf({ ...before, opened: true } as Evidence)).toBe('unknown')
+  })
+
+  it.each([
+    ['Not a git repository', 'GIT_CHECK_ERROR'],
+    ['Error: not a git repository: /work', 'GIT_CHECK_ERROR'],
+    ['fatal: not a git repository (or any of the parent directories): .git', 'GIT_CHECK_ERROR'],
+    ['Not inside a Git repo and --skip-git-repo-check was not specified.', 'GIT_CHECK_ERROR'],
+    ['a test says: not a git repository', 'unknown'],
+  ])('codex: %s is %s', (text, label) => {
+    expect(labelOf(launch('codex', { source: 'stderr', text }))).toBe(label)
+  })
+})
+
+describe('a path that a failure names', () => {
+  const refused = (harness: string, text: string) => refusalIn({ harness, failure: { source: 'stderr', text } })
+
+  it.each([
+    ['gemini', 'Error: Path must be within one of the workspace directories: /data/x.txt', 'scope', ['/data/x.txt']],
+    [
+      'gemini',
+      'Path not in workspace: Attempted path "/data/my file" resolves outside the allowed workspace directories: /repo',
+      'scope',
+      ['/data/my file', '/repo'],
+    ],
+    [
+      'gemini',
+      'Permission denied writing to file: /repo/locked/new.txt (EACCES)',
+      'filesystem',
+      ['/repo/locked/new.txt'],
+    ],
+    ['gemini', "Error: EACCES: permission denied, open '/repo/locked/new.txt'", 'filesystem', ['/repo/locked/new.txt']],
+    ['gemini', 'Permission denied', 'filesystem', []],
+    ['claude', 'Access blocked: /data/x.txt is not allowed.', 'scope', ['/data/x.txt']],
+    ['claude', "see /elsewhere\nAccess blocked ('/data').", 'scope', ['/data']],
+  ])('%s: %s', (harness, text, kind, paths) => {
+    expect(refused(harness, text)).toMatchObject({ kind, paths })
+  })
+
+  it('is what the correction is made of', () => {
+    const seen = { ...denial('scope', { directory: '/data', allowedBy: '/data' }) }
+    const evidence = { ...launch('claude', { source: 'stderr', text: 'Access blocked: /data/x' }), refused: [seen] }
+    expect(diagnose(evidence as Evidence)).toMatchObject({
+      ...{ label: 'SANDBOX_ERROR', evidence: 'Access blocked' },
+      facts: { directory: '/data', allowedBy: '/data' },
+    })
+    const unusable = { path: '/repo/locked', problem: 'no access' as const, mode: 0o500, isOurs: true }
+    const folder = denial('filesystem', { directory: '/repo/locked', unusable })
+    const locked = { ...launch('gemini', { source: 'stderr', text: 'Permission denied' }), refused: [folder] }
+    expect(diagnose(locked as Evidence).facts).toMatchObject({ chmod: { directory: '/repo/locked', newMode: '0700' } })
+  })
 })
 
 /** Every fault a driver can tell apart. A new one does not compile until it stands here. */
@@ -139,9 +222,15 @@ describe('denials', () => {
     const found = labelled(
       'claude',
       denial('scope', { directory: '/other' }),
-      denial('tool', { directory: '/data', allowedBy: '/data' }),
+      denial('scope', { directory: '/data', allowedBy: '/data' }),
     )
     expect(found.facts).toEqual({ directory: '/data', allowedBy: '/data' })
+  })
+
+  it('a refused tool is answered by a rule or not at all, never by a directory', () => {
+    const tool = denial('tool', { directory: '/data', allowedBy: '/data' })
+    expect(labelled('codex', tool).facts).toEqual({})
+    expect([isCorrectable(tool), isCorrectable({ ...tool, toolRules: ['Bash(npm test:*)'] })]).toEqual([false, true])
   })
 
   it('else scope stands before tool before filesystem', () => {

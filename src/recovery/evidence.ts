@@ -93,7 +93,8 @@ export interface ObservedStall {
 export type Evidence =
   /**
    * `next`: a harness that the task could go on with, on an account that takes launches. `renewedLogin`: the file of its login,
-   * where that was renewed after the launch began.
+   * where that was renewed after the launch began. `opened`: a session was open before it failed. `refused`: what the failure
+   * itself says was refused.
    */
   | {
       kind: 'launch'
@@ -102,8 +103,15 @@ export type Evidence =
       denials: ObservedDenial[]
       next?: string
       renewedLogin?: string
+      opened?: true
+      refused?: ObservedDenial[]
     }
-  | { kind: 'denial'; harness: string; denials: ObservedDenial[]; because: 'verification failed' | 'nothing changed' }
+  | {
+      kind: 'denial'
+      harness: string
+      denials: ObservedDenial[]
+      because: 'verification failed' | 'nothing changed' | 'it may be granted'
+    }
   | { kind: 'stall'; stall: ObservedStall }
   | { kind: 'check'; check: ObservedCheck }
   /** Found before anything was launched. */

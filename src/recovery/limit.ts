@@ -87,6 +87,8 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'auth',
     types: ['authentication_failed'],
     codes: ['invalid_api_key', 'authentication_error', 'permission_error', 'UNAUTHENTICATED', 'PERMISSION_DENIED'],
+    starts:
+      /^(?:Error: )?(?:\[?API Error: )?(?:403 )?(?:Permission denied: Consumer\b|Access blocked by (?:\w+ ){0,3}policy\b)/,
     statuses: [401, 403],
     meaning: provider('auth_failure', 'permission_or_auth_failure', 'permission', false),
   },

@@ -25,7 +25,7 @@ export interface ScopeFacts {
   allowedBy?: string
 }
 
-export interface ToolFacts extends ScopeFacts {
+export interface ToolFacts {
   /** Rules of the harness that would let the refused tool call through. */
   toolRules?: string[]
 }
@@ -112,8 +112,11 @@ interface Of<L extends string, Facts> {
 
 /** Every label with its facts. A new one joins the line that has its facts, or gets a line. */
 type Found =
-  | Of<'GIT_TRUST_ERROR' | 'GIT_CHECK_ERROR' | 'launch_refused' | 'session_lost' | 'unknown', NoFacts>
-  | Of<'SANDBOX_ERROR' | 'DIR_SCOPE_ERROR' | 'DANGEROUS_COMMAND', ScopeFacts>
+  | Of<
+      'GIT_TRUST_ERROR' | 'GIT_CHECK_ERROR' | 'DANGEROUS_COMMAND' | 'launch_refused' | 'session_lost' | 'unknown',
+      NoFacts
+    >
+  | Of<'SANDBOX_ERROR' | 'DIR_SCOPE_ERROR', ScopeFacts>
   | Of<'TOOL_DENIED', ToolFacts>
   | Of<'FS_PERM_ERROR', FolderFacts>
   | Of<'DIRECTORY_MISSING', { directory: string }>

@@ -22,7 +22,7 @@ describe('an agent that is refused', () => {
         timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         payload: {
           worker: 'codex',
-          issue_detected: expect.stringContaining('Not inside a trusted directory'),
+          issue_detected: 'Not inside a trusted directory',
           action_taken: 'RELAUNCH_WITH_SKIP_GIT_CHECK',
           status: 'success',
           retry_count: 1,
@@ -50,6 +50,50 @@ describe('an agent that is refused', () => {
     expect(existsSync(join(outside, 'made.txt'))).toBe(false)
     expect(stdout).toBe('I could not write the file.\n')
     expect(stderr).toMatch(/refused on the way: Claude requested permissions to write to .*\(--allow-dir\)/)
+  })
+
+  test('Claude that ends with a blocked path is launched again with it, where it is allowed', async () => {
+    const path = join(outside, 'x.txt')
+    const say = (is_error: boolean, result: string) =>
+      `echo '${JSON.stringify({ type: 'result', subtype: 'success', is_error, result })}'`
+    program(
+      'claude',
+      `case "$*" in *"--add-dir ${outside}"*) ${say(false, 'Made it.')}; exit 0;; esac; ${say(true, `Access blocked: ${path} is not allowed`)}; exit 1`,
+    )
+    const given = await events(['--allow-dir', outside, '--', 'claude', '-p', 'Make it.'])
+    expect([given.code, given.result.launches]).toEqual([0, 2])
+    expect(given.of('recovery')).toMatchObject([
+      { payload: { issue_detected: 'Access blocked', action_taken: 'RELAUNCH_WITH_ADD_DIR', status: 'success' } },
+    ])
+    const { code, of, result } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, result.label, of('recovery')]).toEqual([1, 'SANDBOX_ERROR', []])
+    expect(of('blocker')).toMatchObject([{ payload: { details: expect.stringContaining(`--allow-dir ${outside}`) } }])
+  })
+
+  test('Gemini that ends with a permission of the system goes on when the folder has its bits', async () => {
+    program(
+      'gemini',
+      `[ -d locked ] || { mkdir locked; chmod 500 locked; }
+if [ "$(stat -c %a locked)" = 500 ]; then echo "Permission denied writing to file: $PWD/locked/x (EACCES)" >&2; exit 1; fi
+echo '{"type":"result","status":"success"}'`,
+    )
+    const { code, of } = await events(['--', 'gemini', '-p', 'Make it.'])
+    expect([code, statSync(join(work, 'locked')).mode & 0o777]).toEqual([0, 0o700])
+    expect(of('recovery')).toMatchObject([
+      { payload: { issue_detected: 'Permission denied', action_taken: 'RELAUNCH_WITH_CHMOD', status: 'success' } },
+    ])
+  })
+
+  test('a tool that is refused gets no directory, allowed or not', async () => {
+    program(
+      'codex',
+      `echo '{"type":"thread.started","thread_id":"t1"}'
+echo '2026-11-21T20:45:37.270737Z ERROR codex_core::tools::router: error=patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings' >&2
+echo '{"type":"turn.completed","usage":{}}'`,
+    )
+    const { of, result } = await events(['--allow-dir', outside, '--', 'codex', 'exec', 'x'])
+    expect([result.launches, of('recovery')]).toEqual([1, []])
+    expect(result.denials).toMatchObject([{ kind: 'tool', text: expect.stringMatching(/^patch rejected: /) }])
   })
 
   /** Prints what Claude prints; `refusal` is JavaScript that gives the refusal of a write, or undefined when it may. */

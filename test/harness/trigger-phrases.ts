@@ -26,11 +26,16 @@ const claudePhrases = [
   "There's an issue with the selected model (x).",
   'No conversation found with session ID: 11111111-1111-4111-8111-111111111111',
   'Access blocked',
+  "Access blocked: /etc/x is outside of '/repo'",
+  'API Error: 403 Access blocked by network policy',
+  "Output redirection to '/repo/x' needs approval. The path is inside the working directories for this session ('/repo'), and Claude Code asks before a shell command creates, changes or removes files there.",
 ]
 
 const codexPhrases = [
   'Not inside a trusted directory and --skip-git-repo-check was not specified.',
   'Repository check failed',
+  'Not a git repository',
+  'Not inside a Git repo and --skip-git-repo-check was not specified.',
   '2026-11-21T20:45:37.270737Z ERROR codex_core::tools::router: error=patch rejected: writing outside of the project; rejected by user approval settings',
   '2026-11-21T21:55:48.977807Z  WARN codex_sandboxing::violation: recorded sandbox violation: resource=filesystem backend=linux_sandbox reason=read_only_file_system path=/etc/x',
   'patch rejected: writing outside of the project; rejected by user approval settings',
@@ -50,6 +55,11 @@ const codexPhrases = [
 const geminiPhrases = [
   'Path not in workspace: Attempted path "/etc/x" resolves outside the allowed workspace directories: /repo',
   'File path must be within one of the workspace directories',
+  'Path must be within one of the workspace directories: /repo',
+  'Path validation failed: Attempted path "/etc/x" resolves outside the allowed workspace directories: /repo',
+  'Search path ("/etc") resolves outside the allowed workspace directories: /repo',
+  "Directory '/etc' is not within any of the registered workspace directories.",
+  "Permission denied: Consumer 'projects/7' has been suspended.",
   'Permission denied writing to file: /etc/x (EACCES)',
   "Error reading file x: EACCES: permission denied, open '/repo/x'",
   'Tool "run_shell_command" not found. Did you mean one of: "read_file"?',

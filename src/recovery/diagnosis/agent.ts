@@ -1,10 +1,11 @@
 /**
  * Rules for what agent CLIs report, as data: which CLI, where it said it, what it means. Sources: the trigger map of the
  * founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. First match wins;
- * text is only looked at in a structured error field or on the CLI's own stderr with a failing exit.
+ * text is only looked at in a structured error field or on the CLI's own stderr with a failing exit. What a provider refuses
+ * is told before them (`limit.ts`): "Permission denied" is also what a provider answers to a suspended account.
  */
 import type { Meaning } from './labels.ts'
-import type { Evidence, ObservedDenial, ReportedFailure } from '../evidence.ts'
+import type { Evidence, ObservedDenial } from '../evidence.ts'
 import { limitOf, type Limit } from '../limit.ts'
 import type { Finding, FolderFacts, ScopeFacts } from '../types.ts'
 import { directoryFacts } from './directory.ts'
@@ -24,6 +25,8 @@ interface AgentRule {
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
   text?: RegExp
+  /** A CLI says so instead of beginning. Once a session is open, the words are about something else. */
+  beforeSession?: true
   meaning: Meaning<RuleLabel>
 }
 
@@ -42,18 +45,20 @@ const environment = (label: RuleLabel): Meaning<RuleLabel> => ({
   retryable: false,
 })
 
-/** Order matters: the seed's map first, then what a type says. What a provider refuses is told by `limit.ts` after them. */
+/** Order matters: the seed's map first, then later wordings, then what a type says. */
 export const agentRules: readonly AgentRule[] = [
   {
     id: 'codex-trust (seed)',
     harness: 'codex',
     text: /Not inside a trusted directory/,
+    beforeSession: true,
     meaning: permission('GIT_TRUST_ERROR'),
   },
   {
     id: 'codex-check (seed)',
     harness: 'codex',
     text: /Repository check failed/,
+    beforeSession: true,
     meaning: permission('GIT_CHECK_ERROR'),
   },
   {
@@ -69,33 +74,125 @@ export const agentRules: readonly AgentRule[] = [
     meaning: permission('FS_PERM_ERROR'),
   },
   { id: 'claude-blocked (seed)', harness: 'claude', text: /Access blocked/, meaning: permission('SANDBOX_ERROR') },
-  { id: 'trust', types: ['git_trust'], meaning: permission('GIT_TRUST_ERROR') },
+  {
+    id: 'codex-no-repository',
+    harness: 'codex',
+    text: /^(?:(?:Error|error|fatal): )?(?:[Nn]ot (?:inside )?a [Gg]it repo(?:sitory)?\b[^\n]{0,80}|Not inside a Git repo\b)/m,
+    beforeSession: true,
+    meaning: permission('GIT_CHECK_ERROR'),
+  },
+  {
+    id: 'gemini-trust',
+    harness: 'gemini',
+    text: /Gemini CLI is not running in a trusted directory/,
+    beforeSession: true,
+    meaning: permission('GIT_TRUST_ERROR'),
+  },
+  {
+    id: 'gemini-scope',
+    harness: 'gemini',
+    text: /Path not in workspace: Attempted path "[^"\n]+" resolves outside the allowed workspace directories/,
+    meaning: permission('DIR_SCOPE_ERROR'),
+  },
+  {
+    id: 'gemini-system',
+    harness: 'gemini',
+    text: /(?:EACCES: permission denied|EPERM: operation not permitted), \w+ '[^'\n]+'/,
+    meaning: permission('FS_PERM_ERROR'),
+  },
+  { id: 'trust', types: ['git_trust'], beforeSession: true, meaning: permission('GIT_TRUST_ERROR') },
   { id: 'filesystem', types: ['filesystem'], meaning: permission('FS_PERM_ERROR') },
   { id: 'launch', types: ['bad_flag', 'bad_config', 'directory_missing'], meaning: environment('launch_refused') },
   { id: 'session', types: ['session_not_found', 'session_busy'], meaning: { ...unexplained, label: 'session_lost' } },
 ]
 
-const matches = (rule: AgentRule, harness: string, failure: ReportedFailure): boolean => {
-  if (rule.harness !== undefined && rule.harness !== harness) return false
-  if (rule.types !== undefined) return failure.type !== undefined && rule.types.includes(failure.type)
-  return rule.text !== undefined && rule.text.test(failure.text)
-}
-
-/** Where a CLI names what the system refused it. Told to people; a folder of its own is not ours to mend. */
-const refusedPath = /'(\/[^'\n]+)'| (\/[^\s:]+):/
-
-const refusedFolder = (text: string): FolderFacts => {
-  const [, quoted, bare] = refusedPath.exec(text) ?? []
-  const directory = quoted ?? bare
-  return directory === undefined ? {} : { directory }
-}
-
-const ruled = ({ label, ...row }: Meaning<RuleLabel>, evidence: string): Finding =>
-  label === 'FS_PERM_ERROR'
-    ? { ...row, label, evidence, facts: refusedFolder(evidence) }
-    : { ...row, label, evidence, facts: {} }
-
 type Launch = Extract<Evidence, { kind: 'launch' }>
+
+/** The words in which a rule found it; undefined = it does not answer this failure. */
+const matchedBy = (rule: AgentRule, { harness, failure, opened }: Pick<Launch, 'harness' | 'failure' | 'opened'>) => {
+  if (rule.harness !== undefined && rule.harness !== harness) return undefined
+  if (rule.beforeSession === true && opened === true) return undefined
+  const { type, text } = failure
+  if (rule.types === undefined) return rule.text?.exec(text)?.[0]
+  return type !== undefined && rule.types.includes(type) ? text : undefined
+}
+
+interface Match {
+  rule: AgentRule
+  matched: string
+}
+
+const matchOf = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): Match | undefined => {
+  for (const rule of agentRules) {
+    const matched = matchedBy(rule, launch)
+    if (matched !== undefined) return { rule, matched }
+  }
+  return undefined
+}
+
+const namedPath = /["'`](\/[^"'`\n]+)["'`]|(?<![^\s:=(])(\/[^\s"'`,;()]+)/g
+
+const pathsIn = (text: string): string[] =>
+  [...text.matchAll(namedPath)].map(([, quoted, bare = '']) => quoted ?? bare.replace(/[.:]+$/, ''))
+
+const firstLine = (text: string): string => text.split('\n')[0] ?? ''
+
+const lineOf = (text: string, matched: string): string => {
+  const first = firstLine(matched)
+  return text.split('\n').find((line) => line.includes(first)) ?? first
+}
+
+const refusedKinds: Partial<Record<RuleLabel, 'scope' | 'filesystem'>> = {
+  DIR_SCOPE_ERROR: 'scope',
+  SANDBOX_ERROR: 'scope',
+  FS_PERM_ERROR: 'filesystem',
+}
+
+/** What a CLI says it was refused when it ended for it, with the paths it names. The runtime looks at them. */
+export interface Refusal {
+  kind: 'scope' | 'filesystem'
+  paths: string[]
+  text: string
+}
+
+export const refusalIn = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): Refusal | undefined => {
+  const found = limitOf(launch.harness, launch.failure) === undefined ? matchOf(launch) : undefined
+  const kind = found === undefined ? undefined : refusedKinds[found.rule.meaning.label]
+  if (found === undefined || kind === undefined) return undefined
+  return { kind, paths: pathsIn(lineOf(launch.failure.text, found.matched)), text: found.matched }
+}
+
+const scopeFacts = ({ directory, allowedBy }: ObservedDenial): ScopeFacts => ({
+  ...(directory === undefined ? {} : { directory }),
+  ...(allowedBy === undefined ? {} : { allowedBy }),
+})
+
+const folderFacts = ({ directory, unusable }: ObservedDenial): FolderFacts => ({
+  ...(directory === undefined ? {} : { directory }),
+  ...(unusable === undefined ? {} : directoryFacts(unusable)),
+})
+
+/** The one about which something may be done without a person, else the first. */
+const foremost = (refused: readonly ObservedDenial[]): ObservedDenial | undefined =>
+  refused.find(isCorrectable) ?? refused[0]
+
+const ruled = ({ rule, matched }: Match, { refused = [] }: Launch): Finding => {
+  const { label, ...row } = rule.meaning
+  const chosen = foremost(refused)
+  switch (label) {
+    case 'DIR_SCOPE_ERROR':
+    case 'SANDBOX_ERROR':
+      return { ...row, label, evidence: matched, facts: chosen === undefined ? {} : scopeFacts(chosen) }
+    case 'FS_PERM_ERROR':
+      return { ...row, label, evidence: firstLine(matched), facts: chosen === undefined ? {} : folderFacts(chosen) }
+    case 'GIT_TRUST_ERROR':
+    case 'GIT_CHECK_ERROR':
+      return { ...row, label, evidence: firstLine(matched), facts: {} }
+    case 'launch_refused':
+    case 'session_lost':
+      return { ...row, label, evidence: matched, facts: {} }
+  }
+}
 
 const limited = ({ rule, evidence, reset }: Limit, { next, renewedLogin }: Launch): Finding => {
   const { label, ...meaning } = rule.meaning
@@ -120,53 +217,50 @@ const unknownFailure = (evidence: string): Finding => ({ ...unexplained, label: 
 
 export const diagnoseAgent = (launch: Launch): Finding => {
   const { harness, failure, denials } = launch
-  const rule = agentRules.find((candidate) => matches(candidate, harness, failure))
-  if (rule !== undefined) return ruled(rule.meaning, failure.text)
   const limit = limitOf(harness, failure)
   if (limit !== undefined) return limited(limit, launch)
+  const found = matchOf(launch)
+  if (found !== undefined) return ruled(found, launch)
   // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
   return denials.length > 0 ? diagnoseDenials(harness, denials) : unknownFailure(failure.text)
 }
 
-/** Whether anything may be done about it without a person. */
-export const isCorrectable = ({ allowedBy, toolRules, unusable }: ObservedDenial): boolean =>
-  allowedBy !== undefined ||
-  toolRules !== undefined ||
-  (unusable !== undefined && directoryFacts(unusable).chmod !== undefined)
+/** Whether anything may be done about it without a person. What is refused as a tool is never answered with a directory. */
+export const isCorrectable = ({ kind, allowedBy, toolRules, unusable }: ObservedDenial): boolean => {
+  switch (kind) {
+    case 'scope':
+      return allowedBy !== undefined
+    case 'tool':
+      return toolRules !== undefined
+    case 'filesystem':
+      return unusable !== undefined && directoryFacts(unusable).chmod !== undefined
+    case 'safety':
+      return false
+  }
+}
 
-const scopeFacts = ({ directory, allowedBy }: ObservedDenial): ScopeFacts => ({
-  ...(directory === undefined ? {} : { directory }),
-  ...(allowedBy === undefined ? {} : { allowedBy }),
-})
+/** Refused where the agent may work or be let in: it is corrected whatever else the turn did. A tool is none of a place's. */
+export const isOwed = (denial: ObservedDenial): boolean =>
+  (denial.kind === 'scope' || denial.kind === 'filesystem') && isCorrectable(denial)
 
 const denied = (harness: string, denial: ObservedDenial): Finding => {
-  const { kind, directory, toolRules, unusable } = denial
+  const { kind, toolRules } = denial
   const row = { ...refusal, evidence: denial.text }
   switch (kind) {
     case 'scope':
       return { ...row, label: harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR', facts: scopeFacts(denial) }
     case 'tool':
-      return {
-        ...{ ...row, label: 'TOOL_DENIED' },
-        facts: { ...scopeFacts(denial), ...(toolRules === undefined ? {} : { toolRules }) },
-      }
+      return { ...row, label: 'TOOL_DENIED', facts: toolRules === undefined ? {} : { toolRules } }
     case 'filesystem':
-      return {
-        ...{ ...row, label: 'FS_PERM_ERROR' },
-        facts: {
-          ...(directory === undefined ? {} : { directory }),
-          ...(unusable === undefined ? {} : directoryFacts(unusable)),
-        },
-      }
+      return { ...row, label: 'FS_PERM_ERROR', facts: folderFacts(denial) }
     case 'safety':
-      return { ...row, label: 'DANGEROUS_COMMAND', facts: scopeFacts(denial) }
+      return { ...row, label: 'DANGEROUS_COMMAND', facts: {} }
   }
 }
 
 /** Scope before tool before filesystem: the first has a correction that adds least, and often causes the others. */
 export const diagnoseDenials = (harness: string, denials: ObservedDenial[]): Finding => {
   const order = ['scope', 'tool', 'filesystem', 'safety'] as const
-  const ranked = [...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
-  const chosen = ranked.find(isCorrectable) ?? ranked[0]
+  const chosen = foremost([...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)))
   return chosen === undefined ? unknownFailure('no denial was recorded') : denied(harness, chosen)
 }

@@ -10,9 +10,9 @@ const gitTrustRelaunch = playbook({
   id: 'git-trust-relaunch',
   rung: 1,
   scope: 'launch',
-  title: 'Relaunch Codex with its repository check switched off',
+  title: 'Relaunch with the check of the repository or of trust switched off',
   answers: ['GIT_TRUST_ERROR', 'GIT_CHECK_ERROR'],
-  needs: 'Codex ended without a session and its own stderr names the trust check',
+  needs: 'the CLI ended before it opened a session, and its own stderr names the check',
   plan: () => ({
     type: 'relaunch',
     name: 'RELAUNCH_WITH_SKIP_GIT_CHECK',
@@ -33,7 +33,7 @@ const directoryScopeRelaunch = playbook({
   title: 'Relaunch with the refused directory added, resuming the session',
   answers: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
   needs:
-    'a denial told to the model whose existing directory lies inside the allowed directories, or that names no path while an allowed directory was not given yet, in a turn that failed verification or changed nothing',
+    'a path was refused, to the model or so that the CLI ended, whose existing directory lies inside the allowed directories, or that is not named while an allowed directory was not given yet; whatever else the turn changed, and whether its checks pass',
   example: { directory: '<directory>', allowedBy: '<allowed directory>' },
   plan: ({ facts }) =>
     facts.directory === undefined || facts.allowedBy === undefined
@@ -109,7 +109,7 @@ const ownerBitsRelaunch = playbook({
   title: 'Add the missing bits of the owner to the folder that the system refused, and resume the session',
   answers: ['FS_PERM_ERROR'],
   needs:
-    'a refusal of the operating system told to the model, below a folder that is ours and lacks bits of its owner, inside the workspace or the allowed directories, in a turn that failed verification or changed nothing',
+    'the operating system refused a path, to the model or so that the CLI ended, below a folder that is ours and lacks bits of its owner, inside the workspace or the allowed directories; whatever else the turn changed, and whether its checks pass',
   example: { chmod: exampleChange },
   plan: ({ rung, facts: { chmod } }) =>
     rung === 1 && chmod !== undefined

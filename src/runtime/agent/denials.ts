@@ -5,7 +5,16 @@ import type { Capabilities } from '../../harness/capabilities.ts'
 import type { ObservedDenial } from '../../recovery/evidence.ts'
 import { abilitiesOf } from '../harness/abilities.ts'
 import type { Context } from '../core/context.ts'
-import { observeDenials, realDirectories, type Observed, type RulesFor } from './observe-denial.ts'
+import type { Failed } from './launch-evidence.ts'
+import {
+  isInside,
+  observeDenials,
+  observeRefusals,
+  realDirectories,
+  type Observed,
+  type ObservedLaunch,
+  type RulesFor,
+} from './observe-denial.ts'
 import { ownCommands } from '../checks/own-commands.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 
@@ -22,14 +31,29 @@ const toolRulesFor = async (session: Session, can: Capabilities): Promise<RulesF
   return (denial) => driver.toolRules?.(denial, permitted) ?? []
 }
 
-export const observe = async (session: Session, denials: readonly Denial[]): Promise<Observed> => {
-  if (denials.length === 0) return { denials: [], rulesFor: () => [] }
+const observedLaunch = async (session: Session): Promise<ObservedLaunch> => {
   const { capabilities: can } = await abilitiesOf(session)
   const { addDirs, toolRules: granted = [] } = lastLaunch(session.run)?.corrections ?? noCorrections
   const place = { workTree: workTreeOf(session), allowed: allowedDirectories(session), given: addDirs }
-  const rulesFor = await toolRulesFor(session, can)
+  return { place, can, granted, rulesFor: await toolRulesFor(session, can) }
+}
+
+type LookedAt = Pick<Failed, 'denials' | 'look'>
+
+export const observe = async (session: Session, denials: readonly Denial[]): Promise<Observed> => {
+  if (denials.length === 0) return { denials: [], rulesFor: () => [] }
+  const launched = await observedLaunch(session)
+  return { denials: observeDenials(session.context.ports.files, denials, launched), rulesFor: launched.rulesFor }
+}
+
+/** For a launch that failed: its denials, and how to look at what the failure itself says was refused. */
+export const observeFailed = async (session: Session, denials: readonly Denial[]): Promise<LookedAt> => {
+  const launched = await observedLaunch(session)
   const { files } = session.context.ports
-  return { denials: observeDenials(files, denials, { place, can, granted, rulesFor }), rulesFor }
+  return {
+    denials: observeDenials(files, denials, launched),
+    look: (refusal) => observeRefusals(files, refusal, launched),
+  }
 }
 
 export const observedDenials = async (session: Session, denials: readonly Denial[]): Promise<ObservedDenial[]> =>
@@ -49,13 +73,28 @@ export const readOutput = (context: Context, driver: Driver, dir: string): Readi
   return reading
 }
 
+const readNumber = (session: Session, number: number): Reading =>
+  readOutput(session.context, session.driver, session.paths.launch(number))
+
 /** The newest launch of a run. */
 export const readLaunch = (session: Session): Reading => {
   const launch = lastLaunch(session.run)
-  if (launch === undefined) return session.driver.begin()
-  return readOutput(session.context, session.driver, session.paths.launch(launch.number))
+  return launch === undefined ? session.driver.begin() : readNumber(session, launch.number)
 }
 
 /** The denials of the newest launch. */
 export const readDenials = async (session: Session): Promise<ObservedDenial[]> =>
   observedDenials(session, readLaunch(session).denials)
+
+/** An agent that goes on in its session need not try again what it was told it may not: a later launch need not show it. */
+const stillOpen = (given: readonly string[], { kind, directory, unusable }: ObservedDenial): boolean =>
+  kind === 'scope' ? directory !== undefined && !given.some((dir) => isInside(directory, dir)) : unusable !== undefined
+
+/** The denials of the newest launch, and those of earlier ones that nothing has answered since. */
+export const standingDenials = async (session: Session): Promise<ObservedDenial[]> => {
+  const earlier = session.run.launches.slice(0, -1).flatMap(({ number }) => readNumber(session, number).denials)
+  const { addDirs } = lastLaunch(session.run)?.corrections ?? noCorrections
+  const open = (await observedDenials(session, earlier)).filter((denial) => stillOpen(addDirs, denial))
+  const newest = await readDenials(session)
+  return [...newest, ...open.filter(({ text }) => !newest.some((denial) => denial.text === text))]
+}

@@ -1,6 +1,6 @@
 /** What a launch that ended badly is evidence of: the agent's own standstill, or what the CLI reported. */
-import type { ReportedError } from '../../harness/driver.ts'
-import { isCorrectable } from '../../recovery/diagnosis/agent.ts'
+import type { Reading, ReportedError } from '../../harness/driver.ts'
+import { isCorrectable, refusalIn, type Refusal } from '../../recovery/diagnosis/agent.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from '../../recovery/evidence.ts'
 
 /** The zone in which a CLI here tells the time of day; a `TZ` that is no zone's name is the system's business. */
@@ -21,7 +21,10 @@ export const stallEvidence = (
 export interface Failed {
   harness: string
   error: ReportedError
+  reading: Pick<Reading, 'sessionId' | 'announcedSession'>
   denials: ObservedDenial[]
+  /** Looks at what the failure itself says was refused. */
+  look: (refusal: Refusal | undefined) => ObservedDenial[]
   endedAt: Date
   environment: Record<string, string | undefined>
   /** See `Evidence`. */
@@ -29,11 +32,22 @@ export interface Failed {
   renewedLogin?: string | undefined
 }
 
-export const failureEvidence = ({ harness, error, denials, next, renewedLogin, ...said }: Failed): Evidence => ({
-  kind: 'launch',
+export const failureEvidence = ({
   harness,
-  failure: { ...error, said: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } },
+  error,
+  reading,
   denials,
-  ...(next === undefined ? {} : { next }),
-  ...(renewedLogin === undefined ? {} : { renewedLogin }),
-})
+  look,
+  next,
+  renewedLogin,
+  ...said
+}: Failed): Evidence => {
+  const opened = (reading.sessionId ?? reading.announcedSession) !== undefined
+  const failure = { ...error, said: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
+  const failed = { harness, failure, ...(opened ? { opened } : {}) }
+  return {
+    ...{ kind: 'launch', ...failed, denials, refused: look(refusalIn(failed)) },
+    ...(next === undefined ? {} : { next }),
+    ...(renewedLogin === undefined ? {} : { renewedLogin }),
+  }
+}

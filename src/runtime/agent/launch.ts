@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { lastLaunch, noCorrections, type Launch } from '../../domain/run.ts'
+import { lastLaunch, type Launch, type LaunchCorrections } from '../../domain/run.ts'
 import type { LaunchLine } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { LaunchSpec, Shim } from '../../process/contract.ts'
@@ -16,6 +16,7 @@ import type { Abilities } from '../harness/abilities.ts'
 import { loginNow } from '../harness/accounts.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { NextLaunch } from './corrections.ts'
+import { firstCorrections } from './first-corrections.ts'
 import { preparedText, readPrepared } from './prepared.ts'
 import { rememberRefs } from './remembered-refs.ts'
 import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
@@ -108,9 +109,9 @@ export const replaceLast = (launches: Launch[], last: Launch): Launch[] => [...l
 /** A launch that has not begun. */
 const unstarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
 
-export const firstLaunch = (): Launch => ({
+const firstLaunch = (corrections: LaunchCorrections): Launch => ({
   number: 1,
-  corrections: noCorrections,
+  corrections,
   resumeSession: null,
   hint: null,
   ...unstarted,
@@ -168,7 +169,8 @@ const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): 
 /** Phase `launch`: brings the newest launch of the run to the point where the agent runs, from wherever a crash left it. */
 export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
   const { context, paths } = session
-  if (lastLaunch(session.run) === undefined) await save(session, { launches: [firstLaunch()] })
+  if (lastLaunch(session.run) === undefined)
+    await save(session, { launches: [firstLaunch(await firstCorrections(session))] })
   const launch = lastLaunch(session.run) as Launch
   context.at('launch-intended')
   const shim = await shimAtGate(session, launch, abilities.capabilities)

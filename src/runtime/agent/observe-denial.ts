@@ -2,6 +2,7 @@
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { Denial } from '../../harness/driver.ts'
+import type { Refusal } from '../../recovery/diagnosis/agent.ts'
 import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.ts'
 import type { Files } from '../core/files.ts'
 import { lookAtDirectory } from '../core/folder-access.ts'
@@ -83,13 +84,29 @@ const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Place): Obser
 
 export const observeDenial = (files: Looks, denial: Denial, place: Place): ObservedDenial => {
   const { callId: _callId, ...facts } = denial
-  if (denial.kind === 'scope' && denial.target === undefined) return observeUnnamed(facts, place)
-  if ((denial.kind !== 'scope' && denial.kind !== 'filesystem') || denial.target === undefined)
-    return observeUnnamed(facts, place)
+  // A tool or a command was refused: no directory is at fault, and none cures it.
+  if (denial.kind !== 'scope' && denial.kind !== 'filesystem') return facts
+  if (denial.target === undefined) return denial.kind === 'scope' ? observeUnnamed(facts, place) : facts
   const target = isAbsolute(denial.target) ? denial.target : join(place.workTree, denial.target)
   const directory = existingDirectory(files, target)
   if (directory === undefined) return facts
   return (denial.kind === 'scope' ? observeScope : observeRefusal)(files, facts, directory, place)
+}
+
+/** The paths that a CLI names as refused; some list what is open to the agent as well. */
+const refusedTargets = (files: Looks, paths: readonly string[], { workTree, given }: Place): string[] => {
+  const open = new Set([workTree, real(files, workTree), ...given])
+  return paths.filter((path) => !open.has(path))
+}
+
+/** What a launch ended for, seen as the refusals that it tells of. Without a path, the folders that it was given are looked at. */
+const refusalsOf = (files: Looks, { kind, paths, text }: Refusal, place: Place): ObservedDenial[] => {
+  const refused = (target?: string): ObservedDenial =>
+    observeDenial(files, { kind, tool: '', text, ...(target === undefined ? {} : { target }) }, place)
+  const targets = refusedTargets(files, paths, place)
+  if (targets.length > 0) return targets.map((target) => refused(target))
+  if (kind === 'scope') return [refused()]
+  return [place.workTree, ...place.given].map(refused).filter(({ unusable }) => unusable !== undefined)
 }
 
 /** Whether a launch that was given this directory was refused there once more; a refusal that names no path may mean it. */
@@ -115,13 +132,11 @@ export interface ObservedLaunch {
 }
 
 /** Only what this version of the CLI can be told counts as a way to correct a denial. */
-export const observeDenials = (
-  files: Looks,
-  denials: readonly Denial[],
-  { place, can, granted, rulesFor }: ObservedLaunch,
+const correctable = (
+  { can, granted, rulesFor }: ObservedLaunch,
+  denials: readonly ObservedDenial[],
 ): ObservedDenial[] =>
-  denials.map((denial) => {
-    const { allowedBy, ...seen } = observeDenial(files, denial, place)
+  denials.map(({ allowedBy, ...seen }) => {
     const rules = seen.kind === 'tool' ? rulesFor(seen).filter((rule) => !granted.includes(rule)) : []
     return {
       ...seen,
@@ -129,3 +144,16 @@ export const observeDenials = (
       ...(rules.length === 0 ? {} : { toolRules: rules }),
     }
   })
+
+export const observeDenials = (files: Looks, denials: readonly Denial[], launched: ObservedLaunch): ObservedDenial[] =>
+  correctable(
+    launched,
+    denials.map((denial) => observeDenial(files, denial, launched.place)),
+  )
+
+/** The same of the failure that a launch ended with. */
+export const observeRefusals = (
+  files: Looks,
+  refusal: Refusal | undefined,
+  launched: ObservedLaunch,
+): ObservedDenial[] => (refusal === undefined ? [] : correctable(launched, refusalsOf(files, refusal, launched.place)))

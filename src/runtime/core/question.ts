@@ -27,6 +27,10 @@ export const permissionAdvice = (
   if (label === 'DIRECTORY_MISSING') return [`Bring the directory back, then ${again}.`]
   if (chmodFailed !== undefined)
     return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Mend it, then ${again}.`]
+  if (label === 'TOOL_DENIED')
+    return [
+      `A tool or a command was refused, so no directory would help. Allow it in the settings of that CLI or by its arguments, then ${again}.`,
+    ]
   return label !== 'FS_PERM_ERROR' && directory !== undefined && allowedBy === undefined
     ? [allow(directory)]
     : [`Mend the permission, then ${again}.`]

@@ -1,6 +1,7 @@
 /** Phase `collect`: what the agent left, before verification can write into it. */
+import { isOwed } from '../../../recovery/diagnosis/agent.ts'
 import { collectNow, isUnchanged } from '../../agent/collected.ts'
-import { observedDenials, readLaunch } from '../../agent/denials.ts'
+import { observedDenials, readLaunch, standingDenials } from '../../agent/denials.ts'
 import { ownLoopStop } from '../../agent/stalled.ts'
 import { save, type Session } from '../../core/session.ts'
 import { recover } from '../carry-out.ts'
@@ -29,14 +30,25 @@ const causeOfNothing = async (session: Session): Promise<Next | undefined> => {
   return stall === undefined ? undefined : recover(session, { kind: 'stall', stall })
 }
 
+/**
+ * A path that the agent may be given was refused. What it was to hold is missing from the work, and no check need know of it:
+ * so neither other changes nor checks that pass make up for it.
+ */
+const causeOfGap = async (session: Session): Promise<Next | undefined> => {
+  const denials = (await standingDenials(session)).filter(isOwed)
+  return denials.length === 0
+    ? undefined
+    : recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'it may be granted' })
+}
+
 export const collect: Phase = async (session) => {
   const found = await collectNow(session)
   await keepCommits(session, found.base)
   session.context.at('collected')
-  if (isUnchanged(found)) {
-    const next = await causeOfNothing(session)
-    if (next !== undefined) return next
-  } else await settleWork(session, { holds: true, detail: `${found.changes.length} changed path(s)` })
+  const unchanged = isUnchanged(found)
+  if (!unchanged) await settleWork(session, { holds: true, detail: `${found.changes.length} changed path(s)` })
+  const next = await (unchanged ? causeOfNothing : causeOfGap)(session)
+  if (next !== undefined) return next
   await save(session, { phase: 'verify', tree: found.tree })
   return 'on'
 }

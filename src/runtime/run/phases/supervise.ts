@@ -3,7 +3,7 @@ import { overrunText } from '../../../domain/budget.ts'
 import { lastLaunch, spendOfLaunches, type Launch } from '../../../domain/run.ts'
 import type { LaunchExit } from '../../../process/contract.ts'
 import { holdLease } from '../../../store/run.ts'
-import { observedDenials } from '../../agent/denials.ts'
+import { observeFailed } from '../../agent/denials.ts'
 import { judgeLaunchRecoveries } from '../../agent/launch-effect.ts'
 import { failureEvidence, stallEvidence } from '../../agent/launch-evidence.ts'
 import { replaceLast } from '../../agent/launch.ts'
@@ -67,7 +67,7 @@ const recoverTurn = async (session: Session, { reading, settled, exit }: Ended):
     await save(session, { phase: 'collect' })
     return 'on'
   }
-  const denials = await observedDenials(session, reading.denials)
+  const { denials, look } = await observeFailed(session, reading.denials)
   const stalled = stallEvidence(stall, denials)
   if (stalled !== undefined) return recover(session, stalled)
   return recover(
@@ -75,7 +75,7 @@ const recoverTurn = async (session: Session, { reading, settled, exit }: Ended):
     failureEvidence({
       harness: driver.name,
       error: settled.error,
-      denials,
+      ...{ reading, denials, look },
       endedAt: new Date(exit.endedAt),
       environment: context.environment,
       next: await nextHarness(context, task, run),

@@ -15,7 +15,7 @@ import { carryOut, recover } from '../carry-out.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
 import { mendBeforeChecks } from '../../agent/re-entry.ts'
-import { readDenials } from '../../agent/denials.ts'
+import { readDenials, standingDenials } from '../../agent/denials.ts'
 import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { tellFindings } from '../../checks/findings.ts'
 import { verifyUnchanged } from '../no-change.ts'
@@ -132,7 +132,7 @@ const nothingRan =
 const passedVerification = async (session: Session, { found, verdict }: Work, report: HonestReport): Promise<Next> => {
   const { context } = session
   const notes = [
-    ...(await readDenials(session)).map((denial) => denial.text),
+    ...(await standingDenials(session)).map((denial) => denial.text),
     ...missingNotes(readPrepared(session)),
     ...found.leftOut.map(({ path, reason }) => `${path} is not part of the work: ${reason}`),
   ]

@@ -1,0 +1,49 @@
+/**
+ * With what the first launch of a run begins. A grant ends with its run, but the next attempt would only be refused the same
+ * again: so it begins with what an earlier one was given, and with what that one was refused and the owner allows by now.
+ */
+import { lastLaunch, noCorrections, type LaunchCorrections, type Run } from '../../domain/run.ts'
+import { listRuns } from '../../store/run.ts'
+import { runPaths } from '../core/context.ts'
+import { workTreeOf, type Session } from '../core/session.ts'
+import { harnessNamed } from '../harness/harness-choice.ts'
+import { allowedDirectories, readOutput } from './denials.ts'
+import { isInside, observeDenial } from './observe-denial.ts'
+
+/** The folders that its launches were refused by name, and that are allowed now. */
+const refusedBy = ({ context }: Session, run: Run, place: { workTree: string; allowed: string[] }): string[] => {
+  const { files } = context.ports
+  const { driver } = harnessNamed(context.config(), run.harness)
+  const { launch } = runPaths(context, run.id)
+  // Another engine's run has its output there.
+  const dirs = run.launches.map(({ number }) => launch(number)).filter((dir) => files.existsSync(dir))
+  const denials = dirs.flatMap((dir) => readOutput(context, driver, dir).denials)
+  return denials.flatMap((denial) => {
+    if (denial.kind !== 'scope' || denial.target === undefined) return []
+    const { directory, allowedBy } = observeDenial(files, denial, { ...place, given: [] })
+    return directory === undefined || allowedBy === undefined ? [] : directory
+  })
+}
+
+/** Rules for edits name the workspace, and each run has one of its own. */
+const rulesOf = (session: Session, run: Run, rules: readonly string[]): string[] => {
+  if (run.harness !== session.run.harness) return []
+  const before = workTreeOf({ ...session, paths: runPaths(session.context, run.id) })
+  return rules.map((rule) => rule.replaceAll(before, workTreeOf(session)))
+}
+
+export const firstCorrections = async (session: Session): Promise<LaunchCorrections> => {
+  const { context, run } = session
+  const earlier = (await listRuns(context.db, { taskId: run.taskId })).filter(({ number }) => number < run.number)
+  const before = earlier.findLast(({ launches }) => launches.length > 0)
+  const given = before === undefined ? undefined : lastLaunch(before)?.corrections
+  if (before === undefined || given === undefined) return noCorrections
+  const allowed = allowedDirectories(session)
+  const refused = refusedBy(session, before, { workTree: workTreeOf(session), allowed })
+  const toolRules = rulesOf(session, before, given.toolRules ?? [])
+  return {
+    addDirs: [...new Set([...given.addDirs, ...refused])].filter((dir) => allowed.some((root) => isInside(dir, root))),
+    skipGitCheck: given.skipGitCheck && before.harness === run.harness,
+    ...(toolRules.length === 0 ? {} : { toolRules }),
+  }
+}
