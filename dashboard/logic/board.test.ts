@@ -58,6 +58,7 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   endedAt: null,
   branch: 'unstuck/goal/g-a',
   tasks,
+  stillFailing: [],
   mergeCommand: null,
 })
 

@@ -38,6 +38,10 @@ const Attempts = ({ task }: { task: Card['task'] }) => (
   </p>
 )
 
+/** Said only where the checks did not show that the work holds. */
+const Unverified = ({ outcome }: { outcome: NonNullable<Card['task']['run']>['outcome'] }) =>
+  outcome === null || outcome === 'verified' ? null : <Badge state={outcome} />
+
 interface TaskCardProps {
   card: Card
   clock: ServerClock
@@ -60,6 +64,7 @@ export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskC
     )}
     <p className="badges">
       <Badge state={task.place} />
+      {task.place === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
       {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
     </p>
     <NextStep task={task} asked={asked} />

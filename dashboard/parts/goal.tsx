@@ -1,5 +1,6 @@
 /** A goal's head: how far it is, what it has spent, why it waits, and what a person may do with it. */
 import { goalAction } from '../data/actions.ts'
+import { redText } from '../../src/api/contract.ts'
 import { goalActions, type Goal } from '../logic/board.ts'
 import { spanText } from '../logic/clock.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
@@ -32,6 +33,10 @@ const Progress = ({ goal }: { goal: Goal }) => {
 
 const waits = new Set<Goal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
 
+/** Of a goal that is ready the bare merge command stands below; anything more is why it did not land. */
+const tellsReason = ({ state, reason, mergeCommand }: Goal): boolean =>
+  waits.has(state) || (state === 'ready' && reason !== mergeCommand)
+
 const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
   <div className="goal-title">
     {whole ? (
@@ -50,12 +55,17 @@ const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
 export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
   <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
     <GoalTitle goal={goal} whole={whole} />
-    {goal.reason !== '' && waits.has(goal.state) && (
+    {goal.reason !== '' && tellsReason(goal) && (
       <p className="reason">
         <Said text={goal.reason} />
       </p>
     )}
     <Progress goal={goal} />
+    {goal.stillFailing.length > 0 && (
+      <p>
+        <span className="badge warn">still failing, as before the work</span> <Said text={redText(goal.stillFailing)} />
+      </p>
+    )}
     <p className="quiet">
       {spendText(goal)} · <code>{goal.id}</code>
     </p>

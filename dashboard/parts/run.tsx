@@ -75,7 +75,7 @@ const toneOf = ({ excused, exitCode, timedOut, ranNothing }: Check): string => {
 }
 
 const endOf = ({ exitCode, signal, timedOut, excused, ranNothing }: Check): string => {
-  if (excused !== undefined) return excused.because
+  if (excused !== undefined) return excused.because === 'flaky' ? 'flaky' : 'still failing, as before the work'
   if (ranNothing !== undefined) return 'ran no test'
   if (timedOut) return 'timed out'
   if (exitCode === 0) return 'passed'
@@ -91,6 +91,7 @@ const CheckRow = ({ check }: { check: Check }) => (
     <span className="quiet">
       {spanText(check.durationMs)}, {sources[check.source]}
     </span>
+    {check.excused !== undefined && <Said text={`: ${check.excused.failing.join('; ')}`} />}
   </li>
 )
 

@@ -9,7 +9,7 @@ import type { EngineInfo } from '../domain/engine.ts'
 import type { Escalation } from '../domain/escalation.ts'
 import { endedShown, repoModes, type Goal } from '../domain/goal.ts'
 import type { MergeEntry } from '../domain/merge.ts'
-import type { Run } from '../domain/run.ts'
+import type { Run, StillRed, Verdict } from '../domain/run.ts'
 import type { Retry, Task } from '../domain/task.ts'
 import type { Recovery } from '../store/recovery.ts'
 import type { StoredEvent } from '../store/event.ts'
@@ -162,13 +162,16 @@ export interface TaskJson extends Omit<Task, 'retry'> {
   retry: (Retry & { inSeconds: number }) | null
 }
 
+/** What the checks of a run showed. */
+type Outcome = Verdict['outcome']
+
 /** A task as people see it: with its next step, who takes it and, for a wait, when. */
 export interface TaskView extends TaskJson {
   nextStep: { owner: string; text: string; at?: string } | null
   /** Names of the six states of the specification; `place` carries the block reason. */
   state: string
   /** The newest attempt. */
-  run: Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> | null
+  run: (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> & { outcome: Outcome | null }) | null
   /** Recoveries so far, over all runs. */
   recoveries: number
 }
@@ -176,6 +179,8 @@ export interface TaskView extends TaskJson {
 export interface GoalView extends Goal {
   branch: string
   tasks: TaskView[]
+  /** What failed before its work and still fails. */
+  stillFailing: StillRed[]
   mergeCommand: string | null
 }
 
@@ -209,7 +214,14 @@ export interface LogView {
 export interface ReportView {
   since: string
   until: string
-  landed: { goal: string; task: string; title: string; commit: string | null }[]
+  landed: {
+    goal: string
+    task: string
+    title: string
+    commit: string | null
+    outcome: Outcome | null
+    stillFailing: StillRed[]
+  }[]
   recovered: {
     playbook: string
     label: string
@@ -236,4 +248,5 @@ export interface ExplainView {
 
 export type { Escalation, Goal, MergeEntry, Recovery, Run, StoredEvent, Task }
 export { runPhases } from '../domain/run.ts'
+export { redText } from '../domain/still-red.ts'
 export { taskStates } from '../domain/task.ts'

@@ -1,6 +1,7 @@
 /** Text for people: short tables, plain sentences, colours only on a terminal. */
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
+import { redText } from '../domain/still-red.ts'
 
 export interface Paint {
   bold(text: string): string
@@ -59,12 +60,23 @@ const stepText = (task: TaskView, now: string): string => {
 
 export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
   const step = stepText(task, now)
-  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${safe(task.title).slice(0, 60)} ${paint.dim(`[${task.id}]`)}${step === '' ? '' : `\n      ${paint.dim(safe(step))}`}`
+  const shown = task.place === 'done' ? outcomeText(task.run?.outcome ?? null) : ''
+  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${safe(task.title).slice(0, 60)} ${paint.dim(`[${task.id}]`)}${shown}${step === '' ? '' : `\n      ${paint.dim(safe(step))}`}`
 }
+
+/** Said only where the checks did not show that the work holds. */
+const outcomeText = (outcome: ReportView['landed'][number]['outcome']): string => {
+  if (outcome === null || outcome === 'verified') return ''
+  return outcome === 'nothing to verify' ? ' nothing to verify: no check ran' : ' not verified'
+}
+
+const stillFailingLine = (paint: Paint, red: GoalView['stillFailing']): string[] =>
+  red.length === 0 ? [] : [`  ${paint.warn('still failing, as before the work:')} ${safe(redText(red))}`]
 
 export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
   `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${safe(goal.reason)})`)}`,
   ...goal.tasks.map((task) => taskLine(paint, task, now)),
+  ...stillFailingLine(paint, goal.stillFailing),
   ...(goal.mergeCommand === null ? [] : [`  to take it: ${paint.bold(goal.mergeCommand)}`]),
 ]
 
@@ -112,9 +124,10 @@ const spentText = (spent: ReportView['spent']): string =>
 export const reportLines = (paint: Paint, report: ReportView): string[] => [
   paint.bold(`Since ${report.since}`),
   `Landed: ${report.landed.length}`,
-  ...report.landed.map(
-    (entry) => `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}`,
-  ),
+  ...report.landed.flatMap((entry) => [
+    `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${outcomeText(entry.outcome)}`,
+    ...stillFailingLine(paint, entry.stillFailing).map((text) => `  ${text}`),
+  ]),
   `Recovered: ${report.recovered.filter((entry) => entry.status === 'success').length} of ${report.recovered.length}`,
   ...report.recovered.map(
     (entry) =>

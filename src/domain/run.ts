@@ -72,6 +72,25 @@ export const proves = (check: CheckResult): boolean =>
     ? check.exitCode === 0 && !check.timedOut && check.ranNothing === undefined
     : check.excused.proves
 
+/** What fails in a check and failed on the base commit as well. */
+export interface StillRed {
+  command: string
+  /** By name where the runner names it. */
+  failing: string[]
+}
+
+/** What was red before the work and stayed red: it does not block, and is named wherever the verdict is shown. */
+export const stillRed = (checks: readonly CheckResult[]): StillRed[] =>
+  checks.flatMap(({ command, excused }) =>
+    excused?.because === 'fails on the base commit' ? [{ command, failing: excused.failing }] : [],
+  )
+
+/** Work of which no check shows anything is never verified; `needsNone`: it is documentation alone, or no change. */
+export const outcomeOf = (checks: readonly CheckResult[], needsNone: boolean): Verdict['outcome'] => {
+  if (checks.some(proves)) return 'verified'
+  return needsNone && checks.length === 0 ? 'nothing to verify' : 'not verified'
+}
+
 /** Why a run failed; stored as `runs.errorMeta`. */
 export interface ErrorMeta {
   source: 'execution' | 'verification' | 'policy' | 'merge' | 'engine' | 'person'

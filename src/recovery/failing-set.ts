@@ -3,6 +3,7 @@
  * A failure that was there before does not block; one that hides in a command which failed before must. So whatever is
  * not understood completely counts as new, unless everything that was printed is the same. Pure.
  */
+import { readCommand } from './diagnosis/argv.ts'
 import { classify } from './diagnosis/classify.ts'
 import { someTestPassed } from './diagnosis/executed.ts'
 import { labels } from './diagnosis/labels.ts'
@@ -150,5 +151,22 @@ export const coveredBy = (now: FailingSet, base: FailingSet): boolean => {
   return now.ended === base.ended && now.lines.length === base.lines.length && inside(now.lines, base.lines)
 }
 
-/** For people: what fails, by name where it has one. */
-export const failingNames = (set: FailingSet): string[] => (set.tests ?? [set.evidence]).slice(0, 20)
+const testWord =
+  /(?:^|[-_./:])(?:tests?|specs?|e2e|jest|vitest|mocha|ava|pytest|unittest|rspec|phpunit|ci|verify|check)(?:$|[-_./:])/i
+
+/** Linters, type checks and builds count no test, so none of theirs can pass beside what fails. */
+const countsNone = (command: string, { label }: FailingSet): boolean =>
+  (label === 'lint_error' || label === 'compile_error') &&
+  !readCommand(command).argvs.some((argv) => argv.some((word) => testWord.test(word)))
+
+/** Whether a failure may be one that was there before: a suite of which no test passes shows nothing. */
+export const isExcusable = (command: string, set: FailingSet): boolean => set.passedSome || countsNone(command, set)
+
+const namedAtMost = 200
+
+/** For people, and for the owner's list of known failures: what fails, by name where it has one. */
+export const failingNames = ({ tests, evidence }: FailingSet): string[] => {
+  if (tests === null) return [evidence]
+  const more = tests.length - namedAtMost
+  return more > 0 ? [...tests.slice(0, namedAtMost), `and ${more} more`] : tests
+}

@@ -3,7 +3,8 @@
  * and its test; where nothing of the kind is observed yet, a record in `diagnosis/kinds.ts` as well. The scope says what
  * carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
  */
-import type { Install } from '../domain/run.ts'
+import type { Install, StillRed } from '../domain/run.ts'
+import { redText } from '../domain/still-red.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import type { Diagnosis, DiagnosisLabel, DiagnosisOf, ModeChange } from './types.ts'
 
@@ -25,6 +26,8 @@ export type Action =
       restart?: { because: string; number: number; tree: string }
       /** The turn is only asked for a command that can stand for this check. */
       ask?: string
+      /** What the turn is told of: it failed before the work and still does. */
+      red?: StillRed[]
       resume: boolean
       hint: string
     }
@@ -86,6 +89,8 @@ export type PostCondition =
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or leaves other files than this tree. */
   | { type: 'agent_gets_on'; tree: string }
+  /** None of these fails any more. */
+  | { type: 'tests_pass'; red: StillRed[] }
   /** The relaunched turn leaves a change. */
   | { type: 'work_appears' }
   /** The next launch ends without the same class of failure. */
@@ -174,6 +179,7 @@ export const actionKeyOf = (action: Action): string => {
         ...(action.toolRules ?? []).map((rule) => `allow ${rule}`),
         ...(action.fresh === true ? ['fresh'] : []),
         ...(action.ask === undefined ? [] : [`ask for ${action.ask}`]),
+        ...(action.red === undefined ? [] : [`tell ${redText(action.red)}`]),
         ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
       ].join(':')
     case 'chmod':

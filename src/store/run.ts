@@ -3,7 +3,7 @@
  * lost its lease writes nothing.
  */
 import { mustStep } from '../domain/flow.ts'
-import { runFlow, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
+import { runFlow, type CheckResult, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
 import { releaseAgent } from './agent.ts'
 import { fromRow, json, one, sql, stale, StaleError, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -104,6 +104,16 @@ export const judgeRun = async (tx: Queryable, runId: string): Promise<Run | unde
     where id = ${runId} and state = 'success' and judged_at is null returning *`,
   )
   return row === undefined ? undefined : readRun(row)
+}
+
+/**
+ * Its commit was rebased, and these are the checks of what lands instead. The run itself has ended: nothing of it but what
+ * its verdict lists changes.
+ */
+export const recordChecks = async (tx: Queryable, runId: string, checks: readonly CheckResult[]): Promise<void> => {
+  await tx.query(sql`
+    update run set verdict = jsonb_set(verdict, '{checks}', ${json(checks)}::jsonb), version = version + 1
+    where id = ${runId} and verdict is not null`)
 }
 
 /** Successful runs that no judge has looked at, oldest first. */

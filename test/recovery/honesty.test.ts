@@ -16,6 +16,9 @@ const testFile = (...tests: [name: string, holds: boolean][]): string =>
 
 const files = {
   'package.json': '{"scripts":{"unit":"node --test solid.test.js"}}',
+  '.unstuck/verify.contract.json': JSON.stringify({
+    rules: [{ whenChangedAny: ['known.txt'], commands: ['node --test known.test.js'] }],
+  }),
   'known.test.js': testFile(['was broken before', false], ['works', true]),
   'solid.test.js': testFile(['adds', true], ['subtracts', true]),
   // Fails once and never again; what it counts stands outside of the workspace.
@@ -34,7 +37,8 @@ const writes = (path: string, text: string): string =>
   `put('made.txt', 'made'); put(${JSON.stringify(path)}, ${JSON.stringify(text)})`
 
 const cases: Case[] = [
-  { name: 'known', program: writes('made.txt', 'made'), commands: ['node --test known.test.js'] },
+  { name: 'known', program: writes('known.txt', 'made'), commands: [] },
+  { name: 'named', program: writes('made.txt', 'made'), commands: ['node --test known.test.js', 'node check.js'] },
   {
     name: 'hidden',
     program: writes('known.test.js', testFile(['was broken before', false], ['works', false])),
@@ -133,7 +137,7 @@ describe('does not block and is listed', () => {
       ],
     })
     expect(await baselines('known')).toEqual([[false, ['was broken before']]])
-    expect(messageOf('known')).toContain('node --test known.test.js: fails on the base commit (was broken before)')
+    expect(messageOf('known')).toContain('- node --test known.test.js (was broken before)')
   })
   test('a check that passes when it is run again', async () => {
     await isDone('flaky')
@@ -205,9 +209,13 @@ describe('never becomes green', () => {
       { kind: 'check redefined', detail: 'unit: node --test solid.test.js -> removed' },
     ])
   })
+  test('a check that the task names, though others beside it pass', async () => {
+    expect(await isAsked('named')).toContain('the task names it, so it must pass')
+    expect(await baselines('named')).toEqual([[true, ['was broken before']]])
+  })
   test('work of which every check only fails as before', async () => {
     await isAsked('undone')
-    expect(await baselines('undone')).toMatchObject([[false, expect.anything()]])
+    expect(await baselines('undone')).toMatchObject([[true, expect.anything()]])
   })
 })
 

@@ -4,8 +4,11 @@ import { count, names, text } from './parts.ts'
 
 const checkSource = z.enum(['task', 'config', 'inferred', 'contract'])
 
+export const outcome = z.enum(['verified', 'nothing to verify', 'not verified'])
+export const stillFailing = z.array(z.strictObject({ command: text, failing: names }))
+
 export const verdict = z.strictObject({
-  outcome: z.enum(['verified', 'nothing to verify', 'not verified']),
+  outcome,
   checks: z.array(
     z.strictObject({
       command: text,

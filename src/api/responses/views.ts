@@ -18,6 +18,7 @@ import type {
   Wire,
 } from '../contract.ts'
 import { agent, engine, escalation, goalFields, taskFields } from './entities.ts'
+import { outcome, stillFailing } from './verdict.ts'
 import { count, id, names, of, spend, text, time } from './parts.ts'
 
 export const taskView = of<Wire<TaskView>>()(
@@ -26,13 +27,18 @@ export const taskView = of<Wire<TaskView>>()(
     nextStep: z.strictObject({ owner: text, text, at: time.exactOptional() }).nullable(),
     state: text,
     run: z
-      .strictObject({ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time })
+      .strictObject({
+        ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
+        outcome: outcome.nullable(),
+      })
       .nullable(),
     recoveries: count,
   }),
 )
 export const goalView = of<Wire<GoalView>>()(
-  z.strictObject({ ...goalFields, branch: text, tasks: z.array(taskView), mergeCommand: text.nullable() }),
+  z.strictObject({
+    ...{ ...goalFields, branch: text, tasks: z.array(taskView), stillFailing, mergeCommand: text.nullable() },
+  }),
 )
 
 export const health = of<Health>()(
@@ -90,7 +96,11 @@ export const report = of<ReportView>()(
   z.strictObject({
     since: time,
     until: time,
-    landed: z.array(z.strictObject({ goal: text, task: text, title: text, commit: text.nullable() })),
+    landed: z.array(
+      z.strictObject({
+        ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
+      }),
+    ),
     recovered: z.array(
       z.strictObject({
         playbook: text,

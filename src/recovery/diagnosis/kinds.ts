@@ -2,6 +2,8 @@
  * Kinds of evidence that are a diagnosis of their own. Each is one record: what it is called and how it is treated, what must
  * be observed, and what is made of that. The compiler reads evidence, label and facts off this table; they stand nowhere else.
  */
+import type { StillRed } from '../../domain/run.ts'
+import { redText } from '../../domain/still-red.ts'
 import type { Meaning } from './labels.ts'
 
 interface Violation {
@@ -55,6 +57,12 @@ const kinds = {
     retryable: false,
     words: ({ reason }: { reason: string }) => reason,
     facts: none,
+  }),
+  /** Everything passes but what was red on the base commit as well; the agent was not told of it yet. */
+  redBefore: kind({
+    ...{ rung: 4, label: 'red_before', failureCode: 'test_failure', category: 'test', retryable: true },
+    words: ({ red }: { red: StillRed[] }) => `failed before the work and still fails: ${redText(red)}`,
+    facts: ({ red }) => ({ red }),
   }),
   budget: plain({ rung: 8, label: 'budget', failureCode: 'budget_exceeded', category: 'env', retryable: false }),
   merge: kind({

@@ -1,4 +1,5 @@
 /** Rung 4: a verification command cannot be run as it stands. A real test failure has no playbook here: it is never dropped. */
+import { redText } from '../../domain/still-red.ts'
 import { playbook, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const exampleCheck = { command: '<command>', remaining: 1 }
@@ -151,6 +152,25 @@ const commandFix = playbook({
   counted: true,
 })
 
+/** One turn is worth asking, because the task may be to mend just these; a second would only press the agent to touch them. */
+const redBefore = playbook({
+  id: 'red-before',
+  rung: 4,
+  scope: 'launch',
+  title: 'Tell the agent once which tests failed before its work and still fail',
+  answers: ['red_before'],
+  needs:
+    'every check passes but for tests of the contract or of what was inferred that fail on the base commit as well, and that verify.knownFailures does not name',
+  example: { red: [{ command: '<command>', failing: ['<test>'] }] },
+  plan: ({ facts: { red } }) => ({
+    ...{ type: 'relaunch', name: 'TELL_RED_TESTS', red, resume: true },
+    hint: `Your work passes its checks, but these tests failed before your work and still fail: ${redText(red)}. If the task is to mend any of them, mend it now in the code, without weakening the test. If it is not, leave them as they are and end your turn.`,
+  }),
+  postCondition: (action) => ({ type: 'tests_pass', red: action.type === 'relaunch' ? (action.red ?? []) : [] }),
+  budget: 1,
+  counted: true,
+})
+
 export const verificationPlaybooks: readonly Playbook[] = [
   dependencyInstall,
   sequenceReorder,
@@ -161,4 +181,5 @@ export const verificationPlaybooks: readonly Playbook[] = [
   noTestsDrop,
   unsupportedFormatDrop,
   commandFix,
+  redBefore,
 ]

@@ -96,6 +96,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   provider_answers: providerAnswers,
   check_runs: notShown,
   remaining_checks_pass: notShown,
+  tests_pass: notShown,
   work_appears: notShown,
   remote_answers: notShown,
   workspace_ready: notShown,

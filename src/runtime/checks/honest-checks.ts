@@ -1,12 +1,18 @@
 /**
  * Runs the checks and says honestly what a failure is worth: one that passes when it is run again is flaky, one that the
- * base commit has as well is not the work's. Both are listed and do not block; everything else stops the list. A run whose
- * checks only fail as they did before has shown nothing, so it is no pass.
+ * base commit has as well is not the work's. Both are listed and do not block; everything else stops the list. What the task
+ * itself names must pass, and a suite of which no test passes has shown nothing: those are failures like any other.
  */
 import { proves, type CheckResult } from '../../domain/run.ts'
 import { builds } from '../../recovery/diagnosis/argv.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { failingNames, failingSetOf, type FailedOutput, type FailingSet } from '../../recovery/failing-set.ts'
+import {
+  failingNames,
+  failingSetOf,
+  isExcusable,
+  type FailedOutput,
+  type FailingSet,
+} from '../../recovery/failing-set.ts'
 import { probed } from '../../recovery/probe.ts'
 import type { ProbeFinding } from '../../recovery/probes/reading.ts'
 import { isCovered, runOnBase, type BasePlace, type Baseline } from './baseline.ts'
@@ -106,6 +112,12 @@ const judgeFlaky = (failed: ObservedCheck, first: FailingSet, result: CheckResul
   }
 }
 
+/** Why a check blocks although it fails on the base commit as well; undefined = it does not. */
+const mustPass = ({ source, command }: CheckResult, set: FailingSet): string | undefined => {
+  if (source === 'task') return 'the task names it, so it must pass'
+  return isExcusable(command, set) ? undefined : 'no test of it passes'
+}
+
 /** It never passed: what fails on the base commit as well is not the work's. */
 const judgeByBase = async (
   round: Round,
@@ -114,13 +126,14 @@ const judgeByBase = async (
   result: CheckResult,
 ): Promise<Omit<Judged, 'used'>> => {
   const base = await onBase(round, failed, result.durationMs)
-  const covered = isCovered(set, base)
+  const why = isCovered(set, base) ? mustPass(result, set) : ''
   const failing = failingNames(set)
   const excused = { because: 'fails on the base commit' as const, failing, proves: set.passedSome }
+  const detail = why === undefined || why === '' ? base.detail : `${base.detail}; ${why}`
   return {
-    result: { ...result, baseline: base.detail, ...(covered ? { excused } : {}) },
-    findings: [{ kind: 'baseline', command: failed.command, failing, detail: base.detail, blocks: !covered }],
-    failed: { ...failed, baseline: seenOf(base) },
+    result: { ...result, baseline: detail, ...(why === undefined ? { excused } : {}) },
+    findings: [{ kind: 'baseline', command: failed.command, failing, detail, blocks: why !== undefined }],
+    failed: { ...failed, baseline: { ...seenOf(base), detail } },
   }
 }
 

@@ -15,6 +15,7 @@ import type { Context } from '../core/context.ts'
 import { dropAllUnused } from '../landing/hand-overs.ts'
 import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { forwardTarget, isOnTarget } from '../landing/remote-target.ts'
+import { acceptedText, whyNotByItself } from '../landing/still-red.ts'
 
 interface Refused {
   ok: false
@@ -144,13 +145,28 @@ const tellNotLanded = async (context: Context, goal: Goal, refused: Exclude<Fast
   context.log.warn({ goal: goal.id, reason, detail: refused.detail }, 'the goal could not be fast-forwarded')
 }
 
+/** Told once, like a refusal. */
+const tellHeld = async (context: Context, goal: Goal, detail: string): Promise<void> => {
+  if (goal.reason.endsWith(detail)) return
+  await context.db.transaction(async (tx) => {
+    await progressGoal(tx, goal.id, { reason: `${mergeCommand(goal)}; ${detail}` })
+    const payload = { reason: 'still-failing', detail, paths: [] }
+    await appendEvent(tx, { type: 'goal.not_landed', goalId: goal.id, payload })
+  })
+}
+
 const landGoal = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<void> => {
-  const landed = (how: string) => context.db.transaction((tx) => moveGoal(tx, goal, 'landed', how))
+  const landed = async (how: string) => {
+    const reason = `${how}${await acceptedText(context, goal)}`
+    await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', reason))
+  }
   if (await isLanded(context, goal, look, tipOf)) {
     await landed(`its commits are on ${goal.targetBranch}`)
     return
   }
   if (!goal.autoMerge) return
+  const held = await whyNotByItself(context, goal)
+  if (held !== undefined) return tellHeld(context, goal, held)
   const moved =
     goal.repoMode === 'remote'
       ? await forwardTarget(context, goal)
@@ -180,7 +196,7 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
     return
   }
   const isDirect = goal.repoMode === 'direct'
-  const detail = isDirect ? 'the work is in the folder' : mergeCommand(goal)
+  const detail = isDirect ? `the work is in the folder${await acceptedText(context, goal)}` : mergeCommand(goal)
   await context.db.transaction(async (tx) => {
     const ready = must(await moveGoal(tx, goal, 'all_done', detail))
     if (isDirect) must(await moveGoal(tx, ready, 'landed', detail))

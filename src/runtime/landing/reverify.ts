@@ -4,6 +4,7 @@ import { keepAliveMs } from '../../domain/lease.ts'
 import { proves } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import { appendEvent } from '../../store/event.ts'
+import { recordChecks } from '../../store/run.ts'
 import { tellFindings } from '../checks/findings.ts'
 import { runHonestly, type HonestReport } from '../checks/honest-checks.ts'
 import { makeFresh, runSetup } from '../checks/fresh-workspace.ts'
@@ -27,6 +28,7 @@ const tellVerified = async (
       payload: { entry: entry.id, commit, checks: results, passed: failed === undefined },
     })
     if (failed !== undefined) return
+    await recordChecks(tx, run.id, results)
     await settleOpen(tx, task.id, (condition) =>
       condition.type === 'remaining_checks_pass'
         ? { holds: passed > 0, detail: `${passed} remaining check(s) ran and passed` }

@@ -1,4 +1,6 @@
 /** Tells the story of a task, run or goal to someone who was asleep: each event as one plain sentence. Pure. */
+import { stillRed, type Verdict } from '../../domain/run.ts'
+import { redText } from '../../domain/still-red.ts'
 import type { StoredEvent } from '../../store/event.ts'
 
 type Payload = Record<string, unknown>
@@ -7,6 +9,13 @@ const text = (payload: Payload, key: string): string => {
   const value = payload[key]
   if (value === undefined || value === null) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** What the checks showed, never more than that. */
+const verdictText = ({ verdict }: Payload): string => {
+  const { outcome = 'not verified', checks = [] } = (verdict ?? {}) as Partial<Verdict>
+  const red = stillRed(checks)
+  return red.length === 0 ? outcome : `${outcome}, still failing as before the work: ${redText(red)}`
 }
 
 const actionName = (payload: Payload): string => {
@@ -94,7 +103,7 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
   },
   'task.awaiting_judge': {
     meaning: 'a run succeeded and waits for its judgement',
-    sentence: () => 'verified; waiting for the judge and the merge queue',
+    sentence: (p) => `${verdictText(p)}; waiting for the judge and the merge queue`,
   },
   'task.done': {
     meaning: 'the work of the task is where it belongs',
@@ -135,7 +144,10 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     meaning: 'a restarted engine took up a run',
     sentence: (p) => `a restarted engine took up the run in phase ${text(p, 'phase')}`,
   },
-  'run.succeeded': { meaning: 'an attempt ended verified', sentence: () => 'the attempt succeeded' },
+  'run.succeeded': {
+    meaning: 'an attempt ended well; its verdict says what its checks showed',
+    sentence: () => 'the attempt succeeded',
+  },
   'run.failed': { meaning: 'an attempt failed', sentence: (p) => `the attempt failed: ${text(p, 'message')}` },
   'run.cancelled': {
     meaning: 'an attempt was ended without a verdict',

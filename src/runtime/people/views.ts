@@ -14,7 +14,8 @@ import { listTasks, listTasksOf, runningTasks } from '../../store/task.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
-import type { Run } from '../../domain/run.ts'
+import { stillRed, type Run } from '../../domain/run.ts'
+import { redOfGoal } from '../../domain/still-red.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
 import { mergeCommand } from '../landing/goal-branch.ts'
@@ -44,7 +45,10 @@ export const withCountdown = (task: Task, now: Date) => ({
 const shownRun = (run: Run | undefined) =>
   run === undefined
     ? null
-    : { id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt }
+    : {
+        ...{ id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt },
+        outcome: run.verdict?.outcome ?? null,
+      }
 
 /** What is kept by a key, in the order of the list. */
 const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((key: string) => T[]) => {
@@ -80,6 +84,7 @@ const goalViews = async (
     await openWaits(db),
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
+  const [allRunsOf, mergesOf] = [groups(runs, (run) => run.goalId), groups(merges, (entry) => entry.goalId)]
   const stepOf = stepsOf({ ...shared, runs, merges, waits })
   return goals.map((goal) => ({
     ...goal,
@@ -91,6 +96,7 @@ const goalViews = async (
       recoveries: recoveries.get(task.id) ?? 0,
       nextStep: shownStep(stepOf(task, goal)),
     })),
+    stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
     mergeCommand: goal.state === 'ready' ? mergeCommand(goal) : null,
   }))
 }
@@ -135,13 +141,16 @@ export const goalView = async (db: Queryable, id: string) => {
 
 const landedSince = async (db: Queryable, since: Date) => {
   const merges = (await listMerges(db, { state: 'merged' })).filter((entry) => entry.changedAt >= since)
-  const landed = await listTasksOf(db, [...new Set(merges.map(({ goalId }) => goalId))])
-  const titles = new Map(landed.map(({ id, title }) => [id, title]))
+  const goals = [...new Set(merges.map(({ goalId }) => goalId))]
+  const titles = new Map((await listTasksOf(db, goals)).map(({ id, title }) => [id, title]))
+  const verdicts = new Map((await listRunsOf(db, goals)).map(({ id, verdict }) => [id, verdict]))
   return merges.map((entry) => ({
     goal: entry.goalId,
     task: entry.taskId,
     title: titles.get(entry.taskId) ?? '',
     commit: entry.landedCommit,
+    outcome: verdicts.get(entry.runId)?.outcome ?? null,
+    stillFailing: stillRed(verdicts.get(entry.runId)?.checks ?? []),
   }))
 }
 

@@ -1,5 +1,6 @@
 /** Phase `commit`: one commit of the permitted paths. Equal input gives an equal commit, so it can be made again after a crash. */
-import type { CommitIntent } from '../../../domain/run.ts'
+import { stillRed, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
+import { redText } from '../../../domain/still-red.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import { collectedWork } from '../../agent/collected.ts'
 import { save, type Session } from '../../core/session.ts'
@@ -8,26 +9,35 @@ import { checkFence } from '../fence.ts'
 import type { Phase } from '../phase.ts'
 import { publishRun } from '../remote-run.ts'
 
-const bodyOf = (session: Session): string => {
-  const { verdict } = session.run
-  const checks = (verdict?.checks ?? []).map(({ command, excused }) =>
-    excused === undefined
-      ? `- ${command}: passed`
-      : `- ${command}: ${excused.because} (${excused.failing.join('; ').slice(0, 500)})`,
-  )
-  const dropped = (verdict?.dropped ?? []).map(
-    ({ command, reason, by }) =>
-      `- ${command}: ${by === undefined ? 'not part of the verdict' : `replaced by ${by}`} (${reason})`,
-  )
-  const weakened = (verdict?.weakened ?? []).map((entry) => `- ${weakeningText(entry)}`)
-  return [
-    session.task.instructions.slice(0, 2_000),
-    checks.length + dropped.length === 0 ? '' : `Verified by:\n${[...checks, ...dropped].join('\n')}`,
-    weakened.length === 0 ? '' : `Tests weakened:\n${weakened.join('\n')}`,
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n')
+const checkLine = ({ command, excused }: CheckResult): string => {
+  if (excused === undefined) return `${command}: passed`
+  if (excused.because === 'flaky') return `${command}: flaky (${excused.failing.join('; ').slice(0, 500)})`
+  return `${command}: passed but for what failed before the work`
 }
+
+const part = (head: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : [`${head}\n${lines.map((text) => `- ${text}`).join('\n')}`]
+
+/** What the verdict rests on. Where no check ran it says so, and nothing below may read as if one had. */
+const verdictParts = ({ outcome, checks, dropped, weakened = [] }: Verdict): string[] => [
+  ...(outcome === 'verified'
+    ? part('Verified by:', checks.map(checkLine))
+    : [outcome === 'nothing to verify' ? 'Nothing to verify: no check ran.' : 'Not verified.']),
+  ...part(
+    'Not run:',
+    dropped.map(({ command, reason, by }) => `${command}: ${by === undefined ? '' : `${by} ran instead; `}${reason}`),
+  ),
+  ...part(
+    'Still failing, as before the work:',
+    stillRed(checks).map((red) => redText([red])),
+  ),
+  ...part('Tests weakened:', weakened.map(weakeningText)),
+]
+
+const bodyOf = ({ task, run }: Session): string =>
+  [task.instructions.slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
+    .filter((text) => text !== '')
+    .join('\n\n')
 
 /** As git writes a time, with the zone of this machine. */
 const stampOf = (now: Date): string => {

@@ -3,7 +3,8 @@
  * be run as it stands may be dropped; a check of the code never is.
  */
 import { join } from 'node:path'
-import { keptVerdict, proves, type Verdict, type Weakening } from '../../../domain/run.ts'
+import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening } from '../../../domain/run.ts'
+import { redIn, redText, unknownRed } from '../../../domain/still-red.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
 import { scopeOf } from '../../../recovery/playbook.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
@@ -128,6 +129,25 @@ const workOf = async (session: Session): Promise<Work> => {
 const nothingRan =
   'no verification command is left or could be inferred; add "commands" to the task or to .unstuck/verify.contract.json, or verify.commands to .unstuck/config.json'
 
+/** The agent is told once what was red before its work and still is, unless the owner accepted that. */
+const tellRed = async (session: Session, { results }: HonestReport): Promise<Next | undefined> => {
+  const { context, run } = session
+  const red = unknownRed(stillRed(results), context.config().verify.knownFailures)
+  if (red.length === 0) return undefined
+  const { diagnosis, step } = await decide(context, run, { kind: 'redBefore', red })
+  return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
+}
+
+/** Decides the recoveries that wait for tests to pass which were red before the work. */
+const settleRed = (tx: Queryable, { task }: Session, { results }: HonestReport): Promise<void> =>
+  settleOpen(tx, task.id, (condition) => {
+    if (condition.type !== 'tests_pass') return undefined
+    const now = redIn(condition.red, stillRed(results))
+    return now.length === 0
+      ? { holds: true, detail: 'they pass now' }
+      : { holds: false, detail: `still failing: ${redText(now)}` }
+  })
+
 /** Every check passed that there is: the verdict is stored with everything that was found on the way. */
 const passedVerification = async (session: Session, { found, verdict }: Work, report: HonestReport): Promise<Next> => {
   const { context } = session
@@ -136,11 +156,12 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     ...missingNotes(readPrepared(session)),
     ...found.leftOut.map(({ path, reason }) => `${path} is not part of the work: ${reason}`),
   ]
-  const outcome = report.results.length === 0 ? 'nothing to verify' : 'verified'
+  const outcome = outcomeOf(report.results, true)
   const passed = report.results.filter(proves).length
   await context.db.transaction(async (tx) => {
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, report)
+    await settleRed(tx, session, report)
     await settleRemaining(tx, session, passed > 0, `${passed} remaining check(s) ran and passed`)
     await tellWeakened(tx, session, verdict.weakened ?? [])
     await save(session, { phase: 'policy', verdict: { ...verdict, outcome, checks: report.results, notes } }, tx)
@@ -157,7 +178,7 @@ const verifyChanged = async (session: Session, { found, planned, verdict }: Work
   if (report.failed !== undefined) return failedVerification(session, report, work.verdict)
   if (report.results.length === 0 && !verdict.changedPaths.every((path) => documentation.test(path)))
     return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
-  return passedVerification(session, work, report)
+  return (await tellRed(session, report)) ?? passedVerification(session, work, report)
 }
 
 export const verify: Phase = async (session) => {

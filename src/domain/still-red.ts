@@ -1,0 +1,75 @@
+/** What of a goal's work was red before it and still is, and what of that its owner accepts. Pure. */
+import type { MergeEntry } from './merge.ts'
+import { stillRed, type CheckResult, type Run, type StillRed } from './run.ts'
+
+/**
+ * The last look at each command decides, so the verdicts come in the order in which their work landed: what one task left
+ * red another may have mended.
+ */
+const redOf = (verdicts: readonly { checks: readonly CheckResult[] }[]): StillRed[] => {
+  const last = new Map<string, StillRed | undefined>()
+  for (const { checks } of verdicts) {
+    const red = new Map(stillRed(checks).map((entry) => [entry.command, entry]))
+    for (const { command } of checks) last.set(command, red.get(command))
+  }
+  return [...last.values()].filter((entry) => entry !== undefined)
+}
+
+/** What the work of a goal leaves red, where its runs and merge entries are given in any order. */
+export const redOfGoal = (
+  runs: readonly Pick<Run, 'id' | 'state' | 'verdict' | 'endedAt'>[],
+  merges: readonly Pick<MergeEntry, 'runId' | 'state' | 'changedAt'>[],
+): StillRed[] => {
+  const entries = new Map(merges.map((entry) => [entry.runId, entry]))
+  const landed = runs.flatMap(({ id, state, verdict, endedAt }) => {
+    const entry = entries.get(id)
+    const isLost = entry?.state === 'failed' || entry?.state === 'cancelled'
+    if (state !== 'success' || verdict === null || isLost) return []
+    return [{ verdict, at: (entry?.changedAt ?? endedAt)?.getTime() ?? 0 }]
+  })
+  return redOf(landed.sort((one, other) => one.at - other.at).map(({ verdict }) => verdict))
+}
+
+/** `*` stands for any characters. Piece by piece, because names of tests come from agents and must cost no time. */
+const matches = (pattern: string, text: string): boolean => {
+  const [first = '', ...rest] = pattern.split('*')
+  const end = rest.pop()
+  if (end === undefined) return text === pattern
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at)
+    if (found === -1) return false
+    at = found + piece.length
+  }
+  return text.length - end.length >= at && text.endsWith(end)
+}
+
+/** What `known` (tests by name, or commands) does not accept. */
+export const unknownRed = (red: readonly StillRed[], known: readonly string[]): StillRed[] => {
+  const isKnown = (text: string): boolean => known.some((pattern) => matches(pattern, text))
+  return red.flatMap(({ command, failing }) => {
+    const left = isKnown(command) ? [] : failing.filter((name) => !isKnown(name))
+    return left.length === 0 ? [] : [{ command, failing: left }]
+  })
+}
+
+/** Which of `asked` is still red now. */
+export const redIn = (asked: readonly StillRed[], now: readonly StillRed[]): StillRed[] =>
+  asked.flatMap(({ command, failing }) => {
+    const left = now.find((entry) => entry.command === command)?.failing ?? []
+    const same = failing.filter((name) => left.includes(name))
+    return same.length === 0 ? [] : [{ command, failing: same }]
+  })
+
+const namedAtMost = 10
+
+/** `npm test (parses nested text; …)`. */
+export const redText = (red: readonly StillRed[]): string =>
+  red
+    .map(({ command, failing }) => {
+      const more = failing.length - namedAtMost
+      const names = failing.slice(0, namedAtMost).map((name) => name.slice(0, 200))
+      return `${command} (${[...names, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')})`
+    })
+    .join(', ')

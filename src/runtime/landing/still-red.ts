@@ -1,0 +1,31 @@
+/** What keeps a goal that is ready from landing by itself: tests that were red before its work, which it leaves red. */
+import type { Goal } from '../../domain/goal.ts'
+import type { StillRed } from '../../domain/run.ts'
+import { redOfGoal, redText, unknownRed } from '../../domain/still-red.ts'
+import type { Queryable } from '../../store/db.ts'
+import { listMerges } from '../../store/merge.ts'
+import { listRuns } from '../../store/run.ts'
+import type { Context } from '../core/context.ts'
+
+const redLeftBy = async (db: Queryable, { id }: Goal): Promise<StillRed[]> =>
+  redOfGoal(await listRuns(db, { goalId: id, state: 'success' }), await listMerges(db, { goalId: id }))
+
+/** Why a goal does not land by itself, in words; undefined = it may. A person who lands it accepts what it leaves red. */
+export const whyNotByItself = async (
+  { db, config }: Pick<Context, 'db' | 'config'>,
+  goal: Goal,
+): Promise<string | undefined> => {
+  const red = unknownRed(await redLeftBy(db, goal), config().verify.knownFailures)
+  return red.length === 0
+    ? undefined
+    : `it does not land by itself, because these tests failed before the work and still fail: ${redText(red)}; landing it accepts them for this goal, verify.knownFailures for every goal`
+}
+
+/** What landing this goal accepts, for the record; '' = nothing. */
+export const acceptedText = async ({ db, config }: Pick<Context, 'db' | 'config'>, goal: Goal): Promise<string> => {
+  const red = await redLeftBy(db, goal)
+  const unknown = unknownRed(red, config().verify.knownFailures)
+  const known = red.length > 0 && unknown.length === 0
+  if (known) return `; still failing, as verify.knownFailures accepts: ${redText(red)}`
+  return unknown.length === 0 ? '' : `; still failing, accepted by landing it: ${redText(unknown)}`
+}
