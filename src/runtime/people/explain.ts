@@ -57,7 +57,7 @@ const launchText = (payload: Payload): string => {
 }
 
 const preparedSentence = (payload: Payload): string => {
-  const missing = payload.missing as { path: string; reason: string }[]
+  const missing = (payload.missing ?? []) as { path: string; reason: string }[]
   return [
     'the workspace was prepared',
     ...(text(payload, 'submodules') === '' ? [] : [`submodules ${text(payload, 'submodules')}`]),
