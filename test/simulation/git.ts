@@ -250,6 +250,8 @@ const workCalls = (state: State) => ({
   inspectInstalled: () => ({ trees: [], asked: undefined }),
   mendDependencies: () => ({ damage: [], laid: 'none' as const }),
   copyFiles: () => ({}),
+  removePackages: () => [],
+  bytesOf: () => 0,
   laySubmodules: () => ({ laid: [], missing: [] }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {

@@ -5,7 +5,12 @@ import { count, of, text, time } from './parts.ts'
 
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
-  z.strictObject({ kind: z.enum(['workspace', 'snapshot', 'ref', 'remote ref']), id: text, reason: text }),
+  z.strictObject({
+    kind: z.enum(['workspace', 'packages', 'snapshot', 'ref', 'remote ref']),
+    id: text,
+    reason: text,
+    bytes: count.exactOptional(),
+  }),
 )
 export const stopping = z.strictObject({ stopping: z.literal(true) })
 export const draining = z.strictObject({ draining: z.literal(true), running: count })

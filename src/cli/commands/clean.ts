@@ -7,17 +7,38 @@ interface CleanOptions extends JsonOption {
   dryRun?: boolean
 }
 
+interface Removed {
+  kind: string
+  id: string
+  reason: string
+  bytes?: number
+}
+
+const sizeText = (bytes: number): string =>
+  bytes >= 1e9
+    ? `${(bytes / 1e9).toFixed(1)} GB`
+    : bytes >= 1e6
+      ? `${(bytes / 1e6).toFixed(1)} MB`
+      : `${Math.ceil(bytes / 1e3)} kB`
+
+const tellRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void => {
+  for (const { kind, id, reason, bytes } of removed) {
+    const size = bytes === undefined ? '' : ` (${sizeText(bytes)})`
+    line(io, `${dryRun ? 'would remove' : 'removed'} ${kind} ${id}${size}: ${reason}`)
+  }
+  const freed = removed.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
+  if (freed > 0) line(io, `${dryRun ? 'It would free' : 'Freed'} ${sizeText(freed)}.`)
+}
+
 const clean = async (io: Io, options: CleanOptions): Promise<number> => {
   const { connectKnown } = await import('../engine/connect.ts')
   const client = await connectKnown(io)
-  const removed = await client.post<{ kind: string; id: string; reason: string }[]>('/clean', {
+  const removed = await client.post<Removed[]>('/clean', {
     dryRun: options.dryRun ?? false,
   })
   if (options.json === true) printJson(io, removed)
   else if (removed.length === 0) line(io, 'Nothing to remove.')
-  else
-    for (const entry of removed)
-      line(io, `${options.dryRun === true ? 'would remove' : 'removed'} ${entry.kind} ${entry.id}: ${entry.reason}`)
+  else tellRemoved(io, removed, options.dryRun === true)
   return exitCodes.ok
 }
 

@@ -26,6 +26,7 @@ import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
 import { textAt } from '../../workspace/contents.ts'
+import { bytesOf, removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
 import { fastForward } from '../../workspace/forward.ts'
 import { dropHandOver, handOver } from '../../workspace/hand-over.ts'
@@ -74,6 +75,7 @@ const realGit = {
   bringObjects,
   buildCommit,
   buildTree,
+  bytesOf,
   captureBase,
   captureTree,
   changesBetween,
@@ -101,6 +103,7 @@ const realGit = {
   publish,
   readRef,
   readRefs,
+  removePackages,
   removeWorkspace,
   restoreRef,
   snapshot,

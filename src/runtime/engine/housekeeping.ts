@@ -1,8 +1,10 @@
 /**
- * `clean`: removes what retention no longer needs. Workspaces go when their run's work is merged or after 14 days,
+ * Removes what retention no longer needs. Installed packages go when their run has ended, workspaces when their run's work is merged or after 14 days,
  * snapshots after 14 days, a run's ref on a git remote like its workspace, one in the repository when its merge has ended; what a run that is still of use left is never touched.
  */
 import { join } from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { runPaths, type Context } from '../core/context.ts'
@@ -12,9 +14,52 @@ import { dropRunRef, listRunRefs, runRef } from '../core/remote-link.ts'
 const retentionMs = 14 * 24 * 3600 * 1000
 
 export interface Cleaned {
-  kind: 'workspace' | 'snapshot' | 'ref' | 'remote ref'
+  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'remote ref'
   id: string
   reason: string
+  /** What it takes on the disk. */
+  bytes?: number
+}
+
+const removedFile = (context: Context, runId: string): string => join(runPaths(context, runId).root, 'packages-removed')
+
+/** Packages of an ended run that are still there; with `dryRun` they stay. A run that goes on needs its own. */
+const dropPackages = async (context: Context, runId: string, dryRun: boolean): Promise<string[]> => {
+  const { files, git } = context.ports
+  const { workspace } = runPaths(context, runId)
+  const run = await getRun(context.db, runId)
+  if (run === undefined || run.state === 'running' || !files.existsSync(workspace)) return []
+  const more = madeBy(run.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
+  const found = await git.removePackages(context.shadow, { workspace, base: run.baseCommit, more, dryRun })
+  if (!dryRun) files.writeFileSync(removedFile(context, runId), '', { mode: 0o600 })
+  return found
+}
+
+const runIds = (context: Context): string[] => {
+  const folder = join(context.stateDir, 'runs')
+  return context.ports.files.existsSync(folder) ? context.ports.files.readdirSync(folder) : []
+}
+
+/** Beside the work: frees what an ended run has installed. A failure is reported; the next start tries again. */
+export const freePackages = async (context: Context, runId: string): Promise<void> => {
+  try {
+    if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
+    const freed = await dropPackages(context, runId, false)
+    if (freed.length > 0) context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
+  } catch (error) {
+    context.log.warn({ run: runId, error: messageOf(error) }, 'the packages of a run could not be removed')
+  }
+}
+
+/** What an engine that was killed left. */
+export const freeAllPackages = async (context: Context): Promise<void> => {
+  for (const runId of runIds(context)) await freePackages(context, runId)
+}
+
+const sizeOf = async (context: Context, folder: string, names: readonly string[]): Promise<{ bytes: number }> => {
+  let bytes = 0
+  for (const name of names) bytes += await context.ports.git.bytesOf(join(folder, name))
+  return { bytes }
 }
 
 /** Why a run's workspace may go; undefined keeps it. */
@@ -44,16 +89,30 @@ const cleanRemote = async (context: Context, dryRun: boolean): Promise<Cleaned[]
   return removed
 }
 
-export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
+/** A run that ended keeps its workspace for a while, and its packages not at all. */
+const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promise<Cleaned | undefined> => {
   const { files, git } = context.ports
-  const removed: Cleaned[] = []
-  const folder = join(context.stateDir, 'runs')
-  for (const runId of files.existsSync(folder) ? files.readdirSync(folder) : []) {
-    const { workspace } = runPaths(context, runId)
-    const reason = files.existsSync(workspace) ? await workspaceReason(context, runId) : undefined
-    if (reason === undefined) continue
-    removed.push({ kind: 'workspace', id: runId, reason })
+  const { workspace } = runPaths(context, runId)
+  if (!files.existsSync(workspace)) return undefined
+  const reason = await workspaceReason(context, runId)
+  if (reason !== undefined) {
+    const size = await sizeOf(context, workspace, [''])
     if (!dryRun) await git.removeWorkspace(workspace)
+    return { kind: 'workspace', id: runId, reason, ...size }
+  }
+  const found = await dropPackages(context, runId, true)
+  if (found.length === 0) return undefined
+  const size = await sizeOf(context, workspace, found)
+  if (!dryRun) await dropPackages(context, runId, false)
+  return { kind: 'packages', id: runId, reason: 'its run has ended', ...size }
+}
+
+export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
+  const { git } = context.ports
+  const removed: Cleaned[] = []
+  for (const runId of runIds(context)) {
+    const cleaned = await cleanRun(context, runId, dryRun)
+    if (cleaned !== undefined) removed.push(cleaned)
   }
   for (const snapshot of await git.listSnapshots(context.shadow)) {
     if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
