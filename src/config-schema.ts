@@ -254,7 +254,10 @@ export const configSchema = z.strictObject({
   harness: harness.prefault({}),
   allowedDirs: list(directory, 'allowed: a list of absolute folders')
     .default([])
-    .meta({ meaning: 'Folders outside the workspace that an agent may be given.' }),
+    .meta({
+      meaning:
+        'Folders outside the workspace that an agent may be given. Never `/`, the home folder, a folder around it, or a link to one of them.',
+    }),
   autoMerge: z
     .boolean({ error: 'allowed: true, false' })
     .default(false)

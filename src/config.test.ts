@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -211,6 +211,11 @@ describe('errors name file, key, value found and what is allowed', () => {
       { deniedPaths: ['a', '../b'] },
       'deniedPaths[1] is "../b"; it leaves the repository with ".."; allowed: a path or glob inside the repository',
     ],
+    [
+      { allowedDirs: ['/data', '/'] },
+      'allowedDirs: / is the whole file system: too wide to be given to an agent; name a folder inside it',
+    ],
+    [{ allowedDirs: [homedir()] }, 'is the home folder: too wide to be given to an agent'],
     [{ env: ['A=1'] }, 'env[0] is "A=1"; allowed: the name of an environment variable'],
     [{ verify: { commands: 'npm test' } }, 'verify.commands is "npm test"; allowed: a list of commands'],
   ])('%j', (file, message) => {

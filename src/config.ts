@@ -2,13 +2,15 @@
  * Loads the configuration of one repository: built-in < `.unstuck/config.json` < environment < command line. Each layer
  * is checked by itself, so that an error names the place where the wrong value stands. Nothing of a bad layer is used.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { configKeysAt } from './config-keys.ts'
 import { configSchema, knownHarnesses } from './config-schema.ts'
 import type { Config } from './config-schema.ts'
 import { AppError, messageOf } from './errors.ts'
 import { explainIssue, nearest, parseJson, shown } from './validation.ts'
+import { refusedAllowance } from './wide-folder.ts'
 
 export { describeConfig } from './config-keys.ts'
 export type { Config, HarnessConfig } from './config-schema.ts'
@@ -49,6 +51,10 @@ const checked = (source: string, layer: unknown): Layer => {
   if (!isLayer(layer)) throw invalid(source, `it is ${shown(layer)}; allowed: a JSON object`)
   const result = configSchema.safeParse(layer)
   if (!result.success) throw invalid(source, explainIssue(result.error, layer, configKeysAt))
+  const refused = result.data.allowedDirs
+    .map((dir) => refusedAllowance({ realpathSync, homeDir: homedir }, dir))
+    .find((words) => words !== undefined)
+  if (refused !== undefined) throw invalid(source, `allowedDirs: ${refused}`)
   return layer
 }
 

@@ -42,6 +42,8 @@ export interface ObservedDirectory {
   /** Its permission bits (07777) and whether it is ours; absent where it could not be looked at. */
   mode?: number
   isOurs?: boolean
+  /** Why its mode is never changed. */
+  spared?: string
   /** The owner's bits were to be added, and that did not help. */
   failed?: string
 }

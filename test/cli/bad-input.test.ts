@@ -203,6 +203,7 @@ const goals: Case[] = [
   ['run ', 2, /the goal: it is empty/],
   ['run x --allow-dir {top}/nosuch', 2, /--allow-dir .*nosuch: there is no such directory/],
   ['run x --allow-dir {in}/note.txt', 2, /--allow-dir .*note\.txt/],
+  ['run x --allow-dir /', 2, /--allow-dir \/ is the whole file system: too wide to be given to an agent/],
   ['run x --harness nosuch', 2, /no harness "nosuch"; known: /],
 ]
 

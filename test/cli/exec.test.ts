@@ -1,8 +1,8 @@
 /** `unstuck exec` as a user has it. What its clocks do is in test/waits. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ExecEvent } from '../../src/exec/contract.ts'
 import { isGone, openExecScene, shortClocks } from './exec-scene.ts'
 
@@ -334,10 +334,14 @@ describe('any other command', () => {
 })
 
 describe('what cannot be run', () => {
+  beforeAll(() => symlinkSync(root, join(root, 'to-home')))
   test.each([
     [['--', 'claude', 'do it'], 2, /waits for a person at a terminal.*claude -p/],
     [['--', 'no-such-agent'], 78, /no-such-agent was not found/],
     [['--allow-dir', 'nowhere', '--', 'true'], 2, /--allow-dir "nowhere" is no directory/],
+    [['--allow-dir', '/', '--', 'true'], 2, /--allow-dir \/ is the whole file system: too wide to be given/],
+    [['--allow-dir', root, '--', 'true'], 2, /is the home folder: too wide to be given to an agent/],
+    [['--allow-dir', '../to-home', '--', 'true'], 2, /to-home leads to \S+, which is the home folder/],
     [['--stdin', 'nowhere', '--', 'true'], 2, /--stdin "nowhere" is no file/],
     [['--harness', 'cursor', '--', 'true'], 2, /--harness "cursor" is unknown/],
     [['--max-wait', 'long', '--', 'true'], 2, /max-wait/],

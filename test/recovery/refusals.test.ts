@@ -29,6 +29,16 @@ const trust = 'Not inside a trusted directory and --skip-git-repo-check was not 
 const agents: Record<string, Agent> = {
   half: half('TOP/outside/more.txt'),
   halfElsewhere: half('TOP/elsewhere/more.txt'),
+  // Makes the allowed folder a link to everything before it asks.
+  roaming: {
+    driver: 'claude',
+    program: `
+      begin()
+      put('made.txt', 'made')
+      if (after('--add-dir').some((dir) => 'TOP/elsewhere/roamed.txt'.startsWith(dir))) put('TOP/elsewhere/roamed.txt', 'here')
+      else { rmdirSync('TOP/link'); symlinkSync('/', 'TOP/link'); denied('TOP/elsewhere/roamed.txt') }
+      end()`,
+  },
   // Told so, it never tries again; another failure comes between.
   obedient: {
     driver: 'claude',
@@ -169,6 +179,17 @@ describe('a refusal', () => {
       [[]],
       [[join(scene.top, 'later')]],
     ])
+  })
+
+  test('is answered with no folder that leads everywhere by now, and a goal cannot name one', async () => {
+    await expect(scene.goal([{}], { allowedDirs: ['/'] })).rejects.toThrow(
+      'allowedDirs: / is the whole file system: too wide to be given to an agent; name a folder inside it',
+    )
+    const link = join(scene.top, 'link')
+    mkdirSync(link)
+    const goal = await scene.goal([{ harness: 'roaming' }], { allowedDirs: [link] })
+    await scene.until(goal, 'ready')
+    expect([await taken(scene, goal), existsSync(join(scene.top, 'elsewhere', 'roamed.txt'))]).toEqual([[], false])
   })
 
   test('of the system inside the workspace is corrected as well', async () => {

@@ -212,6 +212,26 @@ describe('a change of mode', () => {
     })
     expect(modeOf(path)).toBe('70')
   })
+  test('is never made of the home folder, of a link to it, or below .git', () => {
+    const path = locked(0o500)
+    const home = { ...realFiles, homeDir: () => path }
+    const seen = lookAtDirectory(home, path) as ObservedDirectory
+    expect(seen).toMatchObject({ problem: 'no access', spared: 'is the home folder' })
+    expect(directoryFacts(seen)).toEqual({
+      directory: path,
+      chmodFailed: `${path} (mode 0500) is the home folder; its mode is never changed`,
+    })
+    symlinkSync(path, join(top, 'to-home'))
+    expect(lookAtDirectory(home, join(top, 'to-home'))?.spared).toBe(`leads to ${path}, which is the home folder`)
+    const made = changeMode(home, { directory: path, oldMode: '0500', newMode: '0700' })
+    expect([made, modeOf(path)]).toEqual([{ holds: false, detail: `${path} is the home folder` }, '500'])
+
+    const hooks = make('repository/.git/hooks')
+    chmodSync(hooks, 0o500)
+    expect(lookAtDirectory(realFiles, hooks)?.spared).toBe('belongs to git')
+    expect(change(hooks, '0500', '0700').holds).toBe(false)
+    for (const done of [path, hooks]) chmodSync(done, 0o700)
+  })
   test('of a folder that is gone fails', () => {
     expect(change(join(top, 'gone'), '0500', '0700')).toMatchObject({ holds: false })
   })

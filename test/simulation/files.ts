@@ -88,6 +88,7 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
       }
     },
     userId: () => 0,
+    homeDir: () => '/home/sim',
     writeFileSync: (path, text) => {
       makeDirs(dirname(path))
       nodes.set(path, { kind: 'file', text })

@@ -1,6 +1,8 @@
 /** The work of `unstuck exec`: its options become the settings of the supervision, its events text or JSON lines. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { realFiles } from '../../runtime/core/files.ts'
+import { refusedAllowance } from '../../wide-folder.ts'
 import { AppError } from '../../errors.ts'
 import { agentCommand } from '../../exec/command.ts'
 import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
@@ -24,6 +26,13 @@ const existing = (cwd: string, path: string, option: string, kind: 'file' | 'dir
   const found = statSync(resolve(cwd, path), { throwIfNoEntry: false })
   if (kind === 'file' ? found?.isFile() : found?.isDirectory()) return resolve(cwd, path)
   throw new AppError('USAGE', `${option} ${JSON.stringify(path)} is no ${kind}; give one that exists`)
+}
+
+const allowedDirectory = (cwd: string, path: string): string => {
+  const found = existing(cwd, path, '--allow-dir', 'directory')
+  const refused = refusedAllowance(realFiles, found)
+  if (refused !== undefined) throw new AppError('USAGE', `--allow-dir ${refused}`)
+  return found
 }
 
 /** Variables of the founding documents; whole numbers, anything else is not taken. */
@@ -70,7 +79,7 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
     cwd: io.cwd,
     environment: io.environment,
     stdinFile: options.stdin === undefined ? null : existing(io.cwd, options.stdin, '--stdin', 'file'),
-    allowDirs: options.allowDir.map((dir) => existing(io.cwd, dir, '--allow-dir', 'directory')),
+    allowDirs: options.allowDir.map((dir) => allowedDirectory(io.cwd, dir)),
     retry: retryOf(io),
     maxWaitMs: options.maxWait * 1000,
     ...withSettings(options.set),

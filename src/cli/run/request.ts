@@ -3,6 +3,8 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { AppError } from '../../errors.ts'
+import { realFiles } from '../../runtime/core/files.ts'
+import { refusedAllowance, wideFolder } from '../../wide-folder.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
 import type { JsonOption } from '../command.ts'
 import type { Place } from '../engine/place.ts'
@@ -44,6 +46,8 @@ const allowedDir = (io: Io, text: string): string => {
       `--allow-dir ${text}: there is no such directory; create it first, or correct the path`,
     )
   }
+  const refused = refusedAllowance(realFiles, path)
+  if (refused !== undefined) throw new AppError('INPUT_INVALID', `--allow-dir ${refused}`)
   return realpathSync(path)
 }
 
@@ -79,6 +83,9 @@ type Request = ReturnType<typeof requestOf>
 
 export const checkHere = (place: Place, options: Request['options']): void => {
   const { repository } = place
+  const wide = options.repoMode === 'direct' ? wideFolder(realFiles, repository.root) : undefined
+  if (wide !== undefined)
+    throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a folder of its own`)
   if (options.repoMode !== 'local') return
   if (repository.commonDir === null) {
     throw new AppError(

@@ -13,10 +13,12 @@ export const missingBits = (mode: number): number => ownerBits & ~mode
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
 /** The facts that a correction of this folder needs, or why there is none. */
-export const directoryFacts = ({ path, mode, isOurs, failed }: ObservedDirectory): FolderFacts => {
+export const directoryFacts = ({ path, mode, isOurs, spared, failed }: ObservedDirectory): FolderFacts => {
   if (failed !== undefined) return { directory: path, chmodFailed: failed }
   if (mode === undefined) return { directory: path }
   if (isOurs !== true) return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) belongs to another user` }
+  if (missingBits(mode) !== 0 && spared !== undefined)
+    return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) ${spared}; its mode is never changed` }
   // All bits are there and it is refused all the same: a read-only or strange file system, which no mode cures.
   if (missingBits(mode) === 0) return { directory: path }
   return { directory: path, chmod: { directory: path, oldMode: octal(mode), newMode: octal(mode | ownerBits) } }

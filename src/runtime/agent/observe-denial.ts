@@ -4,10 +4,11 @@ import type { Capabilities } from '../../harness/capabilities.ts'
 import type { Denial } from '../../harness/driver.ts'
 import type { Refusal } from '../../recovery/diagnosis/agent.ts'
 import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.ts'
+import { wideFolder } from '../../wide-folder.ts'
 import type { Files } from '../core/files.ts'
 import { lookAtDirectory } from '../core/folder-access.ts'
 
-type Looks = Pick<Files, 'accessSync' | 'realpathSync' | 'statSync' | 'userId'>
+type Looks = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
 const real = (files: Looks, path: string): string | undefined => {
   try {
@@ -31,9 +32,9 @@ export const existingDirectory = (files: Looks, path: string): string | undefine
   }
 }
 
-/** Directories as realpaths; one that does not exist allows nothing. */
+/** Directories as realpaths. One that does not exist allows nothing, nor does one that leads by now to where none may. */
 export const realDirectories = (files: Looks, paths: readonly string[]): string[] =>
-  paths.flatMap((path) => real(files, path) ?? [])
+  paths.flatMap((path) => real(files, path) ?? []).filter((path) => wideFolder(files, path) === undefined)
 
 /**
  * The first folder on the way from a root to a directory that this user cannot use. From above, because behind it nothing can

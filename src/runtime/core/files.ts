@@ -1,5 +1,6 @@
 /** The few files that the runtime reads and writes itself, as a door of their own: see ports.ts. */
 import * as fs from 'node:fs'
+import { homedir } from 'node:os'
 
 /** As in `node:fs`, with the parameters that the runtime uses. */
 export interface Files {
@@ -20,6 +21,8 @@ export interface Files {
   }
   /** Who this process is to the file system; undefined = the system has no such thing. */
   userId(): number | undefined
+  /** The home folder of this process's user. */
+  homeDir(): string
   writeFileSync(path: string, text: string, options?: { mode: number }): void
 }
 
@@ -28,6 +31,7 @@ export const realFiles: Files = {
   // A shim of an earlier engine may still write a last file into a folder that is removed.
   rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),
   userId: () => process.geteuid?.(),
+  homeDir: homedir,
 }
 
 export const readOr = (files: Files, path: string): string | undefined => {

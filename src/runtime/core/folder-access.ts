@@ -7,9 +7,14 @@ import { messageOf } from '../../errors.ts'
 import { missingBits } from '../../recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { ModeChange } from '../../recovery/types.ts'
+import { wideFolder } from '../../wide-folder.ts'
 import type { Files } from './files.ts'
 
-type Looks = Pick<Files, 'accessSync' | 'statSync' | 'userId'>
+type Looks = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
+
+/** Why a mode is not ours to change, whoever owns the folder. */
+const sparedFor = (files: Looks, path: string): string | undefined =>
+  wideFolder(files, path) ?? (path.split('/').includes('.git') ? 'belongs to git' : undefined)
 
 const mayUse = (files: Looks, path: string): boolean => {
   try {
@@ -37,7 +42,9 @@ export const lookAtDirectory = (files: Looks, path: string): ObservedDirectory |
   const mode = found.mode & 0o7777
   const isOurs = found.uid === files.userId()
   const lacks = isOurs && missingBits(mode) !== 0
-  return !lacks && mayUse(files, path) ? undefined : { path, problem: 'no access', mode, isOurs }
+  if (!lacks && mayUse(files, path)) return undefined
+  const spared = sparedFor(files, path)
+  return { path, problem: 'no access', mode, isOurs, ...(spared === undefined ? {} : { spared }) }
 }
 
 /**
@@ -45,7 +52,7 @@ export const lookAtDirectory = (files: Looks, path: string): ObservedDirectory |
  * place, a mode that somebody set): then nothing is touched.
  */
 export const changeMode = (
-  files: Looks & Pick<Files, 'chmodSync' | 'realpathSync'>,
+  files: Looks & Pick<Files, 'chmodSync'>,
   { directory, oldMode, newMode }: ModeChange,
 ): { holds: boolean; detail: string } => {
   const before = lookAtDirectory(files, directory)
@@ -54,6 +61,7 @@ export const changeMode = (
   if (before === undefined) return { holds: true, detail: `${told}; it can be read, written and entered` }
   try {
     if (files.realpathSync(directory) !== directory) return { holds: false, detail: `${directory} is a link now` }
+    if (before.spared !== undefined) return { holds: false, detail: `${directory} ${before.spared}` }
     if (before.isOurs !== true) return { holds: false, detail: `${directory} belongs to another user` }
     if (before.mode !== parseInt(oldMode, 8))
       return { holds: false, detail: `its mode is no longer ${oldMode}, so it was left as it is` }

@@ -2,6 +2,7 @@
  * Makes a goal out of what the user gave: a sentence, a checklist or a task file. No model is asked here. Goal, tasks and
  * the goal branch come into being together or not at all.
  */
+import { refusedAllowance } from '../../wide-folder.ts'
 import { join } from 'node:path'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
@@ -168,10 +169,18 @@ const makeBranch = async (context: Context, goalId: string, start: string): Prom
   )
 }
 
+const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOptions): string[] => {
+  const dirs = [...new Set([...options.allowedDirs, ...input.allowedDirs])]
+  const refused = dirs.map((dir) => refusedAllowance(ports.files, dir)).find((words) => words !== undefined)
+  if (refused !== undefined) throw new AppError('INPUT_INVALID', `allowedDirs: ${refused}`)
+  return dirs
+}
+
 export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
   const config = context.config()
   // A contract that cannot be read is told now and not when the first task is verified.
   readContract(context.ports.files, context.repository.root)
+  const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')
   const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
@@ -190,7 +199,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       baseCommit: start.head,
       headCommit: start.head,
       autoMerge: options.autoMerge,
-      allowedDirs: [...new Set([...options.allowedDirs, ...input.allowedDirs])],
+      allowedDirs,
       limits: { ...config.limits, ...options.limits },
       spend: noSpend,
     })
