@@ -104,7 +104,7 @@ const stallIn = (
   question: string,
 ) => {
   const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
-  const stall = stallOf({ reading, settled, cause: exit.stopCause }, limits)
+  const stall = stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
   const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
   return stall === undefined || isOther ? {} : { stall: { ...stall, tree: '' } }
 }

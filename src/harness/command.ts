@@ -1,11 +1,12 @@
 /**
  * Any program as an agent: it gets the prompt, and its exit code is its verdict. There is no protocol, hence no session, no
- * tokens and no denials, and what it prints is never taken for a sign of anything.
+ * tokens and no denials. What it prints is looked at with a failing exit alone: its last words may be a provider's refusal.
  */
 import { AppError } from '../errors.ts'
-import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
+import { limitOf } from '../recovery/limit.ts'
+import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, ReportedError, Settled } from './driver.ts'
 import type { Step } from './reading.ts'
-import { cut, cutText, emptyReading, exitError, failing, withStderr } from './reading.ts'
+import { cut, cutText, emptyReading, endOf, exitError, failing, withLine, withStderr } from './reading.ts'
 
 const placeholder = /\{(prompt|promptFile|workspace|runDir)\}/g
 
@@ -38,7 +39,25 @@ const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step
   if (line.trim() === '') return { reading }
   const note = { kind: 'text', text: cut(line) } as const
   if (stream === 'stderr') return { reading: withStderr(reading, line), note }
-  return { reading: { ...reading, lastText: cutText(line) }, note }
+  return {
+    reading: { ...reading, lastText: cutText(line), stdoutTail: withLine(reading.stdoutTail ?? [], line) },
+    note,
+  }
+}
+
+const longestSaid = 16_000
+/** On standard output the model speaks: what is said about the end stands at the end. */
+const lastOutput = 3
+
+/** What explains the exit; a CLI in its text mode says on standard output what its provider refuses. */
+const saidBy = ({ stderrTail, stdoutTail = [] }: Reading): ReportedError | undefined => {
+  const said = [stderrTail, stdoutTail.slice(-lastOutput)].map((lines): ReportedError => ({
+    source: 'stderr',
+    text: endOf(lines.join('\n'), longestSaid),
+  }))
+  return (
+    said.find((error) => limitOf(error) !== undefined) ?? said.find(({ text }) => text !== '' && stderrTail.length > 0)
+  )
 }
 
 const settle = (reading: Reading, exit: AgentExit): Settled => {
@@ -48,8 +67,8 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
     const text = cutText(reading.stderrTail.at(-1) ?? 'the command asks to be tried again later (exit status 75)')
     return { ok: false, fatal: true, error: { source: 'exit', type: 'temporary_failure', text } }
   }
-  const said = failing(exit) ? cutText(reading.stderrTail.join('\n')) : ''
-  if (said !== '') return { ok: false, fatal: true, error: { source: 'stderr', text: said } }
+  const said = failing(exit) ? saidBy(reading) : undefined
+  if (said !== undefined) return { ok: false, fatal: true, error: said }
   const error = exitError('the command', reading, exit)
   // A command has no final event, so its exit code is all that can be wrong.
   const isBadExit = error.type === 'no_result'

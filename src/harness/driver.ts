@@ -92,7 +92,10 @@ export type FaultType =
   | 'temporary_failure'
   | ExitType
 
-/** Only with source `exit`: nothing was reported, the way it ended is all there is. */
+/**
+ * With source `exit`: nothing was reported, the way it ended is all there is. `no_result` with source `stderr`: it had words there
+ * that its driver does not know.
+ */
 export type ExitType = 'stopped' | 'signal' | 'no_result' | 'bad_exit'
 
 /** A failure that the CLI itself reports in a structured field or, with a failing exit, on its own stderr. */
@@ -180,6 +183,8 @@ export interface Reading {
   final?: { isError: boolean; reason: string; text: string }
   /** Last lines of the CLI's own stderr. */
   stderrTail: string[]
+  /** Last lines of standard output, of a program that has no events of its own. */
+  stdoutTail?: string[]
   /** Lines that were not in the CLI's format; counted, never searched. */
   foreignLines: number
 }

@@ -25,7 +25,7 @@ export interface Step {
 const maxText = 16_000
 const maxLine = 2_000
 const maxList = 100
-const maxStderrLines = 50
+const maxTailLines = 50
 
 export const emptyReading = (): Reading => ({
   tokens: { input: 0, output: 0, cachedInput: 0 },
@@ -44,6 +44,9 @@ export const cut = (text: string, max = maxLine): string => (text.length > max ?
 /** A CLI's own sentence; what stands below it are details. */
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
+/** The end of a text of which the last lines say most. */
+export const endOf = (text: string, max = maxLine): string => (text.length > max ? `…${text.slice(-max)}` : text)
+
 export const cutText = (text: string): string => cut(text, maxText)
 
 /** Session ids go back onto a command line, so anything that could be an option or a path is not taken for one. */
@@ -52,8 +55,10 @@ export const sessionIdOf = (text: string | undefined): string | undefined =>
 
 export const withForeignLine = (reading: Reading): Reading => ({ ...reading, foreignLines: reading.foreignLines + 1 })
 
+export const withLine = (tail: readonly string[], line: string): string[] => [...tail, cut(line)].slice(-maxTailLines)
+
 export const withStderr = (reading: Reading, line: string): Reading =>
-  line.trim() === '' ? reading : { ...reading, stderrTail: [...reading.stderrTail, cut(line)].slice(-maxStderrLines) }
+  line.trim() === '' ? reading : { ...reading, stderrTail: withLine(reading.stderrTail, line) }
 
 /** Two CLIs colour their own words on standard error even on a pipe. */
 export const withoutColours = (line: string): string => stripVTControlCharacters(line)
@@ -189,7 +194,7 @@ export const stderrError = (reading: Reading, sentences: Sentence[], noise: RegE
     // What follows the sentence are its details (which line of the configuration, a tip).
     if (at >= 0) return { source: 'stderr', type: sentence.type, text: cut(lines.slice(at).join('\n')) }
   }
-  return { source: 'stderr', text: cut(lines.join('\n')) }
+  return { source: 'stderr', text: endOf(lines.join('\n')) }
 }
 
 /**
@@ -203,9 +208,13 @@ export const settleFinal = (reading: Reading, exit: AgentExit): Settled | undefi
   return ended ? { ok: true, text: reading.final.text } : undefined
 }
 
+/** Words that its driver does not know leave an end without a final event what it is. */
+const typedEnd = (reading: Reading, said: ReportedError | undefined): ReportedError | undefined =>
+  said !== undefined && said.type === undefined && reading.final === undefined ? { ...said, type: 'no_result' } : said
+
 /** The best evidence of a failed launch, structured fields first. */
 export const settleFailed = (name: string, reading: Reading, exit: AgentExit, said?: ReportedError): Settled => {
   // After a good final event earlier errors were overcome; only the end itself is left to explain.
   const reported = reading.final?.isError === false ? undefined : (reading.errors.at(-1) ?? reading.retry?.error)
-  return { ok: false, fatal: true, error: reported ?? said ?? exitError(name, reading, exit) }
+  return { ok: false, fatal: true, error: reported ?? typedEnd(reading, said) ?? exitError(name, reading, exit) }
 }

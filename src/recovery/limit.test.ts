@@ -5,8 +5,7 @@ import { limitOf, limitRules } from './limit.ts'
 
 const said = { at: new Date('2026-11-21T21:13:40Z'), timeZone: 'Europe/Berlin' }
 const failure = (more: Partial<ReportedFailure>): ReportedFailure => ({ source: 'event', text: 'no', said, ...more })
-const kindOf = (more: Partial<ReportedFailure>, harness = 'claude'): string | undefined =>
-  limitOf(harness, failure(more))?.kind
+const kindOf = (more: Partial<ReportedFailure>): string | undefined => limitOf(failure(more))?.kind
 
 describe('a limit', () => {
   it.each(
@@ -35,7 +34,7 @@ describe('a limit', () => {
     ],
   ])('in the words of another version: %s', (text, kind, at) => {
     for (const source of ['event', 'stderr'] as const) {
-      const limit = limitOf('claude', failure({ source, text }))
+      const limit = limitOf(failure({ source, text }))
       expect(limit).toMatchObject({ kind, evidence: text })
       expect(limit?.reset?.resetAt.toISOString()).toBe(at)
     }
@@ -59,8 +58,7 @@ describe('a limit', () => {
   it('a structured time goes before the one in the words, and both are clamped', () => {
     const resetAt = new Date('2026-11-21T22:00:00Z')
     const text = "You've hit your limit · resets 3pm (UTC)"
-    const timeOf = (more: Partial<ReportedFailure>) =>
-      limitOf('claude', failure({ type: 'usage_limit', text, ...more }))
+    const timeOf = (more: Partial<ReportedFailure>) => limitOf(failure({ type: 'usage_limit', text, ...more }))
     expect(timeOf({ resetAt })?.reset).toEqual({ resetAt, resetInMs: 46 * 60_000 + 20_000 })
     expect(timeOf({ resetAt: new Date(0) })?.reset).toEqual({ resetAt: said.at, resetInMs: 0 })
     expect(timeOf({})?.reset?.resetAt.toISOString()).toBe('2026-11-22T15:01:00.000Z')
@@ -68,11 +66,11 @@ describe('a limit', () => {
 
   it('a key or a model has no time at which it comes back', () => {
     for (const type of ['authentication_failed', 'model_not_found', 'prompt_too_long'])
-      expect(limitOf('claude', failure({ type, text: 'try again in 20s' }))).not.toHaveProperty('reset')
+      expect(limitOf(failure({ type, text: 'try again in 20s' }))).not.toHaveProperty('reset')
   })
 
   it('a wait that a command asks for by its exit status is not read out of what it printed', () => {
-    const limit = limitOf('command', failure({ source: 'exit', type: 'temporary_failure', text: 'busy, retry in 90s' }))
+    const limit = limitOf(failure({ source: 'exit', type: 'temporary_failure', text: 'busy, retry in 90s' }))
     expect(limit?.kind).toBe('temporary')
     expect(limit).not.toHaveProperty('reset')
   })
@@ -80,14 +78,13 @@ describe('a limit', () => {
 
 describe('no limit', () => {
   const quoted = 'Rate limit reached for gpt-5'
-  it.each<[string, Partial<ReportedFailure>, string?]>([
+  it.each<[string, Partial<ReportedFailure>]>([
     ['is a sentence in the middle of a line', { text: `the docs say: ${quoted}` }],
     ['is a later line of an error field, which may quote anything', { text: `it failed\n${quoted}` }],
     ['is an early line of standard error', { source: 'stderr', text: [quoted, 1, 2, 3, 4, 5].join('\n') }],
-    ['is what a plain command prints', { source: 'stderr', text: quoted }, 'command'],
     ['is the way it ended', { source: 'exit', type: 'bad_exit', text: quoted }],
     ['is a type of its own', { type: 'refusal', text: quoted, httpStatus: 429 }],
     ['is a status that says nothing', { httpStatus: 418 }],
     ['is a number in a text', { text: 'a.ts(429,12): error TS2322' }],
-  ])('%s', (_what, more, harness) => expect(kindOf(more, harness)).toBeUndefined())
+  ])('%s', (_what, more) => expect(kindOf(more)).toBeUndefined())
 })

@@ -1,10 +1,11 @@
 /**
  * The one place that tells what keeps a model provider from answering, and until when. Structured fields come first (the
- * driver's type, the server's own code), then sentences at the start of a line of the CLI's own error field or last lines of
- * standard error, then the bare status. What a model says or a tool prints never gets here.
+ * driver's type, the server's own code), then words and sentences at the start of a line of the CLI's own error field or of a
+ * program's last words before a failing exit (limit-words.ts), then the bare status. What a model says or a tool prints never gets here.
  */
 import type { Category, Meaning } from './diagnosis/labels.ts'
 import type { ReportedFailure } from './evidence.ts'
+import { lastWords, spokenIn } from './limit-words.ts'
 import { clampReset, resetIn } from './reset-time.ts'
 
 export type LimitKind =
@@ -38,7 +39,7 @@ export interface LimitRule {
   /** Words of the providers' error bodies. */
   codes?: readonly string[]
   /** At the start of a line. Only wordings that no driver gives a type. */
-  starts?: RegExp
+  starts?: readonly RegExp[]
   statuses?: readonly number[]
   meaning: Meaning<LimitLabel>
 }
@@ -68,8 +69,13 @@ export const limitRules: readonly LimitRule[] = [
       'billing_error',
       'billing_hard_limit_reached',
     ],
-    starts:
-      /^(?:Claude AI usage limit reached\||(?:5-hour|[Ww]eekly|[Dd]aily|[Mm]onthly|[Uu]sage) limit reached\b|You[’']ve (?:hit|reached) your (?:[\w-]+ ){0,2}limit\b|You[’']re out of extra usage\b|Your quota will reset after )/,
+    starts: [
+      /^Claude AI usage limit reached\||^Your quota will reset after /,
+      /^(?:The |Your )?(?:\w[\w-]* ){0,2}(?:5-hour|hourly|daily|weekly|monthly|session|usage|spend|spending|account|plan|credit|quota) (?:limit|quota|allowance)s? (?:(?:has|have|was|were|is|are) (?:been )?)?(?:reached|hit|exceeded|exhausted|used up)\b/i,
+      /^You(?:[’']ve| have| are|[’']re)? (?:already )?(?:hit|reached|exceeded|exhausted|used up|used all of|run out of|ran out of|out of) (?:your |the |all )?(?:\w[\w-]* ){0,4}(?:limits?|quota|credits?|allowance|extra usage)\b/i,
+      /^(?:(?:Your |Daily |Monthly )?(?:quota|credits?) (?:(?:has|have|was|were|is|are) (?:been )?)?(?:exceeded|exhausted|used up|depleted)|Insufficient (?:quota|credits?|balance|funds)|(?:Your )?credit balance (?:is )?too low|Out of credits|No (?:more )?credits)\b/i,
+      /^insufficient_quota\b/,
+    ],
     statuses: [402],
     meaning: quota,
   },
@@ -78,7 +84,11 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'rate limit',
     types: ['rate_limit'],
     codes: ['rate_limit_exceeded', 'rate_limit_error', 'RESOURCE_EXHAUSTED'],
-    starts: /^Rate limit reached for /,
+    starts: [
+      /^(?:The |API |Request |Your )*rate[ -]?limit(?:s|ed)?(?:$|[:.,]| (?:has been |was |is )?(?:reached|exceeded|hit|error|for)\b)/i,
+      /^(?:Too many requests|(?:Your |The )?requests? (?:was |were |has been |is being )?(?:throttled|rate[- ]limited)|You (?:are|have been) (?:being )?rate[- ]limited|ThrottlingException|Resource (?:has been )?exhausted)\b/i,
+      /^(?:\w+\.){0,6}(?:RateLimitError|ResourceExhausted|TooManyRequests(?:Error|Exception)?)\b/,
+    ],
     statuses: [429],
     meaning: quota,
   },
@@ -87,8 +97,13 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'auth',
     types: ['authentication_failed'],
     codes: ['invalid_api_key', 'authentication_error', 'permission_error', 'UNAUTHENTICATED', 'PERMISSION_DENIED'],
-    starts:
-      /^(?:Error: )?(?:\[?API Error: )?(?:403 )?(?:Permission denied: Consumer\b|Access blocked by (?:\w+ ){0,3}policy\b)/,
+    starts: [
+      /^(?:403 )?(?:Permission denied: Consumer\b|Access blocked by (?:\w+ ){0,3}policy\b)/,
+      /^(?:Invalid|Incorrect|Missing|No|Expired) (?:\w[\w-]* ){0,2}(?:api[ -]?key|x-api-key|bearer token|access token)\b/i,
+      /^(?:Your |The )?(?:\w[\w-]* ){0,2}api[ _-]?key (?:(?:is|was|has) )?(?:not (?:valid|found|set)|invalid|missing|expired|revoked|required)\b/i,
+      /^(?:Not logged in\b|(?:Your )?(?:OAuth token|login|access token|session) (?:has |is )?expired\b|Failed to authenticate\b|Invalid authentication\b|Please (?:log ?in|run \S+ (?:login|auth))\b)/i,
+      /^(?:\w+\.){0,6}AuthenticationError\b/,
+    ],
     statuses: [401, 403],
     meaning: provider('auth_failure', 'permission_or_auth_failure', 'permission', false),
   },
@@ -96,7 +111,11 @@ export const limitRules: readonly LimitRule[] = [
     id: 'model',
     kind: 'model',
     types: ['model_not_found'],
-    codes: ['model_not_found'],
+    codes: ['model_not_found', 'not_found_error'],
+    starts: [
+      /^(?:The )?model:? [`'"]?[\w./:@-]+[`'"]? (?:does not exist|was not found|is not (?:found|available|supported)|not found)\b/i,
+      /^(?:models\/\S+ is not found\b|Unknown model\b|Model not found\b|No such model\b|There's an issue with the selected model\b)/i,
+    ],
     meaning: environment('model_missing'),
   },
   {
@@ -104,6 +123,10 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'context',
     types: ['prompt_too_long'],
     codes: ['context_length_exceeded'],
+    starts: [
+      /^(?:(?:The |Your )?(?:prompt|input|conversation|request|context) is too (?:long|large)\b|This (?:model's maximum context length|endpoint's maximum context length)|Maximum context length\b|(?:The )?context (?:length|window|limit) (?:has been |was )?(?:exceeded|overflow)|(?:The )?input token count\b|Input length and `?max_tokens`? exceed|(?:\w+ ){1,2}ran out of room in the model's context window)/i,
+      /^(?:\w+\.){0,6}Context(?:WindowExceeded|LengthExceeded|Overflow)Error\b/,
+    ],
     meaning: environment('context_overflow'),
   },
   {
@@ -111,6 +134,11 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'overload',
     types: ['overloaded', 'server_error'],
     codes: ['overloaded_error', 'server_is_overloaded', 'UNAVAILABLE'],
+    starts: [
+      /^(?:Overloaded(?:$|[:.,])|Repeated 529\b|(?:The )?(?:\w[\w-]* ){0,2}(?:model|server|servers|service|API|engine|provider) (?:(?:is|are) )?(?:currently |temporarily )?(?:overloaded|unavailable|at capacity|busy)\b)/i,
+      /^(?:Service (?:is )?(?:temporarily )?unavailable|Internal server error|Bad gateway|Gateway time-?out|We(?:[’']re| are) (?:currently )?experiencing |The server had an error)\b/i,
+      /^(?:\w+\.){0,6}(?:InternalServerError|ServiceUnavailable(?:Error)?|OverloadedError)\b/,
+    ],
     statuses: [408, 500, 502, 503, 504, 529],
     meaning: transient('provider_overloaded'),
   },
@@ -121,7 +149,20 @@ export const limitRules: readonly LimitRule[] = [
     says: /^(?:stream disconnected|terminated\b|SSE read timed out|Connection reset by server|read ECONNRESET|socket hang up|API Error: Unable to connect to API \(ECONNRESET\))/,
     meaning: transient('stream_cut'),
   },
-  { id: 'network', kind: 'network', types: ['network', 'timeout'], meaning: transient('network_transient') },
+  {
+    id: 'network',
+    kind: 'network',
+    types: ['network', 'timeout'],
+    starts: [
+      /^(?:connect|read|write|getaddrinfo|queryA|request to \S+ failed, reason:(?: connect| getaddrinfo| read)?) E(?:CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|PIPE)\b/,
+      /^E(?:CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b/,
+      /^(?:(?:TypeError: )?fetch failed|socket hang up|network (?:error|is unreachable|request failed)|connection (?:error|refused|reset|timed out|aborted|failed)|all connection attempts failed|error sending request|stream (?:disconnected|closed) before|request timed out|the (?:operation|request) timed out|no route to host|name or service not known|temporary failure in name resolution|server disconnected)\b/i,
+      /^(?:(?:failed|unable) to connect to|(?:could not|cannot|can't) (?:connect to|resolve host|reach)|dial tcp|lookup \S+ on |HTTPS?ConnectionPool\(|Max retries exceeded with url|curl: \((?:5|6|7|28|35|52|55|56)\))/i,
+      /^\[Errno (?:-[235]|10[1-4]|11[0-3])\]/,
+      /^(?:\w+\.){0,6}(?:APIConnectionError|APITimeoutError|ConnectError|ConnectTimeout|ReadTimeout|ConnectionRefusedError|ConnectionResetError|NewConnectionError)\b/,
+    ],
+    meaning: transient('network_transient'),
+  },
   { id: 'temporary', kind: 'temporary', types: ['temporary_failure'], meaning: transient('temporary_failure') },
 ]
 
@@ -137,17 +178,51 @@ export interface Limit {
 const lastLines = 5
 
 /** Lines at whose start the CLI speaks for itself. */
-const linesOf = (harness: string, failure: ReportedFailure): string[] => {
-  const lines = failure.text.split('\n')
-  if (failure.source === 'event') return lines.slice(0, 1)
-  // A plain command may print whatever its tools print: nothing tells its own words apart.
-  return failure.source === 'stderr' && harness !== 'command' ? lines.slice(-lastLines) : []
+const linesOf = ({ source, text }: ReportedFailure): string[] => {
+  if (source === 'event') return text.split('\n').slice(0, 1)
+  return source === 'stderr' ? lastWords(text, lastLines) : []
 }
 
-/** Types that say no more than that it failed. */
-const openTypes: readonly (string | undefined)[] = [undefined, 'invalid_request']
+/** Types that say no more than that it failed, or how it ended. */
+const openTypes: readonly (string | undefined)[] = [undefined, 'invalid_request', 'no_result']
 
-const ruleFor = (harness: string, failure: ReportedFailure): { rule: LimitRule; line: string } | undefined => {
+interface Ruled {
+  rule: LimitRule
+  line: string
+}
+
+const byCode = (code: string): LimitRule | undefined => limitRules.find(({ codes }) => codes?.includes(code) === true)
+
+const byStatus = (status: number | undefined): LimitRule | undefined =>
+  status === undefined ? undefined : limitRules.find(({ statuses }) => statuses?.includes(status) === true)
+
+const bySentence = (text: string): LimitRule | undefined =>
+  limitRules.find(({ starts }) => starts?.some((start) => start.test(text)) === true)
+
+const firstOf = <Item>(items: readonly Item[], look: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
+  for (const item of items) {
+    const found = look(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Words of a body first, then sentences, then the bare status. */
+const ruleIn = (line: string): LimitRule | undefined => {
+  const spoken = spokenIn(line)
+  if (spoken === undefined) return undefined
+  return firstOf(spoken.codes, byCode) ?? firstOf(spoken.texts, bySentence) ?? byStatus(spoken.httpStatus)
+}
+
+const ruledBySaying = (failure: ReportedFailure): Ruled | undefined => {
+  for (const line of linesOf(failure)) {
+    const rule = ruleIn(line)
+    if (rule !== undefined) return { rule, line }
+  }
+  return undefined
+}
+
+const ruleFor = (failure: ReportedFailure): Ruled | undefined => {
   const { type, code, httpStatus, text } = failure
   const line = text.split('\n')[0] ?? ''
   const typed = limitRules.find(
@@ -155,16 +230,12 @@ const ruleFor = (harness: string, failure: ReportedFailure): { rule: LimitRule; 
   )
   if (typed !== undefined) return { rule: typed, line }
   if (!openTypes.includes(type)) return undefined
-  const coded = limitRules.find(({ codes }) => code !== undefined && codes?.includes(code) === true)
+  const coded = code === undefined ? undefined : byCode(code)
   if (coded !== undefined) return { rule: coded, line }
-  for (const own of linesOf(harness, failure)) {
-    const said = limitRules.find(({ starts }) => starts?.test(own) === true)
-    if (said !== undefined) return { rule: said, line: own }
-  }
-  const byStatus = limitRules.find(
-    ({ statuses }) => httpStatus !== undefined && statuses?.includes(httpStatus) === true,
-  )
-  return byStatus === undefined ? undefined : { rule: byStatus, line }
+  const said = ruledBySaying(failure)
+  if (said !== undefined) return said
+  const stated = byStatus(httpStatus)
+  return stated === undefined ? undefined : { rule: stated, line }
 }
 
 /**
@@ -173,19 +244,25 @@ const ruleFor = (harness: string, failure: ReportedFailure): { rule: LimitRule; 
  */
 const timed: readonly LimitKind[] = ['quota', 'rate limit', 'overload']
 
+/** Where a time may stand: of standard error in the line that shows the limit, else in the other last ones. */
+const timesIn = ({ source, text }: ReportedFailure, line: string): string[] =>
+  source === 'stderr' ? [line, lastWords(text, lastLines).join('\n')] : [text]
+
 /** A structured time first, else the one in the words. */
-const resetOf = ({ kind }: LimitRule, { resetAt, text, said }: ReportedFailure): Limit['reset'] => {
+const resetOf = ({ rule: { kind }, line }: Ruled, failure: ReportedFailure): Limit['reset'] => {
+  const { resetAt, said } = failure
   if (!timed.includes(kind)) return undefined
   if (said === undefined) return resetAt === undefined ? undefined : { resetAt }
-  const at = resetAt === undefined ? resetIn(text, said)?.at : clampReset(resetAt, said.at)
+  const stated = timesIn(failure, line).map((text) => resetIn(text, said)?.at)
+  const at = resetAt === undefined ? stated.find((time) => time !== undefined) : clampReset(resetAt, said.at)
   return at === undefined ? undefined : { resetAt: at, resetInMs: at.getTime() - said.at.getTime() }
 }
 
 /** What keeps the provider from answering; undefined = this failure shows nothing of the kind. */
-export const limitOf = (harness: string, failure: ReportedFailure): Limit | undefined => {
-  const found = ruleFor(harness, failure)
+export const limitOf = (failure: ReportedFailure): Limit | undefined => {
+  const found = ruleFor(failure)
   if (found === undefined) return undefined
   const { rule, line } = found
-  const reset = resetOf(rule, failure)
+  const reset = resetOf(found, failure)
   return { kind: rule.kind, rule, evidence: line, ...(reset === undefined ? {} : { reset }) }
 }

@@ -224,7 +224,7 @@ const forms: readonly Form[] = [readHttpDate, readIso, readEpoch, readDuration, 
 
 /** What a time has to stand behind, with the small words and marks in between. */
 const lead =
-  /(?:\bresets?|\bretry|\btry again|\bavailable(?: again)?|\buntil|\bwait|\blimit reached)(?:[\s"'`:=|·∙,_-]|(?:again|after|approximately|about|around|at|by|delay|for|in|is|ms|millis|on|s|seconds|time)(?![a-z0-9]|\.\d))*/gi
+  /(?:\bresets?|\bretry|\btry again|\bavailable(?: again)?|\buntil|\bwait|\bregain access|\blimit reached)(?:[\s"'`:=|·∙,_-]|(?:again|after|approximately|about|around|at|by|delay|for|in|is|ms|millis|on|s|seconds|time)(?![a-z0-9]|\.\d))*/gi
 
 const longestText = 4_000
 

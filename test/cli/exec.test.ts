@@ -247,6 +247,36 @@ echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":40
     for (const path of ['.claude', 'seen']) rmSync(join(root, path), { recursive: true })
   })
 
+  test('and crashed with words of its own is launched again, in its session', async () => {
+    const done = `echo '{"type":"result","subtype":"success","is_error":false,"result":"Made it."}'; exit 0`
+    program(
+      'claude',
+      `[ -e "$HOME/seen" ] && { ${done}; }\ntouch "$HOME/seen"
+echo '{"type":"system","subtype":"init","session_id":"s-1"}'; echo 'TypeError: x is not a function' >&2; exit 1`,
+    )
+    const { code, of, result, stderr } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, result], stderr).toMatchObject([0, { outcome: 'done', launches: 2 }])
+    expect(of('launch')[1]).toMatchObject({ resumed: true })
+    expect(of('recovery')).toMatchObject([
+      { payload: { issue_detected: expect.stringContaining('TypeError: x is not a function') as string } },
+    ])
+    rmSync(join(root, 'seen'))
+  })
+
+  test("of no CLI's own waits for its provider, and its other failures are its own", async () => {
+    program(
+      'agent',
+      `[ -e "$HOME/seen" ] && { echo made; exit 0; }\ntouch "$HOME/seen"\necho "rate limit exceeded, try again in 1s" >&2; exit 3`,
+    )
+    const { code, of, result, stderr } = await events(['--', 'agent'])
+    expect([code, result], stderr).toMatchObject([0, { outcome: 'done', launches: 2 }])
+    expect(of('waiting')).toMatchObject([{ payload: { reason: 'llm_quota' } }])
+    program('agent', `echo 'it says: rate limit exceeded' >&2; exit 3`)
+    const other = await events(['--', 'agent'])
+    expect([other.code, other.result]).toMatchObject([3, { outcome: 'failed', label: 'unknown', launches: 1 }])
+    rmSync(join(root, 'seen'))
+  })
+
   test('and was killed is launched again and told so', async () => {
     plays('midline', 'once')
     const { code, of, result, stderr } = await events(['--', 'claude', '-p', 'Make it.'])

@@ -111,7 +111,7 @@ export const geminiExpected: Record<string, Expected> = {
   'sigterm-during-tool': done('19129cfc'),
   'sigterm-group-during-tool': row({ session: '11501fb1', toolCalls: 1, error: silentEnd }),
   'sigterm-norelaunch': row({ session: '66f4da59', toolCalls: 1, error: silentEnd }),
-  'text-format-429': unstarted({ source: 'stderr', text: '' }),
+  'text-format-429': unstarted({ source: 'stderr', type: 'no_result', text: '' }),
   // A tool that nobody has was not refused.
   'unknown-tool': done('8d1f80cf'),
   untrusted: unstarted(stderr('git_trust', 'Gemini CLI is not running in a trusted directory.')),

@@ -300,7 +300,7 @@ export const codexExpected: Record<string, Expected> = {
   'parallel-same-session.b': unstarted(
     stderr('session_busy', 'Error: thread/resume: thread/resume failed: thread 01a20025'),
   ),
-  'preflight-login-status': unstarted({ source: 'stderr', text: 'Not logged in' }),
+  'preflight-login-status': unstarted({ source: 'stderr', type: 'no_result', text: 'Not logged in' }),
   'rate-limit': broken('01a1ffe9-082e', tooMany(limitText), { retry: 'rate_limit' }),
   // Both of these never came back; the retry in progress is the evidence.
   'rate-limit-long': row({ session: '01a1ffe2-e9de', error: tooMany(limitText), retry: 'rate_limit' }),

@@ -21,7 +21,7 @@ const said = { at: new Date('2026-11-21T21:30:00Z'), timeZone: 'UTC' }
 const limitFor = (driver: Driver, lines: Line[], exit: AgentExit) => {
   const settled = driver.settle(replay(driver, lines).reading, exit)
   if (settled.ok) return undefined
-  const found = limitOf(driver.name, { ...settled.error, said })
+  const found = limitOf({ ...settled.error, said })
   return found === undefined ? undefined : { kind: found.kind, at: found.reset?.resetAt.toISOString() }
 }
 
@@ -109,9 +109,41 @@ describe('no false alarm', () => {
     },
   )
 
-  it('a plain command may print every trigger phrase and fail', () => {
+  it('a plain command may print every trigger phrase and end well, or be ended', () => {
     for (const text of triggerPhrases)
       for (const stream of ['stdout', 'stderr'] as const)
-        for (const exit of badEnds) expect(limitFor(command, [{ stream, text }], exit)).toBeUndefined()
+        for (const exit of [
+          well,
+          ...badEnds.filter(({ signal, stopCause }) => signal !== null || stopCause !== undefined),
+        ])
+          expect(limitFor(command, [{ stream, text }], exit)).toBeUndefined()
+  })
+
+  /** Ways in which a tool, a test or the model says what somebody else said. */
+  const quotes: ((phrase: string) => string)[] = [
+    (phrase) => `the log says: ${phrase}`,
+    (phrase) => `> ${phrase}`,
+    (phrase) => `    ${phrase}`,
+    (phrase) => `"${phrase}"`,
+    (phrase) => `\`${phrase}\``,
+    (phrase) => `+ ${phrase}`,
+    (phrase) => `✗ ${phrase}`,
+    (phrase) => `not ok 3 - ${phrase}`,
+    (phrase) => `src/limit.ts:12: ${phrase}`,
+    (phrase) => `AssertionError [ERR_ASSERTION]: ${phrase}`,
+    (phrase) => `${phrase}\nfive\nlines\nof\nother\nwords`,
+  ]
+
+  it('a plain command that fails may quote every trigger phrase', () => {
+    const single = triggerPhrases.filter((phrase) => !phrase.includes('\n'))
+    for (const phrase of single)
+      for (const quote of quotes)
+        for (const stream of ['stdout', 'stderr'] as const) {
+          const lines = quote(phrase).split('\n')
+          const printed = lines.map((text): Line => ({ stream, text }))
+          expect({ quote: lines[0], limit: limitFor(command, printed, { code: 1, signal: null }) }).toEqual({
+            quote: lines[0],
+          })
+        }
   })
 })

@@ -14,13 +14,25 @@ const agents = {
   silent: { driver: 'claude' as const, program: faultProgram('idle', '--silent') },
   midline: { driver: 'claude' as const, program: faultProgram('midline', '--once', 'TOP/midline') },
   killed: { driver: 'claude' as const, program: faultProgram('midline') },
+  // It says why it ended, in words that nobody knows.
+  crashed: {
+    driver: 'claude' as const,
+    program: `begin(); if (count('TOP/crashed') === 1) { put('part.txt', 'part'); throw new TypeError('x is not a function') }
+      put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end()`,
+  },
+  // The same end, in words that a rule knows.
+  refused: {
+    driver: 'claude' as const,
+    program: `begin(); if (count('TOP/refused') === 1) { console.error('Error: 529 Overloaded'); process.exit(1) }
+      put('made.txt', 'made'); end()`,
+  },
   detach: { driver: 'command' as const, program: faultProgram('detach', '--hold-pipe') },
 }
 
 let scene: Scene
 const goals = new Map<string, string>()
 beforeAll(async () => {
-  scene = await openScene(agents, { maxParallel: 4 })
+  scene = await openScene(agents, { maxParallel: 4, retry: { transientBaseSeconds: 1, transientMaxSeconds: 2 } })
   for (const name of Object.keys(agents)) goals.set(name, await scene.goal([{ harness: name }]))
 })
 afterAll(async () => scene.clear())
@@ -69,6 +81,26 @@ test('one that is killed in the middle of a line is started again in its session
   ])
   const [run] = await scene.runs(goalOf('midline'))
   expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([null, run?.sessionId])
+})
+
+test('one that crashed with words of its own is started again in its session, on its own work', async () => {
+  expect(await ended('crashed')).toBe('ready')
+  expect(scene.show('made.txt', goalOf('crashed'))).toBe('after part')
+  expect(await scene.recoveries(goalOf('crashed'))).toMatchObject([
+    {
+      ...{ playbook: 'death-restart', label: 'agent_died', status: 'success' },
+      issueDetected: expect.stringMatching(/without its final event.*[^]*TypeError: x is not a function/) as string,
+    },
+  ])
+  const [run] = await scene.runs(goalOf('crashed'))
+  expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([null, 'session-1'])
+})
+
+test('one whose last words a rule knows is no death', async () => {
+  expect(await ended('refused')).toBe('ready')
+  expect((await scene.recoveries(goalOf('refused'))).map(({ label, status }) => [label, status])).toEqual([
+    ['provider_overloaded', 'success'],
+  ])
 })
 
 test('one that leaves a process in a session of its own behind is done, and that process is ended', async () => {

@@ -156,7 +156,7 @@ export interface Refusal {
 }
 
 export const refusalIn = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): Refusal | undefined => {
-  const found = limitOf(launch.harness, launch.failure) === undefined ? matchOf(launch) : undefined
+  const found = limitOf(launch.failure) === undefined ? matchOf(launch) : undefined
   const kind = found === undefined ? undefined : refusedKinds[found.rule.meaning.label]
   if (found === undefined || kind === undefined) return undefined
   return { kind, paths: pathsIn(lineOf(launch.failure.text, found.matched)), text: found.matched }
@@ -215,9 +215,13 @@ const limited = ({ rule, evidence, reset }: Limit, { next, renewedLogin }: Launc
 
 const unknownFailure = (evidence: string): Finding => ({ ...unexplained, label: 'unknown', evidence, facts: {} })
 
+/** Whether a rule knows what it was, however the process went. */
+export const isExplained = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): boolean =>
+  limitOf(launch.failure) !== undefined || matchOf(launch) !== undefined
+
 export const diagnoseAgent = (launch: Launch): Finding => {
   const { harness, failure, denials } = launch
-  const limit = limitOf(harness, failure)
+  const limit = limitOf(failure)
   if (limit !== undefined) return limited(limit, launch)
   const found = matchOf(launch)
   if (found !== undefined) return ruled(found, launch)

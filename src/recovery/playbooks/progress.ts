@@ -92,7 +92,8 @@ const deathRestart = playbook({
   id: 'death-restart',
   title: 'Start an agent again whose process ended without its last word',
   answers: ['agent_died'],
-  needs: 'a signal that was not ours, or an end without the event that closes the turn; the CLI reported no error',
+  needs:
+    'a signal that was not ours, or an end without the event that closes the turn; the CLI reported no error, and no rule knows its last words',
   budget: 2,
 })
 

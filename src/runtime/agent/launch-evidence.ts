@@ -32,6 +32,10 @@ export interface Failed {
   renewedLogin?: string | undefined
 }
 
+/** Whether a session was open before the launch ended. */
+export const openedIn = (reading: Pick<Reading, 'sessionId' | 'announcedSession'>): { opened?: true } =>
+  (reading.sessionId ?? reading.announcedSession) === undefined ? {} : { opened: true }
+
 export const failureEvidence = ({
   harness,
   error,
@@ -42,9 +46,8 @@ export const failureEvidence = ({
   renewedLogin,
   ...said
 }: Failed): Evidence => {
-  const opened = (reading.sessionId ?? reading.announcedSession) !== undefined
   const failure = { ...error, said: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
-  const failed = { harness, failure, ...(opened ? { opened } : {}) }
+  const failed = { harness, failure, ...openedIn(reading) }
   return {
     ...{ kind: 'launch', ...failed, denials, refused: look(refusalIn(failed)) },
     ...(next === undefined ? {} : { next }),

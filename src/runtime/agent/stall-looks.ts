@@ -2,8 +2,9 @@
  * The looks at a running agent that prints nothing: what it said last, and whether anything in its tree uses the processor.
  * `recovery/stall.ts` counts. Shared by a run of the engine and by `unstuck exec`: it knows no store and no session.
  */
-import type { Reading, Settled } from '../../harness/driver.ts'
+import type { Reading, ReportedError, Settled } from '../../harness/driver.ts'
 import type { ProcessUsage } from '../../process/usage.ts'
+import { isExplained } from '../../recovery/diagnosis/agent.ts'
 import { loopOf, mostFrequent, type LoopLimits } from '../../recovery/doom-loop.ts'
 import {
   asksForAnswer,
@@ -23,6 +24,10 @@ import {
   type Stalled,
 } from '../../recovery/stall.ts'
 import type { Clock } from '../core/context.ts'
+import { openedIn } from './launch-evidence.ts'
+
+/** Of the last words of an agent that died. */
+const longestWords = 500
 
 export interface Quieted {
   quietSeconds: number
@@ -170,7 +175,16 @@ export const seenAtStall = (
   return { text, ...(call === undefined ? {} : { call }) }
 }
 
+/** Its last words, where it had some that no rule knows; undefined = it did not die, or they explain its end. */
+const deathText = (driver: string, reading: Reading, failure: ReportedError): string | undefined => {
+  if (!isDeath(failure.type)) return undefined
+  if (failure.source !== 'stderr') return failure.text
+  if (isExplained({ harness: driver, failure, ...openedIn(reading) })) return undefined
+  return `${driver} ended without its final event, and its last words were: ${failure.text.trim().slice(-longestWords)}`
+}
+
 interface EndedTurn {
+  driver: string
   reading: Reading
   settled: Settled
   /** Why it was stopped, where it was. */
@@ -182,14 +196,14 @@ interface EndedTurn {
  * where the CLI itself had said why it is silent: it was retrying, and that is the provider's affair.
  */
 export const stallOf = (
-  { reading, settled, cause }: EndedTurn,
+  { driver, reading, settled, cause }: EndedTurn,
   { question, ...limits }: { stall: StallLimits; loops: LoopLimits; question: () => string },
 ): { kind: Stalled; text: string; call?: string } | undefined => {
   if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return undefined
   if (isStall(cause)) return { kind: cause, ...seenAtStall(cause, reading, { ...limits, question: question() }) }
-  if (!isDeath(settled.error.type)) return undefined
+  const text = deathText(driver, reading, settled.error)
+  if (text === undefined) return undefined
   const call = openCallOf(reading)
-  const { text } = settled.error
   return call === undefined
     ? { kind: 'agent_died', text }
     : { kind: 'agent_died', text: `${text}, with this call open: ${call}`, call }

@@ -42,7 +42,11 @@ export const observedStall = async (
   { reading, settled }: { reading: Reading; settled: Settled },
   cause: StopCause | undefined,
 ): Promise<ObservedStall | undefined> => {
-  const seen = stallOf({ reading, settled, cause }, { ...limitsOf(session), question: () => questionOf(session) })
+  const driver = session.driver.name
+  const seen = stallOf(
+    { driver, reading, settled, cause },
+    { ...limitsOf(session), question: () => questionOf(session) },
+  )
   return seen === undefined ? undefined : describe(session, seen.kind, seen)
 }
 
