@@ -81,6 +81,23 @@ export const retryRequest = z
     ...actor,
   })
   .default({})
+/** Each field that is there takes the place of the present one. */
+export const editRequest = z.strictObject({
+  title: title.exactOptional(),
+  instructions: text.exactOptional(),
+  allowedPaths: names.exactOptional(),
+  deniedPaths: names.exactOptional(),
+  commands: names.exactOptional(),
+  harness: string.max(64).exactOptional(),
+  /** Null = the harness's own. */
+  model: string.max(200).nullable().exactOptional(),
+  /** The reason; needed where the task may change more than before. */
+  why: said.exactOptional(),
+  ...actor,
+})
+
+export type EditRequest = z.output<typeof editRequest>
+
 export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
 export const cleanRequest = z.strictObject({ dryRun: z.boolean() })

@@ -14,6 +14,7 @@ import {
   taskNamed,
 } from '../runtime/people/answers.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
+import { editTask } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
 import type { Engine } from '../runtime/engine/engine.ts'
 import { storyOf } from '../runtime/people/explain.ts'
@@ -182,6 +183,8 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     retryGoal: async ({ id }) => retryGoal(context, id),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
+    editTask: async ({ id, body: { why, by, ...fields } }) =>
+      shownTask(context, await editTask(context, id, fields, { why, by })),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),

@@ -10,7 +10,7 @@ import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
 export interface Route {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PATCH'
   /** With `:id` where an id stands. */
   path: string
   summary: string
@@ -120,6 +120,16 @@ export const routes = {
     contract.retryRequest,
     entities.task,
   ),
+  editTask: {
+    ...change(
+      '/tasks/:id',
+      'Changes paths, checks, text or harness of a task; during an attempt, for the next one',
+      contract.editRequest,
+      entities.task,
+    ),
+    method: 'PATCH' as const,
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'HARNESS_MISSING'] as const,
+  },
   cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
   resume: {
     ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
@@ -151,6 +161,6 @@ export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'
 /** Every error code that a route answers with. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
-  ...(route.method === 'POST' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
+  ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),
   ...route.errors,
 ]

@@ -43,4 +43,7 @@ export const positive = (text: string): number => {
   return value
 }
 
-export const collect = (value: string, before: string[]): string[] => [...before, value]
+export const collect = (value: string, before: string[] | boolean = []): string[] => [
+  ...(typeof before === 'boolean' ? [] : before),
+  value,
+]

@@ -1,11 +1,11 @@
 /** A person's answers, as commands: retry, cancel, pause, resume. */
-import { userInfo } from 'node:os'
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
 import { connectKnown } from './engine/connect.ts'
 import { line, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
+import { userName } from './user-name.ts'
 
 /** Goals are g-…, tasks t-…; for anything else the error says what to give. */
 const kindOf = (id: string): 'goals' | 'tasks' => {
@@ -29,15 +29,6 @@ const change = async (io: Io, id: string, { verb, body, ...options }: Change): P
   const client = await connectKnown(io)
   showChanged(io, await client.post<Goal | Task>(`/${kind}/${id}/${verb}`, body), options)
   return exitCodes.ok
-}
-
-/** Who sits at this command line, for the event. */
-const userName = (): string => {
-  try {
-    return userInfo().username
-  } catch {
-    return 'cli' // a user id without a name
-  }
 }
 
 export interface RetryOptions extends JsonOption {

@@ -30,6 +30,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
   retry: () => import('./commands/retry.ts'),
+  edit: () => import('./commands/edit.ts'),
   cancel: () => import('./commands/cancel.ts'),
   pause: () => import('./commands/pause.ts'),
   resume: () => import('./commands/resume.ts'),

@@ -161,3 +161,9 @@ export const placeOf = (state: TaskState, reason: BlockReason | null): TaskPlace
   state === 'blocked' ? `blocked(${reason ?? 'awaiting_human'})` : state
 
 export const taskEnded = (place: TaskPlace): boolean => place === 'done' || place === 'cancelled'
+
+/** An attempt is under way, or its work waits to land: until that is over the task stays what the attempt began with. */
+export const isAttempted = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
+
+/** The task as its next attempt will see it. */
+export const withEdit = (task: Task): Task => ({ ...task, ...task.pendingEdit })

@@ -5,12 +5,14 @@ import { stepOf } from '../domain/flow.ts'
 import type { Run } from '../domain/run.ts'
 import {
   blockReasonOf,
+  isAttempted,
   placeOf,
   readBlockReason,
   stateOf,
   taskFlow,
   type Retry,
   type Task,
+  type TaskFields,
   type TaskPlace,
   type TaskState,
 } from '../domain/task.ts'
@@ -146,6 +148,7 @@ export const moveTask = async (
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
+      pending_edit = case when ${to === 'done'} then null else pending_edit end,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
       version = version + 1, changed_at = unstuck_now()
@@ -162,7 +165,56 @@ export const moveTask = async (
   })
   if (to === 'done' || to === 'cancelled' || to === 'queued') await refreshReady(db, task.goalId)
   const moved = readTask(row)
-  return { ok: true, value: moved }
+  if (moved.pendingEdit === null || isAttempted(to)) return { ok: true, value: moved }
+  return writeFields(db, moved, moved.pendingEdit)
+}
+
+/** Gives a task new fields, and what follows from them. Checks that a person names are the task's own, with nothing dropped. */
+const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
+  const next = { ...task, ...fields }
+  const areas = json(areasOf(next))
+  const named = fields.commands !== undefined
+  const row = await one<object>(
+    db,
+    sql`update task set title = ${next.title}, instructions = ${next.instructions},
+      allowed_paths = ${json(next.allowedPaths)}::jsonb, denied_paths = ${json(next.deniedPaths)}::jsonb,
+      commands = ${json(next.commands)}::jsonb, original_commands = ${json(named ? next.commands : task.originalCommands)}::jsonb,
+      command_source = ${named ? 'task' : task.commandSource}, harness = ${next.harness}, model = ${next.model},
+      areas = ${areas}::jsonb, span = area_spans(${areas}::jsonb), pending_edit = null,
+      version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} returning *`,
+  )
+  return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
+}
+
+/** Keeps an edit beside the attempt that is under way. */
+const keepEdit = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
+  const row = await one<object>(
+    db,
+    sql`update task set pending_edit = ${json({ ...task.pendingEdit, ...fields })}::jsonb, version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} returning *`,
+  )
+  return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
+}
+
+/** What a person changed about a task, with its event: at once, or for the attempts after the one that is under way. */
+export const editTask = async (
+  db: Queryable,
+  task: Task,
+  fields: Partial<TaskFields>,
+  payload: Record<string, unknown>,
+): Promise<Moved<Task>> => {
+  await lockGoal(db, task.goalId)
+  const later = isAttempted(task.place)
+  const edited = await (later ? keepEdit : writeFields)(db, task, fields)
+  if (!edited.ok) return edited
+  await appendEvent(db, {
+    type: 'task.edited',
+    goalId: task.goalId,
+    taskId: task.id,
+    payload: { ...payload, counts: later ? 'next attempt' : 'now' },
+  })
+  return edited
 }
 
 /** Drops a command from a task's plan while it runs. Fenced by the epoch of the run that decided it. */

@@ -26,6 +26,7 @@ const goalRequest = (change: (value: GoalRequest) => void = () => undefined): st
 }
 
 const post = (path: string, body = '{}'): Call => ({ method: 'POST', path, body })
+const patch = (path: string, body: string): Call => ({ method: 'PATCH', path, body })
 /** A goal that is paused before anything of it starts: its second task waits for the first. */
 const makePaused = async (): Promise<string> => {
   const { id } = JSON.parse((await scene.call(post('/goals', goalRequest()))).text) as Goal
@@ -96,6 +97,7 @@ describe('every answer is what the table says', () => {
     pauseGoal: () => post('/goals/{made}/pause'),
     cancelTask: () => post('/tasks/{madeTask}/cancel'),
     retryTask: () => post('/tasks/{madeTask}/retry'),
+    editTask: () => patch('/tasks/{madeTask}', '{"title":"Another","why":"so"}'),
     retryGoal: () => post('/goals/{made}/retry'),
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
@@ -304,6 +306,14 @@ const refused: Case[] = [
     () => post('/tasks/{doneTask}/retry', '{"hint":"a\\u0007"}'),
     'INPUT_INVALID',
     /hint/,
+  ],
+  ['editing what is done', () => patch('/tasks/{doneTask}', '{"title":"x"}'), 'ILLEGAL', /done and cannot be edited/],
+  ['an edit of another field', () => patch('/tasks/{doneTask}', '{"state":"done"}'), 'INPUT_INVALID', /state/],
+  [
+    'an edit with a path outside',
+    () => patch('/tasks/{madeTask}', '{"allowedPaths":["../x"]}'),
+    'INPUT_INVALID',
+    /allowedPaths\[0\]/,
   ],
   ['a retry with an unknown key', () => post('/tasks/{doneTask}/retry', '{"hnt":"a"}'), 'INPUT_INVALID', /hnt/],
   [

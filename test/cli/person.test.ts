@@ -1,10 +1,10 @@
 /** What a person changes about a task from the command line: a hint for the next attempts, and the task itself. */
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { GoalView, StoredEvent, TaskView } from '../../src/api/contract.ts'
-import { openScene, until, type Scene } from '../hostile/scene.ts'
+import type { GoalRequest, GoalView, Run, StoredEvent, TaskView } from '../../src/api/contract.ts'
+import { openScene, standardTask, until, type Scene } from '../hostile/scene.ts'
 
 /** Keeps each prompt, waits while a file says so, and does the work. */
 const agent = `
@@ -29,6 +29,7 @@ const prompts = (): string[] =>
     .filter((name) => name.startsWith('prompt-'))
     .toSorted((a, b) => Number(a.slice(7)) - Number(b.slice(7)))
     .map((name) => readFileSync(join(dir, name), 'utf8'))
+const held = join(dir, 'hold')
 
 let scene: Scene
 beforeAll(async () => {
@@ -59,6 +60,20 @@ const stuck = async (): Promise<GoalView> => {
   const goal = await scene.work([{ commands: ['node never.mjs'] }])
   expect(goal.state).toBe('awaiting_human')
   return goal
+}
+/** A goal whose agent waits until it is let go. */
+const begun = async (commands: string[]): Promise<GoalView> => {
+  const before = prompts().length
+  writeFileSync(held, '')
+  const goal = await scene.api<GoalView>('/goals', {
+    input: {
+      ...{ title: 'A goal', requirement: 'work', allowedDirs: [], warnings: [] },
+      tasks: [{ ...standardTask, commands }],
+    },
+    options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: null, limits: {} },
+  } satisfies GoalRequest)
+  await until(async () => (prompts().length > before ? true : undefined), 'the agent')
+  return now(goal)
 }
 const ran = async (...args: string[]): Promise<string> => {
   const { stdout, stderr, exitCode } = await scene.cli(...args)
@@ -103,4 +118,100 @@ describe('a hint', () => {
     const { stderr, exitCode } = await scene.cli('retry', 'g-1', '--hint', 'x')
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--hint.*task/)])
   })
+})
+
+describe('an edit', () => {
+  test('of a check that can never pass, with a retry, brings the task to its end; the event says who, what and why', async () => {
+    const goal = await stuck()
+    const { id } = only(goal)
+    const said = await ran('edit', id, '--check', 'node check.mjs', '--why', 'never.mjs cannot pass', '--retry')
+    expect(said).toMatch(/checks/)
+    const ready = await inState(await now(goal), 'ready', 'awaiting_human')
+    expect([ready.state, only(ready).place]).toEqual(['ready', 'done'])
+    expect(only(ready)).toMatchObject({ commands: ['node check.mjs'], originalCommands: ['node check.mjs'] })
+    expect(await payloadsOf('task.edited')).toEqual([
+      {
+        by: userInfo().username,
+        why: 'never.mjs cannot pass',
+        counts: 'now',
+        widened: [],
+        changes: [{ field: 'commands', before: ['node never.mjs'], after: ['node check.mjs'] }],
+      },
+    ])
+    const [run] = (await scene.api<Run[]>(`/runs?task=${id}`)).toReversed()
+    expect(run?.verdict?.dropped).toEqual([])
+    expect(await ran('explain', id)).toMatch(/changed the checks.*never\.mjs cannot pass/)
+  })
+
+  test('without the retry says how to go on, and a wait for a person stays one', async () => {
+    const goal = await stuck()
+    const { id } = only(goal)
+    expect(await ran('edit', id, '--title', 'Write it')).toContain(`unstuck retry ${id}`)
+    expect(only(await now(goal))).toMatchObject({ title: 'Write it', place: 'blocked(awaiting_human)' })
+    expect(await ran('edit', id)).toMatch(/Write it[\s\S]*node never\.mjs[\s\S]*--add-path/)
+  })
+
+  test('while the task runs leaves the run alone, and its next attempt begins with it', async () => {
+    const goal = await begun(['node never.mjs'])
+    const { id } = only(goal)
+    const args = ['--check', 'node check.mjs', '--text', 'Write the word.', '--harness', 'second']
+    expect(await ran('edit', id, ...args)).toMatch(/next attempt/)
+    expect(only(await now(goal))).toMatchObject({ place: 'running', commands: ['node never.mjs'], harness: 'scripted' })
+    rmSync(held)
+    const asked = await inState(goal, 'awaiting_human', 'ready')
+    // The attempt that was under way was judged by the check that it began with.
+    expect(only(asked)).toMatchObject({
+      place: 'blocked(awaiting_human)',
+      commands: ['node check.mjs'],
+      pendingEdit: null,
+    })
+    await ran('retry', id)
+    expect(only(await inState(await now(goal), 'awaiting_human', 'ready')).place).toBe('done')
+    expect(prompts().at(-1)).toMatch(/Write the word\.[\s\S]*node check\.mjs/)
+    expect((await scene.api<Run[]>(`/runs?task=${id}`)).at(-1)?.harness).toBe('second')
+    expect(existsSync(held)).toBe(false)
+  })
+
+  test('of what has ended, or with a value that a task cannot have, is refused and changes nothing', async () => {
+    const goal = await stuck()
+    const { id } = only(goal)
+    const before = only(await now(goal))
+    const refused = async (wanted: RegExp, ...args: string[]): Promise<void> => {
+      const { stderr, exitCode } = await scene.cli('edit', id, ...args)
+      expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringMatching(wanted)])
+      expect(exitCode).not.toBe(0)
+    }
+    await refused(/allowedPaths\[0\].*\.\./, '--path', '../other/**')
+    await refused(/checks?.*without a shell/, '--check', 'cat a | grep b')
+    await refused(/no harness "thrid"/, '--harness', 'thrid')
+    await refused(/model/, '--model=-x')
+    await refused(/secret/, '--text', `use ghp_${'a1B2'.repeat(9)}`)
+    await refused(/--why.*--retry.*with a change|needs a change/, '--why', 'because')
+    expect(only(await now(goal))).toEqual({ ...before, changedAt: before.changedAt })
+    await ran('cancel', id)
+    await refused(/is cancelled/, '--title', 'x')
+    expect(await payloadsOf('task.edited')).toEqual([])
+  })
+})
+
+test('paths are widened with a reason only, and narrowed without', async () => {
+  const goal = await scene.work([
+    { commands: ['node never.mjs'], allowedPaths: ['src/**'], deniedPaths: ['src/secret'] },
+  ])
+  const { id } = only(goal)
+  expect(await ran('edit', id, '--path', 'src/work.txt')).toMatch(/paths/)
+  for (const args of [['--add-path', 'docs/**'], ['--no-deny']]) {
+    const { stderr, exitCode } = await scene.cli('edit', id, ...args)
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/--why/)])
+  }
+  await ran('edit', id, '--add-path', 'docs/**', '--deny', 'docs/old', '--why', 'the guide belongs to it')
+  expect(only(await now(goal))).toMatchObject({
+    allowedPaths: ['src/work.txt', 'docs/**'],
+    deniedPaths: ['docs/old'],
+    areas: ['docs', 'src/work.txt'],
+  })
+  expect((await payloadsOf('task.edited')).map(({ widened }) => widened)).toEqual([
+    [],
+    ['docs/**', 'src/secret (no longer denied)'],
+  ])
 })

@@ -8,6 +8,7 @@ import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
+import { realPorts } from '../../src/runtime/core/ports.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { must, type Db } from '../../src/store/db.ts'
@@ -40,8 +41,9 @@ export const openTestStore = async (): Promise<Store> => {
   const next = (prefix: string): string => `${prefix}-${(number += 1)}`
   const goalOf = async (id: string): Promise<Goal> => (await getGoal(db, id)) as Goal
   const taskOf = async (id: string): Promise<Task> => (await getTask(db, id)) as Task
-  // Of the whole context the answers use these two alone.
-  const context = { db, wake: () => void (wakes += 1), newId: next } as unknown as Context
+  // Of the whole context the answers use these alone.
+  const wake = (): void => void (wakes += 1)
+  const context = { db, wake, newId: next, ports: realPorts, environment: {} } as unknown as Context
   const newGoal = (id: string) =>
     insertGoal(db, {
       ...{ id, title: 'A goal', requirement: 'x', repoMode: 'local', targetBranch: 'main', baseCommit: null },

@@ -10,6 +10,7 @@ export interface Client {
   /** The events after a number, as they come, until either side ends the stream. */
   events(path: string, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent[], void, undefined>
   post<T>(path: string, body?: unknown): Promise<T>
+  patch<T>(path: string, body: unknown): Promise<T>
 }
 
 const isErrorBody = (value: unknown): value is { error: { code: string; message: string } } =>
@@ -90,8 +91,8 @@ const readerOf =
       )
     })) as T
 
-const asJson = (body: unknown): RequestInit => ({
-  method: 'POST',
+const asJson = (method: 'POST' | 'PATCH', body: unknown): RequestInit => ({
+  method,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body),
 })
@@ -103,6 +104,7 @@ export const createClient = (url: string, token: string): Client => {
     get: async (path) => value(await call(path, {})),
     all: (path) => everyRow(call, path, value),
     events: (path, after, signal) => streamOf(call, path, { after, signal }),
-    post: async (path, body = {}) => value(await call(path, asJson(body))),
+    post: async (path, body = {}) => value(await call(path, asJson('POST', body))),
+    patch: async (path, body) => value(await call(path, asJson('PATCH', body))),
   }
 }

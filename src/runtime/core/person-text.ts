@@ -4,6 +4,7 @@ import type { Context } from './context.ts'
 
 /** The brief has this much room for it. */
 const hintLength = 1_000
+const reasonLength = 300
 const nameLength = 64
 
 const checked = (what: string, text: string, max: number, forbidden: RegExp): string => {
@@ -20,6 +21,9 @@ export const hintText = ({ ports, environment }: Context, text: string): string 
   const hint = checked('hint', ports.processes.redactText(text, environment), hintLength, /[^\P{Cc}\n\t]/u)
   return hint === '' ? null : hint
 }
+
+export const reasonText = ({ ports, environment }: Context, text: string): string =>
+  checked('reason', ports.processes.redactText(text, environment), reasonLength, /\p{Cc}/u)
 
 /** Who decided, as the client says; its token is the owner's in any case. */
 export const actorName = (name: string | undefined): string =>

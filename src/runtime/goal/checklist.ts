@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts'
 import { parsePathRule } from '../../recovery/policy/rule.ts'
 import { harnessNamePattern } from '../../config-schema.ts'
 import { nearest, shown } from '../../validation.ts'
-import { maxTitle } from './task-file.ts'
+import { maxTitle } from '../core/task-fields.ts'
 
 export interface Box {
   /** From 1, ticked boxes counted, so that ticking one does not renumber the others. */

@@ -3,37 +3,12 @@
  * All objects are closed; an error names the file, the place in it and what is allowed there.
  */
 import { z } from 'zod'
-import { harnessNamePattern } from '../../config-schema.ts'
 import { AppError } from '../../errors.ts'
-import { parsePathRule } from '../../recovery/policy/rule.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
-
-export const maxTitle = 200
+import { line, list, noNul, taskFields, text } from '../core/task-fields.ts'
 
 export const taskRoles = ['worker', 'tester', 'docser'] as const
 export type TaskRole = (typeof taskRoles)[number]
-
-const noNul = (value: string): boolean => !value.includes('\0')
-
-const text = (allowed: string) =>
-  z
-    .string({ error: `allowed: ${allowed}` })
-    .refine((value) => value.trim() !== '' && noNul(value), { error: `allowed: ${allowed}` })
-
-/** One line without control characters: titles are printed to terminals and become commit subjects. */
-const line = (allowed: string, max = maxTitle) =>
-  text(allowed)
-    .max(max, { error: `allowed: ${allowed}` })
-    .refine((value) => !/\p{Cc}/u.test(value), { error: `allowed: ${allowed}` })
-
-const list = <T extends z.ZodType>(item: T, allowed: string) =>
-  z.array(item, { error: `allowed: ${allowed}` }).max(1000, { error: 'allowed: at most 1000 entries' })
-
-const path = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
-  const parsed = parsePathRule(value)
-  if (!parsed.ok)
-    context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
-})
 
 const directory = z
   .string({ error: 'allowed: an absolute folder' })
@@ -43,34 +18,24 @@ const directory = z
 const idText = 'a short text without white space or commas'
 const id = line(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 
-const modelText = 'the name of a model'
-
 export const taskSchema = z.strictObject({
   id: id
     .exactOptional()
     .meta({ description: 'Name by which other tasks wait for this one. Absent: its position, from 1.' }),
-  title: line(`one line of 1 to ${maxTitle} characters`).meta({
-    description: 'One line; becomes the subject of the commit.',
-  }),
-  instructions: text('a text').meta({ description: 'What the agent is asked to do.' }),
-  allowedPaths: list(path, 'a list of paths or globs')
-    .min(1, { error: 'allowed: at least one path, or no such key' })
+  title: taskFields.title.meta({ description: 'One line; becomes the subject of the commit.' }),
+  instructions: taskFields.instructions.meta({ description: 'What the agent is asked to do.' }),
+  allowedPaths: taskFields.allowedPaths
     .exactOptional()
     .meta({ description: 'Paths, folders or globs that may change. Absent: all.' }),
-  deniedPaths: list(path, 'a list of paths or globs')
+  deniedPaths: taskFields.deniedPaths
     .exactOptional()
     .meta({ description: 'Paths that must not change; wins over allowedPaths.' }),
-  commands: list(text('a command, not empty and without NUL'), 'a list of commands')
+  commands: taskFields.commands
     .exactOptional()
     .meta({ description: 'Checks that must pass. Absent: inferred from the repository.' }),
   after: list(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
-  harness: z
-    .string({ error: 'allowed: the name of a harness' })
-    .regex(harnessNamePattern, { error: 'allowed: the name of a harness' })
-    .exactOptional(),
-  model: line(modelText)
-    .regex(/^[^-]/, { error: `allowed: ${modelText}` })
-    .exactOptional(),
+  harness: taskFields.harness.exactOptional(),
+  model: taskFields.model.exactOptional(),
   priority: z
     .int({ error: 'allowed: a whole number from -100 to 100' })
     .min(-100, { error: 'allowed: a whole number from -100 to 100' })

@@ -2,6 +2,7 @@
 import { stillRed, type Verdict } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
 import type { StoredEvent } from '../../store/event.ts'
+import { editSentence } from './edit-words.ts'
 
 type Payload = Record<string, unknown>
 
@@ -101,6 +102,7 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
     sentence: (p) =>
       `back to the queue: ${text(p, 'reason') || text(p, 'trigger')}${text(p, 'hint') === '' ? '' : `; ${text(p, 'by')} says: ${text(p, 'hint')}`}`,
   },
+  'task.edited': { meaning: 'a person changed the task', sentence: editSentence },
   'task.awaiting_judge': {
     meaning: 'a run succeeded and waits for its judgement',
     sentence: (p) => `${verdictText(p)}; waiting for the judge and the merge queue`,

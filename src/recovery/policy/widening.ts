@@ -1,0 +1,32 @@
+/** Whether new path rules let a task change more than the old ones did. In doubt they do: it only asks for a reason. */
+import { parsePathRule } from './rule.ts'
+
+export interface Paths {
+  allowedPaths: readonly string[]
+  deniedPaths: readonly string[]
+}
+
+/** The folder or path below which a rule covers everything; '' = the whole repository, undefined = the rule is finer. */
+const rootOf = (text: string): string | undefined => {
+  const parsed = parsePathRule(text)
+  if (!parsed.ok) return undefined
+  const { rule } = parsed
+  if ('literal' in rule) return rule.literal
+  if (rule.glob === '**') return ''
+  const folder = rule.glob.replace(/\/\*\*$/, '')
+  return folder === rule.glob || /[*?{]/.test(folder) ? undefined : folder
+}
+
+const covers = (rule: string, other: string): boolean => {
+  const root = rootOf(rule)
+  const path = other.replace(/^(\.\/)+/, '')
+  return rule === other || root === '' || path === root || (root !== undefined && path.startsWith(`${root}/`))
+}
+
+/** What is open to the task that was not, as texts. */
+export const widenedBy = (before: Paths, after: Paths): string[] => [
+  ...after.allowedPaths.filter((path) => !before.allowedPaths.some((rule) => covers(rule, path))),
+  ...before.deniedPaths
+    .filter((path) => !after.deniedPaths.some((rule) => covers(rule, path)))
+    .map((path) => `${path} (no longer denied)`),
+]

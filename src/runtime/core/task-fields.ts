@@ -1,0 +1,43 @@
+/** What the fields of a task may hold that people write: in a task file, and in an edit of a task that is there. */
+import { z } from 'zod'
+import { harnessNamePattern } from '../../config-schema.ts'
+import { parsePathRule } from '../../recovery/policy/rule.ts'
+
+export const maxTitle = 200
+
+export const noNul = (value: string): boolean => !value.includes('\0')
+
+export const text = (allowed: string) =>
+  z
+    .string({ error: `allowed: ${allowed}` })
+    .refine((value) => value.trim() !== '' && noNul(value), { error: `allowed: ${allowed}` })
+
+/** One line without control characters: titles are printed to terminals and become commit subjects. */
+export const line = (allowed: string, max = maxTitle) =>
+  text(allowed)
+    .max(max, { error: `allowed: ${allowed}` })
+    .refine((value) => !/\p{Cc}/u.test(value), { error: `allowed: ${allowed}` })
+
+export const list = <T extends z.ZodType>(item: T, allowed: string) =>
+  z.array(item, { error: `allowed: ${allowed}` }).max(1000, { error: 'allowed: at most 1000 entries' })
+
+const path = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
+  const parsed = parsePathRule(value)
+  if (!parsed.ok)
+    context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
+})
+const paths = list(path, 'a list of paths or globs')
+
+const modelText = 'the name of a model'
+
+export const taskFields = {
+  title: line(`one line of 1 to ${maxTitle} characters`),
+  instructions: text('a text'),
+  allowedPaths: paths.min(1, { error: 'allowed: at least one path, or no such key' }),
+  deniedPaths: paths,
+  commands: list(text('a command, not empty and without NUL'), 'a list of commands'),
+  harness: z
+    .string({ error: 'allowed: the name of a harness' })
+    .regex(harnessNamePattern, { error: 'allowed: the name of a harness' }),
+  model: line(modelText).regex(/^[^-]/, { error: `allowed: ${modelText}` }),
+}

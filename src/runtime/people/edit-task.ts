@@ -1,0 +1,145 @@
+/**
+ * A person changes a task: paths, checks, text, harness. While an attempt is under way the edit waits for its end, so that
+ * an agent is judged by what it was told. Wider paths need a reason, which the event keeps.
+ */
+import { z } from 'zod'
+import { taskEnded, withEdit, type Task, type TaskFields } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import { planCommand } from '../../recovery/command/plan.ts'
+import { widenedBy } from '../../recovery/policy/widening.ts'
+import type { Moved, Queryable } from '../../store/db.ts'
+import { editTask as storeEdit } from '../../store/task.ts'
+import { explainIssue, shown } from '../../validation.ts'
+import type { Context } from '../core/context.ts'
+import { actorName, reasonText } from '../core/person-text.ts'
+import { taskFields } from '../core/task-fields.ts'
+import { chooseHarness } from '../harness/harness-choice.ts'
+import { taskNamed } from './answers.ts'
+
+export interface EditOptions {
+  /** Needed where the task may change more than before. */
+  why?: string | undefined
+  /** Who asks. */
+  by?: string | undefined
+}
+
+const editSchema = z.strictObject({
+  title: taskFields.title.exactOptional(),
+  instructions: taskFields.instructions.exactOptional(),
+  allowedPaths: taskFields.allowedPaths.exactOptional(),
+  deniedPaths: taskFields.deniedPaths.exactOptional(),
+  commands: taskFields.commands.min(1, { error: 'allowed: at least one check' }).exactOptional(),
+  harness: taskFields.harness.exactOptional(),
+  model: taskFields.model.nullable().exactOptional(),
+} satisfies Record<keyof TaskFields, z.ZodType>)
+
+const fieldNames = Object.keys(editSchema.shape) as (keyof TaskFields)[]
+
+const invalid = (problem: string): AppError => new AppError('INPUT_INVALID', problem)
+
+const checkCommands = (commands: readonly string[]): void => {
+  for (const command of commands) {
+    const plan = planCommand(command)
+    if (!plan.ok)
+      throw invalid(`the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason})`)
+  }
+}
+
+/** Events, prompts and commits repeat these texts, so nothing in them may be a secret. */
+const checkSecrets = ({ ports, environment }: Context, fields: Partial<TaskFields>): void => {
+  for (const [name, value] of Object.entries(fields)) {
+    const texts = [value].flat().filter((text) => text !== null)
+    if (texts.some((text) => ports.processes.redactText(text, environment) !== text))
+      throw invalid(`${name} holds a secret (a token, a key or a password); name an environment variable instead`)
+  }
+}
+
+const checkFields = (context: Context, wanted: unknown): Partial<TaskFields> => {
+  const result = editSchema.safeParse(wanted)
+  if (!result.success) throw invalid(explainIssue(result.error, wanted, () => fieldNames))
+  const fields = result.data
+  checkCommands(fields.commands ?? [])
+  checkSecrets(context, fields)
+  if (fields.harness !== undefined)
+    chooseHarness(context.ports.files, context.config(), fields.harness, context.environment.PATH)
+  return fields
+}
+
+interface Change {
+  field: keyof TaskFields
+  before: Task[keyof TaskFields]
+  after: Task[keyof TaskFields]
+}
+
+/** The fields whose values really differ. A model belongs to its harness, so with a new one goes the old one's model. */
+const changesOf = (task: Task, fields: Partial<TaskFields>): Change[] => {
+  const moved = fields.harness !== undefined && fields.harness !== task.harness
+  const wanted: Partial<TaskFields> = moved && fields.model === undefined ? { ...fields, model: null } : fields
+  return fieldNames.flatMap((field) => {
+    const [before, after] = [task[field], wanted[field]]
+    return after === undefined || JSON.stringify(before) === JSON.stringify(after) ? [] : [{ field, before, after }]
+  })
+}
+
+/** An event tells what changed; a text of a megabyte stays with the task. */
+const longestText = 2_000
+
+const forEvent = ({ ports, environment }: Context, value: Change['before']): Change['before'] => {
+  const clean = (text: string): string => ports.processes.redactText(text, environment).slice(0, longestText)
+  if (value === null) return null
+  return typeof value === 'string' ? clean(value) : value.map(clean)
+}
+
+const refuseEnded = (task: Task): void => {
+  if (!taskEnded(task.place)) return
+  const advice =
+    task.place === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" brings it back first`
+  throw new AppError('ILLEGAL', `task ${task.id} is ${task.place} and cannot be edited; ${advice}`)
+}
+
+const editOnce = async (
+  context: Context,
+  tx: Queryable,
+  { id, fields, why, by }: { id: string; fields: Partial<TaskFields>; why: string; by: string },
+): Promise<Moved<Task>> => {
+  const task = await taskNamed(tx, id)
+  refuseEnded(task)
+  const before = withEdit(task)
+  const changes = changesOf(before, fields)
+  if (changes.length === 0) throw invalid(`nothing would change: task ${id} has these values already`)
+  const edit = Object.fromEntries(changes.map(({ field, after }) => [field, after])) as Partial<TaskFields>
+  const widened = widenedBy(before, { ...before, ...edit })
+  if (widened.length > 0 && why === '')
+    throw invalid(`the task could then change more than before (${widened.join(', ')}); say why (--why "…")`)
+  const payload = {
+    ...{ by, why, widened },
+    changes: changes.map(({ field, before, after }) => ({
+      field,
+      before: forEvent(context, before),
+      after: forEvent(context, after),
+    })),
+  }
+  return storeEdit(tx, task, edit, payload)
+}
+
+/** Claims and runs change the version too: an edit that lost such a race is looked at again on what they made of the task. */
+const mostTries = 5
+
+export const editTask = async (
+  context: Context,
+  id: string,
+  wanted: Partial<TaskFields>,
+  options: EditOptions = {},
+): Promise<Task> => {
+  await taskNamed(context.db, id)
+  const fields = checkFields(context, wanted)
+  const asked = { id, fields, why: reasonText(context, options.why ?? ''), by: actorName(options.by) }
+  for (let tries = 1; ; tries += 1) {
+    const edited = await context.db.transaction((tx) => editOnce(context, tx, asked))
+    if (edited.ok) {
+      context.wake()
+      return edited.value
+    }
+    if (tries === mostTries) throw new AppError('STALE', edited.message)
+  }
+}
