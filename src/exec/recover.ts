@@ -133,8 +133,10 @@ const end = async (
 
 const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
   const { parts, record, ended } = launched
-  // A session that begins anew has to be told what was done, and only the engine knows that.
-  const policy = { playbooks, disabled: ['fresh-session'], retry: parts.retry }
+  // A session that begins anew has to be told what was done, and only the engine knows that. An error that no rule knows is
+  // the caller's to judge: the exit status tells it.
+  const disabled = ['fresh-session', 'unknown-restart', 'unknown-requeue']
+  const policy = { playbooks, disabled, retry: parts.retry }
   const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
   if (step.kind === 'recover') return carryOutBy(actions, launched, { diagnosis, step })
   return ended.settled.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)

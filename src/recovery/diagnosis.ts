@@ -37,7 +37,7 @@ const find = (evidence: Evidence): Finding => {
     case 'stall':
       return diagnoseStall(evidence.stall)
     case 'check':
-      return diagnoseCheck(evidence.check)
+      return diagnoseCheck(evidence.check, evidence.otherHarness)
     case 'directory':
       return diagnoseDirectory(evidence.directory)
   }

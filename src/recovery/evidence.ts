@@ -71,6 +71,10 @@ export interface ObservedCheck {
   installs?: Install[]
   /** What the machine was seen to be right after it failed. */
   readings?: Reading[]
+  /** What fails, comparable between two rounds (failing-set.ts), and whether these are names of tests; absent = not looked at. */
+  failing?: { items: string[]; areTests: boolean }
+  /** Commands of this run that passed before this one. */
+  passed?: readonly string[]
   /** What the same command does on the base commit. */
   baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string; label?: string }
   /** All checks of this run in order, this one among them. */
@@ -115,7 +119,8 @@ export type Evidence =
       because: 'verification failed' | 'nothing changed' | 'it may be granted'
     }
   | { kind: 'stall'; stall: ObservedStall }
-  | { kind: 'check'; check: ObservedCheck }
+  /** `otherHarness`: one that the task could go on with and that did not work on it yet. */
+  | { kind: 'check'; check: ObservedCheck; otherHarness?: string }
   /** Found before anything was launched. */
   | { kind: 'directory'; directory: ObservedDirectory }
   | OwnEvidence

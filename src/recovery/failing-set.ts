@@ -170,3 +170,19 @@ export const failingNames = ({ tests, evidence }: FailingSet): string[] => {
   const more = tests.length - namedAtMost
   return more > 0 ? [...tests.slice(0, namedAtMost), `and ${more} more`] : tests
 }
+const mostItems = 200
+const soundsWrong = /error|fail|fatal|panic|exception|assert|expected|not ok|undefined|cannot|✗|✖|✘|×|●/i
+
+/**
+ * What fails, in a form in which two rounds of one command can be compared: tests by name, else the lines that tell of
+ * trouble, else the one line that stands for the failure.
+ */
+export const failingItems = (set: FailingSet): string[] => {
+  if (set.tests !== null) return set.tests.slice(0, mostItems)
+  const told = (set.lines ?? set.beside).filter((line) => soundsWrong.test(line))
+  return told.length === 0 ? [normalised(set.evidence)] : told.slice(0, mostItems)
+}
+
+/** Whether only some of what failed before fails now, and nothing else does. */
+export const isStrictlyLess = (now: readonly string[], before: readonly string[]): boolean =>
+  now.length < before.length && inside(now, before)

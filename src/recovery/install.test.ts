@@ -101,9 +101,9 @@ describe('the ladder', () => {
       kind: 'recover',
     })
   })
-  it('never answers a failed assertion, whatever it quotes', () => {
+  it('never answers a failed assertion by an install, whatever it quotes', () => {
     const stdout = "✖ loads (1.2ms)\n  AssertionError [ERR_ASSERTION]: Cannot find module 'tiny'\nℹ tests 1\nℹ fail 1"
-    expect(stepOf({ command: 'node --test a.test.js', stdout })).toMatchObject({ kind: 'exhausted' })
+    expect(stepOf({ command: 'node --test a.test.js', stdout })).toMatchObject({ playbook: { id: 'check-feedback' } })
   })
   it('installs nothing where no clone of ours is', () => {
     expect(

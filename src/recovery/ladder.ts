@@ -12,6 +12,7 @@ import {
   type RetryPolicy,
   type Then,
 } from './playbook.ts'
+import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { permissionPlaybooks } from './playbooks/permission.ts'
 import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
@@ -23,6 +24,8 @@ export const playbooks: readonly Playbook[] = [
   ...providerPlaybooks,
   ...progressPlaybooks,
   ...verificationPlaybooks,
+  // Last: what can be repaired without the agent does not cost a turn.
+  ...feedbackPlaybooks,
 ]
 
 /** Recoveries that a task may have in one count, waits not among them. */
@@ -63,6 +66,19 @@ const notTried = (history: readonly PastRecovery[], action: Action, runId: strin
   action.type === 'wait' ||
   !history.some((past) => past.actionKey === actionKeyOf(action) && (past.status === 'failed' || past.runId === runId))
 
+/** Attempts of a playbook that its budget counts. */
+const attemptsOf = (
+  { id, refilled }: Playbook,
+  { label }: Diagnosis,
+  history: readonly PastRecovery[],
+  all: readonly Playbook[],
+): number => {
+  if (refilled !== true) return history.filter((past) => past.playbook === id && past.label === label).length
+  const refilling = new Set(all.filter((other) => other.refilled === true).map((other) => other.id))
+  const helped = history.findLastIndex((past) => refilling.has(past.playbook) && past.status === 'success')
+  return history.slice(helped + 1).filter((past) => past.playbook === id).length
+}
+
 export const nextStep = (
   diagnosis: Diagnosis,
   history: readonly PastRecovery[],
@@ -74,7 +90,7 @@ export const nextStep = (
   if (family.length === 0) return exhausted(diagnosis, `no playbook answers ${diagnosis.label}`)
   const reasons: string[] = []
   for (const playbook of family) {
-    const attempts = history.filter((past) => past.playbook === playbook.id && past.label === diagnosis.label).length
+    const attempts = attemptsOf(playbook, diagnosis, history, policy.playbooks)
     const action = playbook.plan(diagnosis, { attempts, taskId: task.id, retry: policy.retry })
     if (policy.disabled.includes(playbook.id)) reasons.push(`${playbook.id} is disabled`)
     else if (attempts >= playbook.budget) reasons.push(`${playbook.id} was tried ${attempts} times`)

@@ -6,9 +6,13 @@
 import type { Install, StillRed } from '../domain/run.ts'
 import { redText } from '../domain/still-red.ts'
 import type { Rung } from './diagnosis/labels.ts'
-import type { Diagnosis, DiagnosisLabel, DiagnosisOf, ModeChange } from './types.ts'
+import { digestOf } from './signature.ts'
+import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } from './types.ts'
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
+
+/** Which failures were told; the words are in the hint. */
+export type Told = Pick<Feedback, 'command' | 'failing'>
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
 export type Action =
@@ -28,12 +32,21 @@ export type Action =
       ask?: string
       /** What the turn is told of: it failed before the work and still does. */
       red?: StillRed[]
+      /** What the agent is told of its work. */
+      feedback?: Told
       resume: boolean
       hint: string
     }
   | ({ type: 'chmod'; name: 'CHMOD' } & ModeChange)
-  /** `delayMs` and `until` say how long the account that is left is at its limit. */
-  | { type: 'switch_harness'; name: 'SWITCH_HARNESS'; harness: string; delayMs: number; until?: string }
+  /** `delayMs` and `until` say how long the account that is left is at its limit; absent = it is not. */
+  | {
+      type: 'switch_harness'
+      name: 'SWITCH_HARNESS'
+      harness: string
+      delayMs?: number
+      until?: string
+      feedback?: Told
+    }
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
   /** Another command is looked at in its place, and the verdict says so. */
   | { type: 'replace_command'; name: 'REPLACE_COMMAND' | 'NARROW_COMMAND'; command: string; by: string }
@@ -91,6 +104,10 @@ export type PostCondition =
   | { type: 'agent_gets_on'; tree: string }
   /** None of these fails any more. */
   | { type: 'tests_pass'; red: StillRed[] }
+  /** The command passes, or only some of what failed before fails. */
+  | ({ type: 'fewer_failures' } & Told)
+  /** None of these paths is changed against the rules of the task. */
+  | { type: 'paths_allowed'; paths: string[] }
   /** The relaunched turn leaves a change. */
   | { type: 'work_appears' }
   /** The next launch ends without the same class of failure. */
@@ -119,6 +136,8 @@ export interface PlaybookFor<L extends DiagnosisLabel> {
   postCondition(action: Action): PostCondition
   /** Most attempts per task and label (within one count). */
   budget: number
+  /** Attempts before the last one of these playbooks that helped do not count, whatever failed then. */
+  refilled?: true
   /** Whether an attempt is one of the task's total of 12; waits are not. */
   counted: boolean
 }
@@ -169,6 +188,9 @@ const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMod
 /** One install serves every check that misses what it brings. */
 export const installKeyOf = ({ manager, folder }: Install): string => `install:${manager}:${folder}`
 
+const feedbackKeyOf = ({ command, failing }: Told): string =>
+  `feedback ${digestOf([command, ...failing.toSorted()].join('\n'))}`
+
 /** Equal for actions that would change the same thing: a correction without effect is not taken twice. */
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
@@ -180,6 +202,7 @@ export const actionKeyOf = (action: Action): string => {
         ...(action.fresh === true ? ['fresh'] : []),
         ...(action.ask === undefined ? [] : [`ask for ${action.ask}`]),
         ...(action.red === undefined ? [] : [`tell ${redText(action.red)}`]),
+        ...(action.feedback === undefined ? [] : [feedbackKeyOf(action.feedback)]),
         ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
       ].join(':')
     case 'chmod':

@@ -63,8 +63,20 @@ export interface StallFacts {
   call?: string
 }
 
+/** What an agent is told of a check that its work fails, and what shows later whether that helped. */
+export interface Feedback {
+  command: string
+  /** See failing-set.ts. */
+  failing: string[]
+  text: string
+}
+
 export interface CheckFacts {
   command: string
+  /** The work is to blame, so it can go back to its agent. */
+  feedback?: Feedback
+  /** Another harness that the task could go on with, although its own account takes launches. */
+  otherHarness?: string
   /** Checks of the run besides this one that are still part of the plan. */
   remaining: number
   /** What of the machine is at fault, as a probe saw it. */

@@ -123,6 +123,12 @@ export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recov
       where recovery.task_id = ${taskId} and recovery.started_at >= task.count_from order by recovery.started_at, recovery.id`)
   ).map((row) => fromRow<Recovery>(row))
 
+/** Recoveries that one run began, oldest first. */
+export const recoveriesOfRun = async (db: Queryable, runId: string): Promise<Recovery[]> =>
+  (await db.query<object>(sql`select * from recovery where run_id = ${runId} order by started_at, id`)).map((row) =>
+    fromRow<Recovery>(row),
+  )
+
 export const listRecoveries = async (db: Queryable, goalId: string | null): Promise<Recovery[]> =>
   (
     await db.query<object>(

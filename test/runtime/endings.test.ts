@@ -32,7 +32,7 @@ const agents: Record<string, Agent> = {
       await import(${JSON.stringify(new URL('../fixture/process/acp-agent.mjs', import.meta.url).href)})`,
   },
   second: claude(`begin(); put('second.txt', existsSync('made.txt') ? 'after' : 'too early'); end()`),
-  improving: claude(`begin(); put(count('TOP/tries') > 1 ? 'made.txt' : 'wrong.txt', 'made'); end()`),
+  improving: claude(`begin(); put(count('TOP/tries') > 3 ? 'made.txt' : 'wrong.txt', 'made'); end()`),
 }
 
 let scene: Scene
@@ -123,7 +123,7 @@ describe('answers', () => {
     const goal = await scene.goal([{ harness: 'improving' }])
     await scene.until(goal, 'awaiting_human')
     const [question] = await questionsOf(goal)
-    expect(question).toMatchObject({ kind: 'no_playbook', choices: ['retry', 'cancel'] })
+    expect(question).toMatchObject({ kind: 'exhausted', choices: ['retry', 'cancel'] })
     await scene.post<Task>(`/tasks/${(await scene.task(goal)).id}/retry`)
     await scene.until(goal, 'ready')
     expect(await questionsOf(goal)).toEqual([])

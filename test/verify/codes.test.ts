@@ -230,7 +230,7 @@ describe('timeout of a check', { timeout: 400_000 }, () => {
       { command: 'sh hang.sh', blocks: true },
     ])
     expect(await short.questions()).toMatchObject([
-      { kind: 'no_playbook', question: expect.stringContaining('cannot go on by itself: timeout') },
+      { kind: 'exhausted', question: expect.stringContaining('cannot go on by itself: timeout') },
     ])
     expect(await short.events(goal, 'merge.enqueued')).toEqual([])
     const branches = ['main', `unstuck/goal/${goal}`].map((name) =>

@@ -4,15 +4,18 @@
  */
 import type { Install } from '../../domain/run.ts'
 import type { CheckFacts, Finding } from '../types.ts'
+import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { faultOf, findingsOf } from '../probe.ts'
 import type { ProbeFinding } from '../probes/reading.ts'
 import { chooseInstall } from '../install.ts'
-import { isClaim, type ClaimLabel, type Label } from './labels.ts'
+import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
 
 const verification = { rung: 4 } as const
+
+type CheckFinding = Extract<Finding, { facts: CheckFacts }>
 
 /** The last non-empty line of the stream a tool complains on, without colours; the whole output is in the run's log. */
 const lastLine = (check: ObservedCheck): string => {
@@ -34,7 +37,7 @@ const isGone = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'pa
 
 const factsOf = ({ command, remaining }: ObservedCheck): CheckFacts => ({ command, remaining })
 
-const brokenBy = (check: ObservedCheck, evidence: string): Finding => ({
+const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
   ...verification,
   label: 'check_failed',
   failureCode: 'verification_command_failed',
@@ -51,7 +54,7 @@ const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
   check.narrowed === undefined || !isOld(check, label) ? {} : { narrowed: check.narrowed }
 
 /** No test ran. Where the base commit ran some, they are gone, and that is a failure of the work. */
-const ranNoTest = (check: ObservedCheck, evidence: string): Finding => {
+const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
   if (isGone(check))
     return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
   const old = check.baseline?.state === 'no tests' || isOld(check, 'no_test_files')
@@ -110,7 +113,7 @@ const isUnproven = (check: ObservedCheck, label: Label): boolean => {
 type NamedLabel = Exclude<Label, ClaimLabel | 'no_test_files'>
 
 /** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
-const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): Finding => {
+const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
   const facts = { ...factsOf(check), ...machine }
   const install = brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
   const { failureCode, category, retryable } = found
@@ -130,7 +133,7 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
   return { ...row, label, facts }
 }
 
-const outage = (check: ObservedCheck, found: Classification, machine: Machine): Finding => ({
+const outage = (check: ObservedCheck, found: Classification, machine: Machine): CheckFinding => ({
   ...verification,
   label: 'network_unreachable',
   failureCode: 'environment_issue',
@@ -144,7 +147,7 @@ const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
 
 /** What the facts do not decide, the output may name; a cause that is not named stays a failed check. */
-const readOutput = (check: ObservedCheck): Finding => {
+const readOutput = (check: ObservedCheck): CheckFinding => {
   const { command, exitCode, signal, stdout, stderr, plan = [] } = check
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
   const { label } = found
@@ -156,7 +159,7 @@ const readOutput = (check: ObservedCheck): Finding => {
   return { seen, ...named(check, label, found, machine) }
 }
 
-const notStarted = (check: ObservedCheck, evidence: string): Finding => {
+const notStarted = (check: ObservedCheck, evidence: string): CheckFinding => {
   const { seen, machine } = probed(check, 'command_not_found')
   return {
     ...verification,
@@ -174,7 +177,32 @@ const notStarted = (check: ObservedCheck, evidence: string): Finding => {
 const replacementOf = ({ script, plan = [] }: ObservedCheck): { replacement?: string } =>
   script?.replacement === undefined || plan.includes(script.replacement) ? {} : { replacement: script.replacement }
 
-export const diagnoseCheck = (check: ObservedCheck): Finding => {
+/**
+ * Whether the work is to blame: the check judged the code, or it passes on the base commit, on the same machine. Whatever a
+ * probe found to be the machine's fault is not the agent's.
+ */
+const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckFinding): boolean => {
+  if (facts.machine !== undefined) return false
+  return label === 'check_failed' || baseline?.state === 'passes' || !labels[label].infra
+}
+
+/** What may go back to the agent. */
+const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding =>
+  isByWork(check, found)
+    ? {
+        ...found,
+        facts: {
+          ...found.facts,
+          feedback: feedbackOn(check, found.evidence),
+          ...(otherHarness === undefined ? {} : { otherHarness }),
+        },
+      }
+    : found
+
+export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>
+  withFeedback(check, findCause(check), otherHarness)
+
+const findCause = (check: ObservedCheck): CheckFinding => {
   const facts = factsOf(check)
   if (check.unsupported !== undefined) {
     return {

@@ -43,7 +43,7 @@ const kinds = {
   policy: kind({
     ...{ rung: 5, label: 'policy_violation', failureCode: 'policy_violation', category: 'policy', retryable: true },
     words: violationText,
-    facts: none,
+    facts: ({ violations }) => ({ paths: violations.map(({ path }) => path) }),
   }),
   /** `because`: why that is not what had to be done. */
   noChange: kind({

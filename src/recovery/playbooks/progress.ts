@@ -4,6 +4,7 @@
  */
 import type { Stalled } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'
+import { backoffMs } from './provider.ts'
 import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const namedPaths = 8
@@ -132,15 +133,57 @@ const sessionReplay = playbook({
     name: 'RESTART_WITH_HINT',
     restart: { because: diagnosis.label, number: attempts + 1, tree: '' },
     resume: false,
-    hint: 'Your earlier session could not be taken up again. What it wrote is in the workspace: look at it first and go on from there.',
+    hint: `Your earlier session could not be taken up again${attempts === 0 ? '' : `, for the ${attempts + 1}. time`}. What it wrote is in the workspace: look at it first and go on from there.`,
   }),
   postCondition: () => ({ type: 'session_opens', fresh: true }),
   budget: 2,
   counted: true,
 })
 
+/** What the error means is not known. One that comes once costs a launch, and one that stays is a person's. */
+const unknownRestart = playbook({
+  id: 'unknown-restart',
+  rung: 3,
+  scope: 'launch',
+  title: 'Start an agent again, on the work that is there, after an error that no rule knows',
+  answers: ['unknown'],
+  needs: 'an error of the CLI, or a failing exit status, that no rule names; for the first time in the task',
+  plan: ({ label, evidence }) => ({
+    type: 'relaunch',
+    name: 'RESTART_WITH_HINT',
+    restart: { because: label, number: 1, tree: '' },
+    resume: true,
+    hint: `You ended with an error before the task was done: ${evidence}. ${keptText(undefined)} If the same error comes again, take another way.`,
+  }),
+  postCondition: () => ({ type: 'agent_gets_on', tree: '' }),
+  budget: 1,
+  counted: true,
+})
+
+const unknownRequeue = playbook({
+  id: 'unknown-requeue',
+  rung: 3,
+  scope: 'task',
+  title:
+    'Wait, then run the task again from the work that is there, after an unknown error that a restart did not cure',
+  answers: ['unknown'],
+  needs: 'the same, after the restart',
+  plan: (_diagnosis, { attempts, taskId, retry }) => ({
+    type: 'wait',
+    name: 'WAIT_AND_REQUEUE',
+    delayMs: backoffMs(retry, attempts, taskId),
+    count: attempts + 1,
+    limit: 1,
+  }),
+  postCondition: () => ({ type: 'agent_gets_on', tree: '' }),
+  budget: 1,
+  counted: true,
+})
+
 export const progressPlaybooks: readonly Playbook[] = [
   sessionReplay,
+  unknownRestart,
+  unknownRequeue,
   stallRestart,
   doomLoopRestart,
   deathRestart,

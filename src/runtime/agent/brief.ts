@@ -8,6 +8,8 @@ import type { Task } from '../../domain/task.ts'
 export const briefLimit = 12_000
 
 const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400 } as const
+/** Most that is told of earlier attempts, where the other parts leave room. */
+const longestFailures = 5_000
 
 /** Cuts at the end and says how much is missing. */
 export const cut = (text: string, limit: number): string => {
@@ -45,10 +47,8 @@ const rulesOf = (input: BriefInput): string => {
 }
 
 export const buildBrief = (input: BriefInput): string => {
-  const parts = [
-    section('Your role', input.roleText, caps.role),
-    section('This machine', input.hostText, caps.host),
-    section('Earlier attempts', input.failures.join('\n'), caps.failures),
+  const before = [section('Your role', input.roleText, caps.role), section('This machine', input.hostText, caps.host)]
+  const after = [
     section('Hint', input.task.hint === null ? '' : `A person says: ${input.task.hint}`, caps.person),
     section(
       `Task: ${input.task.title}`,
@@ -57,6 +57,9 @@ export const buildBrief = (input: BriefInput): string => {
     ),
     section('Rules', rulesOf(input), caps.rules),
   ]
+  const left = briefLimit - [...before, ...after].join('\n\n').length - 2
+  const room = Math.max(caps.failures, Math.min(longestFailures, left))
+  const parts = [...before, section('Earlier attempts', input.failures.join('\n\n'), room), ...after]
   return cut(parts.filter((part) => part !== '').join('\n\n'), briefLimit)
 }
 

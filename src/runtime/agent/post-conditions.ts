@@ -68,13 +68,16 @@ const directoryAccessible: OutcomeOf<'directory_accessible'> = (shown, { directo
 }
 
 /** Whether a restart helped although its turn stood still as well: work that was written counts. */
-const progressSince = (before: string, now: ObservedStall): Outcome =>
-  now.tree === before
+const progressSince = (before: string, now: ObservedStall): Outcome => {
+  // What it left before is not known, so this shows nothing.
+  if (before === '') return undefined
+  return now.tree === before
     ? { holds: false, detail: `it did not get on again (${now.kind}) and changed nothing` }
     : {
         holds: true,
         detail: `it ended too early again (${now.kind}), but got on: ${now.changed?.length ?? 0} changed path(s)`,
       }
+}
 
 const agentGetsOn: OutcomeOf<'agent_gets_on'> = ({ settled, stall }, { tree }) => {
   if (settled.ok) return { holds: true, detail: 'the restarted turn ended by itself' }
@@ -97,6 +100,8 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   check_runs: notShown,
   remaining_checks_pass: notShown,
   tests_pass: notShown,
+  fewer_failures: notShown,
+  paths_allowed: notShown,
   work_appears: notShown,
   remote_answers: notShown,
   workspace_ready: notShown,

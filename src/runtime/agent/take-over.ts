@@ -1,10 +1,10 @@
 /**
- * A run that ended because its account was at its limit, or the registry of its checks out of reach, did nothing wrong: the
- * next one, with the same harness or another, goes on from its files and is told what was done. In a folder that is worked on
- * in place the files are there anyway.
+ * Every attempt after the first goes on from the files of the one before, where it left any, and is told how that one ended and
+ * what was tried. In a folder that is worked on in place the files are there anyway.
  */
 import { lastLaunch, type Run } from '../../domain/run.ts'
 import { madeBy } from '../../recovery/install.ts'
+import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Laid } from '../../workspace/lay-over.ts'
 import { runPaths } from '../core/context.ts'
@@ -24,21 +24,19 @@ const isOutage = ({ errorMeta }: Pick<Run, 'errorMeta'>): boolean => errorMeta?.
 /** Ended by neither their work nor a limit: they say nothing, and the one before them still counts. */
 const cutShort: readonly (string | undefined)[] = ['interrupted', 'paused']
 
-/** The run of the task before this number, if a limit or an outage ended it. */
-export const heldUpBefore = (
-  runs: readonly Pick<Run, 'number' | 'errorMeta'>[],
+/** The attempt whose work and ending a run of this number has to know. */
+export const attemptBefore = <R extends Pick<Run, 'number' | 'errorMeta'>>(
+  runs: readonly R[],
   number: number,
-): { number: number } | undefined => {
-  const before = runs
+): R | undefined =>
+  runs
     .filter((run) => run.number < number && !cutShort.includes(run.errorMeta?.failureCode))
     .toSorted((one, other) => one.number - other.number)
     .at(-1)
-  return before !== undefined && (limited.includes(before.errorMeta?.failureCode) || isOutage(before))
-    ? before
-    : undefined
-}
 
 const longestWords = 300
+const longestEnding = 700
+const mostTried = 6
 
 const lastWords = ({ context }: Session, before: Run): string => {
   const launch = lastLaunch(before)
@@ -49,31 +47,61 @@ const lastWords = ({ context }: Session, before: Run): string => {
   return readOutput(context, driver, dir).lastText.trim().slice(0, longestWords)
 }
 
+/** In words for the next agent: why the attempt ended. */
+const endingOf = (before: Run): string => {
+  if (isOutage(before)) return 'because a network was out of reach for its checks, not by its work'
+  const { failureCode, message = '' } = before.errorMeta ?? {}
+  if (limited.includes(failureCode)) return 'by a limit of its account, not by its work'
+  return message === '' ? 'and its work did not land' : `with ${message.slice(0, longestEnding)}`
+}
+
+const triedBefore = async ({ context }: Session, before: Run): Promise<string[]> => {
+  const tried = (await recoveriesOfRun(context.db, before.id)).filter(({ action }) => action.type !== 'wait')
+  if (tried.length === 0) return []
+  const named = tried
+    .slice(-mostTried)
+    .map(({ playbook, status, detail }) => `${playbook} (${status}: ${detail.slice(0, 100)})`)
+  return [`Tried in it without getting the task done: ${named.join('; ')}.`]
+}
+
+/** What lies in the workspace of it, and what does not. */
+const leftOf = ({ laid, left }: Laid): string[] => [
+  ...(laid.length === 0
+    ? []
+    : [
+        'What it changed is in the workspace already, unchecked ("git status" and "git diff" show it). Look at it first; go on from it where it is right, and do not begin again.',
+        listChanges(laid),
+      ]),
+  ...(left.length === 0
+    ? []
+    : [`Not taken over, because others have changed it meanwhile: ${left.slice(0, 10).join(', ')}`]),
+]
+
 /** What the next agent is told. */
-const handOverOf = (session: Session, before: Run, { laid, left }: Laid): string => {
+const handOverOf = async (session: Session, before: Run, over: Laid): Promise<string> => {
   const words = lastWords(session, before)
-  const why = isOutage(before) ? 'because a network was out of reach for its checks' : 'by a limit of its account'
   return [
-    `The attempt before this one (harness ${before.harness}) was ended ${why}, not by its work. What it changed is in the workspace already, unchecked ("git status" and "git diff" show it). Go on from there; do not begin again.`,
-    listChanges(laid),
-    ...(left.length === 0
-      ? []
-      : [`Not taken over, because others have changed it meanwhile: ${left.slice(0, 10).join(', ')}`]),
+    `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
+    ...(await triedBefore(session, before)),
+    ...leftOf(over),
     ...(words === '' ? [] : [`Its last words: ${words}`]),
   ].join('\n')
 }
 
-/** Lays the newest snapshot of that run over this one's workspace; undefined = it left nothing. */
-const layOver = async ({ context, paths }: Session, before: Run, base: string): Promise<Laid | undefined> => {
+const nothing: Laid = { laid: [], left: [] }
+
+/** Lays the newest snapshot of that run, or else its commit, over this one's workspace. */
+const layOver = async ({ context, goal, paths }: Session, before: Run, base: string): Promise<Laid> => {
   const { git } = context.ports
-  if (before.baseCommit === null) return undefined
-  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)
-  if (snapshot === undefined) return undefined
+  if (goal.repoMode === 'direct' || before.baseCommit === null) return nothing
+  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
+  if (snapshot === null) return nothing
   // A repository that does not ignore its packages has them in the snapshot; the next run installs its own.
-  const exclude = madeBy(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
-  const request = { snapshot: snapshot.commit, from: before.baseCommit, onto: base, into: paths.workspace, exclude }
-  const over = await git.layOver(context.shadow, request)
-  return over.laid.length + over.left.length === 0 ? undefined : over
+  const packages = madeBy(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
+  // What its task may not change would only be refused again.
+  const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
+  const request = { snapshot, from: before.baseCommit, onto: base, into: paths.workspace }
+  return git.layOver(context.shadow, { ...request, exclude: [...packages, ...outside] })
 }
 
 /** Part of phase `prepare`, on a workspace that was just made. */
@@ -81,15 +109,11 @@ export const takeOver = async (session: Session, base: string): Promise<void> =>
   const { context, paths, run } = session
   const { files } = context.ports
   files.rmSync(handOverFile(paths), { force: true })
-  const runs = await listRuns(context.db, { taskId: run.taskId })
-  const number = heldUpBefore(runs, run.number)?.number
-  const before = runs.find((one) => one.number === number)
-  const over = before === undefined ? undefined : await layOver(session, before, base)
-  if (before === undefined || over === undefined) return
-  await mendWorkspace(session)
-  files.writeFileSync(handOverFile(paths), handOverOf(session, before, over))
-  context.log.info(
-    { run: run.id, from: before.id, files: over.laid.length },
-    'the work of a run that was held up was taken over',
-  )
+  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  // One that was claimed and never launched left nothing and met nothing.
+  if (before === undefined || before.launches.length === 0) return
+  const over = await layOver(session, before, base)
+  if (over.laid.length > 0) await mendWorkspace(session)
+  files.writeFileSync(handOverFile(paths), await handOverOf(session, before, over))
+  context.log.info({ run: run.id, from: before.id, files: over.laid.length }, 'the run goes on from the one before it')
 }

@@ -7,6 +7,7 @@ import { proves, type CheckResult } from '../../domain/run.ts'
 import { builds } from '../../recovery/diagnosis/argv.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import {
+  failingItems,
   failingNames,
   failingSetOf,
   isExcusable,
@@ -133,7 +134,11 @@ const judgeByBase = async (
   return {
     result: { ...result, baseline: detail, ...(why === undefined ? { excused } : {}) },
     findings: [{ kind: 'baseline', command: failed.command, failing, detail, blocks: why !== undefined }],
-    failed: { ...failed, baseline: { ...seenOf(base), detail } },
+    failed: {
+      ...failed,
+      baseline: { ...seenOf(base), detail },
+      failing: { items: failingItems(set), areTests: set.tests !== null },
+    },
   }
 }
 
@@ -243,7 +248,11 @@ const goOn = async (
   findings.push(...tell(failed), ...judged.findings)
   // What cannot even be planned never ran: it has no result of its own.
   if (report.output !== undefined) results.push(judged.result)
-  const found = { ...judged.failed, remaining: request.commands.length - 1, plan: request.commands }
+  const found = {
+    ...judged.failed,
+    ...{ remaining: request.commands.length - 1, plan: request.commands },
+    passed: results.filter(proves).map(({ command }) => command),
+  }
   if (judged.result.excused === undefined) return found
   if (!judged.result.excused.proves) progress.unproven ??= found
   return undefined

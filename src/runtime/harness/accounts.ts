@@ -64,6 +64,21 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
   return (await freeHarnesses(context, others))[0]
 }
 
+/** The first configured harness that did not work on the task in its present count, for work that this one does not get right. */
+export const untriedHarness = async (context: Context, task: Task, run: Run): Promise<string | undefined> => {
+  const failover = context.config().harness.failover ?? []
+  if (failover.length === 0 || task.model !== null) return undefined
+  const runs = (await listRuns(context.db, { taskId: task.id })).filter(({ startedAt }) => startedAt >= task.countFrom)
+  const tried = new Set([run.harness, ...runs.map(({ harness }) => harness)])
+  const here = harnessesHere(context)
+  return (
+    await freeHarnesses(
+      context,
+      failover.filter((name) => here.includes(name) && !tried.has(name)),
+    )
+  )[0]
+}
+
 /** Those of these harnesses whose account takes a launch. */
 export const freeHarnesses = async (context: Context, names: readonly string[]): Promise<string[]> => {
   const limited = new Set((await limitedAccounts(context.db)).map(({ account }) => account))

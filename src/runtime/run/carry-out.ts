@@ -5,7 +5,7 @@
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { ActionIn } from '../../recovery/playbook.ts'
 import { keepSnapshot } from '../agent/stop.ts'
-import { carryOutBy, type Carriers, type Chosen } from '../core/recovery-record.ts'
+import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
 import type { Session } from '../core/session.ts'
 import { decide } from '../core/store-record.ts'
 import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './endings.ts'
@@ -35,6 +35,18 @@ const actions: Carriers<Session, Next> = { ...launchActions, ...runActions, ...t
 
 export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutBy(actions, session, chosen)
 
+/** No recovery is left: the run ends, and its task waits for a person. */
+export const endWithout = async (
+  session: Session,
+  decision: Decision,
+  extra: Parameters<typeof errorMetaOf>[1] = {},
+): Promise<Next> => {
+  const { diagnosis } = decision
+  await keepSnapshot(session, `the run ended: ${diagnosis.label}`)
+  await endExhausted(session, decision, errorMetaOf(diagnosis, extra))
+  return 'ended'
+}
+
 /** Chooses the recovery for this evidence and carries it out, or ends the run where none is left. */
 export const recover = async (
   session: Session,
@@ -42,8 +54,7 @@ export const recover = async (
   extra: Parameters<typeof errorMetaOf>[1] = {},
 ): Promise<Next> => {
   const { diagnosis, step } = await decide(session.context, session.run, evidence)
-  if (step.kind === 'recover') return carryOut(session, { diagnosis, step })
-  await keepSnapshot(session, `the run ended: ${diagnosis.label}`)
-  await endExhausted(session, { diagnosis, step }, errorMetaOf(diagnosis, extra))
-  return 'ended'
+  return step.kind === 'recover'
+    ? carryOut(session, { diagnosis, step })
+    : endWithout(session, { diagnosis, step }, extra)
 }

@@ -133,7 +133,7 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
   const { action } = decision.step
   const { context } = session
   await context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the provider failed again: ${decision.diagnosis.evidence}`)
+    await failOpen(tx, session.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, session.run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
     const now = await storeNow(tx)
@@ -160,17 +160,20 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
   context.at('recovery-intended')
 }
 
-/** The account is at its limit and another harness goes on: back to the queue at once, under that one's name. */
+/** Another harness goes on, because the account of this one is at its limit or its work does not pass: back to the queue at once. */
 export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'switch_harness'>>): Promise<void> => {
   const { action } = decision.step
   const { diagnosis } = decision
   const { context, run } = session
   await context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the provider refused again: ${diagnosis.evidence}`)
+    await failOpen(tx, session.task.id, `the run failed again: ${diagnosis.evidence}`)
     await recordIntent(context, tx, run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(diagnosis))
-    await breakAccount(tx, session, { until: dueAt(action, await storeNow(tx)), diagnosis })
-    const { harness } = action
+    const { harness, delayMs, until } = action
+    if (delayMs !== undefined) {
+      const limit = { delayMs, ...(until === undefined ? {} : { until }) }
+      await breakAccount(tx, session, { until: dueAt(limit, await storeNow(tx)), diagnosis })
+    }
     const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }
     must(await moveTask(tx, await freshTask(tx, session), 'harness_switched', { runId: run.id, harness, payload }))
   })

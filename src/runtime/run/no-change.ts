@@ -5,6 +5,7 @@
 import { keptVerdict, proves, type Verdict } from '../../domain/run.ts'
 import { holdLease } from '../../store/run.ts'
 import { recover } from './carry-out.ts'
+import { settleFeedback } from './feedback.ts'
 import type { Next } from './phase.ts'
 import type { HonestReport } from '../checks/honest-checks.ts'
 import { settleOpen } from '../core/store-record.ts'
@@ -56,6 +57,10 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   const because = doubtOf(report)
   if (because !== undefined) return doubt(because)
   await settleWork(session, { holds: true, detail: 'the checks show that nothing had to be changed' })
+  await session.context.db.transaction(async (tx) => {
+    await holdLease(tx, session.run)
+    await settleFeedback(tx, session, report)
+  })
   await save(session, {
     phase: 'finish',
     verdict: {

@@ -18,9 +18,11 @@ export const relaunch = async (session: Session, chosen: Chosen<ActionOf<'relaun
   const last = lastLaunch(run)
   if (last === undefined) throw new Error('a relaunch needs a launch before it')
   const { capabilities: can } = await abilitiesOf(session)
-  const change = nextLaunch(last.corrections, await actionFor(session, chosen), can.resume ? run.sessionId : null)
+  const action = await actionFor(session, chosen)
+  const change = nextLaunch(last.corrections, action, can.resume ? run.sessionId : null)
   await context.db.transaction(async (tx) => {
-    await recordIntent(context, tx, session.run, chosen)
+    // With the hint as it is given, so that the event shows what the agent is told.
+    await recordIntent(context, tx, session.run, { ...chosen, step: { ...chosen.step, action } })
     // What was dropped stays listed, and what was installed stays there: the next look at the work is made the same way.
     const verdict = carriedVerdict(session.run.verdict)
     const launches = [...session.run.launches, correctedLaunch(last, change)]

@@ -177,11 +177,9 @@ export const prepare: Phase = async (session) => {
   context.ports.files.mkdirSync(paths.agentDir, { recursive: true, mode: 0o700 })
   const base = await baseOf(session)
   if (goal.repoMode === 'remote') await bringBase(session, base)
-  if (goal.repoMode !== 'direct') {
-    const next = await prepareClone(session, base)
-    if (next !== undefined) return next
-    await takeOver(session, base)
-  }
+  const next = goal.repoMode === 'direct' ? undefined : await prepareClone(session, base)
+  if (next !== undefined) return next
+  await takeOver(session, base)
   await save(session, { phase: 'launch', baseCommit: base })
   return 'on'
 }

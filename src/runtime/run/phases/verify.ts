@@ -12,7 +12,8 @@ import type { Queryable } from '../../../store/db.ts'
 import type { ChangeList } from '../../../workspace/contract.ts'
 import { appendEvent } from '../../../store/event.ts'
 import { holdLease } from '../../../store/run.ts'
-import { carryOut, recover } from '../carry-out.ts'
+import { carryOut, endWithout, recover } from '../carry-out.ts'
+import { settleFeedback } from '../feedback.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
 import { mendBeforeChecks } from '../../agent/re-entry.ts'
@@ -21,6 +22,7 @@ import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { tellFindings } from '../../checks/findings.ts'
 import { verifyUnchanged } from '../no-change.ts'
 import { decide, settleOpen } from '../../core/store-record.ts'
+import { untriedHarness } from '../../harness/accounts.ts'
 import { withFacts } from '../../checks/repair-facts.ts'
 import { addUsed, carryOutRepairs, placeOfChecks, settleRepairs } from '../repair.ts'
 import { letGo, save, type Session } from '../../core/session.ts'
@@ -79,27 +81,35 @@ const tellWeakened = async (tx: Queryable, { run }: Session, weakened: readonly 
 const settleRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
   settleOpen(tx, task.id, ({ type }) => (type === 'remaining_checks_pass' ? { holds, detail } : undefined))
 
+const elsewhere = async ({ context, task, run }: Session): Promise<{ otherHarness?: string }> => {
+  const otherHarness = await untriedHarness(context, task, run)
+  return otherHarness === undefined ? {} : { otherHarness }
+}
+
 const failedVerification = async (session: Session, report: HonestReport, verdict: Verdict): Promise<Next> => {
   if (report.failed === undefined) throw new Error('failedVerification needs a failed check')
   const failed = await withFacts(session, report.failed)
   await session.context.db.transaction(async (tx) => {
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, { results: report.results, failed })
+    await settleFeedback(tx, session, { results: report.results, failed })
     await save(session, { verdict: { ...verdict, checks: report.results } }, tx)
   })
-  const denials = await readDenials(session)
-  const evidence: Evidence = { kind: 'check', check: failed }
+  const evidence: Evidence = { kind: 'check', check: failed, ...(await elsewhere(session)) }
   const { diagnosis, step } = await decide(session.context, session.run, evidence)
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(session, { diagnosis, step })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
     await settleRemaining(tx, session, false, `${failed.command} failed as well`)
   })
-  if (denials.length > 0) {
-    const denial: Evidence = { kind: 'denial', harness: session.driver.name, denials, because: 'verification failed' }
-    return recover(session, denial, failedCheckMeta(report))
-  }
-  return recover(session, evidence, failedCheckMeta(report))
+  const denials = await readDenials(session)
+  if (denials.length === 0) return recover(session, evidence, failedCheckMeta(report))
+  const denial: Evidence = { kind: 'denial', harness: session.driver.name, denials, because: 'verification failed' }
+  const cure = await decide(session.context, session.run, denial)
+  if (cure.step.kind === 'recover') return carryOut(session, { diagnosis: cure.diagnosis, step: cure.step })
+  // Nothing can be granted. The agent may find a way without it; if it does not, the refusal is the cause.
+  if (step.kind === 'recover') return carryOut(session, { diagnosis, step })
+  return endWithout(session, { diagnosis: cure.diagnosis, step: cure.step }, failedCheckMeta(report))
 }
 
 /** Everything that was asked for and is not looked at any more, in this run or in an earlier one of the task. */
@@ -162,6 +172,7 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, report)
     await settleRed(tx, session, report)
+    await settleFeedback(tx, session, report)
     await settleRemaining(tx, session, passed > 0, `${passed} remaining check(s) ran and passed`)
     await tellWeakened(tx, session, verdict.weakened ?? [])
     await save(session, { phase: 'policy', verdict: { ...verdict, outcome, checks: report.results, notes } }, tx)

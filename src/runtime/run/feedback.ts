@@ -1,0 +1,43 @@
+/** What became of the failures that an agent was told: decided by what the checks, and the paths of its work, show next. */
+import { proves, type CheckResult } from '../../domain/run.ts'
+import type { ObservedCheck } from '../../recovery/evidence.ts'
+import { isStrictlyLess } from '../../recovery/failing-set.ts'
+import type { Told } from '../../recovery/playbook.ts'
+import type { Queryable } from '../../store/db.ts'
+import type { Outcome } from '../core/recovery-record.ts'
+import { settleOpen } from '../core/store-record.ts'
+import type { Session } from '../core/session.ts'
+
+interface Seen {
+  results: readonly CheckResult[]
+  failed?: ObservedCheck
+}
+
+const effectOf = ({ command, failing }: Told, { results, failed }: Seen): Outcome => {
+  if (failed === undefined) return { holds: true, detail: `${command} does not fail any more` }
+  if (failed.command !== command) {
+    const passes = results.some((check) => check.command === command && proves(check))
+    return { holds: passes, detail: `${command} ${passes ? 'passes' : 'was not reached'}; ${failed.command} fails` }
+  }
+  const now = failed.failing?.items ?? []
+  const less = now.length > 0 && isStrictlyLess(now, failing)
+  return {
+    holds: less,
+    detail: less
+      ? `${failing.length - now.length} of ${failing.length} failure(s) are mended`
+      : `${command} fails still, and not by less`,
+  }
+}
+
+export const settleFeedback = (tx: Queryable, { task }: Session, seen: Seen): Promise<void> =>
+  settleOpen(tx, task.id, (condition) => (condition.type === 'fewer_failures' ? effectOf(condition, seen) : undefined))
+
+/** `outside`: the changed paths that the task may not change. */
+export const settlePaths = (tx: Queryable, { task }: Session, outside: readonly string[]): Promise<void> =>
+  settleOpen(tx, task.id, (condition) => {
+    if (condition.type !== 'paths_allowed') return undefined
+    const left = condition.paths.filter((path) => outside.includes(path))
+    return left.length === 0
+      ? { holds: true, detail: 'the changes outside of the task were taken back' }
+      : { holds: false, detail: `changed still: ${left.join(', ')}` }
+  })

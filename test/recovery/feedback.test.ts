@@ -1,0 +1,168 @@
+/**
+ * Work that a check refuses, through the whole engine: what fails goes back to the agent, each round is told something new,
+ * only fewer failures are progress, and a person is asked when no untried way is left.
+ */
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openScene, type Agent, type Scene } from './scene.ts'
+
+const asserting = (name: string, file: string, value: string): string =>
+  `test(${JSON.stringify(name)}, () => assert.equal(require('./${file}'), ${JSON.stringify(value)}))`
+const suite = (...tests: string[]): string =>
+  ["const { test } = require('node:test')\nconst assert = require('node:assert')", ...tests].join('\n')
+
+const letters = ['a', 'b', 'c', 'd', 'e']
+const files = {
+  'ok.js': 'process.exit(0)',
+  'sum.js': "module.exports = 'right'",
+  'sum.test.js': suite(asserting('adds two numbers', 'sum.js', 'right'), "test('is loaded', () => {})"),
+  ...Object.fromEntries(letters.map((letter) => [`${letter}.js`, "module.exports = 'right'"])),
+  'five.test.js': suite(...letters.map((letter) => asserting(`letter ${letter}`, `${letter}.js`, 'right'))),
+}
+
+/** `told`: what the prompt says. Prompts are kept, one file a launch. */
+const prompts = (name: string): string => `
+const prompt = args.join(' ') + readFileSync(0, 'utf8')
+const round = count('TOP/${name}-rounds')
+put('TOP/prompts/${name}-' + round, prompt)
+const write = (path, value) => put(path, 'module.exports = ' + JSON.stringify(value))
+`
+
+const checks = ['node ok.js', 'node --test sum.test.js']
+const cases: Record<
+  string,
+  { driver: Agent['driver']; program: string; commands?: string[]; allowedPaths?: string[] }
+> = {
+  listens: {
+    driver: 'command',
+    program: `write('sum.js', prompt.includes('adds two numbers') ? 'right' : 'wrong'); put('note.md', 'n')`,
+  },
+  resumes: {
+    driver: 'claude',
+    program: `begin(); write('sum.js', prompt.includes('adds two numbers') ? 'right' : 'wrong'); put('note.md', 'n'); end()`,
+  },
+  deaf: { driver: 'command', program: `write('sum.js', 'wrong')` },
+  // One mended a round: five rounds, each of them progress.
+  slow: {
+    driver: 'command',
+    program: `for (const letter of ['a', 'b', 'c', 'd', 'e']) write(letter + '.js', 'wrong' );
+for (const letter of ['a', 'b', 'c', 'd', 'e'].slice(0, round - 1)) write(letter + '.js', 'right'); put('note.md', 'n')`,
+    commands: ['node --test five.test.js'],
+  },
+  strays: {
+    driver: 'command',
+    program: `put('note.md', 'n'); if (prompt.includes('stray.txt')) { try { (await import('node:fs')).rmSync('stray.txt') } catch {} } else put('stray.txt', 's')`,
+    commands: ['node ok.js'],
+    allowedPaths: ['note.md'],
+  },
+  'unknown-once': {
+    driver: 'command',
+    program: `put('note.md', 'n'); if (round === 1) { console.error('the flux is undone'); process.exit(3) }`,
+    commands: ['node ok.js'],
+  },
+  'unknown-always': {
+    driver: 'command',
+    program: `put('note.md', 'n'); console.error('the flux is undone'); process.exit(3)`,
+    commands: ['node ok.js'],
+  },
+}
+
+let scene: Scene
+const goals = new Map<string, string>()
+beforeAll(async () => {
+  const agents = Object.fromEntries(
+    Object.entries(cases).map(([name, { driver, program }]) => [name, { driver, program: prompts(name) + program }]),
+  )
+  scene = await openScene(
+    agents,
+    { maxParallel: 4, retry: { transientBaseSeconds: 1, transientMaxSeconds: 1 } },
+    { files },
+  )
+  for (const [name, { commands = checks, allowedPaths = ['**'] }] of Object.entries(cases))
+    goals.set(name, await scene.goal([{ harness: name, commands, allowedPaths }]))
+})
+afterAll(async () => scene.clear())
+
+const goalOf = (name: string): string => goals.get(name) as string
+const ended = async (name: string): Promise<string> =>
+  (await scene.until(goalOf(name), 'ready', 'awaiting_human', 'paused')).state
+const promptsOf = (name: string): string[] =>
+  readdirSync(join(scene.top, 'prompts'))
+    .filter((file) => file.startsWith(`${name}-`))
+    .toSorted((one, other) => Number(one.split('-').at(-1)) - Number(other.split('-').at(-1)))
+    .map((file) => readFileSync(join(scene.top, 'prompts', file), 'utf8'))
+const questionsOf = async (name: string) => (await scene.questions()).filter(({ goalId }) => goalId === goalOf(name))
+const tried = async (name: string) =>
+  (await scene.recoveries(goalOf(name))).map(({ playbook, status }) => [playbook, status])
+
+describe('a check that fails by the work', () => {
+  test.each(['listens', 'resumes'])('goes back to the agent, which mends it (%s)', async (name) => {
+    expect(await ended(name)).toBe('ready')
+    expect(await questionsOf(name)).toEqual([])
+    expect(await tried(name)).toEqual([['check-feedback', 'success']])
+    const [, second = ''] = promptsOf(name)
+    expect(second).toContain('node --test sum.test.js (exit status 1)')
+    expect(second).toContain('- adds two numbers')
+    expect(second).toMatch(/'wrong'/)
+    expect(second).toContain('Passed: node ok.js')
+    expect(second).not.toContain('node:internal')
+    const [run] = await scene.runs(goalOf(name))
+    expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([
+      null,
+      name === 'resumes' ? 'session-1' : null,
+    ])
+  })
+
+  test('the same failure twice is told to a new session, and then to a person', async () => {
+    expect(await ended('deaf')).toBe('awaiting_human')
+    expect(await tried('deaf')).toEqual([
+      ['check-feedback', 'failed'],
+      ['fresh-feedback', 'failed'],
+    ])
+    expect(await questionsOf('deaf')).toHaveLength(1)
+    expect(new Set(promptsOf('deaf')).size).toBe(3)
+  })
+
+  test('fewer failures are progress, however many rounds it takes', async () => {
+    expect(await ended('slow')).toBe('ready')
+    expect(await tried('slow')).toEqual(Array.from({ length: 5 }, () => ['check-feedback', 'success']))
+    expect(await questionsOf('slow')).toEqual([])
+  })
+})
+
+test('a file outside of the task goes back to the agent, which takes it back', async () => {
+  expect(await ended('strays')).toBe('ready')
+  expect(await tried('strays')).toEqual([['policy-feedback', 'success']])
+})
+
+describe('an error that no rule knows', () => {
+  test('costs one restart where it comes once', async () => {
+    expect(await ended('unknown-once')).toBe('ready')
+    expect(await tried('unknown-once')).toEqual([['unknown-restart', 'success']])
+    expect(promptsOf('unknown-once')[1]).toContain('the flux is undone')
+  })
+
+  test('is restarted, queued again after a pause, and then a question', async () => {
+    expect(await ended('unknown-always')).toBe('awaiting_human')
+    expect(await tried('unknown-always')).toEqual([
+      ['unknown-restart', 'failed'],
+      ['unknown-requeue', 'failed'],
+    ])
+    expect(await questionsOf('unknown-always')).toHaveLength(1)
+    expect(new Set(promptsOf('unknown-always')).size).toBe(3)
+  })
+})
+
+test('a retry is told how the attempt before it ended, and begins on its work', async () => {
+  await ended('deaf')
+  const [task] = [await scene.task(goalOf('deaf'))]
+  await scene.post(`/tasks/${task?.id}/retry`)
+  await scene.waitFor('the next attempt', async () => (promptsOf('deaf').length > 3 ? true : undefined))
+  const next = promptsOf('deaf')[3] ?? ''
+  expect(next).toContain('The attempt before this one')
+  expect(next).toContain('node --test sum.test.js')
+  expect(next).toContain('check-feedback (failed')
+  expect(next).toContain('sum.js')
+  expect(await ended('deaf')).toBe('awaiting_human')
+})
