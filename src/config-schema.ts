@@ -252,12 +252,10 @@ const limitsSchema = folders.limits.transform(withoutLifted)
 
 export const configSchema = z.strictObject({
   harness: harness.prefault({}),
-  allowedDirs: list(directory, 'allowed: a list of absolute folders')
-    .default([])
-    .meta({
-      meaning:
-        'Folders outside the workspace that an agent may be given. Never `/`, the home folder, a folder around it, or a link to one of them.',
-    }),
+  allowedDirs: list(directory, 'allowed: a list of absolute folders').default([]).meta({
+    meaning:
+      'Folders outside the workspace that an agent may be given. Never `/`, the home folder, a folder around it, or a link to one of them.',
+  }),
   autoMerge: z
     .boolean({ error: 'allowed: true, false' })
     .default(false)

@@ -61,6 +61,13 @@ export const listenerOn = (port: number, markerName: string): Listener | undefin
   return { pid, program, ...(marker === undefined ? {} : { marker }) }
 }
 
+/** Ports that the system gives to outgoing connections; where it does not say, those of the IANA. */
+export const ephemeralPorts = (): { low: number; high: number } => {
+  const text = linux ? readOrUndefined('/proc/sys/net/ipv4/ip_local_port_range') : undefined
+  const [low = 49_152, high = 65_535] = (text ?? '').split(/\s+/).filter(Boolean).map(Number)
+  return { low, high }
+}
+
 /** Whether a TCP port answers: its name resolves and a connection opens, nothing is sent. Undefined = it does. */
 export const reach = async (host: string, port: number, timeoutMs: number): Promise<string | undefined> => {
   const signal = AbortSignal.timeout(timeoutMs)

@@ -1,6 +1,7 @@
 /** What a run's workspace is given before its agent begins: submodules, the owner's files, the owner's set-up. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { commitAll, makeRepository, user } from '../workspace/scene.ts'
@@ -163,5 +164,37 @@ describe('submodules', () => {
     const goal = await scene.goal([{}])
     await scene.until(goal, 'awaiting_human')
     expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain('changes below a submodule cannot be committed')
+  })
+})
+
+test('runs beside each other have ports of their own, for agent and checks, which are given back', async () => {
+  const told = 'process.env.UNSTUCK_PORT_RANGE'
+  const agent = claude(`begin()
+    put('TOP/agent/' + ${told}, args.join(' ').includes(${told}) ? process.env.UNSTUCK_PORT : 'not told')
+    put(args.join(' ').includes('Task 1') ? 'made.txt' : 'other.txt', 'x'); end()`)
+  const files = {
+    'ports.js': `const fs = require('fs'); fs.mkdirSync('TOP/checks', { recursive: true }); fs.writeFileSync('TOP/checks/' + ${told}, '')`,
+  }
+  scene = await openScene({ agent }, { maxParallel: 2 }, { files })
+  const commands = ['node ports.js']
+  const goal = await scene.goal([
+    { commands, allowedPaths: ['made.txt'] },
+    { commands, allowedPaths: ['other.txt'] },
+  ])
+  await scene.until(goal, 'ready', 'awaiting_human')
+  const given = readdirSync(join(scene.top, 'agent')).sort()
+  expect(given).toHaveLength(2)
+  for (const range of given) {
+    expect(range).toMatch(/^\d{5}-\d{5}$/)
+    expect(readFileSync(join(scene.top, 'agent', range), 'utf8')).toBe(range.split('-')[0])
+    expect(readdirSync(join(scene.top, 'checks'))).toContain(range)
+  }
+  const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'unstuck', `ports-${hostname()}`)
+  const ids = (await scene.runs(goal)).map(({ id }) => id)
+  await scene.waitFor('no lease', async () => {
+    const leases = readdirSync(folder).map((name) =>
+      existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '',
+    )
+    return ids.every((id) => leases.every((lease) => !lease.includes(id))) || undefined
   })
 })

@@ -207,6 +207,8 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     askVersion: () => step('process.askVersion', () => '2.1.197'),
     isOver,
     keepSpare: () => {},
+    leasePorts: async () => undefined,
+    releasePorts: () => {},
     launchState: (dir) => sync(() => processes.state(dir)),
     openGate: (dir) => sync(() => processes.openGate(dir)),
     readSegments: (dir, stream, offset) =>

@@ -19,6 +19,7 @@ import type { NextLaunch } from './corrections.ts'
 import { firstCorrections } from './first-corrections.ts'
 import { preparedText, readPrepared } from './prepared.ts'
 import { rememberRefs } from './remembered-refs.ts'
+import { portsText, portVariables } from '../core/lent-ports.ts'
 import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
 import { handOverText } from './work-so-far.ts'
 
@@ -30,6 +31,7 @@ const hostText = (session: Session): string =>
   [
     `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
     ...preparedText(readPrepared(session)),
+    ...portsText(session.ports),
   ].join('\n')
 
 const promptOf = (session: Session, launch: Launch): string => {
@@ -100,6 +102,7 @@ const environmentOf = (session: Session, line: LaunchLine): Record<string, strin
     [...session.driver.environment, ...passedNames(session.context.config(), session.harness)],
     {
       ...line.env,
+      ...portVariables(session.ports),
       UNSTUCK_RUN_DIR: session.paths.agentDir,
     },
   )

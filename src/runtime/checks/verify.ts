@@ -47,7 +47,10 @@ const runStep = (
   request.ports.processes.runCommand(dir, {
     argv: step.argv,
     cwd,
-    environment: commandEnvironment(request.workspace, request.environment, request.extraNames, step.env),
+    environment: commandEnvironment(request.workspace, request.environment, request.extraNames, {
+      ...request.variables,
+      ...step.env,
+    }),
     timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - request.clock.elapsed())),
     marker: request.marker,
     graceMs,

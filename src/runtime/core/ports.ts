@@ -16,6 +16,7 @@ import {
   waitForExit,
 } from '../../process/launch.ts'
 import { redactText } from '../../process/redact.ts'
+import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
 import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
@@ -56,8 +57,10 @@ const realProcesses = {
   isOver,
   keepSpare,
   launchState,
+  leasePorts,
   openGate,
   readSegments,
+  releasePorts,
   redactText,
   requestStop,
   runCommand,

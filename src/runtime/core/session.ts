@@ -7,6 +7,7 @@ import type { Driver } from '../../harness/driver.ts'
 import { must } from '../../store/db.ts'
 import { saveRun, type RunProgress } from '../../store/run.ts'
 import type { Queryable } from '../../store/db.ts'
+import type { PortLease } from '../../process/port-lease.ts'
 import type { Refs } from '../../workspace/refs.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { runPaths, type Context, type RunPaths } from './context.ts'
@@ -27,6 +28,8 @@ export interface Session {
   renewed?: () => void
   /** This engine found it running, so nobody saw how what wrote into its workspace ended. */
   takenUp?: boolean
+  /** Ports that are lent to the run. */
+  ports?: PortLease | undefined
   /** See collected.ts. */
   collected?: ChangeList
   /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */

@@ -14,7 +14,7 @@ import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { freeHarnesses, standInsFor } from '../harness/accounts.ts'
 import { kindOf, shortage } from './admission.ts'
-import { freePackages } from './housekeeping.ts'
+import { freeRun } from './housekeeping.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessesHere } from '../harness/harness-choice.ts'
 import { executeRun } from '../run/driver.ts'
@@ -41,7 +41,7 @@ export const createExecutors = (context: Context) => {
       // A later run of the same task may have taken the place of one that was let go.
       if (working.get(session.task.id)?.session === session) working.delete(session.task.id)
       context.wake()
-      void freePackages(context, session.run.id)
+      void freeRun(context, session.run.id)
     })
     working.set(session.task.id, { session, done })
   }

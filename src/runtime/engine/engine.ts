@@ -18,7 +18,7 @@ import { getTask, nextRetryAt } from '../../store/task.ts'
 import { beatOnce, startBeat } from './beat.ts'
 import type { Context } from '../core/context.ts'
 import { cycleOnce, type Looked } from './cycle.ts'
-import { freeAllPackages } from './housekeeping.ts'
+import { freeEnded } from './housekeeping.ts'
 import { createExecutors, dispatch, sessionFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, checkNeighbours, selfOf } from './engine-self.ts'
 import { createGrace, type Grace } from './grace.ts'
@@ -299,7 +299,7 @@ export const startEngine = async (
   const { executors } = parts
   await parts.lead?.context()
   const reattached = await reattach(context, executors, self.id)
-  void freeAllPackages(context)
+  void freeEnded(context)
   const stopBeat = await beginBeat(context, parts, register)
   await tellStarted(context, { engine: self.id, agents: slots.length, reattached })
   context.ports.processes.keepSpare(roles.includes('executor'))

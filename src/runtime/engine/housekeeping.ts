@@ -40,10 +40,12 @@ const runIds = (context: Context): string[] => {
   return context.ports.files.existsSync(folder) ? context.ports.files.readdirSync(folder) : []
 }
 
-/** Beside the work: frees what an ended run has installed. A failure is reported; the next start tries again. */
-export const freePackages = async (context: Context, runId: string): Promise<void> => {
+/** Beside the work: gives back the ports of an ended run and frees what it has installed. A failure is reported; the next start tries again. */
+export const freeRun = async (context: Context, runId: string): Promise<void> => {
   try {
     if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
+    if ((await getRun(context.db, runId))?.state !== 'running')
+      context.ports.processes.releasePorts(context.cacheDir, runId)
     const freed = await dropPackages(context, runId, false)
     if (freed.length > 0) context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
   } catch (error) {
@@ -52,8 +54,8 @@ export const freePackages = async (context: Context, runId: string): Promise<voi
 }
 
 /** What an engine that was killed left. */
-export const freeAllPackages = async (context: Context): Promise<void> => {
-  for (const runId of runIds(context)) await freePackages(context, runId)
+export const freeEnded = async (context: Context): Promise<void> => {
+  for (const runId of runIds(context)) await freeRun(context, runId)
 }
 
 const sizeOf = async (context: Context, folder: string, names: readonly string[]): Promise<{ bytes: number }> => {

@@ -9,6 +9,7 @@ import { getGoal } from '../../store/goal.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { endPrograms, keepSnapshot, stopLaunch } from '../agent/stop.ts'
+import { lendPorts } from '../core/lent-ports.ts'
 import { isOutage } from '../core/remote-link.ts'
 import { letGo, type Session } from '../core/session.ts'
 import { dropUnused, isHandedOver } from '../landing/hand-overs.ts'
@@ -131,6 +132,7 @@ const dropVainHandOver = async (session: Session): Promise<void> => {
 
 /** Runs a session to its ending, or lets go of it when the engine stops or another engine has taken over. Never rejects. */
 export const executeRun = async (session: Session): Promise<void> => {
+  session.ports = await lendPorts(session.context, session.run.id)
   await rideOut(session)
   await dropVainHandOver(session)
 }

@@ -16,6 +16,7 @@ import type { Next } from './phase.ts'
 import { carryOutInstall, type InstallRequest } from '../checks/install.ts'
 import type { ActionOf, Carriers, Chosen } from '../core/recovery-record.ts'
 import { recordIntent, settleOpen } from '../core/store-record.ts'
+import { portVariables } from '../core/lent-ports.ts'
 import { bothSignals, letGo, passedNames, save, workTreeOf, type Session } from '../core/session.ts'
 
 /** Time that verification of this run has used so far, installs among it: a relaunch does not begin a new half hour. */
@@ -46,6 +47,7 @@ export const placeOfChecks = (session: Session): Omit<InstallRequest, 'folder'> 
     marker: `${session.run.id}-check`,
     environment: context.environment,
     extraNames: passedNames(config, session.harness),
+    variables: portVariables(session.ports),
     timeoutMs: config.verify.timeoutSeconds * 1000,
     totalMs: Math.max(1, config.verify.totalSeconds * 1000 - usedMs(session)),
     keepAliveMs: keepAliveMs(config.lease.ttlSeconds),

@@ -1,0 +1,25 @@
+/** Ports that are lent to a run or a merge while it lasts, for the servers that its agent and its checks start. */
+import { messageOf } from '../../errors.ts'
+import type { PortLease } from '../../process/port-lease.ts'
+import type { Context } from './context.ts'
+
+/** Without them the work goes on: most of it needs no port. */
+export const lendPorts = async (context: Context, id: string): Promise<PortLease | undefined> => {
+  try {
+    return await context.ports.processes.leasePorts(context.cacheDir, id)
+  } catch (error) {
+    context.log.warn({ id, error: messageOf(error) }, 'no ports could be lent')
+    return undefined
+  }
+}
+
+export const portVariables = (ports: PortLease | undefined): Record<string, string> =>
+  ports === undefined ? {} : { UNSTUCK_PORT: String(ports.first), UNSTUCK_PORT_RANGE: `${ports.first}-${ports.last}` }
+
+/** For the agent. */
+export const portsText = (ports: PortLease | undefined): string[] =>
+  ports === undefined
+    ? []
+    : [
+        `Ports for servers that you start: ${ports.first}-${ports.last} ($UNSTUCK_PORT_RANGE; the first is $UNSTUCK_PORT).`,
+      ]
