@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
-import type { Goal, StoredEvent } from '../src/api/contract.ts'
+import type { Goal, EventView } from '../src/api/contract.ts'
 import { stateDirOf } from '../src/api/state-dir.ts'
 import { claimTask, type Claim } from '../src/store/claim.ts'
 import { must, sql, type Db } from '../src/store/db.ts'
@@ -251,8 +251,8 @@ const ended = /^goal\.(ready|done|awaiting_human|paused|failed)$/
 const startOne = async (engine: Engine, body: string): Promise<number> => {
   const goal = await engine.ask<Goal>('/goals', body)
   for (;;) {
-    const events = await engine.ask<StoredEvent[]>(`/events?goal=${goal.id}&limit=100`)
-    const at = (wanted: (event: StoredEvent) => boolean): number =>
+    const events = await engine.ask<EventView[]>(`/events?goal=${goal.id}&limit=100`)
+    const at = (wanted: (event: EventView) => boolean): number =>
       Date.parse(String(events.find((event) => wanted(event))?.at ?? ''))
     if (events.some(({ type }) => ended.test(type)))
       return (

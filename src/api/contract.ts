@@ -263,7 +263,17 @@ export interface ExplainView {
   lines: { at: string; text: string }[]
 }
 
-export type { Escalation, Goal, MergeEntry, Recovery, Run, StoredEvent, Task }
+/**
+ * An event as it is told: a recovery has an id of its own, and the founding document's frame begins with it. `seq` is the place
+ * of any event, behind which a follower goes on.
+ */
+export interface EventView extends Omit<StoredEvent, 'id'> {
+  seq: number
+  id: number | string
+  timestamp: Date
+}
+
+export type { Escalation, Goal, MergeEntry, Recovery, Run, Task }
 export { runPhases } from '../domain/run.ts'
 export { redText } from '../domain/still-red.ts'
 export { taskStates } from '../domain/task.ts'

@@ -3,6 +3,7 @@
  * in a while in any case. Every follower gets each event of its filter once and in order; one that cannot keep up holds
  * a bounded amount of memory and is cut off. What it has tells it where to go on: the number of its last event.
  */
+import { eventView } from './event-view.ts'
 import { messageOf } from '../errors.ts'
 import type { Log } from '../runtime/core/context.ts'
 import type { Queryable } from '../store/db.ts'
@@ -56,7 +57,7 @@ const farewell = Buffer.from(': the engine has stopped\n\n')
 
 const entryOf = (event: StoredEvent): Entry => ({
   event,
-  frame: Buffer.from(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`),
+  frame: Buffer.from(`id: ${event.id}\ndata: ${JSON.stringify(eventView(event))}\n\n`),
 })
 
 const wants = ({ goalId, taskId, runId, after }: Follow, event: StoredEvent): boolean =>

@@ -1,4 +1,5 @@
 /** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
+import { eventView } from './event-view.ts'
 import type { z } from 'zod'
 import { AppError, messageOf } from '../errors.ts'
 import type { Run } from '../domain/run.ts'
@@ -136,7 +137,8 @@ const lists = (context: Context) =>
     },
     listEvents: async ({ query: { after, limit, goal = null, task = null, run = null } }) => {
       await checkFilter(context, { goal: goal ?? undefined, task: task ?? undefined, run: run ?? undefined })
-      return readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
+      const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
+      return found.map(eventView)
     },
   }) satisfies Partial<Handlers>
 

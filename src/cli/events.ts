@@ -1,6 +1,6 @@
 /** The work of `unstuck events`: every page of the events, or the stream of them over all engines that come and go. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StoredEvent } from '../api/contract.ts'
+import type { EventView } from '../api/contract.ts'
 import { exitCodes } from '../errors.ts'
 import { sentenceOf } from '../runtime/people/explain.ts'
 import type { JsonOption } from './command.ts'
@@ -19,7 +19,7 @@ export interface EventsOptions extends JsonOption {
   goal?: string
 }
 
-const showEvents = (io: Io, batch: StoredEvent[], options: JsonOption): void => {
+const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
   for (const event of batch) {
     if (options.json === true) printJson(io, event)
     else line(io, `${clockOf(String(event.at))} ${event.type.padEnd(24)} ${safe(sentenceOf(event))}`)
@@ -48,9 +48,9 @@ export const events = async (io: Io, options: EventsOptions): Promise<number> =>
   }
   const filter = goal === undefined ? '' : `&goal=${encodeURIComponent(goal)}`
   for (let after = 0; ;) {
-    const page = await client.get<StoredEvent[]>(`/events?after=${after}&limit=${pageSize}${filter}`)
+    const page = await client.get<EventView[]>(`/events?after=${after}&limit=${pageSize}${filter}`)
     showEvents(io, page, options)
-    after = page.at(-1)?.id ?? after
+    after = page.at(-1)?.seq ?? after
     if (io.signal.aborted || page.length < pageSize) return exitCodes.ok
   }
 }

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Goal, GoalRequest, LoginUrl, Run, StatusView, StoredEvent, Task } from '../../src/api/contract.ts'
+import type { Goal, GoalRequest, LoginUrl, Run, StatusView, EventView, Task } from '../../src/api/contract.ts'
 import { openapiPath } from '../../src/api/openapi.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { errorTable } from '../../src/errors.ts'
@@ -424,7 +424,7 @@ test('of twenty answers at once exactly one wins', async () => {
     expect([path, won.length, lost.length]).toEqual([path, 1, 19])
     for (const { text } of lost) expect(text).toMatch(/"code":"(ILLEGAL|STALE)"/)
   }
-  const events = await scene.api<StoredEvent[]>(filled('/events?goal={made}'))
+  const events = await scene.api<EventView[]>(filled('/events?goal={made}'))
   expect(events.filter(({ type }) => type === 'goal.cancelled')).toHaveLength(1)
   const { goals } = await scene.api<StatusView>('/status')
   expect(goals.find(({ id }) => id === names.made)?.state).toBe('cancelled')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { GoalView, LoginUrl, StoredEvent } from '../../src/api/contract.ts'
+import type { GoalView, LoginUrl, EventView } from '../../src/api/contract.ts'
 import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/clone.ts'
 import { fixture, until } from '../hostile/scene.ts'
@@ -26,13 +26,13 @@ let stateDir = ''
 const start = (...args: string[]) =>
   execa(process.execPath, [entry, ...args], { cwd: root, env: environment, extendEnv: false, reject: false })
 
-const eventsIn = (text: string): StoredEvent[] =>
+const eventsIn = (text: string): EventView[] =>
   text
     .split('\n')
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as StoredEvent)
+    .map((line) => JSON.parse(line) as EventView)
 
-const table = async (): Promise<StoredEvent[]> => eventsIn(`${(await start('events', '--json')).stdout}\n`)
+const table = async (): Promise<EventView[]> => eventsIn(`${(await start('events', '--json')).stdout}\n`)
 
 const identity = (): ProcessIdentity | undefined => {
   try {
@@ -85,7 +85,7 @@ test('a kill and restart of the engine loses and doubles no event', async () => 
   const all = await table()
   expect(all.filter(({ type }) => type === 'engine.started')).toHaveLength(3)
   for (const text of runs) {
-    const lines = text.split('\n').map((line) => JSON.parse(line) as StoredEvent & { goal?: GoalView })
+    const lines = text.split('\n').map((line) => JSON.parse(line) as EventView & { goal?: GoalView })
     const { goal } = lines.at(-1) ?? {}
     expect(goal?.state).toBe('ready')
     expect(lines.slice(0, -1)).toEqual(all.filter(({ goalId }) => goalId === goal?.id))

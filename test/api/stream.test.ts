@@ -5,12 +5,11 @@
 import { createServer, request, type ClientRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest'
-import type { StoredEvent } from '../../src/api/contract.ts'
 import { createEventHub, type EventHub } from '../../src/api/event-hub.ts'
 import { sinkOf, type Sink } from '../../src/api/sink.ts'
 import { readEventStream } from '../../src/cli/engine/event-stream.ts'
 import { sql, type Db } from '../../src/store/db.ts'
-import { appendEvent, readEvents } from '../../src/store/event.ts'
+import { appendEvent, readEvents, type StoredEvent } from '../../src/store/event.ts'
 import { withNotice } from '../../src/store/notice.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
@@ -85,7 +84,7 @@ const listen = async (after = 0, goal = ''): Promise<Heard> => {
   const ids: number[] = []
   let ended = false
   const hear = async (): Promise<void> => {
-    for await (const batch of readEventStream(answer)) for (const event of batch) ids.push(event.id)
+    for await (const batch of readEventStream(answer)) for (const event of batch) ids.push(event.seq)
   }
   void hear()
     .catch(() => undefined) // the connection was cut, which is what some tests want
@@ -113,6 +112,21 @@ const hears = async (heard: Heard, wanted: number[]): Promise<void> => {
   await until(async () => (heard.ids.length >= wanted.length ? true : undefined), `${wanted.length} events`)
   expect(heard.ids).toEqual(wanted)
 }
+
+test('a recovery is framed by its own id, and its number is where a follower goes on', async () => {
+  const [before = 0] = (await table()).slice(-1)
+  const payload = { id: 'rec_1', worker: 'codex', issue_detected: 'Not inside a trusted directory' }
+  await appendEvent(db, { type: 'recovery', payload })
+  const answer = await connect(before)
+  hub.nudge()
+  for await (const [event] of readEventStream(answer)) {
+    if (event === undefined) continue
+    expect(event).toMatchObject({ type: 'recovery', id: 'rec_1', seq: (await table()).at(-1), payload })
+    expect(event.timestamp).toBe(event.at)
+    break
+  }
+  answer.destroy()
+})
 
 test('what was, and what comes, each once and in order', async () => {
   await write(450)
@@ -180,7 +194,7 @@ test('a slow follower is cut off in bounded memory while the others go on, and c
   await hears(quick, await table(from))
   const got: number[] = []
   const drain = async (): Promise<void> => {
-    for await (const batch of readEventStream(slow)) got.push(...batch.map(({ id }) => id))
+    for await (const batch of readEventStream(slow)) got.push(...batch.map(({ seq }) => seq))
   }
   await drain().catch(() => undefined) // it was cut: what arrived whole counts
   const wanted = await table(from)

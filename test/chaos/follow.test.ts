@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { GoalView, StoredEvent } from '../../src/api/contract.ts'
+import type { GoalView, EventView } from '../../src/api/contract.ts'
 import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { closeScene, openScene, type Scene } from './rounds.ts'
 import { allEvents } from './invariants.ts'
@@ -38,7 +38,7 @@ const kill = (scene: Scene): Promise<void> =>
     return true
   })
 
-type Line = StoredEvent | { type: 'result'; goal: GoalView }
+type Line = EventView | { type: 'result'; goal: GoalView }
 type Printed = { lines: Line[]; code: number | null }
 
 /** A task that holds until it is released, and one that waits for it. */
@@ -92,11 +92,11 @@ describe('a followed goal whose engine is killed', () => {
         writeFileSync(join(scene.world.root, 'release'), '')
       })
       const result = lines.at(-1)
-      const printed = lines.slice(0, -1) as StoredEvent[]
+      const printed = lines.slice(0, -1) as EventView[]
       expect({ code, result }).toMatchObject({ code: 0, result: { type: 'result', goal: { state: 'ready' } } })
       const goalId = printed[0]?.goalId
       const stored = (await allEvents(scene.world)).filter((event) => event.goalId === goalId)
-      expect(printed.map((event) => event.id)).toEqual(stored.map((event) => event.id))
+      expect(printed.map((event) => event.seq)).toEqual(stored.map((event) => event.seq))
       expect(stored.filter((event) => event.type === 'run.reattached').length).toBeGreaterThan(0)
     } finally {
       await ask(scene.world, 'POST', '/shutdown')

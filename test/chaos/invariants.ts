@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DoctorView, GoalView, Recovery, Run, StatusView, StoredEvent } from '../../src/api/contract.ts'
+import type { DoctorView, GoalView, Recovery, Run, StatusView, EventView } from '../../src/api/contract.ts'
 import { livenessOf, processesWithEnvironment, processTable, type ProcessIdentity } from '../../src/platform/process.ts'
 import { ask, git, must, notesOf, type World } from './world.ts'
 
@@ -15,24 +15,24 @@ export interface Acknowledged {
 
 export const nothingAcknowledged = (): Acknowledged => ({ goals: new Set(), events: new Map(), breaches: [] })
 
-const textOf = (event: StoredEvent): string =>
+const textOf = (event: EventView): string =>
   JSON.stringify([event.type, event.goalId, event.taskId, event.runId, event.payload])
 
-export const allEvents = async (world: World): Promise<StoredEvent[]> => {
-  const found: StoredEvent[] = []
+export const allEvents = async (world: World): Promise<EventView[]> => {
+  const found: EventView[] = []
   for (;;) {
-    const page = await must<StoredEvent[]>(world, `/events?after=${found.at(-1)?.id ?? 0}&limit=1000`)
+    const page = await must<EventView[]>(world, `/events?after=${found.at(-1)?.seq ?? 0}&limit=1000`)
     found.push(...page)
     if (page.length < 1000) return found
   }
 }
 
-export const acknowledge = (seen: Acknowledged, events: StoredEvent[]): void => {
-  for (const event of events) seen.events.set(event.id, textOf(event))
+export const acknowledge = (seen: Acknowledged, events: EventView[]): void => {
+  for (const event of events) seen.events.set(event.seq, textOf(event))
 }
 
-const lostWrites = (seen: Acknowledged, events: StoredEvent[], status: StatusView): string[] => {
-  const now = new Map(events.map((event) => [event.id, textOf(event)]))
+const lostWrites = (seen: Acknowledged, events: EventView[], status: StatusView): string[] => {
+  const now = new Map(events.map((event) => [event.seq, textOf(event)]))
   const lost = [...seen.events]
     .filter(([id, text]) => now.get(id) !== text)
     .map(([id, text]) => `event ${id} was read before the kill and is gone or changed: ${text}`)

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Goal, GoalRequest, Run, StatusView, StoredEvent } from '../../src/api/contract.ts'
+import type { Goal, GoalRequest, Run, StatusView, EventView } from '../../src/api/contract.ts'
 import { acknowledge, breachesOf, doubled, livingOf, nothingAcknowledged, type Acknowledged } from './invariants.ts'
 import type { Round } from './plan.ts'
 import {
@@ -51,7 +51,7 @@ export const post = async (scene: Scene, request: GoalRequest): Promise<string |
 /** Reads what is new and what must hold at every moment. */
 export const look = async ({ world, seen }: Scene): Promise<StatusView | undefined> => {
   const last = Math.max(0, ...seen.events.keys())
-  const events = await ask<StoredEvent[]>(world, 'GET', `/events?after=${last}&limit=1000`)
+  const events = await ask<EventView[]>(world, 'GET', `/events?after=${last}&limit=1000`)
   if (events !== undefined) acknowledge(seen, events)
   const runs = await ask<Run[]>(world, 'GET', '/runs')
   if (runs !== undefined) seen.breaches.push(...doubled(runs))

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { GoalRequest, GoalView, Run, StoredEvent, TaskView } from '../../src/api/contract.ts'
+import type { GoalRequest, GoalView, Run, EventView, TaskView } from '../../src/api/contract.ts'
 import { openScene, standardTask, until, type Scene } from '../hostile/scene.ts'
 
 /** Keeps each prompt, waits while a file says so, and does the work. */
@@ -80,7 +80,7 @@ const ran = async (...args: string[]): Promise<string> => {
   expect([exitCode, stderr]).toEqual([0, ''])
   return stdout
 }
-const payloadsOf = async (type: string): Promise<StoredEvent['payload'][]> =>
+const payloadsOf = async (type: string): Promise<EventView['payload'][]> =>
   (await scene.events(type)).map(({ payload }) => payload)
 
 describe('a hint', () => {

@@ -20,7 +20,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { expect } from 'vitest'
-import type { DoctorView, GoalRequest, GoalView, StatusView, StoredEvent } from '../../src/api/contract.ts'
+import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '../../src/api/contract.ts'
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { goalEnded } from '../../src/domain/goal.ts'
@@ -61,7 +61,7 @@ export interface Scene {
   /** From here on only new events count, and the picture is a new one. For tests that share an engine. */
   begin(): Promise<void>
   /** Since `begin`. */
-  events(type?: string): Promise<StoredEvent[]>
+  events(type?: string): Promise<EventView[]>
   cli(...args: string[]): Promise<{ stdout: string; stderr: string; exitCode?: number | undefined }>
   /** Nothing foreign ran, what is the user's is as before, no process is left and the promises hold. */
   expectUnharmed(except?: (path: string) => boolean): Promise<void>
@@ -193,11 +193,11 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
   const api = callerOf(served, stateDir)
   const status = (): Promise<StatusView> => api<StatusView>('/status')
-  const allEvents = async (): Promise<StoredEvent[]> => {
+  const allEvents = async (): Promise<EventView[]> => {
     const after = shown
-    const found: StoredEvent[] = []
+    const found: EventView[] = []
     for (let page = 500; page === 500;) {
-      const next = await api<StoredEvent[]>(`/events?after=${found.at(-1)?.id ?? after}&limit=500`)
+      const next = await api<EventView[]>(`/events?after=${found.at(-1)?.seq ?? after}&limit=500`)
       found.push(...next)
       page = next.length
     }
@@ -221,7 +221,7 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
     events: async (type) => (await allEvents()).filter((event) => type === undefined || event.type === type),
     begin: async () => {
       before = picture(root)
-      shown = (await allEvents()).at(-1)?.id ?? shown
+      shown = (await allEvents()).at(-1)?.seq ?? shown
     },
     work: async (tasks = [{}], extra = {}) => {
       const request: GoalRequest = {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { StatusView, StoredEvent } from '../../src/api/contract.ts'
+import type { StatusView, EventView } from '../../src/api/contract.ts'
 import { openScene, type Scene } from './scene.ts'
 
 const agents = {
@@ -32,8 +32,8 @@ const configure = (scene: Scene, change: (config: Record<string, unknown>) => ob
   writeFileSync(path, JSON.stringify(change(JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>)))
 }
 
-const all = (scene: Scene, type: string): Promise<StoredEvent[]> =>
-  scene.get<StoredEvent[]>('/events?limit=1000').then((events) => events.filter((event) => event.type === type))
+const all = (scene: Scene, type: string): Promise<EventView[]> =>
+  scene.get<EventView[]>('/events?limit=1000').then((events) => events.filter((event) => event.type === type))
 
 describe('a queued task', () => {
   it('waits for disk, says so once, and runs when there is enough', async () => {

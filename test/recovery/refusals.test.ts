@@ -146,6 +146,32 @@ describe('a refusal', () => {
     ])
   })
 
+  test('is told in the frame of the founding document, in a list and in the stream alike', async () => {
+    const { goal } = await play('blocked')
+    const [event, ...more] = await scene.events(goal, 'recovery')
+    const id = expect.stringMatching(/^rec_\w+$/)
+    expect([event, more]).toMatchObject([
+      {
+        ...{
+          type: 'recovery',
+          id,
+          timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+          seq: expect.any(Number),
+        },
+        payload: {
+          worker: 'blocked',
+          issue_detected: 'Access blocked',
+          action_taken: 'RELAUNCH_WITH_ADD_DIR',
+          status: 'success',
+          retry_count: 1,
+        },
+      },
+      [],
+    ])
+    const [recovery] = await scene.recoveries(goal)
+    expect(event?.id).toBe(recovery?.id)
+  })
+
   test('elsewhere is noted in the verdict and the commit, where the checks pass', async () => {
     const { goal, state, taken } = await play('halfElsewhere')
     expect([state, taken]).toEqual(['ready', []])

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { serve, type Served, type ServeOptions } from '../../src/api/serve.ts'
-import type { GoalRequest, GoalView, Recovery, Run, StatusView, StoredEvent, TaskView } from '../../src/api/contract.ts'
+import type { GoalRequest, GoalView, Recovery, Run, StatusView, EventView, TaskView } from '../../src/api/contract.ts'
 import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
@@ -34,7 +34,7 @@ export interface Scene {
   until: (goal: string, ...states: string[]) => Promise<GoalView>
   waitFor: <T>(what: string, look: () => Promise<T | undefined>) => Promise<T>
   task: (goal: string, number?: number) => Promise<TaskView>
-  events: (goal: string, type: string) => Promise<StoredEvent[]>
+  events: (goal: string, type: string) => Promise<EventView[]>
   recoveries: (goal: string) => Promise<Recovery[]>
   runs: (goal: string) => Promise<Run[]>
   questions: () => Promise<StatusView['escalations']>
@@ -172,7 +172,7 @@ const looks = (get: Scene['get']): Pick<Scene, 'until' | 'task' | 'events' | 're
       }),
     task: async (id, number = 1) => (await view(id)).tasks[number - 1] as TaskView,
     events: async (id, type) =>
-      (await get<StoredEvent[]>(`/events?goal=${id}&limit=1000`)).filter((event) => event.type === type),
+      (await get<EventView[]>(`/events?goal=${id}&limit=1000`)).filter((event) => event.type === type),
     recoveries: (id) => get<Recovery[]>(`/recoveries?goal=${id}`),
     runs: (id) => get<Run[]>(`/runs?goal=${id}`),
     questions: async () => (await get<StatusView>('/status')).escalations,

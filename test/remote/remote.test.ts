@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import type { StoredEvent } from '../../src/api/contract.ts'
+import type { EventView } from '../../src/api/contract.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { AppError } from '../../src/errors.ts'
 import type { CrashPoint } from '../../src/runtime/core/context.ts'
@@ -53,9 +53,9 @@ const open = async (at: (point: CrashPoint) => void): Promise<void> => {
 const away = (): void => renameSync(scene.root, `${scene.root}.away`)
 const back = (): void => renameSync(`${scene.root}.away`, scene.root)
 
-const outage = async (type = 'remote.unreachable'): Promise<StoredEvent> =>
+const outage = async (type = 'remote.unreachable'): Promise<EventView> =>
   scene.waitFor(type, async () =>
-    (await scene.get<StoredEvent[]>('/events?limit=1000')).find((event) => event.type === type),
+    (await scene.get<EventView[]>('/events?limit=1000')).find((event) => event.type === type),
   )
 
 const line = (ref: string): string[] => git(scene.root, 'log', '--first-parent', '--format=%s', ref).split('\n')

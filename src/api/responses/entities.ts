@@ -10,7 +10,7 @@ import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
 import { runPhases, runStates, type Run } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
 import type { Snapshot } from '../../workspace/contract.ts'
-import type { EngineView, Recovery, StoredEvent, TaskJson, Wire } from '../contract.ts'
+import type { EngineView, EventView, Recovery, TaskJson, Wire } from '../contract.ts'
 import { count, id, limits, names, of, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
@@ -209,9 +209,11 @@ export const recovery = z.strictObject({
   decidedAt: time.nullable(),
 } satisfies Record<keyof Recovery, z.ZodType>)
 
-export const event = of<Wire<StoredEvent>>()(
+export const event = of<Wire<EventView>>()(
   z.strictObject({
-    id: count,
+    seq: count,
+    id: z.union([count, z.string().startsWith('rec_')]),
+    timestamp: time,
     at: time,
     type: text,
     goalId: text.nullable(),

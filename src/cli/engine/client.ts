@@ -1,5 +1,5 @@
 /** HTTP to the engine: requests with its token, lists page after page, and its stream of events. Errors are those of the error table. */
-import type { StoredEvent } from '../../api/contract.ts'
+import type { EventView } from '../../api/contract.ts'
 import { AppError, errorTable, messageOf, type ErrorCode } from '../../errors.ts'
 import { readEventStream } from './event-stream.ts'
 
@@ -8,7 +8,7 @@ export interface Client {
   /** Every row of a list, page after page. */
   all<T>(path: string): Promise<T[]>
   /** The events after a number, as they come, until either side ends the stream. */
-  events(path: string, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent[], void, undefined>
+  events(path: string, after: number, signal: AbortSignal): AsyncGenerator<EventView[], void, undefined>
   post<T>(path: string, body?: unknown): Promise<T>
   patch<T>(path: string, body: unknown): Promise<T>
 }
@@ -51,7 +51,7 @@ const streamOf = async function* (
   call: Call,
   path: string,
   { after, signal }: { after: number; signal: AbortSignal },
-): AsyncGenerator<StoredEvent[], void, undefined> {
+): AsyncGenerator<EventView[], void, undefined> {
   const headers = { accept: 'text/event-stream', 'last-event-id': String(after) }
   const left = new AbortController()
   const { body } = await call(path, { headers, signal: AbortSignal.any([signal, left.signal]) })

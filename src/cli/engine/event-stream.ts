@@ -1,10 +1,10 @@
 /** The wire format of the event stream: chunks of bytes in, whole events out. */
-import type { StoredEvent } from '../../api/contract.ts'
+import type { EventView } from '../../api/contract.ts'
 
 /** The events of a stream in batches as they arrive; an empty batch is a heartbeat. An incomplete event at the end is dropped. */
 export const readEventStream = async function* (
   chunks: AsyncIterable<Uint8Array>,
-): AsyncGenerator<StoredEvent[], void, undefined> {
+): AsyncGenerator<EventView[], void, undefined> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunks) {
@@ -12,7 +12,7 @@ export const readEventStream = async function* (
     rest = blocks.pop() ?? ''
     yield blocks.flatMap((block) => {
       const data = block.split('\n').find((line) => line.startsWith('data: '))
-      return data === undefined ? [] : [JSON.parse(data.slice('data: '.length)) as StoredEvent]
+      return data === undefined ? [] : [JSON.parse(data.slice('data: '.length)) as EventView]
     })
   }
 }

@@ -3,7 +3,7 @@
  * arrived whole. So a restart of the engine, a cut connection or a slow terminal loses and doubles nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StoredEvent } from '../../api/contract.ts'
+import type { EventView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { Client } from './client.ts'
 
@@ -18,7 +18,7 @@ export interface Following {
 }
 
 /** Every event from the first on, each once, until the signal. */
-export const followEvents = async function* (following: Following): AsyncGenerator<StoredEvent[], void, undefined> {
+export const followEvents = async function* (following: Following): AsyncGenerator<EventView[], void, undefined> {
   const { goal, signal, reconnect } = following
   const filter = goal === undefined ? '' : `?goal=${encodeURIComponent(goal)}`
   let client: Client | undefined = following.first
@@ -26,7 +26,7 @@ export const followEvents = async function* (following: Following): AsyncGenerat
   while (client !== undefined && !signal.aborted) {
     try {
       for await (const batch of client.events(`/events${filter}`, after, signal)) {
-        after = batch.at(-1)?.id ?? after
+        after = batch.at(-1)?.seq ?? after
         yield batch
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 /** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { GoalView, StoredEvent } from '../../api/contract.ts'
+import type { GoalView, EventView } from '../../api/contract.ts'
 import { goalEnded } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/explain.ts'
@@ -15,7 +15,7 @@ const pageSize = 500
 
 const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created'])
 
-const eventLine = (event: StoredEvent, numbers: Map<string, number>): string => {
+const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
   return `${clockOf(String(event.at))}${task} ${safe(sentenceOf(event))}`
 }
@@ -63,17 +63,13 @@ const settledGoal = async (follower: Follower): Promise<GoalView | undefined> =>
 }
 
 /** Events of the goal, a new stream and a heartbeat are reasons to poll the goal; events of its tasks are not. */
-const worthALook = (batch: StoredEvent[]): boolean =>
+const worthALook = (batch: EventView[]): boolean =>
   batch.length === 0 || batch.some((event) => event.type.startsWith('goal.'))
 
 /** The goal was looked at before its last events: what led to the state that ends the command is shown too. */
-const showRest = async (
-  follower: Follower,
-  after: () => number,
-  show: (batch: StoredEvent[]) => void,
-): Promise<void> => {
+const showRest = async (follower: Follower, after: () => number, show: (batch: EventView[]) => void): Promise<void> => {
   for (let rest = pageSize; rest === pageSize;) {
-    const page = await ask<StoredEvent[]>(follower, `/events?after=${after()}&goal=${follower.id}&limit=${pageSize}`)
+    const page = await ask<EventView[]>(follower, `/events?after=${after()}&goal=${follower.id}&limit=${pageSize}`)
     show(page)
     rest = page.length
   }
@@ -85,8 +81,8 @@ export const followGoal = async (io: Io, first: Client, id: string, json: boolea
   const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
   let after = 0
-  const show = (batch: StoredEvent[]): void => {
-    after = batch.at(-1)?.id ?? after
+  const show = (batch: EventView[]): void => {
+    after = batch.at(-1)?.seq ?? after
     for (const event of batch) {
       if (json) printJson(io, event)
       else if (!quietTypes.has(event.type)) line(io, eventLine(event, numbers))

@@ -333,7 +333,8 @@ export const eventTypes: Record<string, { meaning: string; sentence: (payload: P
   'engine.stopped': { meaning: 'the engine stopped in order', sentence: () => 'the engine stopped' },
 }
 
-export const sentenceOf = (event: StoredEvent): string => eventTypes[event.type]?.sentence(event.payload) ?? event.type
+export const sentenceOf = (event: Pick<StoredEvent, 'type' | 'payload'>): string =>
+  eventTypes[event.type]?.sentence(event.payload) ?? event.type
 
 /** Phases are steps of the machine; a reader of the story wants what was decided. */
 const quiet = new Set(['run.phase', 'agent.registered'])
