@@ -106,6 +106,8 @@ export type PostCondition =
   | { type: 'tests_pass'; red: StillRed[] }
   /** The command passes, or only some of what failed before fails. */
   | ({ type: 'fewer_failures' } & Told)
+  /** No test that failed is gone from the work. */
+  | { type: 'tests_kept' }
   /** None of these paths is changed against the rules of the task. */
   | { type: 'paths_allowed'; paths: string[] }
   /** The relaunched turn leaves a change. */

@@ -12,12 +12,16 @@ const asserting = (name: string, file: string, value: string): string =>
 const suite = (...tests: string[]): string =>
   ["const { test } = require('node:test')\nconst assert = require('node:assert')", ...tests].join('\n')
 
+const green = "const { test } = require('node:test')\ntest('green', () => {})"
 const letters = ['a', 'b', 'c', 'd', 'e']
 const files = {
   'ok.js': 'process.exit(0)',
   'sum.js': "module.exports = 'right'",
   'sum.test.js': suite(asserting('adds two numbers', 'sum.js', 'right'), "test('is loaded', () => {})"),
   ...Object.fromEntries(letters.map((letter) => [`${letter}.js`, "module.exports = 'right'"])),
+  'suite/green.test.js': green,
+  'suite/red.test.js': suite(asserting('red before', '../red.js', 'right')),
+  'red.js': "module.exports = 'wrong'",
   'five.test.js': suite(...letters.map((letter) => asserting(`letter ${letter}`, `${letter}.js`, 'right'))),
 }
 
@@ -55,6 +59,19 @@ for (const letter of ['a', 'b', 'c', 'd', 'e'].slice(0, round - 1)) write(letter
     program: `put('note.md', 'n'); if (prompt.includes('stray.txt')) { try { (await import('node:fs')).rmSync('stray.txt') } catch {} } else put('stray.txt', 's')`,
     commands: ['node ok.js'],
     allowedPaths: ['note.md'],
+  },
+  // The check passes without the test that failed.
+  deletes: {
+    driver: 'command',
+    program: `put('note.md', 'n'); (await import('node:fs')).rmSync('suite/red.test.js', { force: true })`,
+    commands: ['node --test'],
+  },
+  restores: {
+    driver: 'command',
+    program: `put('note.md', 'n')
+if (prompt.includes('red before')) { put('suite/red.test.js', ${JSON.stringify(suite(asserting('red before', '../red.js', 'right')))}); write('red.js', 'right') }
+else (await import('node:fs')).rmSync('suite/red.test.js', { force: true })`,
+    commands: ['node --test'],
   },
   'unknown-once': {
     driver: 'command',
@@ -134,6 +151,21 @@ describe('a check that fails by the work', () => {
 test('a file outside of the task goes back to the agent, which takes it back', async () => {
   expect(await ended('strays')).toBe('ready')
   expect(await tried('strays')).toEqual([['policy-feedback', 'success']])
+})
+
+describe('a failing test that the work took away', () => {
+  test('goes back to the agent, which mends the code instead', async () => {
+    expect(await ended('restores')).toBe('ready')
+    expect(await tried('restores')).toEqual([['tests-feedback', 'success']])
+    expect(scene.show('red.js', goalOf('restores'))).toContain('right')
+  })
+
+  test('is a question where it stays away, and nothing lands', async () => {
+    expect(await ended('deletes')).toBe('awaiting_human')
+    expect(await tried('deletes')).toEqual([['tests-feedback', 'failed']])
+    expect(await questionsOf('deletes')).toHaveLength(1)
+    expect(scene.show('suite/red.test.js', goalOf('deletes'))).toContain('red before')
+  })
 })
 
 describe('an error that no rule knows', () => {

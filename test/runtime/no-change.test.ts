@@ -73,14 +73,14 @@ const argsOf = (name: string, start: number): string[] =>
   JSON.parse(readFileSync(join(scene.top, `${name}.args.${start}`), 'utf8')) as string[]
 
 describe('nothing had to be done, as the checks show', () => {
-  test('the task is done by its verdict, without a commit, and what waited for it goes on', async () => {
+  test('asked once more, the task is done by its verdict, without a commit, and what waited for it goes on', async () => {
     await ended('satisfied')
     const goal = goalOf('satisfied')
     const [first, second] = await scene.runs(goal)
     expect(first).toMatchObject({
       state: 'success',
       commit: null,
-      launches: [{ number: 1 }],
+      launches: [{ number: 1 }, { number: 2 }],
       verdict: {
         outcome: 'verified',
         noChange: true,
@@ -92,7 +92,8 @@ describe('nothing had to be done, as the checks show', () => {
     expect(second).toMatchObject({ state: 'success', baseCommit: first?.baseCommit })
     expect((await scene.task(goal)).place).toBe('done')
     expect(scene.show('made.txt', goal)).toBe('made')
-    expect(await scene.recoveries(goal)).toEqual([])
+    expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'no-change-restart', status: 'failed' }])
+    expect(await scene.questions()).not.toContainEqual(expect.objectContaining({ goalId: goal }))
   })
 
   test('a goal of which nothing is left to land ends', async () => {

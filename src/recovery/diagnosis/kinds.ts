@@ -45,6 +45,12 @@ const kinds = {
     words: violationText,
     facts: ({ violations }) => ({ paths: violations.map(({ path }) => path) }),
   }),
+  /** `tests`: those that failed, each with the file that it was taken from. */
+  testsRemoved: kind({
+    ...{ rung: 4, label: 'tests_removed', failureCode: 'test_failure', category: 'test', retryable: false },
+    words: ({ tests }: { tests: string[] }) => `tests that failed are gone from the work: ${tests.join(', ')}`,
+    facts: ({ tests }) => ({ tests }),
+  }),
   /** `because`: why that is not what had to be done. */
   noChange: kind({
     ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },

@@ -127,4 +127,29 @@ const policyFeedback = playbook({
   counted: true,
 })
 
-export const feedbackPlaybooks: readonly Playbook[] = [checkFeedback, freshFeedback, otherHarness, policyFeedback]
+const testsFeedback = playbook({
+  id: 'tests-feedback',
+  rung: 4,
+  scope: 'launch',
+  title: 'Tell the agent to bring back the failing tests that it took away, and to mend the code instead',
+  answers: ['tests_removed'],
+  needs:
+    'a test that failed on the base commit or in an earlier round, and that the work deleted or skipped in a file which the task does not name; for the first time in the task',
+  example: { tests: [] },
+  plan: ({ facts, evidence }) => ({
+    ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
+    feedback: { command: 'the tests of the base commit', failing: facts.tests },
+    hint: `Your work is not accepted: ${evidence}. Bring these tests back as they were, and mend the code so that they pass. If a test is wrong, bring it back nonetheless and say why in your last words: a person decides that.`,
+  }),
+  postCondition: () => ({ type: 'tests_kept' }),
+  budget: 1,
+  counted: true,
+})
+
+export const feedbackPlaybooks: readonly Playbook[] = [
+  testsFeedback,
+  checkFeedback,
+  freshFeedback,
+  otherHarness,
+  policyFeedback,
+]

@@ -113,7 +113,7 @@ const noChangeRestart = playbook({
     name: 'RESTART_WITH_HINT',
     restart: { because: label, number: attempts + 1, tree: facts.tree },
     resume: true,
-    hint: `You ended your turn, but it is not done: ${evidence}. A plan or a question will not be read: write the changes into the files of the workspace now, and end when the task is done.`,
+    hint: `You ended your turn, but nothing shows that the task is done: ${evidence}. A plan or a question will not be read: write the changes into the files of the workspace now, and end when the task is done. If there is truly nothing to change, say why and end.`,
   }),
   postCondition: () => ({ type: 'work_appears' }),
   budget: 1,

@@ -102,6 +102,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   tests_pass: notShown,
   fewer_failures: notShown,
   paths_allowed: notShown,
+  tests_kept: notShown,
   work_appears: notShown,
   remote_answers: notShown,
   workspace_ready: notShown,

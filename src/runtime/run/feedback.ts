@@ -32,6 +32,15 @@ const effectOf = ({ command, failing }: Told, { results, failed }: Seen): Outcom
 export const settleFeedback = (tx: Queryable, { task }: Session, seen: Seen): Promise<void> =>
   settleOpen(tx, task.id, (condition) => (condition.type === 'fewer_failures' ? effectOf(condition, seen) : undefined))
 
+/** `removed`: failing tests that are gone. */
+export const settleTests = (tx: Queryable, { task }: Session, removed: readonly string[]): Promise<void> =>
+  settleOpen(tx, task.id, ({ type }) => {
+    if (type !== 'tests_kept') return undefined
+    return removed.length === 0
+      ? { holds: true, detail: 'the tests are there again' }
+      : { holds: false, detail: `gone still: ${removed.join(', ')}` }
+  })
+
 /** `outside`: the changed paths that the task may not change. */
 export const settlePaths = (tx: Queryable, { task }: Session, outside: readonly string[]): Promise<void> =>
   settleOpen(tx, task.id, (condition) => {

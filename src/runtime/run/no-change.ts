@@ -4,11 +4,11 @@
  */
 import { keptVerdict, proves, type Verdict } from '../../domain/run.ts'
 import { holdLease } from '../../store/run.ts'
-import { recover } from './carry-out.ts'
+import { carryOut, recover } from './carry-out.ts'
 import { settleFeedback } from './feedback.ts'
 import type { Next } from './phase.ts'
 import type { HonestReport } from '../checks/honest-checks.ts'
-import { settleOpen } from '../core/store-record.ts'
+import { decide, settleOpen } from '../core/store-record.ts'
 import { letGo, save, type Session } from '../core/session.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 
@@ -34,6 +34,17 @@ const doubtOf = (report: HonestReport): string | undefined => {
   return command === undefined ? undefined : `${command} does not pass`
 }
 
+/**
+ * Checks that pass without a change do not tell a task that was done before from one that was not begun, so the agent is
+ * asked once. Its second "nothing to do" is believed.
+ */
+const askAgain = async (session: Session): Promise<Next | undefined> => {
+  const because = 'its checks pass without a change, so they do not show whether the task is done'
+  const evidence = { kind: 'noChange', because, tree: session.run.tree ?? '' } as const
+  const { diagnosis, step } = await decide(session.context, session.run, evidence)
+  return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
+}
+
 export interface Unchanged {
   planned: PlannedChecks
   dropped: Verdict['dropped']
@@ -56,7 +67,12 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   if (letGo(session)) return 'ended'
   const because = doubtOf(report)
   if (because !== undefined) return doubt(because)
-  await settleWork(session, { holds: true, detail: 'the checks show that nothing had to be changed' })
+  const again = await askAgain(session)
+  if (again !== undefined) return again
+  await settleWork(session, {
+    holds: false,
+    detail: 'asked again, it changed nothing, and its checks pass as they are',
+  })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
     await settleFeedback(tx, session, report)

@@ -2,7 +2,6 @@
  * Phase `verify`: runs the task's checks on what the agent left, and says honestly what that proves. A command that cannot
  * be run as it stands may be dropped; a check of the code never is.
  */
-import { join } from 'node:path'
 import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening } from '../../../domain/run.ts'
 import { redIn, redText, unknownRed } from '../../../domain/still-red.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
@@ -13,7 +12,9 @@ import type { ChangeList } from '../../../workspace/contract.ts'
 import { appendEvent } from '../../../store/event.ts'
 import { holdLease } from '../../../store/run.ts'
 import { carryOut, endWithout, recover } from '../carry-out.ts'
-import { settleFeedback } from '../feedback.ts'
+import { checkWork, passedOnBase } from '../check-work.ts'
+import { settleFeedback, settleTests } from '../feedback.ts'
+import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
 import { mendBeforeChecks } from '../../agent/re-entry.ts'
@@ -24,40 +25,16 @@ import { verifyUnchanged } from '../no-change.ts'
 import { decide, settleOpen } from '../../core/store-record.ts'
 import { untriedHarness } from '../../harness/accounts.ts'
 import { withFacts } from '../../checks/repair-facts.ts'
-import { addUsed, carryOutRepairs, placeOfChecks, settleRepairs } from '../repair.ts'
+import { carryOutRepairs, settleRepairs } from '../repair.ts'
 import { letGo, save, type Session } from '../../core/session.ts'
 import type { errorMetaOf } from '../endings.ts'
 import { takeSuggestion } from '../suggested-command.ts'
 import { weakenedIn } from '../../checks/weakened-tests.ts'
 import { trustedContract } from '../../checks/own-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
-import { runHonestly, type HonestReport } from '../../checks/honest-checks.ts'
+import type { HonestReport } from '../../checks/honest-checks.ts'
 
 const documentation = /(?:^|\/)(?:docs?\/.*|[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE)$/i
-
-const checkNow = async (session: Session, planned: PlannedChecks): Promise<HonestReport> => {
-  const { context, task, run } = session
-  const begun = context.clock.elapsed()
-  // What an interrupted verification left running must not write into this one's files.
-  context.ports.files.rmSync(join(session.paths.root, 'checks'), { recursive: true, force: true })
-  const report = await runHonestly({
-    ...placeOfChecks(session),
-    ...(context.machine === undefined ? {} : { machine: context.machine }),
-    base: {
-      ...context,
-      commit: run.baseCommit ?? '',
-      dir: join(session.paths.root, 'base'),
-      installs: run.verdict?.installed ?? [],
-    },
-    commands: planned.commands,
-    source: (command) => (planned.fromContract.has(command) ? 'contract' : task.commandSource),
-    folder: session.paths.check,
-    changed: (session.collected?.changes ?? []).map(({ path }) => path),
-    passed: () => context.at('check-passed'),
-  })
-  addUsed(session, begun)
-  return report
-}
 
 const failedCheckMeta = (report: HonestReport): Parameters<typeof errorMetaOf>[1] => ({
   source: 'verification',
@@ -139,6 +116,21 @@ const workOf = async (session: Session): Promise<Work> => {
 const nothingRan =
   'no verification command is left or could be inferred; add "commands" to the task or to .unstuck/verify.contract.json, or verify.commands to .unstuck/config.json'
 
+/** A check that passes without the tests that failed is none. */
+const refuseRemoved = async (
+  session: Session,
+  { planned, verdict }: Work,
+  report: HonestReport,
+): Promise<Next | undefined> => {
+  const removed = await removedFailures(session, verdict.weakened ?? [], () => passedOnBase(session, planned, report))
+  await session.context.db.transaction(async (tx) => {
+    await holdLease(tx, session.run)
+    await settleTests(tx, session, removed)
+  })
+  if (removed.length === 0) return undefined
+  return recover(session, { kind: 'testsRemoved', tests: removed }, { source: 'verification' })
+}
+
 /** The agent is told once what was red before its work and still is, unless the owner accepted that. */
 const tellRed = async (session: Session, { results }: HonestReport): Promise<Next | undefined> => {
   const { context, run } = session
@@ -184,12 +176,16 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
 const verifyChanged = async (session: Session, { found, planned, verdict }: Work): Promise<Next> => {
   const weakened = await weakenedIn(session, found, planned.commands)
   const work: Work = { found, planned, verdict: { ...verdict, weakened } }
-  const report = await checkNow(session, planned)
+  const report = await checkWork(session, planned)
   if (letGo(session)) return 'ended'
   if (report.failed !== undefined) return failedVerification(session, report, work.verdict)
   if (report.results.length === 0 && !verdict.changedPaths.every((path) => documentation.test(path)))
     return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
-  return (await tellRed(session, report)) ?? passedVerification(session, work, report)
+  return (
+    (await refuseRemoved(session, work, report)) ??
+    (await tellRed(session, report)) ??
+    passedVerification(session, work, report)
+  )
 }
 
 export const verify: Phase = async (session) => {
@@ -201,5 +197,5 @@ export const verify: Phase = async (session) => {
   const work = await workOf(session)
   if (!isUnchanged(work.found)) return verifyChanged(session, work)
   const { planned, verdict } = work
-  return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (asked) => checkNow(session, asked) })
+  return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (asked) => checkWork(session, asked) })
 }
