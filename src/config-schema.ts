@@ -203,6 +203,10 @@ export const folders = {
     afterToolResultSeconds: limit('seconds').default(standardStall.afterToolResultSeconds).meta({
       meaning: 'The same, when the last that it printed was the answer to a tool call. -1 = no limit.',
     }),
+    toolSeconds: limit('seconds').default(standardStall.toolSeconds).meta({
+      meaning:
+        'The same, while the CLI shows a tool as running: it may wait for something elsewhere, so this is longer. -1 = no limit.',
+    }),
     promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
       meaning: 'The same, when it waits at a question that nobody will answer. -1 = no limit.',
     }),

@@ -41,7 +41,7 @@ it('without a file, every key has its built-in value', () => {
     admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
     limits: { runSeconds: 3600 },
     workspace: { setupSeconds: 600, copy: [] },
-    verify: { timeoutSeconds: 600, totalSeconds: 1800 },
+    verify: { timeoutSeconds: 600, totalSeconds: 1800, knownFailures: [] },
     retry: {
       ...{ transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
       ...{ quotaBaseSeconds: 120, quotaMaxSeconds: 1800 },
@@ -49,6 +49,7 @@ it('without a file, every key has its built-in value', () => {
     stall: {
       silenceSeconds: 900,
       afterToolResultSeconds: 600,
+      toolSeconds: 1800,
       promptSeconds: 180,
       probeSeconds: 300,
       busyCpuPercent: 5,

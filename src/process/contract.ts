@@ -53,6 +53,7 @@ export type StopCause =
   | 'lingering'
   | 'waiting_for_person'
   | 'stuck_after_tool_result'
+  | 'hanging_tool'
   | 'silence'
   | 'doom_loop'
   | 'shutdown'

@@ -15,6 +15,7 @@ const stood: Row = { rung: 3, failureCode: 'timeout', category: 'flaky', retryab
 const stallRows: Record<Stalled, Row> = {
   silence: stood,
   stuck_after_tool_result: stood,
+  hanging_tool: stood,
   waiting_for_person: stood,
   agent_died: { rung: 3, failureCode: 'model_or_unknown_failure', category: 'model', retryable: true },
   doom_loop: { rung: 3, failureCode: 'model_doom_loop', category: 'model_loop', retryable: true },

@@ -537,6 +537,7 @@ const someEvidence: fc.Arbitrary<Evidence> = fc.oneof(
       kind: fc.constantFrom<ObservedStall['kind']>(
         'silence',
         'stuck_after_tool_result',
+        'hanging_tool',
         'waiting_for_person',
         'doom_loop',
       ),

@@ -7,6 +7,7 @@ import {
   look,
   lookEveryMs,
   notQuiet,
+  stallText,
   type Look,
   type Quietness,
   type StallLimits,
@@ -15,12 +16,13 @@ import {
 const limits: StallLimits = {
   waitingForPersonMs: 1_000,
   stuckAfterToolResultMs: 4_000,
+  hangingToolMs: 16_000,
   silenceMs: 8_000,
   probeMs: 2_000,
   busyShare: 0.05,
 }
 const every = lookEveryMs(limits)
-const idle: Look = { passedMs: every, heard: false, cpuShare: 0, afterToolResult: false }
+const idle: Look = { passedMs: every, heard: false, cpuShare: 0, afterToolResult: false, toolRuns: false }
 
 /** Looks until something is found, at most `most` times. */
 const after = (most: number, seen: (index: number) => Look, given = limits): Quietness & { looks: number } => {
@@ -56,6 +58,16 @@ describe('an agent without output', () => {
     const asking = { ...idle, afterToolResult: true, prompt: 'Password:' }
     expect(after(1_000, () => asking)).toMatchObject({ stall: 'waiting_for_person', looks: 1_000 / every })
   })
+  it('is no silence while a tool runs, and a hanging tool after a longer clock of its own', () => {
+    const running = { ...idle, toolRuns: true }
+    expect(after(1_000, () => running)).toMatchObject({ stall: 'hanging_tool', looks: 16_000 / every })
+    expect(after(10_000, () => running, { ...limits, hangingToolMs: Number.POSITIVE_INFINITY }).stall).toBeUndefined()
+    expect(after(1_000, () => ({ ...running, prompt: 'Password:' })).stall).toBe('waiting_for_person')
+    const call = 'Bash: npm ci'
+    const text = (hangingToolMs: number) => stallText('hanging_tool', { ...limits, hangingToolMs }, { call })
+    expect(text(1_800_000)).toBe('the tool Bash: npm ci ran 30 minutes without output or processor time')
+    expect(text(4_000)).toBe('the tool Bash: npm ci ran 4 s without output or processor time')
+  })
   it('is told of once each time, before it is stuck', () => {
     const probes: number[] = []
     let found: Quietness = { quiet: notQuiet }
@@ -73,7 +85,9 @@ describe('an agent without output', () => {
   it('is never stuck by a clock that is off', () => {
     const off = { ...limits, silenceMs: Number.POSITIVE_INFINITY, probeMs: Number.POSITIVE_INFINITY }
     expect(after(10_000, () => idle, off).stall).toBeUndefined()
-    expect(lookEveryMs({ ...off, waitingForPersonMs: Infinity, stuckAfterToolResultMs: Infinity })).toBe(10_000)
+    expect(
+      lookEveryMs({ ...off, waitingForPersonMs: Infinity, stuckAfterToolResultMs: Infinity, hangingToolMs: Infinity }),
+    ).toBe(10_000)
   })
 })
 

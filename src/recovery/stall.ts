@@ -5,7 +5,7 @@
  */
 
 /** Ways in which an agent that should be at work does nothing; also the causes for which it is stopped. */
-export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'silence'] as const
+export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'hanging_tool', 'silence'] as const
 export type StallKind = (typeof stallKinds)[number]
 
 /** Causes of a stop for which the agent itself did not get on. */
@@ -26,7 +26,9 @@ export interface StallLimits {
   waitingForPersonMs: number
   /** Quiet after the last tool call was answered: the model's next turn never came. */
   stuckAfterToolResultMs: number
-  /** Quiet whatever it did before. */
+  /** Quiet of a tool that the CLI shows as running. */
+  hangingToolMs: number
+  /** Quiet whatever it did before, where no tool runs. */
   silenceMs: number
   /** Quiet for so long is told, and stops nothing. */
   probeMs: number
@@ -38,6 +40,7 @@ export interface StallLimits {
 export const standardStall = {
   silenceSeconds: 900,
   afterToolResultSeconds: 600,
+  toolSeconds: 1800,
   promptSeconds: 180,
   probeSeconds: 300,
   busyCpuPercent: 5,
@@ -50,6 +53,7 @@ const orNeverMs = (seconds: number): number => (seconds === -1 ? Number.POSITIVE
 export const stallLimits = (settings: StallSettings): StallLimits => ({
   waitingForPersonMs: orNeverMs(settings.promptSeconds),
   stuckAfterToolResultMs: orNeverMs(settings.afterToolResultSeconds),
+  hangingToolMs: orNeverMs(settings.toolSeconds),
   silenceMs: orNeverMs(settings.silenceSeconds),
   probeMs: orNeverMs(settings.probeSeconds),
   busyShare: settings.busyCpuPercent / 100,
@@ -64,6 +68,8 @@ export interface Look {
   cpuShare?: number
   /** The last that it printed was the answer to its last open tool call. */
   afterToolResult: boolean
+  /** A tool runs, by the CLI's own word: it may wait for something that is not on this machine. */
+  toolRuns: boolean
   /** An unfinished line that asks for an answer. */
   prompt?: string
 }
@@ -79,7 +85,8 @@ export const notQuiet: Quiet = { quietMs: 0, probed: false }
 const clocks: Record<StallKind, { limit: (limits: StallLimits) => number; runs: (look: Look) => boolean }> = {
   waiting_for_person: { limit: (limits) => limits.waitingForPersonMs, runs: (look) => look.prompt !== undefined },
   stuck_after_tool_result: { limit: (limits) => limits.stuckAfterToolResultMs, runs: (look) => look.afterToolResult },
-  silence: { limit: (limits) => limits.silenceMs, runs: () => true },
+  hanging_tool: { limit: (limits) => limits.hangingToolMs, runs: (look) => look.toolRuns },
+  silence: { limit: (limits) => limits.silenceMs, runs: (look) => !look.toolRuns },
 }
 
 export interface Quietness {
@@ -97,10 +104,13 @@ export const stallText = (
   { call, question = '' }: { call?: string | undefined; question?: string },
 ): string => {
   const after = (limitMs: number): string => `for ${limitMs / 1000} s it printed nothing and used no processor time`
+  const long = (limitMs: number): string => (limitMs < 60_000 ? `${limitMs / 1000} s` : `${limitMs / 60_000} minutes`)
   const during = call === undefined ? '' : `, with this call open: ${call}`
   switch (kind) {
     case 'silence':
       return `${after(limits.silenceMs)}${during}`
+    case 'hanging_tool':
+      return `the tool ${call ?? 'that it called'} ran ${long(limits.hangingToolMs)} without output or processor time`
     case 'stuck_after_tool_result':
       return `${after(limits.stuckAfterToolResultMs)} after the answer to its last tool call`
     case 'waiting_for_person': {
@@ -112,11 +122,9 @@ export const stallText = (
 
 /** How often to look: often enough for the shortest clock, and not more often than a look is worth. */
 export const lookEveryMs = (limits: StallLimits): number => {
-  const { waitingForPersonMs, stuckAfterToolResultMs, silenceMs, probeMs } = limits
-  return Math.max(
-    20,
-    Math.min(10_000, ...[waitingForPersonMs, stuckAfterToolResultMs, silenceMs, probeMs].map((ms) => ms / 8)),
-  )
+  const { waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs } = limits
+  const all = [waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs]
+  return Math.max(20, Math.min(10_000, ...all.map((ms) => ms / 8)))
 }
 
 export const look = (before: Quiet, seen: Look, limits: StallLimits): Quietness => {

@@ -12,7 +12,7 @@ const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 
 /** Clocks of a second, and a third of one behind a final event. */
 export const shortClocks = [
-  ...['silenceSeconds=1', 'afterToolResultSeconds=1', 'promptSeconds=1', 'lingerSeconds=0.3'],
+  ...['silenceSeconds=1', 'afterToolResultSeconds=1', 'toolSeconds=2', 'promptSeconds=1', 'lingerSeconds=0.3'],
 ].flatMap((text) => ['--set', `stall.${text}`])
 
 export const openExecScene = () => {

@@ -118,7 +118,7 @@ const setUp = (user: User, player: Player, fault: Fault): void => {
   writeFileSync(join(project, 'check.js'), check)
   user.configure({
     // A person would wait longer; what is shown is that and how it ends.
-    stall: { silenceSeconds: 20, afterToolResultSeconds: 20, lingerSeconds: 5 },
+    stall: { silenceSeconds: 20, afterToolResultSeconds: 20, toolSeconds: 40, lingerSeconds: 5 },
     retry: { transientBaseSeconds: 1, transientMaxSeconds: 5, quotaBaseSeconds: 2, quotaMaxSeconds: 5 },
     ...fault.config?.(user.root),
   })

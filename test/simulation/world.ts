@@ -96,7 +96,7 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     maxParallel: change.maxParallel ?? plan.maxParallel,
     lease: { ttlSeconds: plan.ttlSeconds },
     limits: { runSeconds: 60, runCostUsd: 5 },
-    stall: { silenceSeconds: 8, afterToolResultSeconds: 6, probeSeconds: 4, lingerSeconds: 5 },
+    stall: { silenceSeconds: 8, afterToolResultSeconds: 6, toolSeconds: 12, probeSeconds: 4, lingerSeconds: 5 },
     verify: { timeoutSeconds: 60, totalSeconds: 180 },
     retry: {
       transientBaseSeconds: 4,

@@ -16,8 +16,12 @@ const thenDone = `if (hinted) { put('made.txt', existsSync('part.txt') ? 'after 
 const burn = (seconds: number): string => `const until = Date.now() + ${seconds * 1000}; while (Date.now() < until);`
 
 const agents: Record<string, Agent> = {
-  silent: claude(
-    `${first('silent')} begin(); ${thenDone} put('part.txt', 'part'); call('c1', 'Bash', { command: 'npm ci' }); forever()`,
+  silent: claude(`${first('silent')} begin(); ${thenDone} put('part.txt', 'part'); forever()`),
+  // A tool that waits for something elsewhere, longer than silence may last; and one that never comes back.
+  waiting: claude(`${first('waiting')} begin(); call('c1', 'Bash', { command: 'gh run watch' })
+    setTimeout(() => { answered('c1', 'green'); put('made.txt', 'made'); end(); process.exit(0) }, 5000)`),
+  'hanging-tool': claude(
+    `${first('hanging-tool')} begin(); ${thenDone} put('part.txt', 'part'); call('c1', 'Bash', { command: 'npm ci' }); forever()`,
   ),
   'after-tool': claude(
     `${first('after-tool')} begin(); ${thenDone} call('c1', 'Bash', { command: 'ls' }); answered('c1', 'README'); forever()`,
@@ -57,7 +61,14 @@ const agents: Record<string, Agent> = {
     forever()`),
 }
 
-const stall = { silenceSeconds: 3, afterToolResultSeconds: 2, promptSeconds: 2, probeSeconds: 1, lingerSeconds: 1 }
+const stall = {
+  silenceSeconds: 3,
+  afterToolResultSeconds: 2,
+  toolSeconds: 8,
+  promptSeconds: 2,
+  probeSeconds: 1,
+  lingerSeconds: 1,
+}
 
 let scene: Scene
 const goals = new Map<string, string>()
@@ -86,7 +97,7 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     const args = argsOf('silent', 2)
     expect(args[args.indexOf('--resume') + 1]).toBe('session-1')
     const hint = args.find((text) => text.includes('You were stopped and started again'))
-    expect(hint).toContain('for 3 s it printed nothing and used no processor time, with this call open: Bash: npm ci')
+    expect(hint).toContain('for 3 s it printed nothing and used no processor time')
     expect(hint).toContain('What was written is kept in the workspace: part.txt.')
     expect(await scene.recoveries(goal)).toMatchObject([
       { playbook: 'stall-restart', label: 'silence', rung: 3, status: 'success', attempt: 1, counted: true },
@@ -105,6 +116,20 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     expect(quiet?.payload).toMatchObject({ processes: 1 })
     expect(stalled?.payload).toMatchObject({ stall: 'silence', quietSeconds: 3, processes: 1 })
     expect(Number(stalled?.payload['cpuPercent'])).toBeLessThan(5)
+  })
+
+  test('a tool that never comes back, after its own clock and by its name', async () => {
+    await ended('hanging-tool')
+    const goal = goalOf('hanging-tool')
+    expect(scene.show('made.txt', goal)).toBe('after part')
+    expect(await scene.recoveries(goal)).toMatchObject([
+      {
+        ...{ playbook: 'stall-restart', label: 'hanging_tool', status: 'success' },
+        issueDetected: 'the tool Bash: npm ci ran 8 s without output or processor time',
+      },
+    ])
+    const [stalled] = await scene.events(goal, 'run.stalled')
+    expect(stalled?.payload).toMatchObject({ stall: 'hanging_tool', quietSeconds: 8 })
   })
 
   test('an agent whose next turn never comes after a tool result', async () => {
@@ -149,7 +174,7 @@ test('a question of the model by a tool is one that nobody will answer', { timeo
 })
 
 describe('is left alone', { timeout: 120_000 }, () => {
-  test.each(['computing', 'building', 'talking'])('%s', async (name) => {
+  test.each(['computing', 'building', 'talking', 'waiting'])('%s', async (name) => {
     await ended(name)
     expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
     expect(await scene.events(goalOf(name), 'run.stalled')).toEqual([])

@@ -18,6 +18,7 @@ const keptText = (changed: readonly string[] | undefined): string => {
 
 const advice: Record<Stalled, string> = {
   silence: 'Commands that may take long need a time limit of their own.',
+  hanging_tool: 'Give that command a time limit of its own, or find another way.',
   stuck_after_tool_result: 'Go on with the next step at once.',
   agent_died: 'Output of a great length can end you: send it to a file and look at its parts.',
   doom_loop: 'Do not make that call again: find out why its answer does not change, and take another way.',
@@ -69,7 +70,7 @@ const stallRestart = playbook({
   ...stalled,
   id: 'stall-restart',
   title: 'End an agent that stands still and start it again with a hint',
-  answers: ['silence', 'stuck_after_tool_result', 'waiting_for_person'],
+  answers: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
   needs:
     'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
   budget: 5,

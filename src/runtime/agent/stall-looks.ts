@@ -76,6 +76,7 @@ interface Looks {
   /** Since the look before. */
   heard: boolean
   afterToolResult: boolean
+  toolRuns: boolean
   sample: Sample | undefined
   unfinished: string
   /** The tool by which it asks a person. */
@@ -87,6 +88,7 @@ const noLooks = (lookedAt: number): Looks => ({
   quiet: notQuiet,
   heard: true,
   afterToolResult: false,
+  toolRuns: false,
   sample: undefined,
   unfinished: '',
   question: undefined,
@@ -112,10 +114,10 @@ const see = (looks: Looks, watched: Watched): Look => {
   looks.lookedAt = now
   const prompt = asksForAnswer(begun) ? begun : looks.question
   const cpuShare = takeSample(looks, watched)
-  const { heard, afterToolResult } = looks
+  const { heard, afterToolResult, toolRuns } = looks
   looks.heard = false
   return {
-    ...{ passedMs, heard, afterToolResult },
+    ...{ passedMs, heard, afterToolResult, toolRuns },
     ...(prompt === undefined ? {} : { prompt }),
     ...(cpuShare === undefined ? {} : { cpuShare }),
   }
@@ -133,6 +135,7 @@ const hear = (looks: Looks, stream: 'stdout' | 'stderr', before: Reading, after:
   // What a CLI mutters on standard error is no turn of the model, unless it tells of a retry of its own.
   if (stream === 'stdout' || after.retry !== before.retry) looks.afterToolResult = ended(after) > ended(before)
   if (after.openCalls.length > 0) looks.afterToolResult = false
+  looks.toolRuns = after.openCalls.some(({ tool }) => !isQuestionTool(tool))
   looks.question = after.openCalls.find(({ tool }) => isQuestionTool(tool))?.tool
 }
 
