@@ -1,12 +1,16 @@
 /** What a person may decide, each by the API's own route. Afterwards everything is looked at again. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { Question } from '../logic/board.ts'
-import { post } from './client.ts'
+import { send } from './client.ts'
 
 export interface Action {
   label: string
+  /** Absent = POST. */
+  method?: 'POST' | 'PATCH'
   path: string
   body?: object
+  /** A text that may go with it. */
+  field?: { name: string; label: string; max: number }
   /** Asked before it is done, because it cannot be taken back. */
   confirm?: { question: string; detail: string }
   tone?: 'main' | 'danger'
@@ -15,7 +19,7 @@ export interface Action {
 export const useAction = () => {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ path, body }: Action) => post<unknown>(path, body),
+    mutationFn: ({ method = 'POST', path, body }: Action) => send<unknown>(method, path, body),
     onSettled: () => client.invalidateQueries(),
   })
 }
@@ -46,9 +50,11 @@ export const goalAction = (kind: 'pause' | 'resume' | 'retry' | 'cancel', goal: 
   }
 }
 
+const hint = { name: 'hint', label: 'Hint for every next attempt (optional; goes with Retry)', max: 1000 }
+
 export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
   kind === 'retry'
-    ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main' }
+    ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main', field: hint }
     : { label: 'Cancel', path: `/tasks/${task}/cancel`, ...ending('task') }
 
 /** A question about a task is answered there, one about the whole goal with the goal. */

@@ -35,9 +35,9 @@ const answerTo = async <T>(path: string, init: RequestInit): Promise<Wire<T>> =>
 export const get = <T>(path: string, signal?: AbortSignal): Promise<Wire<T>> =>
   answerTo<T>(path, { headers: { accept: 'application/json' }, ...(signal === undefined ? {} : { signal }) })
 
-export const post = <T>(path: string, body: object = {}): Promise<Wire<T>> =>
+export const send = <T>(method: 'POST' | 'PATCH', path: string, body: object = {}): Promise<Wire<T>> =>
   answerTo<T>(path, {
-    method: 'POST',
+    method,
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(body),
   })

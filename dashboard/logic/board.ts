@@ -69,11 +69,12 @@ export const goalActions = ({ state }: Goal): GoalAction[] => {
   }
 }
 
+export const isEnded = ({ place }: Task): boolean => place === 'done' || place === 'cancelled'
+
 export const taskActions = ({ task, goal }: Card): ('retry' | 'cancel')[] => {
   const open = goal.state !== 'cancelled' && goal.state !== 'done' && goal.state !== 'ready'
   const retriable = ['failed', 'cancelled', 'blocked(awaiting_human)', 'blocked(quota_wait)'].includes(task.place)
-  const over = task.place === 'done' || task.place === 'cancelled'
-  return [...(retriable && open ? (['retry'] as const) : []), ...(over ? [] : (['cancel'] as const))]
+  return [...(retriable && open ? (['retry'] as const) : []), ...(isEnded(task) ? [] : (['cancel'] as const))]
 }
 
 /** Who takes the next step, in the words of the reader. */

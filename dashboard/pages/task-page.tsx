@@ -3,13 +3,14 @@ import type { ReactNode } from 'react'
 import type { Run, Wire } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
-import { taskActions, type Card } from '../logic/board.ts'
+import { isEnded, taskActions, type Card } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
 import { moneyText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
 import { Ago, Badge, Block, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
 import { NextStep } from '../parts/card.tsx'
+import { EditTask } from '../parts/edit.tsx'
 import { GoalLink } from '../parts/links.tsx'
 import { Story } from '../parts/story.tsx'
 import { Timeline } from '../parts/timeline.tsx'
@@ -76,6 +77,7 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
         actions={taskActions(card).map((kind) => taskAction(kind, task.id))}
         about={`task ${visible(task.title)}`}
       />
+      {!isEnded(task) && <EditTask task={task} />}
     </article>
   )
 }
@@ -111,6 +113,7 @@ const TaskFacts = ({ card }: { card: Card }) => {
       <Facts
         rows={[
           ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
+          ['Hint', task.hint === null ? null : <Block key="hint" text={task.hint} />],
           ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
           ['Role', task.role],
           ['Depends on', dependenciesOf(card)],

@@ -57,17 +57,57 @@ const Buttons = ({ actions, about, disabled, choose }: ButtonsProps) => (
   </div>
 )
 
+/** The text that goes with an action; an empty one does not. */
+const withText = (action: Action, said: string): Action =>
+  action.field === undefined || said.trim() === ''
+    ? action
+    : { ...action, body: { ...action.body, [action.field.name]: said, by: 'dashboard' } }
+
+interface TextProps {
+  field: NonNullable<Action['field']>
+  disabled: boolean
+  said: string
+  say: (text: string) => void
+  send: () => void
+}
+
+const Text = ({ field, disabled, said, say, send }: TextProps) => (
+  <form
+    onSubmit={(event) => {
+      event.preventDefault()
+      send()
+    }}
+  >
+    <label className="field">
+      {field.label}
+      <input
+        type="text"
+        value={said}
+        maxLength={field.max}
+        disabled={disabled}
+        onChange={({ target }) => say(target.value)}
+      />
+    </label>
+  </form>
+)
+
 export const Actions = ({ actions, about }: { actions: Action[]; about: string }) => {
   const [asked, setAsked] = useState<Action>()
+  const [said, say] = useState('')
   const { mutate, isPending, error } = useAction()
+  const spoken = actions.find(({ field }) => field !== undefined)
   if (actions.length === 0 && error === null) return null
-  const choose = (action: Action): void => (action.confirm === undefined ? mutate(action) : setAsked(action))
+  const choose = (action: Action): void =>
+    action.confirm === undefined ? mutate(withText(action, said)) : setAsked(action)
   const answer = (action: Action, sure: boolean): void => {
     setAsked(undefined)
     if (sure) mutate(action)
   }
   return (
     <div className="actions">
+      {spoken?.field !== undefined && (
+        <Text field={spoken.field} disabled={isPending} said={said} say={say} send={() => choose(spoken)} />
+      )}
       <Buttons actions={actions} about={about} disabled={isPending} choose={choose} />
       {error !== null && (
         <p role="alert" className="refused">

@@ -1,0 +1,48 @@
+/** The form that edits a task, as data: its fields, and the request that holds only what was changed. Pure. */
+import type { EditRequest } from '../../src/api/contract.ts'
+import type { Task } from './board.ts'
+
+/** The task as its next attempt will see it. */
+export const editable = (task: Task): Task => ({ ...task, ...task.pendingEdit })
+
+export const editFields = [
+  { name: 'title', label: 'Title', rows: 1 },
+  { name: 'instructions', label: 'Instructions', rows: 6 },
+  { name: 'allowedPaths', label: 'Paths that may change, one a line', rows: 3 },
+  { name: 'deniedPaths', label: 'Paths that must not change, one a line', rows: 2 },
+  { name: 'commands', label: 'Checks, one a line', rows: 3 },
+  { name: 'harness', label: 'Harness', rows: 1 },
+  { name: 'model', label: 'Model; empty = what the harness takes by itself', rows: 1 },
+] as const
+export type EditField = (typeof editFields)[number]['name']
+
+export const textOf = (task: Task, name: EditField): string => {
+  const value = task[name]
+  return Array.isArray(value) ? value.join('\n') : (value ?? '')
+}
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+const valueOf = (task: Task, name: EditField, text: string): string | string[] | null => {
+  if (Array.isArray(task[name])) return linesOf(text)
+  return name === 'model' && text.trim() === '' ? null : text
+}
+
+/** What differs from the task as the form showed it; undefined = nothing. */
+export const editOf = (
+  task: Task,
+  read: (name: EditField) => string,
+  why: string,
+): (EditRequest & { by: string }) | undefined => {
+  const fields = editFields.flatMap(({ name }) => {
+    // A browser gives line ends of its own to what stands in a form.
+    const text = read(name).replaceAll('\r\n', '\n')
+    return text === textOf(task, name) ? [] : [[name, valueOf(task, name, text)] as const]
+  })
+  if (fields.length === 0) return undefined
+  return { ...Object.fromEntries(fields), ...(why.trim() === '' ? {} : { why }), by: 'dashboard' }
+}
