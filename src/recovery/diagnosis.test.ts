@@ -465,3 +465,52 @@ describe('signatures', () => {
     expect(signatureOf('a', 'l', 'x'.repeat(100_000)).length).toBeLessThan(400)
   })
 })
+
+describe('a check is dropped by a fact, never by what was printed', () => {
+  const observed = (change: Partial<ObservedCheck>): Diagnosis =>
+    diagnose({
+      kind: 'check',
+      check: {
+        ...{ command: 'make test', source: 'inferred', exitCode: 2, signal: null, timedOut: false, remaining: 1 },
+        ...{ stdout: '', stderr: '' },
+        ...change,
+      },
+    })
+  const make = { makefile: 'Makefile', missing: ['test'] }
+  const isDroppable = ({ facts }: Diagnosis): boolean => (facts as { droppable?: true }).droppable === true
+  const noRule = (target: string): string => `make: *** No rule to make target '${target}'.  Stop.`
+
+  it.each([
+    [true, 'test'],
+    // The makefile includes the rule for `test`; what is missing is another one's.
+    [false, 'generated'],
+  ])('of make: %s where it does not know %s', (holds, target) => {
+    const baseline = { state: 'unknown' as const, detail: 'nor there', label: 'missing_make_target' }
+    expect(isDroppable(observed({ make, stderr: noRule(target), baseline }))).toBe(holds)
+  })
+
+  it.each([
+    [true, { countedNone: true as const }],
+    [true, { missingFile: 'no.test.js' }],
+    [false, {}],
+  ])('of a runner: %s with %j', (holds, fact) => {
+    const baseline = { state: 'no tests' as const, detail: 'nor there' }
+    const found = observed({
+      command: 'npx jest',
+      exitCode: 1,
+      stdout: 'No tests found, exiting with code 1',
+      baseline,
+      ...fact,
+    })
+    expect([found.label, isDroppable(found)]).toEqual(['no_test_files', holds])
+  })
+
+  it.each([
+    [{ spawnError: 'spawn nosuch ENOENT', exitCode: null }],
+    [{ script: { name: 'lint', manifest: 'package.json', exists: false } }],
+    [{ command: 'node no.js', missingFile: 'no.js', stderr: "Error: Cannot find module '/w/no.js'" }],
+    [{ command: 'npx jest', missingFile: 'no.test.js', ranNothing: 'No tests found' }],
+  ])('what cannot run is called that: %j', (change) => {
+    expect(observed(change).evidence).toMatch(/^cannot run here: /)
+  })
+})

@@ -65,6 +65,14 @@ export interface ObservedCheck {
   make?: { makefile: string; missing: string[] }
   /** The same check for the packages that the change affects alone, where it was one of all packages. */
   narrowed?: string
+  /** Of a `&&` chain what is left without the element that failed; absent = nothing. */
+  rest?: string
+  /** The runner counted no test and no file that failed. */
+  countedNone?: true
+  /** A file that the command names and that is not there. */
+  missingFile?: string
+  /** Documentation alone changed, so that no check has to be left. */
+  needsNone?: true
   /** It ended with 0, but its own words say that no test ran. */
   ranNothing?: string
   /** Installs that govern the folder in which it failed; none where the checks do not run in a clone of the run's own. */

@@ -47,7 +47,8 @@ export type Action =
       until?: string
       feedback?: Told
     }
-  | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string }
+  /** `rest`: the other elements of its chain, which still run. */
+  | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string; rest?: string }
   /** Another command is looked at in its place, and the verdict says so. */
   | { type: 'replace_command'; name: 'REPLACE_COMMAND' | 'NARROW_COMMAND'; command: string; by: string }
   /** The same checks run in this order. */
@@ -98,7 +99,7 @@ export type PostCondition =
   | { type: 'tool_allowed'; toolRules: string[] }
   /** This check ran again and did run something: it passed, or it fails now by what it checks. */
   | { type: 'check_runs'; command: string }
-  /** At least one of the remaining checks ran, and all of them passed. */
+  /** At least one of the remaining checks ran, and all of them passed; or the work needs none. */
   | { type: 'remaining_checks_pass' }
   /** The relaunched turn ends by itself, or leaves other files than this tree. */
   | { type: 'agent_gets_on'; tree: string }

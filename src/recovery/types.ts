@@ -88,6 +88,10 @@ export interface UnrunnableFacts extends CheckFacts {
   droppable?: true
   /** The same, also where it could be run with other words. */
   askable?: true
+  /** Of a chain what still runs when the element that failed is dropped. */
+  rest?: string
+  /** No check has to be left. */
+  needsNone?: true
 }
 
 interface Narrowable {

@@ -76,6 +76,14 @@ const cases: Case[] = [
     program: writes('solid.test.js', testFile(['adds', false], ['subtracts', true])),
     commands: ['node --test solid.test.js | cat', 'node --test solid.test.js'],
   },
+  // Of a chain the element that cannot run is dropped; the test behind it still has to pass.
+  {
+    name: 'chained',
+    program: writes('solid.test.js', testFile(['adds', false], ['subtracts', true])),
+    commands: ['npm run none && node --test solid.test.js', 'node check.js'],
+  },
+  { name: 'chained-well', program: writes('made.txt', 'made'), commands: ['npm run none && node check.js'] },
+  { name: 'no-file', program: writes('made.txt', 'made'), commands: ['node scripts/none.js', 'node check.js'] },
   { name: 'piped-alone', program: writes('made.txt', 'made'), commands: ['node check.js | cat'] },
   {
     name: 'weaker',
@@ -162,6 +170,21 @@ describe('does not block and is listed', () => {
       { playbook: 'no-tests-drop', status: 'success' },
     ])
   })
+})
+
+test('of a chain only the element that cannot run is dropped', async () => {
+  await isDone('chained-well')
+  expect(await verdictOf('chained-well')).toMatchObject({
+    outcome: 'verified',
+    checks: [{ command: 'node check.js', exitCode: 0 }],
+    dropped: [{ command: 'npm run none && node check.js', by: 'node check.js' }],
+  })
+  expect(await isAsked('chained')).toContain('node --test solid.test.js')
+})
+
+test('a file that is not there cannot run, which is no failure that was there before', async () => {
+  expect(await isAsked('no-file')).toMatch(/^cannot run here: node scripts\/none\.js/)
+  expect(await isAsked('no-file')).not.toContain('fails on the base commit')
 })
 
 test('tests that the work weakened are shown to the judge and in the commit', async () => {

@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPaint, goalLines } from '../../src/cli/render.ts'
+import { sentenceOf } from '../../src/runtime/people/explain.ts'
 import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const claude = (program: string): Agent => ({ driver: 'claude', program })
@@ -21,6 +23,8 @@ const agents: Record<string, Agent> = {
   // Exit 0 and no work: the fault agent without a protocol.
   'exit-0': { driver: 'command', program: note('exit-0') },
   unproven: claude(`${note('unproven')} begin(); end()`),
+  missing: claude(`${note('missing')} begin(); end()`),
+  writer: claude(`${note('writer')} begin(); put('docs/guide.md', 'How.'); end()`),
   looping: {
     driver: 'gemini',
     program: `${note('looping')}
@@ -56,6 +60,8 @@ beforeAll(async () => {
     ['exit-0', []],
     ['unproven', ['node empty.js']],
     ['looping', ['node check.js']],
+    ['missing', ['npm run none']],
+    ['writer', ['npm run none']],
   ]
   const both = [
     { harness: 'satisfied', commands: ['node pass.js'] },
@@ -101,6 +107,49 @@ describe('nothing had to be done, as the checks show', () => {
     const log = execFileSync('git', ['rev-list', '--count', 'main'], { cwd: scene.root, encoding: 'utf8' })
     expect(log.trim()).toBe('1')
     expect((await scene.questions()).filter(({ goalId }) => goalId === goalOf('alone'))).toEqual([])
+  })
+})
+
+describe('nothing can be checked: it ends without a question, and nothing says "verified"', () => {
+  const reason = expect.stringMatching(/^cannot run here: package\.json has no script "none"/) as string
+  const questionsOf = async (name: string) => (await scene.questions()).filter(({ goalId }) => goalId === goalOf(name))
+
+  test('no change and a missing script: asked once more, then over', async () => {
+    await ended('missing')
+    const [run, ...more] = await scene.runs(goalOf('missing'))
+    expect(more).toEqual([])
+    expect(startsOf('missing')).toBe(2)
+    expect(run).toMatchObject({
+      ...{ state: 'success', commit: null },
+      verdict: {
+        outcome: 'nothing to verify',
+        noChange: true,
+        checks: [],
+        dropped: [{ command: 'npm run none', reason }],
+      },
+    })
+    expect(await questionsOf('missing')).toEqual([])
+    const story = goalLines(createPaint(false), await scene.get(`/goals/${goalOf('missing')}`), '').join(' ')
+    expect(story).toContain('nothing to verify: no check ran')
+  })
+
+  test('documentation alone and a missing script: landed as it is', async () => {
+    await ended('writer')
+    const goal = goalOf('writer')
+    expect((await scene.task(goal)).place).toBe('done')
+    const [run, ...more] = await scene.runs(goal)
+    expect([more.length, run?.launches.length]).toEqual([0, 1])
+    expect(run?.verdict).toMatchObject({ outcome: 'nothing to verify', checks: [], dropped: [{ reason }] })
+    expect(await questionsOf('writer')).toEqual([])
+    expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'missing-script-drop', status: 'success' }])
+    const log = execFileSync('git', ['log', '-1', '--format=%B', `unstuck/goal/${goal}`], {
+      cwd: scene.root,
+      encoding: 'utf8',
+    })
+    expect(log).toContain('Nothing to verify: no check ran.')
+    expect(log).not.toMatch(/verified/i)
+    const [event] = await scene.events(goal, 'task.awaiting_judge')
+    expect(event === undefined ? '' : sentenceOf(event)).toContain('nothing to verify')
   })
 })
 

@@ -3,7 +3,7 @@
  * time?); what they leave open is named by the classifier, which never leads to an action that takes the check away.
  */
 import type { Install } from '../../domain/run.ts'
-import type { CheckFacts, Finding } from '../types.ts'
+import type { CheckFacts, Finding, UnrunnableFacts } from '../types.ts'
 import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { faultOf, findingsOf } from '../probe.ts'
@@ -47,8 +47,14 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
   facts: factsOf(check),
 })
 
-const droppable = (holds: boolean): { droppable?: true; askable?: true } =>
-  holds ? { droppable: true, askable: true } : {}
+const droppable = ({ rest }: ObservedCheck, holds: boolean): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
+  holds ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+
+/** What is not there at all leaves nothing to be asked about documentation. */
+const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNone === undefined ? {} : { needsNone })
+
+/** Nothing was checked and nothing could be: that is no failure of a check, neither now nor on the base commit. */
+const cannotRun = (text: string): string => `cannot run here: ${text}`
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
   check.narrowed === undefined || !isOld(check, label) ? {} : { narrowed: check.narrowed }
@@ -58,14 +64,19 @@ const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
   if (isGone(check))
     return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
   const old = check.baseline?.state === 'no tests' || isOld(check, 'no_test_files')
+  // What a runner prints is no reason to drop it: it counted, or the file that it was given is not there.
+  const isFact = check.countedNone === true || check.missingFile !== undefined
   return {
     ...verification,
     label: 'no_test_files',
     failureCode: 'verification_command_no_test_files',
     category: 'setup',
     retryable: false,
-    evidence: `${check.command} ran no test (${evidence})${compared(check)}`,
-    facts: { ...factsOf(check), ...droppable(old), ...narrowed(check, 'no_test_files') },
+    evidence:
+      check.missingFile === undefined
+        ? `${check.command} ran no test (${evidence})${compared(check)}`
+        : cannotRun(`${check.command}: there is no file ${check.missingFile}${compared(check)}`),
+    facts: { ...factsOf(check), ...droppable(check, old && isFact), ...narrowed(check, 'no_test_files') },
   }
 }
 
@@ -112,15 +123,27 @@ const isUnproven = (check: ObservedCheck, label: Label): boolean => {
 
 type NamedLabel = Exclude<Label, ClaimLabel | 'no_test_files'>
 
+/** The target that make does not know is one that the command line names, and not one that another rule asks for. */
+const lacksNamed = ({ make }: ObservedCheck, line: string): boolean =>
+  (make?.missing ?? []).some((target) =>
+    [`'${target}'`, `\`${target}'`, `‘${target}’`, `"${target}"`].some((text) => line.includes(text)),
+  )
+
+/** It never ran, and on the base commit it did not either. */
+const never = new Set<Label>(['missing_script', 'missing_make_target', 'command_not_found'])
+
+const isNever = (check: ObservedCheck, label: Label): boolean =>
+  check.missingFile !== undefined ? never.has(label) : isOld(check, label) && never.has(label)
+
 /** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
 const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
   const facts = { ...factsOf(check), ...machine }
   const install = brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
   const { failureCode, category, retryable } = found
-  const row = { ...verification, failureCode, category, retryable, evidence: printed(check, found.evidence) }
+  const row = { ...verification, failureCode, category, retryable, evidence: ended(check, label, found.evidence) }
   if (label === 'missing_make_target') {
-    const lacks = isOld(check, label) && (check.make?.missing.length ?? 0) > 0
-    return { ...row, label, facts: { ...facts, ...droppable(lacks) } }
+    const lacks = isOld(check, label) && lacksNamed(check, found.evidence)
+    return { ...row, label, facts: { ...facts, ...droppable(check, lacks), ...without(check) } }
   }
   if (label === 'invalid_usage')
     return { ...row, label, facts: { ...facts, ...(isOld(check, label) ? { askable: true } : {}) } }
@@ -143,6 +166,9 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
   facts: { ...factsOf(check), ...machine },
 })
 
+const ended = (check: ObservedCheck, label: Label, line: string): string =>
+  isNever(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
+
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
 
@@ -155,7 +181,7 @@ const readOutput = (check: ObservedCheck): CheckFinding => {
   const { seen, fault, machine } = probed(check, label)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))
-    return { ...brokenBy(check, printed(check, lastLine(check))), seen }
+    return { ...brokenBy(check, ended(check, label, isNever(check, label) ? found.evidence : lastLine(check))), seen }
   return { seen, ...named(check, label, found, machine) }
 }
 
@@ -212,7 +238,7 @@ const findCause = (check: ObservedCheck): CheckFinding => {
       category: 'setup',
       retryable: false,
       evidence: `${check.unsupported.reason}: ${check.unsupported.piece}`,
-      facts: { ...facts, ...droppable(true) },
+      facts: { ...facts, ...droppable(check, true) },
     }
   }
   if (check.ranNothing !== undefined) return ranNoTest(check, check.ranNothing)
@@ -228,8 +254,10 @@ const findCause = (check: ObservedCheck): CheckFinding => {
       failureCode: 'verification_command_missing_script',
       category: 'setup',
       retryable: false,
-      evidence: `${check.script.manifest} has no script "${check.script.name}" (${check.command}: ${endOf(check)})`,
-      facts: { ...facts, ...droppable(true), ...replacementOf(check) },
+      evidence: cannotRun(
+        `${check.script.manifest} has no script "${check.script.name}" (${check.command}: ${endOf(check)})`,
+      ),
+      facts: { ...facts, ...droppable(check, true), ...without(check), ...replacementOf(check) },
     }
   }
   if (check.timedOut) {
@@ -243,6 +271,6 @@ const findCause = (check: ObservedCheck): CheckFinding => {
       facts,
     }
   }
-  if (check.spawnError !== undefined) return notStarted(check, check.spawnError)
+  if (check.spawnError !== undefined) return notStarted(check, cannotRun(`${check.command}: ${check.spawnError}`))
   return readOutput(check)
 }

@@ -1,7 +1,7 @@
 /** "No test ran" is read from each runner's own words, and taken back by any runner that did run some. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ranNoTest, someTestPassed, testCounts } from './executed.ts'
+import { countedNoTest, ranNoTest, someTestPassed, testCounts } from './executed.ts'
 
 describe('a runner that ran no test', () => {
   test.each(testCounts)('$tool: is known by its words', ({ example }) => {
@@ -54,3 +54,12 @@ test.each([
 ])('tests beside the failed ones that passed: %s', (_tool, line, expected) => {
   expect(someTestPassed([line])).toBe(expected)
 })
+
+test.each([
+  [true, ['No tests found, exiting with code 0']],
+  [true, ['ℹ tests 0', 'ℹ pass 0', 'ℹ fail 0']],
+  // A file that cannot be loaded has no test either, and is no empty run.
+  [false, ['Test Suites: 1 failed, 1 total', 'Tests:       0 total']],
+  [false, ['● Test suite failed to run', 'Tests:       0 total']],
+  [false, ['3 passed']],
+])('counts no test and no failed file: %s for %j', (holds, lines) => expect(countedNoTest(lines)).toBe(holds))

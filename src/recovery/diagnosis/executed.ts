@@ -3,6 +3,7 @@
  * nothing is no pass. Per runner as data: the line by which it says "none", and the line by which it says "some". Where
  * several runners speak (a workspace of packages), one that ran tests is enough; a command that is no runner says neither.
  */
+import { suiteFailed } from './runner.ts'
 import { bareOf } from './text.ts'
 
 interface Count {
@@ -232,6 +233,12 @@ export const ranNoTest = (lines: readonly string[]): RanNothing | undefined => {
   }
   return found
 }
+
+const failedFile = /\b[1-9]\d* (?:failed|errors?)\b|\bfail(?:ed)?:? [1-9]/i
+
+/** The runner's own count of tests is zero, and no file of tests failed: one that cannot be loaded has no test either. */
+export const countedNoTest = (lines: readonly string[]): boolean =>
+  ranNoTest(lines) !== undefined && !lines.some((text) => suiteFailed.test(text) || failedFile.test(text))
 
 /** By single tests and by counts: "some passed" beside what failed. */
 const passes: readonly RegExp[] = [

@@ -76,12 +76,18 @@ const packageNarrowing = playbook({
 
 type Droppable = 'missing_script' | 'missing_make_target' | 'no_test_files' | 'unsupported_format'
 
-/** What every drop has in common: facts show that it checks nothing, a check must be left, and those that are left must run and pass. */
+/**
+ * What every drop has in common: facts show that it checks nothing, a check must be left (unless documentation alone changed),
+ * and those that are left must run and pass. Of a chain the element that failed is dropped, and the others stay.
+ */
 const drop = {
   ...run,
   example: { ...exampleCheck, droppable: true },
-  plan: ({ facts: { command, remaining, droppable } }) =>
-    remaining < 1 || droppable !== true ? undefined : { type: 'drop_command', name: 'DROP_COMMAND', command },
+  plan: ({ facts: { command, remaining, droppable, rest, needsNone } }) => {
+    if (droppable !== true) return undefined
+    if (rest !== undefined) return { type: 'drop_command', name: 'DROP_COMMAND', command, rest }
+    return remaining < 1 && needsNone !== true ? undefined : { type: 'drop_command', name: 'DROP_COMMAND', command }
+  },
   postCondition: () => ({ type: 'remaining_checks_pass' }),
   budget: 5,
 } satisfies Partial<PlaybookFor<Droppable>>
@@ -100,7 +106,7 @@ const makeTargetDrop = playbook({
   title: 'Drop a verification command whose make target does not exist',
   answers: ['missing_make_target'],
   needs:
-    'make says that it has no rule for the target, the makefile has none, the command fails so on the base commit too, and at least one other check remains',
+    'make says that it has no rule for a target that the command names, the makefile has none, the command fails so on the base commit too, and at least one other check remains',
 })
 
 const noTestsDrop = playbook({
@@ -109,7 +115,7 @@ const noTestsDrop = playbook({
   title: 'Drop a verification command whose runner finds no test, now and on the base commit',
   answers: ['no_test_files'],
   needs:
-    'the runner itself says that it ran no test, it ran none on the base commit either, and at least one other check remains',
+    'the runner counted no test and no file that failed, or the file that it was given is not there; it was the same on the base commit, and at least one other check remains',
 })
 
 const unsupportedFormatDrop = playbook({

@@ -43,6 +43,9 @@ const lockfiles = [
   'requirements.txt',
 ]
 
+/** Labels of what is not there to be run. */
+const neverRuns = new Set(['missing_script', 'missing_make_target', 'command_not_found'])
+
 /** Rises when what is kept changes its form or meaning. */
 const version = 3
 
@@ -88,6 +91,8 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
   if (failed.timedOut) return unknown('it ran out of time on the base commit')
   if (output === undefined || failed.spawnError !== undefined) return unknown('it cannot be started on the base commit')
   const set = failingSetOf(output)
+  if (set.infra && neverRuns.has(set.label))
+    return { state: 'unknown', detail: `nor can it run on the base commit (${set.evidence})`, label: set.label }
   if (set.infra)
     return unknown(`on the base commit the environment fails it (${set.label}: ${set.evidence})`, set.label)
   return { state: 'fails', detail: 'it fails on the base commit as well', set }

@@ -1,6 +1,7 @@
 /** Facts about the folder in which a check failed, so that no decision about a check rests on what it printed alone. */
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { Install } from '../../domain/run.ts'
+import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
 import { planCommand, type Step } from '../../recovery/command/plan.ts'
 import { commandText } from '../../recovery/command/replacement.ts'
@@ -117,19 +118,33 @@ const narrowedFact = ({ ports, workspace, changed }: Place, command: string, ste
   return commandText(plan.steps.map((each) => (isThis(each) ? narrow : each)))
 }
 
+/** A file that the program is given as its first argument, as `node file.js` is; options say what it is for, so they end the look. */
+const missingFile = (files: Files, workspace: string, { argv, cwd }: Step): string | undefined => {
+  const place = directoryOf(files, workspace, cwd)
+  const named = argv.slice(1).filter((word) => word !== '--test')
+  const [file = ''] = named
+  if (!place.ok || !/^[\w@./-]+\.\w+$/.test(file) || file.startsWith('-')) return undefined
+  const path = resolve(place.path, file)
+  return path.startsWith(files.realpathSync(workspace) + sep) && !files.existsSync(path) ? file : undefined
+}
+
 export type Place = Pick<CheckRequest, 'ports' | 'workspace' | 'changed'>
 
 export const checkFacts = (
   place: Place,
   command: string,
   step: Step | undefined,
-): Pick<ObservedCheck, 'script' | 'installs' | 'make' | 'narrowed'> => {
+): Pick<ObservedCheck, 'script' | 'installs' | 'make' | 'narrowed' | 'rest' | 'missingFile'> => {
   if (step === undefined) return {}
   const { files } = place.ports
   const script = scriptFact(files, place.workspace, step)
   const make = makeFact(files, place.workspace, step)
   const narrowed = narrowedFact(place, command, step)
+  const rest = withoutStep(command, step)
+  const missing = missingFile(files, place.workspace, step)
   return {
+    ...(rest === undefined ? {} : { rest }),
+    ...(missing === undefined ? {} : { missingFile: missing }),
     installs: installsAt(files, place.workspace, step),
     ...(script === undefined ? {} : { script }),
     ...(make === undefined ? {} : { make }),

@@ -125,6 +125,14 @@ export interface PlannedChecks {
   fromContract: ReadonlySet<string>
 }
 
+/** What runs in its place, which may have been dropped in its turn. */
+const leftOf = (entry: string, dropped: Verdict['dropped']): string[] => {
+  const at = dropped.findIndex(({ command }) => command === entry)
+  const gone = dropped[at]
+  if (gone === undefined) return [entry]
+  return gone.by === undefined ? [] : leftOf(gone.by, dropped.toSpliced(at, 1))
+}
+
 /** What the task names, then what the contract asks for; what was inferred only where neither says anything. */
 export const plannedChecks = (
   task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
@@ -135,11 +143,7 @@ export const plannedChecks = (
   const asked =
     contract === undefined
       ? []
-      : contractCommands(contract, task.role, paths).flatMap((entry) => {
-          const gone = dropped.find(({ command: each }) => each === entry)
-          if (gone === undefined) return [entry]
-          return gone.by === undefined ? [] : [gone.by]
-        })
+      : contractCommands(contract, task.role, paths).flatMap((entry) => leftOf(entry, dropped))
   const own = task.commandSource === 'inferred' && asked.length > 0 ? [] : task.commands
   const fromContract = asked.filter((entry) => !own.includes(entry))
   return { commands: inOrder([...own, ...fromContract], order), fromContract: new Set(fromContract) }

@@ -5,8 +5,9 @@
 import type { CheckResult } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
+import { understoodPart } from '../../recovery/command/chain.ts'
 import { planCommand, type Step } from '../../recovery/command/plan.ts'
-import { ranNoTest } from '../../recovery/diagnosis/executed.ts'
+import { countedNoTest, ranNoTest } from '../../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { checkFacts, directoryOf } from './check-facts.ts'
@@ -111,6 +112,7 @@ const observed = (request: CheckRequest, ended: Ended, step: Step | undefined): 
     stderr: ended.stderr,
     remaining: request.commands.length - 1,
     ...(ended.spawnError === undefined ? {} : { spawnError: ended.spawnError }),
+    ...(countedNoTest([...linesIn(ended.stdout), ...linesIn(ended.stderr)]) ? { countedNone: true } : {}),
     ...checkFacts(request, ended.command, step),
   }
 }
@@ -125,7 +127,9 @@ export const runChecks = async (request: CheckRequest): Promise<CheckReport> => 
     if (!plan.ok) {
       const ended = { ...refused(command, ''), stderr: '', exitCode: null }
       const unsupported = { piece: plan.piece, reason: plan.reason }
-      return { results, failed: { ...observed(request, ended, undefined), unsupported }, used: first - 1 }
+      const rest = understoodPart(command)
+      const failed = { ...observed(request, ended, undefined), unsupported, ...(rest === undefined ? {} : { rest }) }
+      return { results, failed, used: first - 1 }
     }
     const { ended, step, used } = await runEntry(request, { command, steps: plan.steps, first, deadline })
     first += used

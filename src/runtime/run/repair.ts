@@ -86,7 +86,8 @@ const changes: Changes = {
     verdict: { ...keptVerdict(run.verdict), order },
     commands: inOrder(task.commands, order),
   }),
-  drop_command: (session, { command }, reason) => withoutCheck(session, { command, reason }),
+  drop_command: (session, { command, rest }, reason) =>
+    withoutCheck(session, { command, reason, ...(rest === undefined ? {} : { by: rest }) }),
   replace_command: (session, { command, by }, reason) => withoutCheck(session, { command, reason, by }),
 }
 

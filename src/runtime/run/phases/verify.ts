@@ -5,6 +5,7 @@
 import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening } from '../../../domain/run.ts'
 import { redIn, redText, unknownRed } from '../../../domain/still-red.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
+import { isDocumentation } from '../../../recovery/documentation.ts'
 import { scopeOf } from '../../../recovery/playbook.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import type { Queryable } from '../../../store/db.ts'
@@ -33,8 +34,6 @@ import { weakenedIn } from '../../checks/weakened-tests.ts'
 import { trustedContract } from '../../checks/own-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
 import type { HonestReport } from '../../checks/honest-checks.ts'
-
-const documentation = /(?:^|\/)(?:docs?\/.*|[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE)$/i
 
 const failedCheckMeta = (report: HonestReport): Parameters<typeof errorMetaOf>[1] => ({
   source: 'verification',
@@ -65,7 +64,8 @@ const elsewhere = async ({ context, task, run }: Session): Promise<{ otherHarnes
 
 const failedVerification = async (session: Session, report: HonestReport, verdict: Verdict): Promise<Next> => {
   if (report.failed === undefined) throw new Error('failedVerification needs a failed check')
-  const failed = await withFacts(session, report.failed)
+  const needsNone = isDocumentation(verdict.changedPaths) ? { needsNone: true as const } : {}
+  const failed = { ...(await withFacts(session, report.failed)), ...needsNone }
   await session.context.db.transaction(async (tx) => {
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, { results: report.results, failed })
@@ -165,7 +165,9 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     await settleRepairs(tx, session, report)
     await settleRed(tx, session, report)
     await settleFeedback(tx, session, report)
-    await settleRemaining(tx, session, passed > 0, `${passed} remaining check(s) ran and passed`)
+    const nothing = outcome === 'nothing to verify'
+    const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
+    await settleRemaining(tx, session, nothing || passed > 0, detail)
     await tellWeakened(tx, session, verdict.weakened ?? [])
     await save(session, { phase: 'policy', verdict: { ...verdict, outcome, checks: report.results, notes } }, tx)
   })
@@ -179,7 +181,7 @@ const verifyChanged = async (session: Session, { found, planned, verdict }: Work
   const report = await checkWork(session, planned)
   if (letGo(session)) return 'ended'
   if (report.failed !== undefined) return failedVerification(session, report, work.verdict)
-  if (report.results.length === 0 && !verdict.changedPaths.every((path) => documentation.test(path)))
+  if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
     return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   return (
     (await refuseRemoved(session, work, report)) ??

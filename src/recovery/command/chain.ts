@@ -1,0 +1,30 @@
+/** A `&&` chain without the elements that cannot be run: what is left is still a check that was asked for. Pure. */
+import { parse } from 'unbash'
+import { planCommand, type Step } from './plan.ts'
+import { commandText } from './replacement.ts'
+
+/** A `cd` is understood only before something else. */
+const isUnderstood = (piece: string): boolean => planCommand(`${piece} && true`).ok
+
+/**
+ * For a line that the planner refuses: its elements that can be planned by themselves. Undefined = it is no chain, nothing
+ * would be left, or the folder in which the others run would not be known.
+ */
+export const understoodPart = (text: string): string | undefined => {
+  const [statement, ...more] = parse(text).commands
+  if (statement?.command.type !== 'AndOr' || statement.background || more.length > 0) return undefined
+  const { commands, operators } = statement.command
+  if (operators.some((operator) => operator !== '&&')) return undefined
+  const pieces = commands.map(({ pos, end }) => text.slice(pos, end).trim())
+  const refused = pieces.filter((piece) => !isUnderstood(piece))
+  if (refused.length === 0 || refused.some((piece) => /^cd\b/.test(piece))) return undefined
+  const rest = pieces.filter((piece) => !refused.includes(piece)).join(' && ')
+  return planCommand(rest).ok ? rest : undefined
+}
+
+/** The chain without this one of its steps; undefined = nothing else is in it. */
+export const withoutStep = (text: string, step: Step): string | undefined => {
+  const plan = planCommand(text)
+  const left = plan.ok ? plan.steps.filter((each) => JSON.stringify(each) !== JSON.stringify(step)) : []
+  return left.length === 0 ? undefined : commandText(left)
+}
