@@ -188,7 +188,9 @@ export interface TaskView extends TaskJson {
   /** Names of the six states of the specification; `place` carries the block reason. */
   state: string
   /** The newest attempt. */
-  run: (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> & { outcome: Outcome | null }) | null
+  run:
+    | (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> & { outcome: Outcome | null; notes: string[] })
+    | null
   /** Recoveries so far, over all runs. */
   recoveries: number
 }

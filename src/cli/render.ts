@@ -60,7 +60,8 @@ const stepText = (task: TaskView, now: string): string => {
 
 export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
   const step = stepText(task, now)
-  const shown = task.place === 'done' ? outcomeText(task.run?.outcome ?? null) : ''
+  const { outcome = null, notes = [] } = (task.place === 'done' ? task.run : null) ?? {}
+  const shown = `${outcomeText(outcome)}${notes.map((text) => `\n      ${paint.dim(`noted: ${safe(text)}`)}`).join('')}`
   return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${safe(task.title).slice(0, 60)} ${paint.dim(`[${task.id}]`)}${shown}${step === '' ? '' : `\n      ${paint.dim(safe(step))}`}`
 }
 

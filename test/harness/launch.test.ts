@@ -298,3 +298,13 @@ describe('what the owner left unrestricted', () => {
     expect(asked({}).external_directory).toMatchObject({ '*': 'deny' })
   })
 })
+
+describe('a resumed session', () => {
+  it.each([claude, codex, gemini, opencode, acp])('is given every granted directory again: %o', (driver) => {
+    const granted = { addDirs: ['/first', '/second'], resumeSession: 'session-1', program: ['agent'] }
+    const { argv, env } = driver.launch(request(granted))
+    const line = [...argv, ...Object.values(env)].join(' ')
+    expect(line).toContain('session-1')
+    for (const dir of granted.addDirs) expect(line).toContain(dir)
+  })
+})

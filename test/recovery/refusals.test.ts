@@ -1,7 +1,9 @@
 /** What an agent was refused: corrected where the owner allowed it, whatever else the turn did; told of where not. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPaint, goalLines } from '../../src/cli/render.ts'
 import { openScene, type Agent, type Scene } from './scene.ts'
 
 /** Makes what its check asks for, and is refused one more file unless it was given that folder. */
@@ -29,14 +31,14 @@ const trust = 'Not inside a trusted directory and --skip-git-repo-check was not 
 const agents: Record<string, Agent> = {
   half: half('TOP/outside/more.txt'),
   halfElsewhere: half('TOP/elsewhere/more.txt'),
-  // Makes the allowed folder a link to everything before it asks.
-  roaming: {
+  // Needs two folders, and asks for the second when it has the first.
+  greedy: {
     driver: 'claude',
     program: `
       begin()
-      put('made.txt', 'made')
-      if (after('--add-dir').some((dir) => 'TOP/elsewhere/roamed.txt'.startsWith(dir))) put('TOP/elsewhere/roamed.txt', 'here')
-      else { rmdirSync('TOP/link'); symlinkSync('/', 'TOP/link'); denied('TOP/elsewhere/roamed.txt') }
+      const missing = ['TOP/outside', 'TOP/elsewhere'].find((dir) => !after('--add-dir').includes(dir))
+      if (missing === undefined) put('made.txt', after('--resume').join(' '))
+      else denied(missing + '/part.txt')
       end()`,
   },
   // Told so, it never tries again; another failure comes between.
@@ -111,6 +113,9 @@ const agents: Record<string, Agent> = {
   },
 }
 
+const bodyOf = (scene: Scene, goal: string): string =>
+  execFileSync('git', ['log', '-1', '--format=%B', `unstuck/goal/${goal}`], { cwd: scene.root, encoding: 'utf8' })
+
 const taken = async (scene: Scene, goal: string) =>
   (await scene.events(goal, 'recovery')).map(({ payload }) => [
     payload['issue_detected'],
@@ -172,12 +177,25 @@ describe('a refusal', () => {
     expect(event?.id).toBe(recovery?.id)
   })
 
-  test('elsewhere is noted in the verdict and the commit, where the checks pass', async () => {
+  test('that follows another leaves what was granted before granted, in the same session', async () => {
+    const goal = await scene.goal([{ harness: 'greedy' }], { allowedDirs: [join(scene.top, 'elsewhere')] })
+    await scene.until(goal, 'ready')
+    expect(scene.show('made.txt', goal)).toBe('session-1')
+    expect((await taken(scene, goal)).map(([, action, status]) => [action, status])).toEqual([
+      ['RELAUNCH_WITH_ADD_DIR', 'success'],
+      ['RELAUNCH_WITH_ADD_DIR', 'success'],
+    ])
+  })
+
+  test('elsewhere is noted in the verdict, the commit and the last lines, where the checks pass', async () => {
     const { goal, state, taken } = await play('halfElsewhere')
     expect([state, taken]).toEqual(['ready', []])
     const sentence = `Claude requested permissions to write to ${scene.top}/elsewhere/more.txt, but you haven't granted it yet.`
     const [run] = await scene.runs(goal)
     expect(run?.verdict?.notes).toEqual([sentence])
+    expect(bodyOf(scene, goal)).toContain(`Noted:\n- ${sentence}`)
+    const lines = goalLines(createPaint(false), await scene.until(goal, 'ready'), new Date().toISOString())
+    expect(lines.join('\n')).toContain(`noted: ${sentence}`)
   })
 
   test('is corrected also when another failure came between and the agent never tried again', async () => {
@@ -207,15 +225,10 @@ describe('a refusal', () => {
     ])
   })
 
-  test('is answered with no folder that leads everywhere by now, and a goal cannot name one', async () => {
+  test('is answered with no folder that is everything: a goal cannot name one', async () => {
     await expect(scene.goal([{}], { allowedDirs: ['/'] })).rejects.toThrow(
       'allowedDirs: / is the whole file system: too wide to be given to an agent; name a folder inside it',
     )
-    const link = join(scene.top, 'link')
-    mkdirSync(link)
-    const goal = await scene.goal([{ harness: 'roaming' }], { allowedDirs: [link] })
-    await scene.until(goal, 'ready')
-    expect([await taken(scene, goal), existsSync(join(scene.top, 'elsewhere', 'roamed.txt'))]).toEqual([[], false])
   })
 
   test('of the system inside the workspace is corrected as well', async () => {

@@ -47,7 +47,7 @@ type TaskInput = GoalRequest['input']['tasks'][number]
 
 /** What the fault agents are made of: they print what the CLIs print, as far as a reader may look at it. */
 const lines = `
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 const args = process.argv.slice(2)
 const after = (flag) => args.flatMap((text, at) => (text === flag ? [args[at + 1]] : []))

@@ -19,7 +19,7 @@ import { allowedDirectories, observedDenials } from '../../src/runtime/agent/den
 import { directoryFacts } from '../../src/recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../src/recovery/evidence.ts'
 import { changeMode, lookAtDirectory } from '../../src/runtime/core/folder-access.ts'
-import { existingDirectory } from '../../src/runtime/agent/observe-denial.ts'
+import { existingDirectory, realDirectories } from '../../src/runtime/agent/observe-denial.ts'
 import { findProgram } from '../../src/runtime/harness/program.ts'
 import { realFiles } from '../../src/runtime/core/files.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
@@ -120,6 +120,13 @@ describe('whether a denied directory is allowed', () => {
   })
   test('a denial of another kind or without a target has no directory', async () => {
     expect(await observe(sessionWith([]), '/etc', 'tool')).not.toHaveProperty('directory')
+  })
+  test('an allowed directory that leads to the home folder by now allows nothing', () => {
+    const home = make('home')
+    symlinkSync(home, join(top, 'was-data'))
+    const [link, data] = [join(top, 'was-data'), make('data')]
+    expect(realDirectories({ ...realFiles, homeDir: () => home }, [link, data])).toEqual([data])
+    expect(realDirectories(realFiles, [link])).toEqual([home])
   })
   test('an allowed directory that does not exist allows nothing', () => {
     expect(allowedDirectories(sessionWith([join(top, 'no')], [make('yes')]))).toEqual([join(top, 'yes')])

@@ -30,6 +30,7 @@ export const taskView = of<Wire<TaskView>>()(
       .strictObject({
         ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
         outcome: outcome.nullable(),
+        notes: names,
       })
       .nullable(),
     recoveries: count,

@@ -48,6 +48,7 @@ const shownRun = (run: Run | undefined) =>
     : {
         ...{ id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt },
         outcome: run.verdict?.outcome ?? null,
+        notes: run.verdict?.notes ?? [],
       }
 
 /** What is kept by a key, in the order of the list. */

@@ -19,7 +19,7 @@ const part = (head: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`${head}\n${lines.map((text) => `- ${text}`).join('\n')}`]
 
 /** What the verdict rests on. Where no check ran it says so, and nothing below may read as if one had. */
-const verdictParts = ({ outcome, checks, dropped, weakened = [] }: Verdict): string[] => [
+const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdict): string[] => [
   ...(outcome === 'verified'
     ? part('Verified by:', checks.map(checkLine))
     : [outcome === 'nothing to verify' ? 'Nothing to verify: no check ran.' : 'Not verified.']),
@@ -32,6 +32,7 @@ const verdictParts = ({ outcome, checks, dropped, weakened = [] }: Verdict): str
     stillRed(checks).map((red) => redText([red])),
   ),
   ...part('Tests weakened:', weakened.map(weakeningText)),
+  ...part('Noted:', notes),
 ]
 
 const bodyOf = ({ task, run }: Session): string =>
