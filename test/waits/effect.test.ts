@@ -108,6 +108,32 @@ const overlong: Agent = {
     }`,
 }
 
+/** Does what it is told is missing, and nothing of it before. */
+const told = (text: string): string => `args.some((text) => text.includes(${JSON.stringify(text)}))`
+
+const mending: Agent = {
+  driver: 'claude',
+  program: `begin(); put('other.txt', 'x'); if (${told('node here.js')} && ${told('Your work was checked')}) put('made.txt', 'made'); end()`,
+}
+
+const straying: Agent = {
+  driver: 'claude',
+  program: `begin(); put('made.txt', 'made')
+    if (${told('.unstuck/stray.txt')}) (await import('node:fs')).rmSync('.unstuck/stray.txt', { force: true })
+    else put('.unstuck/stray.txt', 's')
+    end()`,
+}
+
+const removing: Agent = {
+  driver: 'claude',
+  program: `begin(); put('made.txt', 'made')
+    if (${told('Bring these tests back')}) {
+      put('red.test.js', "const { test } = require('node:test')\\ntest('is red', () => require('node:assert').ok(require('./red.js')))")
+      put('red.js', 'module.exports = true')
+    } else (await import('node:fs')).rmSync('red.test.js', { force: true })
+    end()`,
+}
+
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
 const silent: Agent = {
@@ -140,6 +166,12 @@ const forgetful: Agent = {
       process.exit(1)
     }
     begin(); put('made.txt', 'made'); end()`,
+}
+
+/** A relaunch that changes nothing and says nothing. */
+const untold = (action: Action): Action => {
+  const { feedback: _told, ...rest } = action as Extract<Action, { type: 'relaunch' }>
+  return { ...rest, hint: '' }
 }
 
 const cases: Case[] = [
@@ -240,6 +272,21 @@ const cases: Case[] = [
     },
   },
   {
+    ...{ playbook: 'check-feedback', label: 'check_failed', agent: mending, commands: ['node here.js'] },
+    ...{ actionTaken: 'RELAUNCH_WITH_FEEDBACK', counted: true, ends: 'awaiting_human' },
+    without: untold,
+  },
+  {
+    ...{ playbook: 'policy-feedback', label: 'policy_violation', agent: straying },
+    ...{ actionTaken: 'RELAUNCH_WITH_FEEDBACK', counted: true, ends: 'awaiting_human' },
+    without: untold,
+  },
+  {
+    ...{ playbook: 'tests-feedback', label: 'tests_removed', agent: removing, commands: ['node --test'] },
+    ...{ actionTaken: 'RELAUNCH_WITH_FEEDBACK', counted: true, ends: 'awaiting_human' },
+    without: untold,
+  },
+  {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
     ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
     commands: ['npm run nowhere', 'node check.js'],
@@ -263,6 +310,10 @@ const files = {
   /** A runner without a test, on the base commit as well. */
   'empty.js': "console.log('collected 0 items')",
   /** Whatever another agent writes elsewhere, nothing is here yet. */
+  'red.test.js':
+    "const { test } = require('node:test')\ntest('is red', () => require('node:assert').ok(require('./red.js')))",
+  'green.test.js': "const { test } = require('node:test')\ntest('is green', () => {})",
+  'red.js': 'module.exports = false',
   'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
 }
 
@@ -276,9 +327,13 @@ const repairs = [
  * The first needs a repository by URL: test/remote sees it fail while the remote is away and succeed when it is back. The second
  * needs two accounts: quota.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
  * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: quota.test.ts sees
- * it help, and fail.
+ * it help, and fail. The rounds that follow feedback, and those after an unknown error, are in feedback.test.ts, what was red before
+ * in honesty.test.ts, and the set-up of a workspace in setup.test.ts.
  */
-const provenElsewhere = ['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs]
+const provenElsewhere = [
+  ...['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs],
+  ...['fresh-feedback', 'feedback-elsewhere', 'unknown-restart', 'unknown-requeue', 'red-before', 'setup-retry'],
+]
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */
 const effectless = (playbook: Playbook): Playbook => {
@@ -343,8 +398,9 @@ describe('as they are', () => {
 describe('without effect', () => {
   let opened: Awaited<ReturnType<typeof openAll>>
   beforeAll(async () => {
-    // What a drop does not bring, the agent would be asked for: each row is about one playbook.
-    opened = await openAll(playbooks.filter(({ id }) => id !== 'command-fix').map(effectless))
+    // What a drop does not bring, the agent would be asked for, and what is not mended is told again: each row is about one playbook.
+    const next = ['command-fix', 'fresh-feedback']
+    opened = await openAll(playbooks.filter(({ id }) => !next.includes(id)).map(effectless))
   })
   afterAll(async () => opened.scene.clear())
 

@@ -70,7 +70,7 @@ test(
     expect(scene.show('half.txt', goal)).toBe('half')
     expect(scene.show('sub/more.txt', goal)).toBe('more')
     const brief = scene.show('made.txt', goal)
-    expect(brief).toContain('The attempt before this one (harness halfway) was ended by a limit of its account')
+    expect(brief).toContain('The attempt before this one (harness halfway) ended by a limit of its account')
     expect(brief).toContain('- added: half.txt\n- added: sub/more.txt')
     expect(brief).toContain('Its last words: The first half is there.')
   },

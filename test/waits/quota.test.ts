@@ -192,10 +192,38 @@ test(
     expect(await scene.recoveries(goal)).toMatchObject([
       { playbook: 'harness-failover', status: 'success', counted: false },
     ])
-    expect(scene.show('made.txt', goal)).toContain('(harness worn) was ended by a limit of its account')
+    expect(scene.show('made.txt', goal)).toContain('(harness worn) ended by a limit of its account')
     expect(await scene.questions()).toEqual([])
     const { limits } = await scene.get<{ limits: { harnesses: string[] }[] }>('/status')
     expect(limits).toMatchObject([{ harnesses: ['worn'] }])
+  },
+)
+
+test(
+  'work that one harness does not get right goes on with the next one, which is told what fails',
+  { timeout: 120_000 },
+  async () => {
+    const able: Agent = {
+      driver: 'command',
+      program: `put('told.txt', args.join(' ')); if (existsSync('wrong.txt')) put('made.txt', 'made')`,
+    }
+    scene = await openFailover({ unable: { driver: 'command', program: `put('wrong.txt', 'wrong')` }, able }, [
+      'unable',
+      'able',
+    ])
+    const goal = await scene.goal([{ harness: 'unable' }])
+    await scene.until(goal, 'ready')
+    expect((await scene.recoveries(goal)).map(({ playbook, status }) => [playbook, status])).toEqual([
+      ['check-feedback', 'failed'],
+      ['fresh-feedback', 'failed'],
+      ['feedback-elsewhere', 'success'],
+    ])
+    expect(scene.show('told.txt', goal)).toContain('node check.js')
+    expect(scene.show('wrong.txt', goal)).toBe('wrong')
+    expect(await scene.questions()).toEqual([])
+    // Its account is not at its limit: other tasks may go on with it.
+    const { limits } = await scene.get<{ limits: unknown[] }>('/status')
+    expect(limits).toEqual([])
   },
 )
 
