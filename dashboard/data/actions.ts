@@ -1,6 +1,6 @@
 /** What a person may decide, each by the API's own route. Afterwards everything is looked at again. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Question } from '../logic/board.ts'
+import type { GoalAction, Question } from '../logic/board.ts'
 import { send } from './client.ts'
 
 export interface Action {
@@ -37,8 +37,10 @@ const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
   },
 })
 
-export const goalAction = (kind: 'pause' | 'resume' | 'retry' | 'cancel', goal: string): Action => {
+export const goalAction = (kind: GoalAction, goal: string): Action => {
   switch (kind) {
+    case 'land':
+      return { label: 'Land', path: `/goals/${goal}/land`, tone: 'main' }
     case 'pause':
       return { label: 'Pause', path: `/goals/${goal}/pause` }
     case 'resume':

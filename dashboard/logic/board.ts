@@ -48,14 +48,18 @@ export const columnsOf = (goals: readonly Goal[], filter: string): Column[] => {
   return states.map((state) => ({ state, cards: cards.filter(({ task }) => task.state === state).sort(order) }))
 }
 
-export type GoalAction = 'pause' | 'resume' | 'retry' | 'cancel'
+export type GoalAction = 'land' | 'pause' | 'resume' | 'retry' | 'cancel'
+
+/** It is on its way, or was refused and lands when that is mended. */
+const isLanding = ({ autoMerge, landing }: Goal): boolean => (autoMerge || landing.asked) && landing.refused === null
 
 /** What a person may do with a goal now, as the flow tables allow it. */
-export const goalActions = ({ state }: Goal): GoalAction[] => {
-  switch (state) {
+export const goalActions = (goal: Goal): GoalAction[] => {
+  switch (goal.state) {
     case 'planning':
-    case 'ready':
       return ['cancel']
+    case 'ready':
+      return goal.targetBranch === null || isLanding(goal) ? ['cancel'] : ['land', 'cancel']
     case 'active':
     case 'awaiting_human':
       return ['pause', 'cancel']

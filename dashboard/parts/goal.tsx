@@ -71,7 +71,7 @@ export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
     </p>
     {goal.mergeCommand !== null && (
       <>
-        <p>Finished. To take the work, run in your checkout:</p>
+        <p>Ready, and not on {visible(goal.targetBranch ?? 'a branch of yours')} yet. To land it, here or by:</p>
         <Command text={goal.mergeCommand} />
       </>
     )}

@@ -233,6 +233,7 @@ export interface LogView {
 export interface ReportView {
   since: string
   until: string
+  /** On the user's branch. */
   landed: {
     goal: string
     task: string
@@ -241,6 +242,8 @@ export interface ReportView {
     outcome: Outcome | null
     stillFailing: StillRed[]
   }[]
+  /** Finished, and not on the user's branch. */
+  ready: { goal: string; title: string; command: string }[]
   recovered: {
     playbook: string
     label: string

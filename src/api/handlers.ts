@@ -8,6 +8,7 @@ import {
   cancelGoal,
   cancelTask,
   goalNamed,
+  landGoal,
   pauseGoal,
   resumeGoals,
   retryGoal,
@@ -183,6 +184,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     createGoal: async ({ body: { input, options } }) => createGoal(context, input, options),
     pauseGoal: async ({ id }) => pauseGoal(context, id),
     retryGoal: async ({ id }) => retryGoal(context, id),
+    landGoal: async ({ id }) => landGoal(context, id),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>

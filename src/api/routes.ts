@@ -113,6 +113,7 @@ export const routes = {
   },
   pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, entities.goal),
   retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, entities.goal),
+  landGoal: change('/goals/:id/land', 'Brings a ready goal to its target branch', null, entities.goal),
   cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, entities.goal),
   retryTask: change(
     '/tasks/:id/retry',

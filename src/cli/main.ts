@@ -32,6 +32,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   retry: () => import('./commands/retry.ts'),
   edit: () => import('./commands/edit.ts'),
   cancel: () => import('./commands/cancel.ts'),
+  land: () => import('./commands/land.ts'),
   pause: () => import('./commands/pause.ts'),
   resume: () => import('./commands/resume.ts'),
   restore: () => import('./commands/restore.ts'),

@@ -74,11 +74,22 @@ const outcomeText = (outcome: ReportView['landed'][number]['outcome']): string =
 const stillFailingLine = (paint: Paint, red: GoalView['stillFailing']): string[] =>
   red.length === 0 ? [] : [`  ${paint.warn('still failing, as before the work:')} ${safe(redText(red))}`]
 
+/** Where the work is, once all of it is done: "landed" is said only of what is on the user's branch. */
+const landingLines = (paint: Paint, goal: GoalView): string[] => {
+  if (goal.mergeCommand !== null)
+    return [
+      `  ready, and not on ${safe(goal.targetBranch ?? 'a branch of yours')} yet; to land it: ${paint.bold(goal.mergeCommand)}`,
+    ]
+  return goal.state === 'done' && goal.targetBranch !== null
+    ? [paint.good(`  landed on ${safe(goal.targetBranch)}`)]
+    : []
+}
+
 export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
   `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${safe(goal.reason)})`)}`,
   ...goal.tasks.map((task) => taskLine(paint, task, now)),
   ...stillFailingLine(paint, goal.stillFailing),
-  ...(goal.mergeCommand === null ? [] : [`  to take it: ${paint.bold(goal.mergeCommand)}`]),
+  ...landingLines(paint, goal),
 ]
 
 /** Said only where there is something to say: one engine that works needs no line. */
@@ -129,6 +140,8 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
     `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${outcomeText(entry.outcome)}`,
     ...stillFailingLine(paint, entry.stillFailing).map((text) => `  ${text}`),
   ]),
+  `Ready, not on your branch yet: ${report.ready.length}`,
+  ...report.ready.map((entry) => `  ${safe(entry.title)}: ${paint.bold(entry.command)}`),
   `Recovered: ${report.recovered.filter((entry) => entry.status === 'success').length} of ${report.recovered.length}`,
   ...report.recovered.map(
     (entry) =>

@@ -21,6 +21,29 @@ export type GoalState = (typeof goalStates)[number]
 export const repoModes = ['local', 'direct', 'remote'] as const
 export type RepoMode = (typeof repoModes)[number]
 
+/** Why a goal could not land, for people. */
+export interface LandingRefusal {
+  reason: string
+  detail: string
+  paths: string[]
+}
+
+/** How far a goal is on its way from its own branch to the user's. */
+export interface GoalLanding {
+  /** A person asked for it, whatever `autoMerge` says. */
+  asked: boolean
+  /** The target has commits that the goal branch lacks: nothing of the goal starts or merges before it is rebased. */
+  outdated: boolean
+  /** It was rebased, and its checks have not passed on the result yet. */
+  unverified: boolean
+  /** How often the target had moved when it was about to land. */
+  tries: number
+  /** Why the last attempt left the target where it was; null = there was none, or the next one is under way. */
+  refused: LandingRefusal | null
+}
+
+export const notLanding: GoalLanding = { asked: false, outdated: false, unverified: false, tries: 0, refused: null }
+
 export interface Goal {
   id: string
   title: string
@@ -29,11 +52,12 @@ export interface Goal {
   repoMode: RepoMode
   /** The user's branch at the start; null in a plain folder or on a detached HEAD. */
   targetBranch: string | null
-  /** Commit the goal branch starts from; null in direct mode. */
+  /** Commit the goal branch starts from, which a rebase moves on; null in direct mode. */
   baseCommit: string | null
   /** What the goal branch should point at: only Unstuck writes it, anything else found there was moved by somebody. */
   headCommit: string | null
   autoMerge: boolean
+  landing: GoalLanding
   allowedDirs: string[]
   limits: Limits
   spend: Spend
@@ -67,6 +91,7 @@ export const goalFlow = {
     { from: 'awaiting_human', to: 'active', trigger: 'answered', owner: 'person', event: 'goal.resumed' },
     { from: 'active', to: 'ready', trigger: 'all_done', owner: 'cycle manager', event: 'goal.ready' },
     { from: 'ready', to: 'done', trigger: 'landed', owner: 'merge queue', event: 'goal.done' },
+    { from: 'ready', to: 'active', trigger: 'outdated', owner: 'merge queue', event: 'goal.outdated' },
     { from: 'active', to: 'failed', trigger: 'work_cancelled', owner: 'cycle manager', event: 'goal.failed' },
     { from: 'failed', to: 'active', trigger: 'retried', owner: 'person', event: 'goal.resumed' },
     ...fromEach(['planning', 'active', 'paused', 'awaiting_human', 'ready'], {
@@ -80,6 +105,13 @@ export const goalFlow = {
 
 /** New work of a goal may start only while it is active. */
 export const mayStartWork = (goal: { state: GoalState }): boolean => goal.state === 'active'
+
+/** Whether a ready goal is to land without a further word of a person. */
+export const isToLand = (goal: Pick<Goal, 'autoMerge' | 'landing'>): boolean => goal.autoMerge || goal.landing.asked
+
+/** Its landing is the engine's next step, until it is there or was refused. */
+export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | 'targetBranch'>): boolean =>
+  goal.state === 'ready' && goal.targetBranch !== null && isToLand(goal) && goal.landing.refused === null
 
 /** How many of the goals that have ended a status shows by itself, the newest first, and how many it may be asked for. */
 export const endedShown = { standard: 50, most: 100_000 } as const

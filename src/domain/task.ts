@@ -138,6 +138,21 @@ export const taskFlow = {
       owner: 'merge queue',
       event: 'task.escalated',
     },
+    {
+      from: 'blocked(awaiting_judge)',
+      to: 'queued',
+      trigger: 'conflicted',
+      owner: 'merge queue',
+      event: 'task.requeued',
+    },
+    { from: 'done', to: 'queued', trigger: 'conflicted', owner: 'merge queue', event: 'task.requeued' },
+    {
+      from: 'done',
+      to: 'blocked(awaiting_human)',
+      trigger: 'escalated',
+      owner: 'merge queue',
+      event: 'task.escalated',
+    },
     { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     { from: 'cancelled', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     {
@@ -159,6 +174,9 @@ export const blockReasonOf = (place: TaskPlace): BlockReason | null =>
 
 export const placeOf = (state: TaskState, reason: BlockReason | null): TaskPlace =>
   state === 'blocked' ? `blocked(${reason ?? 'awaiting_human'})` : state
+
+/** Until its work is merged or given up, what another task makes of the same files would begin on an older base. */
+export const holdsAreas = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
 
 export const taskEnded = (place: TaskPlace): boolean => place === 'done' || place === 'cancelled'
 

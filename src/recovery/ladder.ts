@@ -13,6 +13,7 @@ import {
   type Then,
 } from './playbook.ts'
 import { feedbackPlaybooks } from './playbooks/feedback.ts'
+import { mergePlaybooks } from './playbooks/merge.ts'
 import { permissionPlaybooks } from './playbooks/permission.ts'
 import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
@@ -26,6 +27,7 @@ export const playbooks: readonly Playbook[] = [
   ...verificationPlaybooks,
   // Last: what can be repaired without the agent does not cost a turn.
   ...feedbackPlaybooks,
+  ...mergePlaybooks,
 ]
 
 /** Recoveries that a task may have in one count, waits not among them. */

@@ -55,6 +55,8 @@ export type Action =
   | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[] }
   /** Runs a package manager's own install in the clone, then the check again. */
   | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
+  /** The task is done once more, on a base that has what its commit did not fit onto. */
+  | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; because: string }
   | {
       type: 'wait'
       /** `WAIT_FOR_QUOTA` parks the task as `blocked(quota_wait)` meanwhile. */
@@ -70,7 +72,7 @@ export type Action =
       forChecks?: true
     }
 
-/** Who carries each action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task). */
+/** Who carries each action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task), the merge queue (goal). */
 export const scopeOf = {
   relaunch: 'launch',
   chmod: 'run',
@@ -80,6 +82,7 @@ export const scopeOf = {
   replace_command: 'run',
   wait: 'task',
   switch_harness: 'task',
+  run_again: 'goal',
 } as const satisfies Record<Action['type'], Scope>
 
 /** Types of the actions of one scope. */
@@ -115,6 +118,8 @@ export type PostCondition =
   | { type: 'work_appears' }
   /** The next launch ends without the same class of failure. */
   | { type: 'provider_answers' }
+  /** The next commit of the task is merged. */
+  | { type: 'work_merges' }
   /** The base commit of the next run could be brought from the git remote. */
   | { type: 'remote_answers' }
   /** The set-up of the next run's workspace passes. */
@@ -220,6 +225,8 @@ export const actionKeyOf = (action: Action): string => {
       return installKeyOf(action.install)
     case 'switch_harness':
       return `harness:${action.harness}`
+    case 'run_again':
+      return 'run again on the newer base'
     case 'wait':
       return `wait:${action.count}`
   }

@@ -1,4 +1,4 @@
-/** The claim: which task an idle agent takes, and its lease. What two claims must not both take is decided by the keys of the lease. */
+/** The claim: which task an idle agent takes, and its lease. What two claims must not both take is decided by the keys of the lease and of the held areas. */
 import { laneSlot, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
 import { mustStep } from '../domain/flow.ts'
 import { keepAliveMs, type Lease } from '../domain/lease.ts'
@@ -70,7 +70,7 @@ const candidateFor = (
       and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))
       and (engine_id is null or engine_id = ${engineId})
       and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
-      and (span is null or not exists (select 1 from lease where lease.span && task.span))
+      and (span is null or not exists (select 1 from area_hold where area_hold.span && task.span))
     order by rank, id limit 1 for update skip locked`,
   )
 }
@@ -98,19 +98,38 @@ const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request:
   return fromRow<LaneCount>(row ?? {})
 }
 
-/**
- * Takes the lease of a task with its areas and its slot of the lane. Undefined = another claim was first: the keys of the
- * lease say so, whatever both saw before.
- */
-const takeLease = async (tx: Queryable, task: Task, request: ClaimRequest, slot: number): Promise<object | undefined> =>
-  one<object>(
+/** Takes the areas of a task, for longer than its lease: they are free again when its work is merged or given up. */
+const holdAreas = async (tx: Queryable, task: Task): Promise<boolean> => {
+  if (task.areas.length === 0) return true
+  const row = await one<object>(
     tx,
-    sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot, span)
+    sql`insert into area_hold (task_id, span) select id, span from task where id = ${task.id}
+    on conflict do nothing returning task_id`,
+  )
+  return row !== undefined
+}
+
+/**
+ * Takes the areas of a task, then its lease with its slot of the lane. Undefined = another claim was first: the keys say so,
+ * whatever both saw before.
+ */
+const takeLease = async (
+  tx: Queryable,
+  task: Task,
+  request: ClaimRequest,
+  slot: number,
+): Promise<object | undefined> => {
+  if (!(await holdAreas(tx, task))) return undefined
+  const lease = await one<object>(
+    tx,
+    sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot)
     values (${task.id}, ${request.runId}, ${request.agentId}, ${task.epoch + 1},
-      unstuck_now() + make_interval(secs => ${request.ttlSeconds}::float8), ${task.lane}, ${slot === 0 ? null : slot}::integer,
-      area_spans(${json(task.areas)}::jsonb))
+      unstuck_now() + make_interval(secs => ${request.ttlSeconds}::float8), ${task.lane}, ${slot === 0 ? null : slot}::integer)
     on conflict do nothing returning task_id, run_id, agent_id, epoch, expires_at`,
   )
+  if (lease === undefined) await tx.query(sql`delete from area_hold where task_id = ${task.id}`)
+  return lease
+}
 
 interface Chosen {
   task: Task
@@ -183,7 +202,7 @@ const tellClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, tt
 
 /**
  * Takes the most urgent claimable task for an idle agent: task, run and lease change together or not at all. Reads one
- * partial index; of overlapping areas at most one is at work.
+ * partial index; of overlapping areas at most one is at work or waits for its merge.
  */
 export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<Claim | undefined> => {
   const claimer = await claimerOf(tx, request.agentId)

@@ -1,6 +1,6 @@
 /** All statements on goals. A state is written in `moveGoal` alone; `progressGoal` writes everything else, fenced alike. */
 import { stepOf } from '../domain/flow.ts'
-import { goalFlow, type Goal, type GoalState } from '../domain/goal.ts'
+import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
@@ -77,6 +77,7 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
   if (row === undefined) return stale(`goal ${goal.id}`)
   await appendEvent(db, { type: step.row.event, goalId: goal.id, payload: { from: goal.state, to, trigger, reason } })
   await refreshReady(db, goal.id)
+  await freeAreas(db, goal.id)
   return { ok: true, value: fromRow<Goal>(row) }
 }
 
@@ -87,17 +88,25 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
 export const progressGoal = async (
   db: Queryable,
   id: string,
-  change: { headCommit?: string; spend?: Goal['spend']; reason?: string },
+  change: {
+    baseCommit?: string
+    headCommit?: string
+    spend?: Goal['spend']
+    reason?: string
+    landing?: Partial<GoalLanding>
+  },
 ): Promise<void> => {
   const add = change.spend ?? { tokens: 0, costUsd: 0, seconds: 0 }
   await db.query(sql`
-    update goal set head_commit = coalesce(${change.headCommit ?? null}, head_commit),
+    update goal set base_commit = coalesce(${change.baseCommit ?? null}, base_commit),
+      head_commit = coalesce(${change.headCommit ?? null}, head_commit), landing = landing || ${json(change.landing ?? {})}::jsonb,
       reason = coalesce(${change.reason ?? null}, reason), changed_at = unstuck_now(),
       spend = jsonb_build_object(
         'tokens', (spend->>'tokens')::float8 + ${add.tokens}::float8,
         'costUsd', (spend->>'costUsd')::float8 + ${add.costUsd}::float8,
         'seconds', (spend->>'seconds')::float8 + ${add.seconds}::float8)
     where id = ${id}`)
+  if (change.landing?.outdated !== undefined) await refreshReady(db, id)
 }
 
 /**
@@ -108,12 +117,22 @@ export const lockGoal = async (db: Queryable, goalId: string): Promise<void> => 
   await db.query(sql`select 1 from goal where id = ${goalId} for no key update`)
 }
 
+/**
+ * Frees what nothing of the goal needs any more: areas of tasks that neither run nor are about to be merged. A paused goal merges
+ * nothing, and no other goal is to wait for a person who paused this one.
+ */
+export const freeAreas = async (db: Queryable, goalId: string): Promise<void> => {
+  await db.query(sql`
+    delete from area_hold using task, goal where task.id = area_hold.task_id and goal.id = task.goal_id and goal.id = ${goalId}
+      and task.state <> 'running' and not (task.block_reason is not distinct from 'awaiting_judge' and goal.state = 'active')`)
+}
+
 /** Readiness is stored on change, so that a claim reads one partial index. The caller's transaction holds the goal. */
 export const refreshReady = async (db: Queryable, goalId: string): Promise<void> => {
   await db.query(sql`
     update task set ready = fresh.ready
     from (
-      select t.id, g.state = 'active' and not exists (
+      select t.id, g.state = 'active' and not (g.landing->>'outdated')::boolean and not exists (
         select 1 from jsonb_array_elements_text(t.depends_on) as needed (id)
         left join task d on d.id = needed.id where d.state is distinct from 'done') as ready
       from task t join goal g on g.id = t.goal_id where t.goal_id = ${goalId}

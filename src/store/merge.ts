@@ -39,6 +39,11 @@ export const listMergesOf = async (db: Queryable, goalIds: readonly string[]): P
       order by number`)
   ).map(read)
 
+/** Its commit stands elsewhere on the goal branch, because that was rebased. */
+export const relocateMerge = async (tx: Queryable, { id }: MergeEntry, landedCommit: string): Promise<void> => {
+  await tx.query(sql`update merge_entry set landed_commit = ${landedCommit}, version = version + 1 where id = ${id}`)
+}
+
 export const moveMerge = async (
   tx: Queryable,
   entry: MergeEntry,

@@ -10,6 +10,7 @@ import { migration as remote } from './migrations/0003-remote.ts'
 import { migration as quotaWait } from './migrations/0004-quota-wait.ts'
 import { migration as accountLimit } from './migrations/0005-account-limit.ts'
 import { migration as agentView } from './migrations/0006-agent-view.ts'
+import { migration as landing } from './migrations/0007-landing.ts'
 import { migration as edits } from './migrations/0008-edits.ts'
 import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
 
@@ -20,6 +21,7 @@ export const migrations: readonly string[] = [
   quotaWait,
   accountLimit,
   agentView,
+  landing,
   edits,
   commitIntent,
 ]

@@ -73,6 +73,14 @@ create table agent (
 );
 CREATE INDEX agent_of_engine ON public.agent USING btree (engine_id);
 
+create table area_hold (
+  task_id text not null,
+  span area_multirange not null,
+  constraint area_hold_pkey PRIMARY KEY (task_id),
+  constraint area_hold_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint area_hold_span_excl EXCLUDE USING gist (span WITH &&)
+);
+
 create table engine (
   id text not null,
   host text not null,
@@ -146,6 +154,7 @@ create table goal (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
+  landing jsonb not null default '{"asked": false, "tries": 0, "refused": null, "outdated": false, "unverified": false}'::jsonb,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
@@ -168,14 +177,12 @@ create table lease (
   expires_at timestamp with time zone not null,
   lane text not null default 'feature'::text,
   lane_slot integer,
-  span area_multirange,
   constraint lease_pkey PRIMARY KEY (task_id),
   constraint lease_agent_id_key UNIQUE (agent_id),
   constraint lease_lane_slot_key UNIQUE (lane, lane_slot),
   constraint lease_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id),
   constraint lease_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) DEFERRABLE INITIALLY DEFERRED,
-  constraint lease_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
-  constraint lease_span_excl EXCLUDE USING gist (span WITH &&)
+  constraint lease_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
 );
 
 create table merge_entry (
@@ -319,8 +326,8 @@ create table task (
   constraint task_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'blocked'::text, 'cancelled'::text])))
 );
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
+CREATE INDEX task_holding ON public.task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
 CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
-CREATE INDEX task_running ON public.task USING btree (id) WHERE (state = 'running'::text);
 
 create view agent_view as
  SELECT agent.id,

@@ -6,6 +6,7 @@ import type { Run } from '../domain/run.ts'
 import {
   blockReasonOf,
   isAttempted,
+  holdsAreas,
   placeOf,
   readBlockReason,
   stateOf,
@@ -18,7 +19,7 @@ import {
 } from '../domain/task.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
-import { lockGoal, refreshReady } from './goal.ts'
+import { freeAreas, lockGoal, refreshReady } from './goal.ts'
 
 type TaskRow = Omit<Task, 'place' | 'retry'> & {
   state: TaskState
@@ -99,8 +100,14 @@ export const listTasksOf = async (db: Queryable, goalIds: readonly string[]): Pr
       order by created_at, goal_id, number`)
   ).map(readTask)
 
-export const runningTasks = async (db: Queryable): Promise<Task[]> =>
-  (await db.query<object>(sql`select * from task where state = 'running' order by id`)).map(readTask)
+/** Tasks whose areas are taken: they run, or their work waits for its merge. */
+export const holdingTasks = async (db: Queryable): Promise<Task[]> =>
+  (
+    await db.query<object>(
+      sql`select * from task where state = 'running'
+        or (block_reason = 'awaiting_judge' and exists (select 1 from area_hold where task_id = task.id)) order by id`,
+    )
+  ).map(readTask)
 
 /** Failed tasks, and those parked for a quota, whose persisted retry time has come by the store's clock. */
 export const dueTasks = async (db: Queryable): Promise<Task[]> =>
@@ -155,6 +162,7 @@ export const moveTask = async (
     where id = ${task.id} and version = ${task.version} returning *`,
   )
   if (row === undefined) return stale(`task ${task.id}`)
+  if (holdsAreas(task.place)) await freeAreas(db, task.goalId)
   const payload = { from: task.place, to, trigger, ...change.payload }
   await appendEvent(db, {
     type: step.row.event,

@@ -10,3 +10,14 @@ export const textAt = async (shadow: Shadow, treeish: string, path: string): Pro
   })
   return found.code === 0 ? found.stdout : undefined
 }
+
+/** What changed between two commits, as a patch for a reader, at most this many characters of it. */
+export const diffText = async (
+  shadow: Shadow,
+  { from, to }: { from: string; to: string },
+  mostChars: number,
+): Promise<string> => {
+  const args = ['diff-tree', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--no-color']
+  const { stdout } = await git([...args, objectName(from), objectName(to)], inShadow(shadow))
+  return stdout.length <= mostChars ? stdout : `${stdout.slice(0, mostChars)}\n[cut here]\n`
+}

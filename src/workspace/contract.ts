@@ -72,7 +72,7 @@ export type FastForward =
   | { ok: true; from: string; to: string }
   | {
       ok: false
-      reason: 'dirty' | 'diverged' | 'untracked-in-the-way' | 'branch-missing' | 'moved' | 'refused'
+      reason: 'dirty' | 'diverged' | 'untracked-in-the-way' | 'branch-missing' | 'moved' | 'refused' | 'git-failed'
       detail: string
       paths: string[]
     }

@@ -154,18 +154,21 @@ export const bringObjects = async (
   await git(['pack-objects', '--quiet', '--revs', '--end-of-options', join(objects, 'pack', 'pack')], place)
 }
 
-/** Moves a ref of the user's repository from `from` (null = absent) to a commit of the shadow. Repeating it is `done`. */
+/**
+ * Moves a ref of the user's repository from `from` (null = absent) to a commit of the shadow. Repeating it is `done`.
+ * `present`: a commit that the repository has and that the new one stands on; absent = `from`.
+ */
 export const publish = async (
   repository: Repository,
   shadow: Shadow,
-  request: { ref: string; from: string | null; to: string },
+  request: { ref: string; from: string | null; to: string; present?: string },
 ): Promise<'done' | 'moved'> => {
-  const { ref, from } = request
+  const { ref, from, present = from } = request
   const to = objectName(request.to)
   const now = await readRef(repository, ref)
   if (now === to) return 'done'
   if (now !== from) return 'moved'
-  await bringObjects(repository, shadow, { from, to })
+  await bringObjects(repository, shadow, { from: present, to })
   return (await swapRef(repository, { ref, from, to, why: 'unstuck: publish' })) ? 'done' : 'moved'
 }
 

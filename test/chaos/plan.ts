@@ -41,9 +41,10 @@ export const dice = (seed: number): (() => number) => {
 
 /**
  * `question`: one task ends with a question, so the goal waits for a person. `landing`: everything ends well and the
- * user's branch is fast-forwarded. `direct`: in place, in a plain folder. `remote`: as landing, on a bare repository by URL.
+ * user's branch is fast-forwarded. `moved`: as landing, and the user commits to that branch meanwhile. `direct`: in place, in a
+ * plain folder. `remote`: as landing, on a bare repository by URL.
  */
-export type Kind = 'question' | 'landing' | 'direct' | 'remote'
+export type Kind = 'question' | 'landing' | 'moved' | 'direct' | 'remote'
 export type Cli = 'claude' | 'codex'
 
 export interface Round {
@@ -58,6 +59,7 @@ export interface Round {
 const passes = (kind: Kind, point: CrashPoint): number => {
   const tasks = kind === 'direct' ? 3 : kind === 'question' ? 5 : 4
   const merged = kind === 'direct' ? 0 : 4
+  const moves = kind === 'moved' ? 1 : 0
   const counts: Record<CrashPoint, number> = {
     'goal-created': 1,
     claimed: tasks,
@@ -84,13 +86,18 @@ const passes = (kind: Kind, point: CrashPoint): number => {
     'merge-published': merged,
     'merge-recorded': merged,
     'goal-ready': kind === 'question' ? 0 : 1,
+    'goal-outdated': moves,
+    'goal-rebased': moves,
+    'goal-rebase-published': moves,
+    'goal-rebase-recorded': moves,
+    'goal-reverified': moves,
     'goal-push': kind === 'remote' ? 1 : 0,
-    'goal-landed': kind === 'landing' || kind === 'remote' ? 1 : 0,
+    'goal-landed': kind === 'landing' || kind === 'moved' || kind === 'remote' ? 1 : 0,
   }
   return counts[point]
 }
 
-const kinds: Kind[] = ['landing', 'question', 'direct', 'landing', 'question']
+const kinds: Kind[] = ['landing', 'question', 'direct', 'moved', 'question']
 
 /** The held CLI works in a clone, which a plain folder has none of. */
 const mayHold = (kind: Kind, real: Cli | null): boolean => real === null || kind !== 'direct'

@@ -7,6 +7,7 @@ import { acknowledge, breachesOf, doubled, livingOf, nothingAcknowledged, type A
 import type { Round } from './plan.ts'
 import {
   ask,
+  commitByHand,
   engineLog,
   goals,
   hasEnded,
@@ -55,7 +56,10 @@ export const look = async ({ world, seen }: Scene): Promise<StatusView | undefin
   if (events !== undefined) acknowledge(seen, events)
   const runs = await ask<Run[]>(world, 'GET', '/runs')
   if (runs !== undefined) seen.breaches.push(...doubled(runs))
-  return ask<StatusView>(world, 'GET', '/status')
+  const status = await ask<StatusView>(world, 'GET', '/status')
+  const isUnderWay = status?.goals.some(({ tasks }) => tasks.some(({ place }) => place === 'done')) === true
+  if (world.kind === 'moved' && isUnderWay && !existsSync(join(world.repo, 'by-hand.txt'))) commitByHand(world)
+  return status
 }
 
 const over = (status: StatusView): boolean =>

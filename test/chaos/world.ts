@@ -173,6 +173,14 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
   return { ...places, kind: options.kind, environment, base, stateDir }
 }
 
+/** The user goes on meanwhile: what is built upon is another commit from here on. */
+export const commitByHand = (world: World): void => {
+  writeFileSync(join(world.repo, 'by-hand.txt'), 'mine')
+  git(world.repo, 'add', 'by-hand.txt')
+  git(world.repo, 'commit', '-qm', 'By hand')
+  world.base = git(world.repo, 'rev-parse', 'HEAD')
+}
+
 export const engineLog = (world: World): string => join(world.root, 'daemon.log')
 
 /** Starts a program of ours in the world's repository, with the world's environment. */
@@ -275,6 +283,7 @@ const well = [taskOf('alpha'), taskOf('denial'), script, taskOf('transient', { a
 export const goals: Record<Kind, GoalRequest> = {
   remote: goalOf(well, { autoMerge: true, repoMode: 'remote' }),
   landing: goalOf(well, { autoMerge: true }),
+  moved: goalOf(well, { autoMerge: true }),
   question: goalOf([...well, taskOf('broken')]),
   direct: goalOf([taskOf('alpha'), taskOf('transient'), script], { repoMode: 'direct' }),
 }

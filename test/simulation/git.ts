@@ -173,7 +173,11 @@ const landingCalls = (state: State) => {
     },
     bringObjects: (_repository: Repository, _shadow: Shadow, range: { from: string | null; to: string }) =>
       bring(range.to),
-    publish: (_repository: Repository, _shadow: Shadow, request: { ref: string; from: string | null; to: string }) => {
+    publish: (
+      _repository: Repository,
+      _shadow: Shadow,
+      request: { ref: string; from: string | null; to: string; present?: string },
+    ) => {
       const now = readRef(request.ref)
       if (now === request.to) return 'done' as const
       if (now !== request.from) return 'moved' as const
@@ -267,6 +271,10 @@ const workCalls = (state: State) => ({
   },
   changesBetween: (_shadow: Shadow, from: string, to: string) => changesOf(state.treeOf(from), state.treeOf(to)),
   linkTarget: () => 'nowhere',
+  diffText: (_shadow: Shadow, { from, to }: { from: string; to: string }) =>
+    changesOf(state.treeOf(from), state.treeOf(to))
+      .map(({ path, kind }) => `${kind} ${path}\n`)
+      .join(''),
   topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
     const files = state.treeOf(commit)
     const names = [...new Set([...files.keys()].map((path) => path.split('/')[0] ?? ''))]

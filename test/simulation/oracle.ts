@@ -4,8 +4,9 @@
  */
 import { flows } from '../../src/domain/flows.ts'
 import type { Flow } from '../../src/domain/flow.ts'
+import { isLanding } from '../../src/domain/goal.ts'
 import { lastLaunch, type Run } from '../../src/domain/run.ts'
-import { taskEnded, type Task } from '../../src/domain/task.ts'
+import { holdsAreas, taskEnded, type Task } from '../../src/domain/task.ts'
 import { parsePathRule } from '../../src/recovery/policy/rule.ts'
 import { checkPolicy } from '../../src/recovery/policy/check.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
@@ -53,6 +54,7 @@ export interface Oracle {
 
 interface Facts {
   world: World
+  pausedOnce: Set<string>
   /** When a row was seen first, by the world's own clock. */
   recoverySeen: Map<string, number>
   leaseSeen: Map<string, number>
@@ -103,7 +105,7 @@ const checkEvents = (world: World, { events, changes }: Look): void => {
   }
 }
 
-const checkOwners = (world: World): void => {
+const checkOwners = ({ world, pausedOnce }: Facts): void => {
   const { run, lease, task, agent } = world.tables
   const running = [...run.values()].filter(({ state }) => state === 'running')
   const byTask = new Map<string, number>()
@@ -125,10 +127,13 @@ const checkOwners = (world: World): void => {
     world.violated('one owner', `${lease.size} leases for ${running.length} running runs`)
   const areas = new Set<string>()
   for (const owner of task.values()) {
-    if (owner.place !== 'running') continue
-    if (!byTask.has(owner.id)) world.violated('nothing stuck', `task ${owner.id} is running without a run`)
+    if (!holdsAreas(owner.place)) continue
+    // A paused goal gives its areas away, and others may be at work there when it goes on.
+    if (owner.place !== 'running' && pausedOnce.has(owner.goalId)) continue
+    if (owner.place === 'running' && !byTask.has(owner.id))
+      world.violated('nothing stuck', `task ${owner.id} is running without a run`)
     if (owner.targetArea !== null && areas.has(owner.targetArea))
-      world.violated('one owner', `two tasks run in the area ${owner.targetArea}`)
+      world.violated('one owner', `two tasks are at work, or wait for their merge, in the area ${owner.targetArea}`)
     if (owner.targetArea !== null) areas.add(owner.targetArea)
   }
   const holders = new Set([...lease.values()].map(({ agentId }) => agentId))
@@ -148,7 +153,7 @@ const strictStep = (world: World, task: Task): string | undefined => {
   if (nextStepOf(facts) === undefined) return 'nextStepOf knows no step'
   if (task.place === 'queued') {
     const met = task.dependsOn.every((id) => world.tables.task.get(id)?.place === 'done')
-    if (task.ready !== (own?.state === 'active' && met))
+    if (task.ready !== (own?.state === 'active' && !own.landing.outdated && met))
       return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
   }
   if (task.place === 'failed' && task.retry === null) return 'failed without a retry time'
@@ -264,6 +269,9 @@ const checkDone = (world: World, { changes }: Look): void => {
     const merged = [...world.tables.merge_entry.values()].filter(
       ({ taskId, state }) => taskId === id && state === 'merged',
     )
+    // Work that was taken off the branch again has an older entry, whose commit is nowhere.
+    const head = world.tables.goal.get(task.goalId)?.headCommit ?? ''
+    const there = merged.filter(({ landedCommit }) => world.git.isAncestor(landedCommit ?? '', head))
     const good = runsOf(world, id).some(
       ({ state, verdict }) => state === 'success' && verdict !== null && verdict.outcome !== 'not verified',
     )
@@ -273,8 +281,8 @@ const checkDone = (world: World, { changes }: Look): void => {
       const couldRun = task.commands.some((command) => command !== 'npm run missing')
       if (nothingRan ? couldRun : world.lastCheck.get(`${nothing.id}-check`) !== true)
         world.violated('no fake green', `task ${id} is done without a change and without a check that passed`)
-    } else if (direct ? !good : merged.length !== 1)
-      world.violated('one owner', `task ${id} is done with ${merged.length} merged entries`)
+    } else if (direct ? !good : there.length !== 1)
+      world.violated('one owner', `task ${id} is done with ${there.length} merged entries on its branch`)
   }
 }
 
@@ -305,6 +313,12 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       )
     case 'provider_answers':
       return launches.some(endedWell)
+    case 'work_merges':
+      return (
+        [...world.tables.merge_entry.values()].some(
+          ({ taskId, runId, state }) => taskId === recovery.taskId && runId !== recovery.runId && state === 'merged',
+        ) || runsOf(world, recovery.taskId).some(({ verdict }) => verdict?.noChange === true)
+      )
     case 'work_appears':
       return launches.some(endedWell)
     case 'agent_gets_on':
@@ -421,6 +435,8 @@ const checkSettled = (world: World): void => {
       world.git.refs.get(`refs/heads/unstuck/goal/${goal.id}`) !== goal.headCommit
     )
       world.violated('one owner', `the branch of ${goal.id} is not at its head`)
+    if (goal.state === 'active') world.violated('everything ends', `goal ${goal.id} is active and nothing of it moves`)
+    if (isLanding(goal)) world.violated('everything ends', `goal ${goal.id} is ready, is to land and was not refused`)
     const asked = [...world.tables.escalation.values()].some(
       ({ goalId, state }) => goalId === goal.id && state === 'pending',
     )
@@ -481,6 +497,7 @@ export const createOracle = (world: World): Oracle => {
     leaseSeen: new Map(),
     doomedSince: new Map(),
     limits: new Map(),
+    pausedOnce: new Set(),
   }
   let transitions = 0
   return {
@@ -493,7 +510,9 @@ export const createOracle = (world: World): Oracle => {
       }
       if (look.changes.every(({ table }) => table === 'lease')) return
       checkEvents(world, look)
-      checkOwners(world)
+      for (const { type, goalId } of look.events)
+        if (type === 'goal.paused' && goalId !== null) facts.pausedOnce.add(goalId)
+      checkOwners(facts)
       checkFence(world, look)
       checkBranches(world, look)
       checkDone(world, look)

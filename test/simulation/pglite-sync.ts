@@ -13,6 +13,7 @@ export const tables = [
   'escalation',
   'recovery',
   'merge_entry',
+  'area_hold',
   'lease',
   'run',
   'agent',

@@ -116,8 +116,9 @@ export const planted: readonly Planted[] = [
       onStore({
         statement: ({ text, values }) => ({
           text: text
-            .replace('lease.span && task.span', 'lease.span && task.span and false')
-            .replace(/(insert into lease[^]*)(area_spans\(\$\d+::jsonb\))/, '$1case when false then $2 end'),
+            .replace('area_hold.span && task.span', 'area_hold.span && task.span and false')
+            .replace('insert into area_hold (task_id, span) select id, span', 'select id')
+            .replace(/(select id from task where id = \$1)\s+on conflict do nothing returning task_id/, '$1'),
           values,
         }),
       }),

@@ -26,6 +26,7 @@ import {
   renewLeases,
   runsOfEngine,
 } from '../../src/store/run.ts'
+import { moveTask } from '../../src/store/task.ts'
 import { countBreaches, readVitals } from '../../src/store/vitals.ts'
 import { activeGoal, agents, claim, claimed, empty, end, task } from './scene.ts'
 
@@ -104,16 +105,19 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       for (const id of ['a2', 'a3', 'a4']) numbers.push((await claim(db, id))?.task.number)
       expect([first.task.number, ...numbers]).toEqual([1, 4, 5, undefined])
       await end(db, first.run, 'succeeded', 'run_succeeded')
+      // Its work is not merged yet: what begins now would begin without it.
+      expect(await claim(db, 'a1')).toBeUndefined()
+      await db.transaction(async (tx) => moveTask(tx, await task(tx, first.task.id), 'merged'))
       expect((await claimed(db, 'a1')).task.number).toBe(2)
     })
 
-    it('the database itself refuses two leases whose areas overlap', async () => {
+    it('the database itself refuses to hold two areas that overlap', async () => {
       await activeGoal(db, 'g', [{ targetArea: 'src' }, { targetArea: 'ui' }])
       await agents(db, 'a1', 'a2')
       await claimed(db, 'a1')
       const { task: other } = await claimed(db, 'a2')
       await expect(
-        db.query(sql`update lease set span = area_spans('["src/x"]') where task_id = ${other.id}`),
+        db.query(sql`update area_hold set span = area_spans('["src/x"]') where task_id = ${other.id}`),
       ).rejects.toMatchObject({ code: '23P01' })
     })
 

@@ -111,6 +111,8 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       expect((await claimed(db, 'a2')).task.targetArea).toBe('ui')
       expect(await claim(db, 'a3')).toBeUndefined()
       await end(db, first.run, 'succeeded', 'run_succeeded')
+      expect(await claim(db, 'a3')).toBeUndefined()
+      await db.transaction(async (tx) => must(await moveTask(tx, await task(tx, first.task.id), 'merged')))
       expect((await claimed(db, 'a3')).task.number).toBe(2)
     })
 

@@ -6,10 +6,14 @@ import type { Choice, Escalation } from '../../src/domain/escalation.ts'
 import type { Goal, GoalState } from '../../src/domain/goal.ts'
 import type { MergeEntry } from '../../src/domain/merge.ts'
 import type { Run } from '../../src/domain/run.ts'
-import { taskEnded, type Task } from '../../src/domain/task.ts'
+import { holdsAreas, taskEnded, type Task } from '../../src/domain/task.ts'
 import { by, waitLimit, type Move, type World } from './world.ts'
 
 const outrunLimit = 5
+
+/** A paused goal merges nothing, so what waits there for its merge holds nothing. */
+const holdsNow = (world: World, task: Task): boolean =>
+  task.place === 'running' || (holdsAreas(task.place) && by(world.goals, task.goalId).state === 'active')
 
 /** What the dispatcher would take for an idle agent. */
 const claimable = (world: World): Task | undefined =>
@@ -18,7 +22,7 @@ const claimable = (world: World): Task | undefined =>
     .filter(
       (task) =>
         task.targetArea === null ||
-        !world.tasks.some((other) => other.place === 'running' && other.targetArea === task.targetArea),
+        !world.tasks.some((other) => holdsNow(world, other) && other.targetArea === task.targetArea),
     )
     .sort((a, b) => b.priority - a.priority || a.id.localeCompare(b.id))[0]
 
@@ -175,6 +179,22 @@ const retriable = (task: Task): boolean =>
 const goalMove = (states: readonly GoalState[], trigger: string): Rule =>
   onGoal(states, (_world, goal) => [{ entity: 'goal', id: goal.id, trigger }])
 
+/** The target moved under a goal, and work of it does not fit there. */
+const outdated = (trigger: 'conflicted' | 'escalated'): Rule =>
+  onGoal(['ready', 'active'], (world, goal) => {
+    const task = world.tasks.find(({ id, goalId, place }) => {
+      const isMerged = world.merges.some((entry) => entry.taskId === id && entry.state === 'merged')
+      return goalId === goal.id && place === 'done' && isMerged && (world.waits.get(id) ?? 0) < waitLimit
+    })
+    if (task === undefined) return []
+    return [
+      ...(goal.state === 'ready' ? [{ entity: 'goal', id: goal.id, trigger: 'outdated' } as const] : []),
+      ...(trigger === 'escalated'
+        ? askAbout(world, task, 'merge_conflict')
+        : [{ entity: 'task', id: task.id, trigger } as const]),
+    ]
+  })
+
 /** What the engine does by itself. */
 export const machine = {
   plan: goalMove(['planning'], 'planned'),
@@ -223,6 +243,16 @@ export const machine = {
     { entity: 'merge', id: entry.id, trigger: 'failed' },
     ...(task.place === 'blocked(awaiting_judge)' ? askAbout(world, task, 'merge_conflict') : []),
   ]),
+  conflictOnce: onEntry((world, entry, task) =>
+    task.place === 'blocked(awaiting_judge)' && (world.waits.get(task.id) ?? 0) < waitLimit
+      ? [
+          { entity: 'merge', id: entry.id, trigger: 'failed' },
+          { entity: 'task', id: task.id, trigger: 'conflicted' },
+        ]
+      : [],
+  ),
+  outdate: outdated('conflicted'),
+  outdateAndAsk: outdated('escalated'),
   outrun: onEntry((_world, entry) =>
     entry.attempts < outrunLimit ? [{ entity: 'merge', id: entry.id, trigger: 'outrun' }] : [],
   ),

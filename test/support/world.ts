@@ -6,7 +6,7 @@ import type { Agent } from '../../src/domain/agent.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import { escalationFlow, type Choice, type Escalation, type EscalationState } from '../../src/domain/escalation.ts'
 import { mustStep } from '../../src/domain/flow.ts'
-import { goalFlow, type Goal, type GoalState } from '../../src/domain/goal.ts'
+import { goalFlow, notLanding, type Goal, type GoalState } from '../../src/domain/goal.ts'
 import type { Lease } from '../../src/domain/lease.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../../src/domain/merge.ts'
 import { runFlow, type Run, type RunState } from '../../src/domain/run.ts'
@@ -58,6 +58,7 @@ export const newWorld = (
     baseCommit: null,
     headCommit: null,
     autoMerge: false,
+    landing: notLanding,
     allowedDirs: [],
     limits: {},
     spend: noSpend,
@@ -165,7 +166,7 @@ const moveTask = (world: World, move: Extract<Move, { entity: 'task' }>): void =
   task.place = mustStep(taskFlow, task.place, move.trigger).to as TaskPlace
   const spent = world.waits.get(task.id) ?? 0
   task.retry = move.wait === true ? { reason: 'overload', at: epoch, count: spent + 1, limit: waitLimit } : null
-  if (move.wait === true || move.trigger === 'interrupted') world.waits.set(task.id, spent + 1)
+  if (move.wait === true || ['interrupted', 'conflicted'].includes(move.trigger)) world.waits.set(task.id, spent + 1)
   if (move.newCount === true) world.waits.delete(task.id)
 }
 

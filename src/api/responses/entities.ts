@@ -24,6 +24,10 @@ export const goalFields = {
   baseCommit: text.nullable(),
   headCommit: text.nullable(),
   autoMerge: z.boolean(),
+  landing: z.strictObject({
+    ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), tries: count },
+    refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
+  }),
   allowedDirs: names,
   limits,
   spend,

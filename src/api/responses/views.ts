@@ -102,6 +102,7 @@ export const report = of<ReportView>()(
         ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
       }),
     ),
+    ready: z.array(z.strictObject({ goal: text, title: text, command: text })),
     recovered: z.array(
       z.strictObject({
         playbook: text,

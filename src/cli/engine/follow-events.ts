@@ -12,6 +12,8 @@ const retryMs = 250
 export interface Following {
   first: Client
   goal?: string | undefined
+  /** Number of the last event that is known; absent = none. */
+  after?: number
   signal: AbortSignal
   /** Finds or awaits an engine; undefined = give up. */
   reconnect: () => Promise<Client | undefined>
@@ -22,7 +24,7 @@ export const followEvents = async function* (following: Following): AsyncGenerat
   const { goal, signal, reconnect } = following
   const filter = goal === undefined ? '' : `?goal=${encodeURIComponent(goal)}`
   let client: Client | undefined = following.first
-  let after = 0
+  let after = following.after ?? 0
   while (client !== undefined && !signal.aborted) {
     try {
       for await (const batch of client.events(`/events${filter}`, after, signal)) {

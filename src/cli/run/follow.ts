@@ -1,7 +1,7 @@
 /** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GoalView, EventView } from '../../api/contract.ts'
-import { goalEnded } from '../../domain/goal.ts'
+import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/explain.ts'
 import type { Client } from '../engine/client.ts'
@@ -20,12 +20,8 @@ const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   return `${clockOf(String(event.at))}${task} ${safe(sentenceOf(event))}`
 }
 
-/** Its landing is the engine's next step; its reason is the bare merge command until a landing was refused. */
-const landing = (goal: GoalView): boolean =>
-  goal.state === 'ready' && goal.autoMerge && goal.targetBranch !== null && goal.reason === goal.mergeCommand
-
 const settled = (goal: GoalView): boolean =>
-  (goalEnded(goal.state) && !landing(goal)) || goal.state === 'paused' || goal.state === 'awaiting_human'
+  (goalEnded(goal.state) && !isLanding(goal)) || goal.state === 'paused' || goal.state === 'awaiting_human'
 
 interface Follower {
   io: Io
@@ -57,7 +53,7 @@ const settledGoal = async (follower: Follower): Promise<GoalView | undefined> =>
     const goal = await ask<GoalView>(follower, `/goals/${follower.id}`)
     if (settled(goal)) return goal
     // A refused landing tells by the goal's reason alone, not by an event.
-    if (!landing(goal) || follower.io.signal.aborted) return undefined
+    if (!isLanding(goal) || follower.io.signal.aborted) return undefined
     await delay(pollMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the loop ends
   }
 }
@@ -76,11 +72,15 @@ const showRest = async (follower: Follower, after: () => number, show: (batch: E
 }
 
 /** Prints the goal's events as they come until it has ended or waits for a person. */
-export const followGoal = async (io: Io, first: Client, id: string, json: boolean): Promise<GoalView | undefined> => {
+export const followGoal = async (
+  io: Io,
+  first: Client,
+  { id, json, after: from }: { id: string; json: boolean; after: number },
+): Promise<GoalView | undefined> => {
   const follower: Follower = { io, id, client: first }
   const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
-  let after = 0
+  let after = from
   const show = (batch: EventView[]): void => {
     after = batch.at(-1)?.seq ?? after
     for (const event of batch) {
@@ -88,7 +88,7 @@ export const followGoal = async (io: Io, first: Client, id: string, json: boolea
       else if (!quietTypes.has(event.type)) line(io, eventLine(event, numbers))
     }
   }
-  const following = { first, goal: id, signal: io.signal, reconnect: () => reconnect(follower) }
+  const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }
   for await (const batch of followEvents(following)) {
     show(batch)
     const goal = worthALook(batch) ? await settledGoal(follower) : undefined

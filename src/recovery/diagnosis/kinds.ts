@@ -74,8 +74,12 @@ const kinds = {
   merge: kind({
     ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
     retryable: false,
-    words: ({ conflicts }: { conflicts: string[] }) => `conflicting paths: ${conflicts.join(', ')}`,
-    facts: none,
+    /** `failed`: nothing conflicts, and a check that passed before fails on top of what landed meanwhile. */
+    words: ({ conflicts, failed }: { conflicts: string[]; failed?: string }) =>
+      failed === undefined
+        ? `conflicting paths: ${conflicts.join(', ')}`
+        : `on top of what landed meanwhile a check fails: ${failed}`,
+    facts: ({ conflicts }) => ({ conflicts }),
   }),
   /** The git remote does not answer. */
   remote: plain({

@@ -104,6 +104,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   paths_allowed: notShown,
   tests_kept: notShown,
   work_appears: notShown,
+  work_merges: notShown,
   remote_answers: notShown,
   workspace_ready: notShown,
 }

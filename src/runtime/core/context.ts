@@ -41,6 +41,11 @@ export const crashPoints = [
   'merge-published',
   'merge-recorded',
   'goal-ready',
+  'goal-outdated',
+  'goal-rebased',
+  'goal-rebase-published',
+  'goal-rebase-recorded',
+  'goal-reverified',
   'goal-push',
   'goal-landed',
 ] as const

@@ -67,6 +67,10 @@ export const settleOpen = (
   observe: (condition: PostCondition, recovery: Recovery) => Outcome,
 ): Promise<void> => resolveOpen(openOf(tx, taskId), observe)
 
+/** When an attempt ends and the task goes on: what its merge will decide stays open. */
+export const failAttempt = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
+  settleOpen(tx, taskId, (condition) => (condition.type === 'work_merges' ? undefined : { holds: false, detail }))
+
 /** When a task ends for good or goes to a person, what is still open did not show its post-condition. */
 export const failOpen = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
   settleOpen(tx, taskId, () => ({ holds: false, detail }))

@@ -17,7 +17,8 @@ import { askStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
 import { getTask, nextRetryAt } from '../../store/task.ts'
 import { beatOnce, startBeat } from './beat.ts'
 import type { Context } from '../core/context.ts'
-import { cycleOnce, type Looked } from './cycle.ts'
+import { cycleOnce } from './cycle.ts'
+import type { Looked } from '../landing/land-goal.ts'
 import { freeEnded } from './housekeeping.ts'
 import { createExecutors, dispatch, sessionFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, checkNeighbours, selfOf } from './engine-self.ts'
@@ -25,6 +26,7 @@ import { createGrace, type Grace } from './grace.ts'
 import { healAll } from './heal.ts'
 import { judgeAll } from '../landing/judge.ts'
 import { createLead, type Lead } from './lead.ts'
+import { bringUpAll } from '../landing/bring-up.ts'
 import { mergeAll, recoverMerges } from '../landing/merge-queue.ts'
 import { guardGoalBranches } from '../landing/ref-guard.ts'
 import type { Session } from '../core/session.ts'
@@ -91,6 +93,7 @@ const createMerger = () => {
         // There is one flight: an entry in processing at its start was left there by trouble with the store.
         await recoverMerges(context)
         await guardGoalBranches(context)
+        await bringUpAll(context)
         await mergeAll(context)
       }).finally(() => (work = undefined))
     },

@@ -1,17 +1,23 @@
-/** What becomes of an entry that cannot be merged: it waits for the end of an outage, or a person is asked. */
+/**
+ * What becomes of finished work that cannot be merged: it waits for the end of an outage, its task is done once more on the
+ * newer base, or a person is asked. The same for an entry of the queue and for a commit that was merged before and does not
+ * fit onto where the target went since.
+ */
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
+import { progressGoal } from '../../store/goal.ts'
 import { moveMerge } from '../../store/merge.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { heldUpText } from '../core/question.ts'
-import { decide, failOpen, recordIntent } from '../core/store-record.ts'
+import type { Chosen } from '../core/recovery-record.ts'
+import { decide, failAttempt, failOpen, recordIntent } from '../core/store-record.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import type { Landing } from './landing.ts'
 
 /** What of the machine is at fault, where a probe saw it. */
-const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
+export const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
 
 const questionOf = ({ task }: Landing, diagnosis: Diagnosis): string => {
   const machine = machineOf(diagnosis)
@@ -38,18 +44,47 @@ const ask = (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<unk
     choices: ['retry', 'cancel'],
   })
 
-/** The end of an entry: its task waits for a person's answer, and the work is kept. */
+/** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */
+const takeOut = async (tx: Queryable, { goal, entry }: Landing, detail: string): Promise<void> => {
+  if (entry.state === 'merged') await progressGoal(tx, goal.id, { landing: { outdated: true } })
+  else must(await moveMerge(tx, entry, 'failed', { detail }))
+}
+
+/** The task waits for a person's answer, and the work is kept. */
 export const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
-  const { context, goal, task, run, entry } = landing
+  const { context, goal, task, run } = landing
   const { label, evidence } = diagnosis
   await context.db.transaction(async (tx) => {
     await failOpen(tx, task.id, `the work could not be merged: ${label}`)
-    must(await moveMerge(tx, entry, 'failed', { detail: evidence }))
+    await takeOut(tx, landing, evidence)
     const current = (await getTask(tx, task.id)) ?? task
     must(await moveTask(tx, current, 'escalated', { runId: run.id, payload: { label, evidence } }))
     await ask(tx, landing, diagnosis)
   })
   if (isHandedOver(context, goal)) await dropUnused(context, run.id)
+}
+
+/** Back to the queue: the next run begins where the work did not fit. */
+const runAgain = async (landing: Landing, chosen: Chosen): Promise<void> => {
+  const { context, goal, task, run } = landing
+  const { evidence } = chosen.diagnosis
+  await context.db.transaction(async (tx) => {
+    await failOpen(tx, task.id, `the work could not be merged: ${evidence}`)
+    await recordIntent(context, tx, run, chosen)
+    await takeOut(tx, landing, evidence)
+    const current = (await getTask(tx, task.id)) ?? task
+    const payload = { reason: 'conflict_requeue', evidence }
+    must(await moveTask(tx, current, 'conflicted', { runId: run.id, payload }))
+  })
+  context.at('recovery-intended')
+  if (isHandedOver(context, goal)) await dropUnused(context, run.id)
+}
+
+/** The work does not fit onto what landed meanwhile, in its lines or in what its checks say there. */
+export const failFit = async (landing: Landing, found: { conflicts: string[]; failed?: string }): Promise<void> => {
+  const { diagnosis, step } = await decide(landing.context, landing.run, { kind: 'merge', ...found })
+  if (step.kind === 'recover') await runAgain(landing, { diagnosis, step })
+  else await fail(landing, diagnosis)
 }
 
 /**
@@ -59,9 +94,12 @@ export const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void
 export const failChecks = async (landing: Landing, evidence: Evidence): Promise<void> => {
   const { context, task, run, entry } = landing
   const { diagnosis, step } = await decide(context, run, evidence)
-  if (step.kind !== 'recover' || step.action.type !== 'wait') return fail(landing, diagnosis)
+  if (step.kind !== 'recover' || step.action.type !== 'wait')
+    return machineOf(diagnosis) === undefined
+      ? failFit(landing, { conflicts: [], failed: diagnosis.evidence })
+      : fail(landing, diagnosis)
   await context.db.transaction(async (tx) => {
-    await failOpen(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
+    await failAttempt(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
     await recordIntent(context, tx, run, { diagnosis, step })
     must(await moveMerge(tx, entry, 'interrupted', { detail: diagnosis.evidence }))
   })

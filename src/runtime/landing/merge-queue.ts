@@ -16,8 +16,9 @@ import { recoveriesOf, waitEnd, type Recovery } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { settleOpen } from '../core/store-record.ts'
 import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from '../core/remote-link.ts'
-import { fail, failChecks } from './failed-entry.ts'
+import { fail, failChecks, failFit } from './failed-entry.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { headOf, type Landing } from './landing.ts'
 import { guardBranch } from './ref-guard.ts'
@@ -32,6 +33,11 @@ const record = async (landing: Landing, landedCommit: string): Promise<void> => 
   await context.db.transaction(async (tx) => {
     must(await moveMerge(tx, entry, 'merged', { landedCommit }))
     await progressGoal(tx, goal.id, { headCommit: landedCommit })
+    await settleOpen(tx, entry.taskId, (condition, past) =>
+      condition.type === 'work_merges' && past.runId !== run.id
+        ? { holds: true, detail: `merged as ${landedCommit.slice(0, 12)}` }
+        : undefined,
+    )
     const task = await getTask(tx, entry.taskId)
     if (task !== undefined && task.place === 'blocked(awaiting_judge)') {
       must(
@@ -68,7 +74,7 @@ const landRemote = async (landing: Landing): Promise<void> => {
   if (landed !== undefined) return recordRemote(landing, landed)
   const onto = await baseOnRemote(context, goal, { head, tip })
   const integrated = await context.ports.git.integrate(context.shadow, { commit: entry.commit, onto })
-  if (!integrated.ok) return fail(landing, diagnose({ kind: 'merge', conflicts: integrated.conflicts }))
+  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts })
   context.at('merge-integrated')
   const evidence = integrated.rebased ? await verifyRebased(landing, integrated.commit) : undefined
   if (context.stopping.aborted) return
@@ -104,7 +110,7 @@ const land = async (landing: Landing): Promise<void> => {
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
   await guardBranch(context, goal)
-  if (!integrated.ok) return fail(landing, diagnose({ kind: 'merge', conflicts: integrated.conflicts }))
+  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts })
   context.at('merge-integrated')
   if (integrated.rebased) {
     const evidence = await verifyRebased(landing, integrated.commit)
@@ -130,7 +136,7 @@ const letWait = async ({ context, entry }: Landing, error: Error): Promise<void>
 }
 
 /** Whether a merge can begin: while the remote is away its entries stay where they are, and no try is counted. */
-const isReachable = async (context: Context, goal: Goal): Promise<boolean> => {
+export const isReachable = async (context: Context, goal: Goal): Promise<boolean> => {
   if (goal.repoMode !== 'remote') return true
   const link = linkOf(context)
   if (!link.failing()) return true
@@ -150,6 +156,8 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   const run = await getRun(context.db, pending.runId)
   const task = await getTask(context.db, pending.taskId)
   if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
+  // What it stands on is about to be another.
+  if (goal.landing.outdated) return
   if (!(await isReachable(context, goal))) return
   const waits = await waitsOf(context, pending)
   const last = waits.at(-1)

@@ -101,7 +101,8 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
 export const guardGoalBranches = async (context: Context): Promise<void> => {
   // One that waits for a person too: it is resumed, or looked at, from where it is.
   const goals = (await listLiveGoals(context.db)).filter(
-    ({ repoMode, headCommit }) => repoMode === 'local' && headCommit !== null,
+    // One that is outdated is rebased in this flight, which looks itself: a crash may have left it moved.
+    ({ repoMode, headCommit, landing }) => repoMode === 'local' && headCommit !== null && !landing.outdated,
   )
   if (goals.length === 0) return
   const refs = await context.ports.git.readRefs(context.repository, `refs/heads/${goalBranch('')}`)

@@ -13,6 +13,10 @@ import { linkOf } from '../core/remote-link.ts'
 
 export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
 
+/** Where the target branch stands over there; its commits are here afterwards. */
+export const tipOnRemote = async (context: Context, goal: Goal): Promise<string | null> =>
+  (await linkOf(context).see([targetRef(goal)]))[targetRef(goal)] ?? null
+
 /** Whether the target branch over there holds the goal's work. */
 export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
   // The goal's branch as well: another engine may have merged it.
@@ -40,16 +44,6 @@ export const forwardTarget = async (context: Context, goal: Goal): Promise<FastF
   const pushed = await linkOf(context).push([{ ref, to, expected: undefined }])
   if (pushed.kind === 'done') return { ok: true, from, to }
   return refuse(pushed.kind === 'moved' ? 'moved' : 'refused', pushed.detail)
-}
-
-const plain = /^[A-Za-z0-9_./:-]+$/
-
-const quoted = (text: string): string => (plain.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
-
-/** For the user's own clone, whose remote git calls origin: one command that lands the goal, or does nothing. */
-export const remoteMergeCommand = (goal: Goal, branch: string): string => {
-  const fetch = `git fetch origin ${branch}`
-  return goal.targetBranch === null ? fetch : `${fetch} && git push origin ${quoted(`FETCH_HEAD:${targetRef(goal)}`)}`
 }
 
 interface RemoteCheck {

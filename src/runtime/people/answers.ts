@@ -6,10 +6,12 @@ import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
 import type { Moved, Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
-import { getGoal, halfCancelled, listLiveGoals, moveGoal, resetGoalSpend } from '../../store/goal.ts'
+import { appendEvent } from '../../store/event.ts'
+import { getGoal, halfCancelled, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask, listTasks, moveTask } from '../../store/task.ts'
+import { landCommand } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpen } from '../core/store-record.ts'
@@ -202,6 +204,28 @@ export const pauseGoal = async (context: Context, id: string): Promise<Goal> => 
   await context.db.transaction(async (tx) =>
     orThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person')),
   )
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+/** Lands a ready goal now, whatever `autoMerge` says; the engine does it, and says with the goal how it went. */
+export const landGoal = async (context: Context, id: string): Promise<Goal> => {
+  await context.db.transaction(async (tx) => {
+    const goal = await goalNamed(tx, id)
+    if (goal.state === 'done') return
+    if (goal.state !== 'ready')
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} is ${goal.state}, and only a ready one can land; "unstuck status" shows what it waits for`,
+      )
+    if (goal.targetBranch === null)
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${landCommand(goal)}`,
+      )
+    await progressGoal(tx, id, { reason: landCommand(goal), landing: { asked: true, tries: 0, refused: null } })
+    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch: goal.targetBranch } })
+  })
   context.wake()
   return goalNamed(context.db, id)
 }

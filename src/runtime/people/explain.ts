@@ -3,14 +3,8 @@ import { stillRed, type Verdict } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
 import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-words.ts'
-
-type Payload = Record<string, unknown>
-
-const text = (payload: Payload, key: string): string => {
-  const value = payload[key]
-  if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
+import { text, type EventTypes, type Payload } from './event-text.ts'
+import { goalEvents } from './goal-events.ts'
 
 /** What the checks showed, never more than that. */
 const verdictText = ({ verdict }: Payload): string => {
@@ -69,29 +63,8 @@ const preparedSentence = (payload: Payload): string => {
 }
 
 /** What each type of event means; also the source of docs/events.md. */
-export const eventTypes: Record<string, { meaning: string; sentence: (payload: Payload) => string }> = {
-  'goal.created': { meaning: 'a goal was accepted', sentence: (p) => `the goal "${text(p, 'title')}" was accepted` },
-  'goal.planned': { meaning: 'its tasks are in the queue', sentence: (p) => `planned: ${text(p, 'reason')}` },
-  'goal.paused': {
-    meaning: 'no new work of the goal starts',
-    sentence: (p) => `the goal paused: ${text(p, 'reason')}`,
-  },
-  'goal.resumed': { meaning: 'work of the goal goes on', sentence: (p) => `the goal goes on: ${text(p, 'reason')}` },
-  'goal.awaiting_human': { meaning: 'all that is left waits for a person', sentence: (p) => text(p, 'reason') },
-  'goal.ready': {
-    meaning: 'everything is merged to the goal branch',
-    sentence: (p) => `everything is on the goal branch; to take it: ${text(p, 'reason')}`,
-  },
-  'goal.done': {
-    meaning: "the work is on the user's branch",
-    sentence: (p) => `the goal is done: ${text(p, 'reason')}`,
-  },
-  'goal.not_landed': {
-    meaning: "the user's branch could not be fast-forwarded",
-    sentence: (p) => `the branch was not moved (${text(p, 'reason')}): ${text(p, 'detail')}`,
-  },
-  'goal.failed': { meaning: 'a needed task was cancelled', sentence: (p) => `the goal failed: ${text(p, 'reason')}` },
-  'goal.cancelled': { meaning: 'a person cancelled the goal', sentence: (p) => text(p, 'reason') },
+export const eventTypes: EventTypes = {
+  ...goalEvents,
   'task.created': {
     meaning: 'a task was queued',
     sentence: (p) => `task ${text(p, 'number')} "${text(p, 'title')}" was queued`,

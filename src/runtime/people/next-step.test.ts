@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { notLanding } from '../../domain/goal.ts'
 import { taskFlow, type TaskPlace } from '../../domain/task.ts'
 import { nextStepOf, type TaskFacts } from './next-step.ts'
 
@@ -9,7 +10,7 @@ const facts = (place: TaskPlace, more: Record<string, unknown> = {}): TaskFacts 
   const task = { id: 't-1', goalId: 'g-1', number: 1, place, dependsOn: [], retry: null, ...taskMore }
   return {
     task,
-    goal: { id: 'g-1', state: 'active', ...goalMore },
+    goal: { id: 'g-1', state: 'active', targetBranch: 'main', landing: notLanding, ...goalMore },
     tasks: [task],
     runs: [],
     merges: [],
@@ -65,6 +66,21 @@ describe('why a queued task is not taken', () => {
       queuedFor([engine()], {}, [running({ areas: ['src/api'] })]),
       'dispatcher',
       /waits for task 9 "Other", which is at work in src$/,
+    ],
+    [
+      'its area is held until a merge',
+      queuedFor([engine()], {}, [running({ areas: ['src/api'], place: 'blocked(awaiting_judge)' })]),
+      'dispatcher',
+      /waits until the work of task 9 "Other" in src is merged$/,
+    ],
+    [
+      'its goal is rebased first',
+      {
+        ...queuedFor([engine()]),
+        goal: facts('queued', { goal: { landing: { ...notLanding, outdated: true } } }).goal,
+      },
+      'merge queue',
+      /the goal branch is brought onto main first/,
     ],
     [
       'its lane is full',

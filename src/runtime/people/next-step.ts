@@ -9,7 +9,7 @@ import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Run } from '../../domain/run.ts'
-import type { Task } from '../../domain/task.ts'
+import { holdsAreas, type Task } from '../../domain/task.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 
 export interface TaskFacts {
@@ -70,15 +70,18 @@ const engineStep = (task: Task, engines: TaskFacts['engines']): TaskStep | undef
     : undefined
 }
 
-/** A running task that keeps this one from starting: the same area, or the only slot of its lane. */
+/** A task that keeps this one from starting: its work in the same area runs or is not merged yet, or it has the slot of the lane. */
 const rivalStep = (task: Task, tasks: readonly Task[]): TaskStep | undefined => {
   const running = tasks.filter((other) => other.place === 'running')
-  for (const other of running) {
+  for (const other of tasks.filter(({ id, place }) => id !== task.id && holdsAreas(place))) {
     const area = overlapOf(task.areas, other.areas)
     if (area !== undefined)
       return {
         owner: 'dispatcher',
-        text: `waits for task ${other.number} "${other.title}", which is at work in ${area}`,
+        text:
+          other.place === 'running'
+            ? `waits for task ${other.number} "${other.title}", which is at work in ${area}`
+            : `waits until the work of task ${other.number} "${other.title}" in ${area} is merged`,
       }
   }
   const same = running.filter(({ lane }) => lane === task.lane)
@@ -103,6 +106,8 @@ const queuedStep = (facts: TaskFacts): TaskStep => {
     .filter((other) => other?.place !== 'done')
   if (missing.length > 0)
     return { owner: 'dispatcher', text: `waits for task ${missing.map((other) => other?.number ?? '?').join(', ')}` }
+  if (goal.landing.outdated)
+    return { owner: 'merge queue', text: `the goal branch is brought onto ${goal.targetBranch ?? 'its target'} first` }
   return (
     engineStep(task, facts.engines) ??
     limitStep(task, facts.limits) ??
@@ -122,6 +127,8 @@ const judgeStep = ({ task, runs, merges, goal, waits }: TaskFacts): TaskStep | u
   const entry = merges.find((candidate) => candidate.runId === run?.id)
   if (goal.state === 'paused') return { owner: 'person', text: `goal paused: unstuck resume ${goal.id}` }
   if (entry?.state === 'processing') return { owner: 'merge queue', text: `merge entry ${entry.number} is in work` }
+  if (entry?.state === 'pending' && goal.landing.outdated)
+    return { owner: 'merge queue', text: `merge entry ${entry.number} waits until the goal branch is rebased` }
   if (entry?.state === 'pending') return pendingStep(entry, waits)
   if (run !== undefined && run.judgedAt === null)
     return { owner: 'judge', text: `run ${run.id} waits for its judgement` }

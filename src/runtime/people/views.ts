@@ -6,19 +6,19 @@ import { leaderNow, type Leader } from '../../store/leader.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
-import { getGoal, listShownGoals } from '../../store/goal.ts'
-import { listMerges, listMergesOf } from '../../store/merge.ts'
+import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
+import { listMergesOf } from '../../store/merge.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRuns, listRunsOf } from '../../store/run.ts'
-import { listTasks, listTasksOf, runningTasks } from '../../store/task.ts'
+import { holdingTasks, listTasks, listTasksOf } from '../../store/task.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
 import { stillRed, type Run } from '../../domain/run.ts'
 import { redOfGoal } from '../../domain/still-red.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
-import { stateOf, type Task } from '../../domain/task.ts'
-import { mergeCommand } from '../landing/goal-branch.ts'
+import { holdsAreas, stateOf, type Task } from '../../domain/task.ts'
+import { landCommand } from '../landing/goal-branch.ts'
 import { goalBranch } from '../core/context.ts'
 import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
 
@@ -58,8 +58,14 @@ const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((ke
 }
 
 /** Per task only what its next step may depend on: thousands of tasks that each look at all others would hold up the engine. */
-const stepsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: Goal) => TaskStep | undefined) => {
-  const running = facts.tasks.filter((task) => task.place === 'running')
+const stepsOf = (
+  facts: Omit<TaskFacts, 'task' | 'goal'>,
+  paused: ReadonlySet<string>,
+): ((task: Task, goal: Goal) => TaskStep | undefined) => {
+  // A paused goal merges nothing, and holds nothing for it.
+  const holding = facts.tasks.filter(
+    ({ place, goalId }) => place === 'running' || (holdsAreas(place) && !paused.has(goalId)),
+  )
   const tasks = new Map(facts.tasks.map((task) => [task.id, task]))
   const runs = groups(facts.runs, (run) => run.taskId)
   const merges = groups(facts.merges, (entry) => entry.taskId)
@@ -67,7 +73,7 @@ const stepsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   return (task, goal) => {
     const needed = task.dependsOn.flatMap((id) => tasks.get(id) ?? [])
     const near = { runs: runs(task.id), merges: merges(task.id), escalations: escalations(task.id) }
-    return nextStepOf({ ...facts, ...near, task, goal, tasks: [...needed, ...running] })
+    return nextStepOf({ ...facts, ...near, task, goal, tasks: [...needed, ...holding] })
   }
 }
 
@@ -86,7 +92,10 @@ const goalViews = async (
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
   const [allRunsOf, mergesOf] = [groups(runs, (run) => run.goalId), groups(merges, (entry) => entry.goalId)]
-  const stepOf = stepsOf({ ...shared, runs, merges, waits })
+  const stepOf = stepsOf(
+    { ...shared, runs, merges, waits },
+    new Set(goals.flatMap(({ id, state }) => (state === 'paused' ? [id] : []))),
+  )
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),
@@ -98,7 +107,7 @@ const goalViews = async (
       nextStep: shownStep(stepOf(task, goal)),
     })),
     stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
-    mergeCommand: goal.state === 'ready' ? mergeCommand(goal) : null,
+    mergeCommand: goal.state === 'ready' ? landCommand(goal) : null,
   }))
 }
 
@@ -135,25 +144,40 @@ export const statusView = async (db: Queryable, ended: number) => {
 export const goalView = async (db: Queryable, id: string) => {
   const goal = await getGoal(db, id)
   if (goal === undefined) return undefined
-  const others = (await runningTasks(db)).filter(({ goalId }) => goalId !== id)
+  const others = (await holdingTasks(db)).filter(({ goalId }) => goalId !== id)
   const shared = { ...(await around(db)), tasks: [...(await listTasks(db, id)), ...others] }
   return (await goalViews(db, [goal], shared))[0]
 }
 
-const landedSince = async (db: Queryable, since: Date) => {
-  const merges = (await listMerges(db, { state: 'merged' })).filter((entry) => entry.changedAt >= since)
-  const goals = [...new Set(merges.map(({ goalId }) => goalId))]
-  const titles = new Map((await listTasksOf(db, goals)).map(({ id, title }) => [id, title]))
-  const verdicts = new Map((await listRunsOf(db, goals)).map(({ id, verdict }) => [id, verdict]))
-  return merges.map((entry) => ({
-    goal: entry.goalId,
-    task: entry.taskId,
-    title: titles.get(entry.taskId) ?? '',
-    commit: entry.landedCommit,
-    outcome: verdicts.get(entry.runId)?.outcome ?? null,
-    stillFailing: stillRed(verdicts.get(entry.runId)?.checks ?? []),
-  }))
+/** The work of these goals' tasks, each at the commit that it is now. */
+const workOf = async (db: Queryable, goals: readonly Goal[]) => {
+  const ids = goals.map(({ id }) => id)
+  const done = new Map((await listTasksOf(db, ids)).flatMap((task) => (task.place === 'done' ? [[task.id, task]] : [])))
+  const verdicts = new Map((await listRunsOf(db, ids)).map(({ id, verdict }) => [id, verdict]))
+  // A task that was done again has an older entry, whose commit is nowhere any more.
+  const newest = new Map((await listMergesOf(db, ids)).map((entry) => [entry.taskId, entry]))
+  return [...newest.values()]
+    .filter(({ taskId, state }) => state === 'merged' && done.has(taskId))
+    .map(({ goalId, taskId, runId, landedCommit }) => ({
+      ...{ goal: goalId, task: taskId, title: done.get(taskId)?.title ?? '', commit: landedCommit },
+      outcome: verdicts.get(runId)?.outcome ?? null,
+      stillFailing: stillRed(verdicts.get(runId)?.checks ?? []),
+    }))
 }
+
+const landedSince = async (db: Queryable, since: Date) => {
+  const goals = await listGoals(db)
+  return workOf(
+    db,
+    goals.filter(({ state, endedAt }) => state === 'done' && endedAt !== null && endedAt >= since),
+  )
+}
+
+/** Waits for nobody but the user: everything is done, and nothing of it is on his branch. */
+const readyNow = (goals: readonly Goal[]) =>
+  goals
+    .filter(({ state }) => state === 'ready')
+    .map((goal) => ({ goal: goal.id, title: goal.title, command: landCommand(goal) }))
 
 const recoveredSince = async (db: Queryable, since: Date) =>
   (await listRecoveries(db, null))
@@ -181,6 +205,7 @@ export const reportView = async (db: Queryable, since: Date) => {
     since: since.toISOString(),
     until: status.at,
     landed: await landedSince(db, since),
+    ready: readyNow(status.goals),
     recovered: await recoveredSince(db, since),
     waiting: status.escalations.map((entry) => ({
       goal: entry.goalId,

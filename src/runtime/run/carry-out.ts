@@ -3,7 +3,7 @@
  * action, so an action that nothing carries out does not compile.
  */
 import type { Evidence } from '../../recovery/evidence.ts'
-import type { ActionIn } from '../../recovery/playbook.ts'
+import type { Action, ActionIn } from '../../recovery/playbook.ts'
 import { keepSnapshot } from '../agent/stop.ts'
 import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
 import type { Session } from '../core/session.ts'
@@ -31,7 +31,10 @@ const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
   },
 }
 
-const actions: Carriers<Session, Next> = { ...launchActions, ...runActions, ...taskActions }
+/** What a run may choose: the actions of the goal's scope are those of the merge queue. */
+type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
+
+const actions: Carriers<Session, Next, OfRun> = { ...launchActions, ...runActions, ...taskActions }
 
 export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutBy(actions, session, chosen)
 

@@ -19,7 +19,7 @@ import { accountFor, namesOn } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
 import { questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
-import { failOpen, recordIntent } from '../core/store-record.ts'
+import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
 import type { Session } from '../core/session.ts'
 
 /** Interruptions that are nobody's fault (lost shim, reboot) requeue the task; after this many in one count a person is asked. */
@@ -54,11 +54,16 @@ const freshTask = async (tx: Queryable, session: Session) => {
 export const endSucceeded = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
     // Only what an interrupted run had begun can still be open here.
-    await failOpen(tx, session.task.id, 'its run was interrupted and a later one did without it')
+    await failAttempt(tx, session.task.id, 'its run was interrupted and a later one did without it')
     await closeRun(tx, session, 'succeeded', null)
     const task = await freshTask(tx, session)
     const payload = { verdict: session.run.verdict, commit: session.run.commit }
     if (session.goal.repoMode === 'direct' || session.run.verdict?.noChange === true) {
+      await settleOpen(tx, session.task.id, (condition) =>
+        condition.type === 'work_merges'
+          ? { holds: true, detail: 'nothing was left to change on the newer base' }
+          : undefined,
+      )
       await judgeRun(tx, session.run.id)
       must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
     } else {
@@ -133,7 +138,7 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
   const { action } = decision.step
   const { context } = session
   await context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
+    await failAttempt(tx, session.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
     await recordIntent(context, tx, session.run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
     const now = await storeNow(tx)
@@ -166,7 +171,7 @@ export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'s
   const { diagnosis } = decision
   const { context, run } = session
   await context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the run failed again: ${diagnosis.evidence}`)
+    await failAttempt(tx, session.task.id, `the run failed again: ${diagnosis.evidence}`)
     await recordIntent(context, tx, run, decision)
     await closeRun(tx, session, 'failed', errorMetaOf(diagnosis))
     const { harness, delayMs, until } = action

@@ -19,6 +19,7 @@ import { bringBase } from '../remote-run.ts'
 import { placeOfChecks } from '../repair.ts'
 import { fencedRecoveries, settleOpen } from '../../core/store-record.ts'
 import { letGo, passedNames, save, type Session } from '../../core/session.ts'
+import { tellConflict } from '../../agent/earlier-diff.ts'
 import { takeOver } from '../../agent/take-over.ts'
 
 export interface NeededDirectories {
@@ -180,6 +181,7 @@ export const prepare: Phase = async (session) => {
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(session, base)
   if (next !== undefined) return next
   await takeOver(session, base)
+  if (goal.repoMode !== 'direct') await tellConflict(session)
   await save(session, { phase: 'launch', baseCommit: base })
   return 'on'
 }

@@ -1,0 +1,31 @@
+/**
+ * A task whose finished work did not fit onto what landed meanwhile is done again there. Its agent is told why, and has the
+ * earlier diff at hand.
+ */
+import { join } from 'node:path'
+import { recoveriesOf } from '../../store/recovery.ts'
+import { getRun } from '../../store/run.ts'
+import type { Session } from '../core/session.ts'
+import { handOverFile } from './work-so-far.ts'
+
+const mostDiffChars = 200_000
+
+/** Part of phase `prepare`, after what a run before it may have handed over. */
+export const tellConflict = async (session: Session): Promise<void> => {
+  const { context, paths, task } = session
+  const { files, git } = context.ports
+  const open = (await recoveriesOf(context.db, task.id)).findLast(
+    ({ status, action }) => status === 'acting' && action.type === 'run_again',
+  )
+  const before = open === undefined ? undefined : await getRun(context.db, open.runId)
+  if (open === undefined || before === undefined || before.commit === null || before.baseCommit === null) return
+  const path = join(paths.agentDir, 'earlier.diff')
+  const range = { from: before.baseCommit, to: before.commit }
+  files.writeFileSync(path, await git.diffText(context.shadow, range, mostDiffChars))
+  const text = [
+    `This task was done before, and the work passed its checks, but it did not fit onto what landed meanwhile: ${open.issueDetected}.`,
+    `The whole of that work is in ${path} as a diff. Do the task so that it fits with what is in the workspace now, and keep what others changed.`,
+  ].join('\n')
+  const known = files.existsSync(handOverFile(paths)) ? `${files.readFileSync(handOverFile(paths), 'utf8')}\n` : ''
+  files.writeFileSync(handOverFile(paths), `${known}${text}`)
+}

@@ -1,0 +1,194 @@
+/**
+ * The goal branch follows its target. Where that has commits that the branch lacks, the branch's own are put onto its tip, one
+ * by one, and the branch is moved by compare-and-swap. Equal input gives equal commits, so what was moved before a crash is
+ * known by its name. The work of a task that is to be done again is left out; a commit that does not fit sends its task back.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import type { MergeEntry } from '../../domain/merge.ts'
+import { appendEvent } from '../../store/event.ts'
+import { progressGoal } from '../../store/goal.ts'
+import { confirmLead } from '../../store/leader.ts'
+import { listMerges, relocateMerge } from '../../store/merge.ts'
+import { getRun } from '../../store/run.ts'
+import { getTask, listTasks } from '../../store/task.ts'
+import { goalRef, type Context } from '../core/context.ts'
+import { linkOf } from '../core/remote-link.ts'
+import { failFit } from './failed-entry.ts'
+import { headOf } from './landing.ts'
+import { guardBranch } from './ref-guard.ts'
+import { baseOnRemote } from './remote-landing.ts'
+import { refuseLanding } from './refused-landing.ts'
+import { targetRef } from './remote-target.ts'
+
+/** More than a goal branch holds. */
+const longestLine = 100_000
+
+interface Picked {
+  commit: string
+  /** Absent for a commit that others put there. */
+  entry: MergeEntry | undefined
+}
+
+/** What is on the branch and stays there, oldest first, and how many commits do not stay. */
+const pick = async (context: Context, goal: Goal, from: string): Promise<{ stays: Picked[]; goes: number }> => {
+  const range = { head: goal.baseCommit ?? from, tip: from }
+  const line = (await context.ports.git.commitsBetween(context.repository, range, longestLine)).toReversed()
+  const entries = await listMerges(context.db, { goalId: goal.id, state: 'merged' })
+  const done = new Set(
+    (await listTasks(context.db, goal.id)).flatMap(({ id, place }) => (place === 'done' ? [id] : [])),
+  )
+  const all = line.map(({ commit }) => ({ commit, entry: entries.findLast((entry) => entry.landedCommit === commit) }))
+  const stays = all.filter(({ entry }) => entry === undefined || done.has(entry.taskId))
+  return { stays, goes: all.length - stays.length }
+}
+
+type Replayed =
+  | { ok: true; head: string; moved: { entry: MergeEntry | undefined; to: string }[] }
+  | { ok: false; entry: MergeEntry | undefined; commit: string; conflicts: string[] }
+
+/** Puts the commits onto `onto`. One whose change is there already leaves nothing behind. */
+const replay = async ({ ports, shadow }: Context, stays: readonly Picked[], onto: string): Promise<Replayed> => {
+  const moved: { entry: MergeEntry | undefined; to: string }[] = []
+  let head = onto
+  for (const { commit, entry } of stays) {
+    const integrated = await ports.git.integrate(shadow, { commit, onto: head })
+    if (!integrated.ok) return { ok: false, entry, commit, conflicts: integrated.conflicts }
+    if (integrated.rebased && (await ports.git.changesBetween(shadow, head, integrated.commit)).length === 0) continue
+    head = integrated.commit
+    moved.push({ entry, to: head })
+  }
+  return { ok: true, head, moved }
+}
+
+/** Where target and goal branch stand; `from` is what the branch holds, commits of others on top included. */
+interface Seen {
+  tip: string
+  from: string
+  /** What a compare-and-swap expects. */
+  found: string | null
+}
+
+const seeLocal = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
+  const tip = await context.ports.git.readRef(context.repository, targetRef(goal))
+  return tip === null ? undefined : { tip, from: headOf(goal), found: headOf(goal) }
+}
+
+const seeRemote = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
+  const seen = await linkOf(context).see([targetRef(goal), goalRef(goal.id)])
+  const tip = seen[targetRef(goal)]
+  const found = seen[goalRef(goal.id)] ?? null
+  return tip === undefined ? undefined : { tip, from: found ?? headOf(goal), found }
+}
+
+/** Moves the local goal branch. False = something else moved it, which the next try puts back. */
+const publishLocal = async (context: Context, goal: Goal, move: { onto: string; to: string }): Promise<boolean> => {
+  const { git } = context.ports
+  const ref = goalRef(goal.id)
+  if ((await git.readRef(context.repository, ref)) === move.to) return true
+  await guardBranch(context, goal)
+  await confirmLead(context.db)
+  const change = { ref, from: headOf(goal), to: move.to, present: move.onto }
+  return (await git.publish(context.repository, context.shadow, change)) === 'done'
+}
+
+const publishRemote = async (
+  context: Context,
+  goal: Goal,
+  { onto, to, found }: { onto: string; to: string; found: string | null },
+): Promise<boolean> => {
+  await context.ports.git.bringObjects(context.repository, context.shadow, { from: onto, to })
+  await confirmLead(context.db)
+  const pushed = await linkOf(context).push([{ ref: goalRef(goal.id), to, expected: found }])
+  if (pushed.kind === 'refused') throw new Error(`the remote refused ${goalRef(goal.id)}: ${pushed.detail}`)
+  return pushed.kind === 'done'
+}
+
+/** The commit to rebase, after what was moved otherwise on the remote was put back. */
+const settledOnRemote = async (context: Context, goal: Goal, seen: Seen): Promise<Seen> => {
+  const from = await baseOnRemote(context, goal, { head: headOf(goal), tip: seen.found })
+  return { ...seen, from, found: from }
+}
+
+const record = async (
+  context: Context,
+  goal: Goal,
+  done: { onto: string; replayed: Extract<Replayed, { ok: true }>; goes: number },
+): Promise<true> => {
+  const { onto, goes } = done
+  const { head, moved } = done.replayed
+  const before = headOf(goal)
+  await context.db.transaction(async (tx) => {
+    for (const { entry, to } of moved) if (entry !== undefined) await relocateMerge(tx, entry, to)
+    const unverified = moved.length > 0 && (goal.landing.unverified || head !== before)
+    await progressGoal(tx, goal.id, { baseCommit: onto, headCommit: head, landing: { outdated: false, unverified } })
+    await appendEvent(tx, {
+      type: 'goal.rebased',
+      goalId: goal.id,
+      payload: { onto, before, head, commits: moved.length, leftOut: goes },
+    })
+  })
+  context.at('goal-rebase-recorded')
+  return true
+}
+
+/** The task whose commit does not fit is done again there, or a person is asked; a commit of others is a person's matter. */
+const sendBack = async (
+  context: Context,
+  goal: Goal,
+  { entry, commit, conflicts }: Extract<Replayed, { ok: false }>,
+): Promise<boolean> => {
+  const [task, run] = [
+    entry === undefined ? undefined : await getTask(context.db, entry.taskId),
+    entry === undefined ? undefined : await getRun(context.db, entry.runId),
+  ]
+  if (entry !== undefined && task !== undefined && run !== undefined) {
+    await failFit({ context, goal, task, run, entry, tries: 0 }, { conflicts })
+    return true
+  }
+  const detail = `commit ${commit.slice(0, 12)} on the goal branch is not ours and conflicts with ${goal.targetBranch}`
+  await refuseLanding(context, goal, { reason: 'conflict', detail, paths: conflicts })
+  return false
+}
+
+/** Whether the branch was moved before a crash; others may have gone on from there. */
+const isThere = async (
+  context: Context,
+  goal: Goal,
+  { found, head, goes }: { found: string | null; head: string; goes: number },
+): Promise<boolean> => {
+  if (found === head) return true
+  if (found === null || goes > 0 || head === headOf(goal)) return false
+  return context.ports.git.isBelow(context.repository, head, found)
+}
+
+/**
+ * Brings a goal branch onto the tip of its target, as far as one pass can; what was sent back is left out by the next. False =
+ * nothing more can be done about it now.
+ */
+export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean> => {
+  const isRemote = goal.repoMode === 'remote'
+  const looked = isRemote ? await seeRemote(context, goal) : await seeLocal(context, goal)
+  if (looked === undefined) {
+    const detail = `there is no branch ${goal.targetBranch} any more`
+    await refuseLanding(context, goal, { reason: 'branch-missing', detail, paths: [] })
+    return false
+  }
+  const { git } = context.ports
+  const isBehind = await git.isBelow(context.repository, looked.tip, headOf(goal))
+  const onto = isBehind ? (goal.baseCommit ?? looked.tip) : looked.tip
+  // What was pushed before a crash is on the remote under the name that the store's own head gives it.
+  const own = await pick(context, goal, headOf(goal))
+  const again = await replay(context, own.stays, onto)
+  if (again.ok && (await isThere(context, goal, { found: looked.found, head: again.head, goes: own.goes })))
+    return record(context, goal, { onto, replayed: again, goes: own.goes })
+  const seen = isRemote ? await settledOnRemote(context, goal, looked) : looked
+  const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, seen.from)
+  const replayed = seen.from === headOf(goal) ? again : await replay(context, stays, onto)
+  if (!replayed.ok) return sendBack(context, goal, replayed)
+  context.at('goal-rebased')
+  const move = { onto, to: replayed.head, found: seen.found }
+  const published = isRemote ? await publishRemote(context, goal, move) : await publishLocal(context, goal, move)
+  context.at('goal-rebase-published')
+  // Otherwise it is still outdated, and the next pass begins from what is there then.
+  return published && record(context, goal, { onto, replayed, goes })
+}

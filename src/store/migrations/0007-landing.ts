@@ -1,0 +1,22 @@
+/**
+ * What a goal still needs before it can land. And areas that are held from a claim until its work is merged or given up: the
+ * lease ends with the run, and a task that began between that and the merge would begin on a base that lacks the work beside
+ * it. Tasks that already wait for their merge hold theirs too, the oldest first where they overlap.
+ */
+export const migration = `
+alter table goal add column landing jsonb not null
+  default '{"asked": false, "outdated": false, "unverified": false, "tries": 0, "refused": null}';
+
+create table area_hold (
+  task_id text primary key references task (id),
+  span area_multirange not null,
+  constraint area_hold_span_excl exclude using gist (span with &&)
+);
+insert into area_hold (task_id, span) select task_id, span from lease where span is not null;
+insert into area_hold (task_id, span)
+  select id, span from task where block_reason = 'awaiting_judge' and span is not null order by created_at, id
+  on conflict do nothing;
+alter table lease drop column span;
+drop index task_running;
+create index task_holding on task (id) where state = 'running' or block_reason = 'awaiting_judge';
+`
