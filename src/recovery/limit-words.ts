@@ -29,18 +29,24 @@ const openings: readonly RegExp[] = [
   /^[A-Za-z]{2,40}Exception - /,
   /^(?:request|call|api call|completion|llm call) failed(?: after \d+ (?:retries|attempts))?(?:: ?| - )/i,
   /^(?:[a-z][\w-]{0,30}(?: error|: error| failed)): /i,
+  // The name of a program or of a logger; a comparison's words are none.
+  /^(?!(?:actual|expected|got|message|name|received|reason|says|value): )[a-z][\w-]{1,20}: /,
+  /^[a-z]\w{0,30}(?:\.\w{1,30}){0,4} - /,
+  /^(?:Get|Post) "[^"]{1,200}": /,
 ]
 
-const mostOpenings = 6
+const mostOpenings = 8
 
-const withoutOpenings = (line: string): string => {
-  let text = line
-  for (let round = 0; round < mostOpenings; round += 1) {
-    const before = text
-    for (const opening of openings) text = text.replace(opening, '')
-    if (text === before) break
+/** The line, and what is left of it behind each opening: the class of an exception may be all that tells. */
+const stagesOf = (line: string): string[] => {
+  const stages = [line]
+  while (stages.length <= mostOpenings) {
+    const text = stages.at(-1) ?? ''
+    const opening = openings.find((candidate) => candidate.test(text))
+    if (opening === undefined) break
+    stages.push(text.replace(opening, ''))
   }
-  return text
+  return stages
 }
 
 /** A status with the words that introduce or follow it; a number alone may count anything. */
@@ -69,13 +75,14 @@ const bodyIn = (text: string, hasStatus: boolean): string | undefined =>
 export const spokenIn = (line: string): Spoken | undefined => {
   const bare = plain(line).trimEnd().slice(0, 2_000)
   if (bare === '' || /^\s/.test(bare)) return undefined
-  const text = withoutOpenings(bare)
+  const stages = stagesOf(bare)
+  const text = stages.at(-1) ?? bare
   const own = statusIn(text)
   const said = bodyIn(text, own !== undefined)
   const stated = said === undefined ? undefined : statusField.exec(said)?.[1]
   const httpStatus = own ?? (stated === undefined ? undefined : Number(stated))
   return {
-    texts: [bare, text, ...[...(said ?? '').matchAll(messageField)].map(([, a, b]) => withoutOpenings(a ?? b ?? ''))],
+    texts: [...stages, ...[...(said ?? '').matchAll(messageField)].flatMap(([, a, b]) => stagesOf(a ?? b ?? ''))],
     codes: [...(said ?? '').matchAll(codeField)].map(([, code]) => code ?? ''),
     ...(httpStatus === undefined ? {} : { httpStatus }),
   }
