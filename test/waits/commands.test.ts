@@ -78,11 +78,7 @@ describe('a provider that refuses a command', { timeout: 120_000 }, () => {
 
 describe('words of others', { timeout: 120_000 }, () => {
   test('in a failing run are no refusal', async () => {
-    const goal = goals.get('quoting') as string
-    const run = await scene.waitFor('its first run', async () =>
-      (await scene.runs(goal)).find(({ state }) => state === 'failed'),
-    )
-    expect(run.errorMeta).toMatchObject({ failureCode: 'model_or_unknown_failure' })
+    expect(await endOf('quoting')).toMatchObject({ state: 'ready', label: 'unknown', questions: [] })
   })
 
   test('in a run that ends well are nothing', async () => {
