@@ -43,7 +43,8 @@ export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illeg
   // Whoever reads this is a person; the moves of the machine would only mislead.
   const open = [...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => candidate.trigger))]
   const choice = open.length === 0 ? 'nothing that a person could do' : `it can be ${open.join(' or ')}`
-  const rest = rows.length === 0 ? 'it has ended' : choice
+  const isOver = open.length === 0 && flow.terminal.includes(from)
+  const rest = rows.length === 0 || isOver ? 'it has ended' : choice
   return {
     ok: false,
     code: 'illegal',

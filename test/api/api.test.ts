@@ -102,7 +102,7 @@ describe('every answer is what the table says', () => {
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
   /** Their success has effects outside of the API, or ends the engine: other tests look at them. */
-  const elsewhere = ['home', 'asset', 'login', 'restore', 'drain', 'shutdown']
+  const elsewhere = ['home', 'asset', 'login', 'restore', 'landGoal', 'drain', 'shutdown']
 
   test('each route of the table has a call here', () => {
     expect([...Object.keys(calls), ...elsewhere].sort()).toEqual(Object.keys(routes).sort())
