@@ -33,8 +33,9 @@ interface RecoveryPayload {
 }
 
 export interface ExecResult {
-  outcome: 'done' | 'failed' | 'waiting' | 'stopped'
-  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for. */
+  /** `refused`: it ended with 0, but a refused write stands, or something was refused and no file changed. */
+  outcome: 'done' | 'refused' | 'failed' | 'waiting' | 'stopped'
+  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for, 3 with `refused`. */
   exitCode: number
   text: string
   /** Our name of the failure, as in docs/recovery.md. */

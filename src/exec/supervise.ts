@@ -4,9 +4,18 @@
  */
 import { noCorrections } from '../domain/run.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
-import { resultOf } from './ending.ts'
+import { exitCodes } from '../errors.ts'
+import { resultOf, type Ending } from './ending.ts'
 import { launchOnce, type Ended, type Launch } from './launch.ts'
 import type { createRecovery } from './recover.ts'
+import { standingRefusal } from './refusal.ts'
+
+/** An end that looks well is none while what was refused is missing. */
+const honest = (parts: ExecParts, ended: Ended, ending: Ending, startedAt: number): Ending => {
+  if (ending.outcome !== 'done') return ending
+  const refused = standingRefusal(ended.denials, { cwd: parts.cwd, startedAt })
+  return refused === undefined ? ending : { outcome: 'refused', exitCode: exitCodes.needsPerson }
+}
 
 const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denials.length === 0
 
@@ -14,6 +23,7 @@ const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denial
 export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: Launch = { number: 1, change: { corrections: noCorrections }, because: null }
+  const startedAt = Date.now()
   for (;;) {
     const ended = await launchOnce(parts, launch)
     if ('fault' in ended) return ended
@@ -22,7 +32,7 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
     if (recovery === undefined && endedWell(ended)) return result({ outcome: 'done', exitCode: 0 })
     recovery ??= (await import('./recover.ts')).createRecovery(parts)
     const after = await recovery(ended, launch.change)
-    if ('ending' in after) return result(after.ending)
+    if ('ending' in after) return result(honest(parts, ended, after.ending, startedAt))
     launch = { number: launch.number + 1, change: after.next, because: after.because }
   }
 }

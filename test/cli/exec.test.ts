@@ -42,14 +42,16 @@ describe('an agent that is refused', () => {
     expect(result.denials).toEqual([])
   })
 
-  test('a directory that nobody allowed is not given; the status is the CLI’s, and the refusal is told', async () => {
+  test('a directory that nobody allowed is not given; the status is 3, and the refusal is told', async () => {
     rmSync(join(outside, 'made.txt'), { force: true })
     speaksLike('claude', 'fenced.ts', join(outside, 'made.txt'))
     const { code, stdout, stderr } = await exec(['--', 'claude', '-p', 'Make it.'])
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     expect(existsSync(join(outside, 'made.txt'))).toBe(false)
     expect(stdout).toBe('I could not write the file.\n')
-    expect(stderr).toMatch(/refused on the way: Claude requested permissions to write to .*\(--allow-dir\)/)
+    expect(stderr).toMatch(
+      /not done, because it was refused: Claude requested permissions to write to .*\(--allow-dir\)/,
+    )
   })
 
   test('Claude that ends with a blocked path is launched again with it, where it is allowed', async () => {
@@ -91,9 +93,43 @@ echo '{"type":"result","status":"success"}'`,
 echo '2026-11-21T20:45:37.270737Z ERROR codex_core::tools::router: error=patch rejected: writing is blocked by read-only sandbox; rejected by user approval settings' >&2
 echo '{"type":"turn.completed","usage":{}}'`,
     )
-    const { of, result } = await events(['--allow-dir', outside, '--', 'codex', 'exec', 'x'])
-    expect([result.launches, of('recovery')]).toEqual([1, []])
+    const { code, of, result } = await events(['--allow-dir', outside, '--', 'codex', 'exec', 'x'])
+    expect([code, result.outcome, result.launches, of('recovery')]).toEqual([3, 'refused', 1, []])
     expect(result.denials).toMatchObject([{ kind: 'tool', text: expect.stringMatching(/^patch rejected: /) }])
+  })
+
+  describe('and ends with 0', () => {
+    const turn = (name: string, input: object, content: string) =>
+      [
+        { type: 'system', subtype: 'init', cwd: work, session_id: 's', model: 'm' },
+        { type: 'assistant', message: { id: 'm', content: [{ type: 'tool_use', id: 'c1', name, input }] } },
+        { type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', is_error: true, content }] } },
+        { type: 'result', subtype: 'success', is_error: false, result: 'Done.' },
+      ].map((line) => JSON.stringify(line))
+    const ask = (way: string, path: string) =>
+      `Claude requested permissions to ${way} ${path}, but you haven't granted it yet.`
+    const play = async (lines: string[], also: string) => {
+      writeFileSync(join(root, 'turn'), `${lines.join('\n')}\n`)
+      program('claude', `${also}\ncat ${join(root, 'turn')}`)
+      const { code, result } = await events(['--', 'claude', '-p', 'Make it.'])
+      return [code, result.outcome]
+    }
+    const [file, secret] = [join(root, 'far', 'x.txt'), join(root, 'far', 'secret.txt')]
+    const write = turn('Write', { file_path: file }, ask('write to', file))
+    const read = turn('Read', { file_path: secret }, ask('read from', secret))
+
+    test('is not done while a refused write stands, whatever else changed', async () => {
+      expect(await play(write, 'date +%N > other')).toEqual([3, 'refused'])
+    })
+    test('is done when the write was made in another way', async () => {
+      expect(await play(write, `mkdir -p ${join(root, 'far')}; date > ${file}`)).toEqual([0, 'done'])
+    })
+    test('is done when only a look was refused and something changed', async () => {
+      expect(await play(read, 'date +%N > other')).toEqual([0, 'done'])
+    })
+    test('is not done when a look was refused and nothing changed', async () => {
+      expect(await play(read, ':')).toEqual([3, 'refused'])
+    })
   })
 
   /** Prints what Claude prints; `refusal` is JavaScript that gives the refusal of a write, or undefined when it may. */

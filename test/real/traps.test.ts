@@ -39,13 +39,17 @@ const exec = (options: string[], agent: string[]) => user.exec(options, agent)
 const confined = codexSandboxWorks(clis.codex, process.env.HOME ?? '')
 
 // Claude's with a correction is in exec.test.ts and recovery.test.ts; Codex does not say what a refused patch was about.
-test.each(['claude', 'codex'] as const)('exit 0 on a denied tool: %s is done, and the denial is told', async (name) => {
-  await open((dir) => [{ write: { path: join(dir, 'made.txt'), content: 'made\n' } }, { text: 'Tried.' }])
-  const agent = name === 'claude' ? claude('--permission-mode', 'acceptEdits') : codex('-s', 'workspace-write')
-  const { code, result } = await exec([], agent)
-  expect([code, result]).toMatchObject([0, { outcome: 'done', launches: 1 }])
-  if (name === 'claude' || confined) expect(result.denials).toMatchObject([{ kind: 'scope' }])
-})
+test.each(['claude', 'codex'] as const)(
+  'exit 0 on a denied tool: %s has not done it, and the denial is told',
+  async (name) => {
+    await open((dir) => [{ write: { path: join(dir, 'made.txt'), content: 'made\n' } }, { text: 'Tried.' }])
+    const agent = name === 'claude' ? claude('--permission-mode', 'acceptEdits') : codex('-s', 'workspace-write')
+    const { code, result } = await exec([], agent)
+    const denied = name === 'claude' || confined
+    expect([code, result]).toMatchObject([denied ? 3 : 0, { outcome: denied ? 'refused' : 'done', launches: 1 }])
+    if (denied) expect(result.denials).toMatchObject([{ kind: 'scope' }])
+  },
+)
 
 test.skipIf(!confined)('a denial that Codex hides from its JSON is read from the log of its sandbox', async () => {
   await open((dir) => [
@@ -101,9 +105,9 @@ test('a "blocked" text whose cure is the permission mode adds no directory and a
     { write: { path: 'made.txt', content: 'made\n' } },
     { text: 'I may write nowhere.' },
   ])
-  // Everything is allowed as a directory, also where the refused paths are.
-  const { code, of, result } = await exec(['--allow-dir', user.root], claude('--permission-mode', 'default'))
-  expect([code, result]).toMatchObject([0, { outcome: 'done', launches: 1 }])
+  // The folder of the refused paths is allowed as a directory.
+  const { code, of, result } = await exec(['--allow-dir', user.project], claude('--permission-mode', 'default'))
+  expect([code, result]).toMatchObject([3, { outcome: 'refused', launches: 1 }])
   expect(result.denials.map(({ kind }: Printed) => kind)).toEqual(['tool', 'tool'])
   expect(result.denials[0].text).toMatch(
     /was blocked\. For security, Claude Code may only write to files in the allowed/,

@@ -12,10 +12,9 @@ const resultLine = ({ outcome, text, exitCode, denials, until, label }: ExecResu
   if (outcome === 'failed')
     return `failed with status ${exitCode}${label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`}: ${text}`
   const [first] = denials
+  const what = outcome === 'refused' ? 'not done, because it was refused' : 'refused on the way'
   // All agent CLIs exit with 0 when a tool was refused, so the exit status alone does not show the refusal.
-  return first === undefined
-    ? undefined
-    : `refused on the way: ${first.text}${first.kind === 'scope' ? ' (--allow-dir)' : ''}`
+  return first === undefined ? undefined : `${what}: ${first.text}${first.kind === 'scope' ? ' (--allow-dir)' : ''}`
 }
 
 type Note = Extract<ExecEvent, { type: 'note' }>

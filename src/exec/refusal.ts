@@ -1,0 +1,58 @@
+/** Whether a command that ended with 0 did its work, although something was refused: every agent CLI says 0 then. */
+import { lstatSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { ObservedDenial } from '../recovery/evidence.ts'
+
+/** Tools of all CLIs that write files. */
+const writers = new Set([
+  ...['Edit', 'MultiEdit', 'NotebookEdit', 'Write'],
+  ...['apply_patch', 'file_change'],
+  ...['replace', 'write_file'],
+  ...['edit', 'multiedit', 'patch', 'write'],
+])
+
+/** A shell's write, in the words of Claude and of the log of Codex's sandbox. */
+const shellWrite = /^Output redirection to |\breason=read_only_file_system\b/
+
+const isWrite = ({ kind, tool, text }: ObservedDenial): boolean =>
+  kind !== 'safety' && (writers.has(tool) || shellWrite.test(text))
+
+const changedSince = (path: string, since: number): boolean => {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  return found !== undefined && found.ctimeMs >= since
+}
+
+/** More is not looked through: then it counts as changed, and the agent's own status stands. */
+const mostEntries = 50_000
+
+const anyChanged = (root: string, since: number): boolean => {
+  const open = [root]
+  for (let looked = 0; open.length > 0 && looked < mostEntries; looked += 1) {
+    const path = open.pop() ?? root
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined) continue
+    if (found.ctimeMs >= since) return true
+    if (!found.isDirectory()) continue
+    try {
+      open.push(...readdirSync(path).map((name) => join(path, name)))
+    } catch {
+      // A folder that cannot be read shows nothing.
+    }
+  }
+  return open.length > 0
+}
+
+/** File systems take their times from a clock that lags a little behind. */
+const lagMs = 20
+
+/** The refusal for which the work is not done: a write that nothing made up for, or any where no file changed. */
+export const standingRefusal = (
+  denials: readonly ObservedDenial[],
+  { cwd, startedAt }: { cwd: string; startedAt: number },
+): ObservedDenial | undefined => {
+  const since = startedAt - lagMs
+  const isMadeUpFor = (denial: ObservedDenial): boolean =>
+    isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)
+  const open = denials.filter((denial) => !isMadeUpFor(denial))
+  return open.find(isWrite) ?? (open.length === 0 || anyChanged(cwd, since) ? undefined : open[0])
+}
