@@ -181,7 +181,6 @@ const plays: Record<Fault, (launch: number) => void | Promise<void>> = {
   'leaves processes': leaveProcesses,
   'waits for the user': waitForUser,
   'not now once': (launch) => (launch === 1 ? end('I cannot do this now, please try again later.') : workRight()),
-  'writes a secret': () => workWrong(),
 }
 
 claude?.init()

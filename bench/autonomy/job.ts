@@ -16,7 +16,6 @@ export const faults = [
   'waits for the user',
   'not now once',
   'unknown exit once',
-  'writes a secret',
 ] as const
 
 export type Fault = (typeof faults)[number]
