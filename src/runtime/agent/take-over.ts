@@ -77,12 +77,19 @@ const leftOf = ({ laid, left }: Laid): string[] => [
     : [`Not taken over, because others have changed it meanwhile: ${left.slice(0, 10).join(', ')}`]),
 ]
 
+/** What the next launch of it would have been told, had the run not ended before. */
+const pendingHint = (before: Run): string[] => {
+  const launch = lastLaunch(before)
+  return launch === undefined || launch.gateOpened || launch.hint === null ? [] : [launch.hint]
+}
+
 /** What the next agent is told. */
 const handOverOf = async (session: Session, before: Run, over: Laid): Promise<string> => {
   const words = lastWords(session, before)
   return [
     `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
     ...(await triedBefore(session, before)),
+    ...pendingHint(before),
     ...leftOf(over),
     ...(words === '' ? [] : [`Its last words: ${words}`]),
   ].join('\n')
