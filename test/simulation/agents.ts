@@ -4,11 +4,13 @@
  */
 import type { LaunchSpec } from '../../src/process/contract.ts'
 import type { Dice } from './dice.ts'
+import { assertion, brokenBy } from './suite.ts'
 import type { Behaviour, TaskPlan } from './plan.ts'
 
 export type Act =
   | { kind: 'line'; stream: 'stdout' | 'stderr'; text: string }
   | { kind: 'edit'; path: string; content: string }
+  | { kind: 'delete'; path: string }
   | { kind: 'commit' }
   | { kind: 'tamper'; what: 'goal' | 'main' | 'delete' }
   | { kind: 'exit'; code: number | null; signal: string | null }
@@ -19,6 +21,7 @@ export interface TimedAct {
 }
 
 export interface Script {
+  behaviour: Behaviour
   acts: TimedAct[]
   /** What the oracle may know: this start ends well, and with which grants. */
   opens: boolean
@@ -30,6 +33,8 @@ export interface Start {
   spec: LaunchSpec
   task: TaskPlan
   behaviour: Behaviour
+  /** How often its agent was started before. */
+  count: number
   session: string
   dice: Dice
 }
@@ -185,6 +190,15 @@ const denial = (start: Start, speech: Speech, dir: string): { acts: Act[]; below
   return { acts: [...speech.denied(`${dir}/${start.task.id}`), ...speech.good(0.02)], below: dir }
 }
 
+/** Whether the launch tells the agent so, in its prompt. */
+const isTold = ({ spec }: Start, words: string): boolean => spec.argv.some((word) => word.includes(words))
+
+const workBroken = (start: Start, speech: Speech, tests: string[]): Act[] => [
+  ...work(start, speech),
+  ...(tests.length === 0 ? [] : [edit(`src/${start.task.id}`, brokenBy(...tests))]),
+  ...speech.good(0.02),
+]
+
 /** What follows the opening, by behaviour. */
 const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | null; opens?: boolean } => {
   const { behaviour, task, spec } = start
@@ -227,7 +241,21 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
     case 'outside':
       return { acts: [...work(start, speech), edit('elsewhere/file', `${task.id}\n`), ...speech.good(0.02)] }
     case 'broken':
-      return { acts: [...work(start, speech), edit(`src/${task.id}`, 'BROKEN\n'), ...speech.good(0.02)] }
+      return { acts: [...work(start, speech), edit(`src/${task.id}`, brokenBy()), ...speech.good(0.02)] }
+    // Right as soon as it is told what fails.
+    case 'told':
+      return { acts: isTold(start, assertion) ? done : workBroken(start, speech, ['one', 'two']) }
+    // Mends one test for each time that it is started.
+    case 'shrinks':
+      return { acts: workBroken(start, speech, ['one', 'two', 'three'].slice(start.count)) }
+    // Another set of the same size each time: no progress.
+    case 'wanders':
+      return { acts: workBroken(start, speech, [`test-${start.count}`]) }
+    case 'stray': {
+      const told = isTold(start, 'elsewhere/stray')
+      const stray: Act = told ? { kind: 'delete', path: 'elsewhere/stray' } : edit('elsewhere/stray', `${task.id}\n`)
+      return { acts: [...work(start, speech), stray, ...speech.good(0.02)] }
+    }
     case 'clash':
       return { acts: [edit(`src/clash-${start.dice.pick(['a', 'b'])}`, 'here\n'), ...done] }
     case 'costly':
@@ -252,5 +280,5 @@ export const scriptOf = (start: Start): Script => {
   const span = start.task.worksMs
   const timed = acts.map((act, index) => ({ at: Math.round((span * (index + 1)) / acts.length), act }))
   const ends = last === undefined ? 'never' : last.kind === 'exit' && last.code === 0 ? 'well' : 'badly'
-  return { acts: timed, opens, ends, deniedBelow: below }
+  return { behaviour: start.behaviour, acts: timed, opens, ends, deniedBelow: below }
 }

@@ -3,11 +3,8 @@ import type { CommandRequest, CommandResult } from '../../src/process/command.ts
 import { filesOfProgram } from './processes.ts'
 import type { Incarnation } from './engine.ts'
 import type { Tree } from './git.ts'
+import { failingTests, report } from './suite.ts'
 import type { World } from './world.ts'
-
-/** Whether work with these files passes the checks of the simulated repository. */
-export const passes = (files: Tree): boolean =>
-  ![...files.values()].includes('BROKEN\n') && !(files.has('src/clash-a') && files.has('src/clash-b'))
 
 const workTreeOf = (world: World, cwd: string): Tree | undefined => {
   const end = cwd.indexOf('/workspace')
@@ -16,15 +13,28 @@ const workTreeOf = (world: World, cwd: string): Tree | undefined => {
 
 const plain = { signal: null, timedOut: false, stdout: '', stderr: '', stdoutTruncated: false, stderrTruncated: false }
 
+/** What fails of its tests, or the command itself where none could run. */
+const failedIn = (files: Tree, argv: string[]): string[] => {
+  const failed = failingTests(files)
+  return failed.length > 0 ? failed : [argv.join(' ')]
+}
+
+/** Whether work was checked, rather than the commit that it began from. */
+const isWork = (world: World, cwd: string, files: Tree): boolean => {
+  const clone = world.git.clones.get(cwd.replace(/(\/workspace).*$/, '$1'))
+  return clone === undefined || world.git.addTree(files) !== world.git.commits.get(clone.base)?.tree
+}
+
 const resultOf = (world: World, { argv, cwd }: CommandRequest): CommandResult => {
   const files = workTreeOf(world, cwd)
   if (files === undefined)
     return { ...plain, exitCode: null, durationMs: 5, spawnError: `the working folder ${cwd} does not exist` }
   if (argv.join(' ') === 'npm run missing')
     return { ...plain, exitCode: 1, durationMs: 300, stderr: 'npm error Missing script: "missing"' }
-  return passes(files)
+  const failed = failingTests(files)
+  return failed.length === 0
     ? { ...plain, exitCode: 0, durationMs: 900, stdout: 'ok' }
-    : { ...plain, exitCode: 1, durationMs: 900, stdout: '1 test failed', stderr: 'AssertionError: expected true' }
+    : { ...plain, exitCode: 1, durationMs: 900, stdout: report(failed) }
 }
 
 type Step = <T>(op: string, work: () => T, more?: { latency?: number }) => Promise<T>
@@ -65,6 +75,10 @@ export const runCheck = async (
   })
   if (request.signal?.aborted === true) return { ...plain, exitCode: null, signal: 'SIGTERM', durationMs: 10 }
   const result = resultOf(world, request)
-  world.checked(request.marker, result.exitCode === 0)
+  const files = workTreeOf(world, request.cwd) ?? new Map<string, string>()
+  world.checked(request.marker, {
+    ...{ at: world.scheduler.now(), work: isWork(world, request.cwd, files) },
+    failed: result.exitCode === 0 ? [] : failedIn(files, request.argv),
+  })
   return result
 }

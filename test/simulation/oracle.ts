@@ -13,10 +13,12 @@ import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
 import { nextStepOf } from '../../src/runtime/people/next-step.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
-import { passes } from './checks.ts'
+import { createAutonomy } from './autonomy.ts'
+import { failingTests } from './suite.ts'
 import { trailersOf } from './git.ts'
 import type { Look, RowChange } from './mirror.ts'
 import type { SimLaunch } from './processes.ts'
+import { createTarget } from './target.ts'
 import type { World } from './world.ts'
 
 const flowOf = (entity: string): Flow => {
@@ -248,8 +250,11 @@ const checkCommit = (world: World, landed: string, taskId: string): void => {
   const commit = world.git.commits.get(landed)
   const task = world.tables.task.get(taskId)
   if (commit === undefined || task === undefined) return world.violated('the fence', `no commit ${landed}`)
-  if (!passes(world.git.treeOf(landed)))
-    world.violated('the fence', `commit ${landed} of ${taskId} does not pass its checks`)
+  // What failed before any work is excused, but never in a check that the task itself names.
+  const excused = task.commandSource === 'task' ? new Set<string>() : new Set(failingTests(world.firstTree))
+  const failed = failingTests(world.git.treeOf(landed)).filter((test) => !excused.has(test))
+  if (failed.length > 0)
+    world.violated('the fence', `commit ${landed} of ${taskId} does not pass its checks: ${failed[0]}`)
   const changes = world.git.calls.changesBetween(world.shadow, commit.parents[0] ?? '', landed)
   const { violations } = checkPolicy({
     changes,
@@ -284,6 +289,20 @@ const checkDone = (world: World, { changes }: Look): void => {
     } else if (direct ? !good : there.length !== 1)
       world.violated('one owner', `task ${id} is done with ${there.length} merged entries on its branch`)
   }
+}
+
+const passedSince = (world: World, { runId, taskId }: Recovery): boolean =>
+  world.lastCheck.get(`${runId}-check`) === true ||
+  runsOf(world, taskId).some(({ id }) => world.lastCheck.get(`${id}-check`) === true)
+
+/** A check of the work after the recovery began passed, or failed in fewer tests than the last one before and in no other. */
+const fewerFailures = (world: World, { taskId }: Recovery, since: number): boolean => {
+  const all = runsOf(world, taskId)
+    .flatMap(({ id }) => world.checks.get(`${id}-check`) ?? [])
+    .filter(({ work }) => work)
+  const before = all.filter(({ at, failed }) => at <= since && failed.length > 0).at(-1)?.failed ?? []
+  const later = all.filter(({ at }) => at > since)
+  return later.some(({ failed }) => failed.length < before.length && failed.every((test) => before.includes(test)))
 }
 
 const observed = (facts: Facts, recovery: Recovery): boolean => {
@@ -328,11 +347,10 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
           (endedWell(launch) && launch.program?.script.ends === 'well') ||
           (launch.exit !== undefined && launch.program?.script.acts.some(({ act }) => act.kind === 'edit')),
       )
+    case 'fewer_failures':
+      return fewerFailures(world, recovery, since)
     default:
-      return (
-        world.lastCheck.get(`${recovery.runId}-check`) === true ||
-        runsOf(world, recovery.taskId).some(({ id }) => world.lastCheck.get(`${id}-check`) === true)
-      )
+      return passedSince(world, recovery)
   }
 }
 
@@ -500,9 +518,12 @@ export const createOracle = (world: World): Oracle => {
     pausedOnce: new Set(),
   }
   let transitions = 0
+  const target = createTarget(world)
+  const autonomy = createAutonomy(world)
   return {
     transitions: () => transitions,
     observe: (look) => {
+      target.look()
       seeLimits(facts, look)
       for (const change of look.changes) {
         transitions += checkMoves(world, change)
@@ -518,8 +539,12 @@ export const createOracle = (world: World): Oracle => {
       checkDone(world, look)
       checkRecoveries(facts, look)
       checkSteps(world, look)
+      autonomy.observe(look)
     },
-    programStarts: (launch) => checkStart(facts, launch),
+    programStarts: (launch) => {
+      checkStart(facts, launch)
+      autonomy.programStarts(launch)
+    },
     stopRequested: (launch) => {
       const work = worthKeeping(world, launch.spec.cwd)
       if (work !== undefined && !world.snapshotsFail() && !kept(world, work.runId, work.tree))

@@ -14,7 +14,8 @@ import { createGoal } from '../../src/runtime/goal/planner.ts'
 import { createDice, type Dice } from './dice.ts'
 import { Killed } from './engine.ts'
 import type { GoalPlan, WorldEvent, WorldEventKind } from './plan.ts'
-import type { World } from './world.ts'
+import { byHand } from './target.ts'
+import { redFile, type World } from './world.ts'
 
 /** What the API answers with an error a person may read; anything else that is thrown is a bug. */
 const told = (world: World, what: string, error: unknown): void => {
@@ -116,15 +117,33 @@ const mergeByHand = (world: World, dice: Dice): void => {
   world.trace(`a person merges ${goal.id}: ${moved.ok ? 'done' : moved.reason}`)
 }
 
-const commitByHand = (world: World): void => {
+/** A person commits a file to main, in the checkout of main. Undefined removes it. */
+const commitFile = (world: World, path: string, content: string | undefined): void => {
   const { git } = world
   const head = git.refs.get('refs/heads/main') ?? ''
-  const files = new Map(git.treeOf(head)).set('README.md', `read me at ${world.scheduler.now()}\n`)
-  const commit = git.addCommit({ tree: git.addTree(files), parents: [head], message: 'by hand\n' })
+  const files = new Map(git.treeOf(head))
+  for (const place of [files, git.userFiles]) {
+    if (content === undefined) place.delete(path)
+    else place.set(path, content)
+  }
+  const commit = git.addCommit({
+    tree: git.addTree(files),
+    parents: [head],
+    message: `${byHand} ${world.scheduler.now()}\n`,
+  })
   git.userObjects.add(commit)
   git.refs.set('refs/heads/main', commit)
-  git.userFiles.set('README.md', files.get('README.md') ?? '')
-  world.trace('a person commits to main')
+  world.trace(`a person commits ${path} to main`)
+}
+
+const commitByHand = (world: World): void => commitFile(world, 'README.md', `read me at ${world.scheduler.now()}\n`)
+
+/** The same files as some tasks change, or one that passes its tests only without the work of others. */
+const conflictByHand = (world: World, dice: Dice): void =>
+  commitFile(world, dice.pick(['src/shared-1', 'src/shared-2', 'src/clash-a']), `by hand at ${world.scheduler.now()}\n`)
+
+const mendBase = (world: World): void => {
+  if (world.git.treeOf(world.git.refs.get('refs/heads/main') ?? '').has(redFile)) commitFile(world, redFile, undefined)
 }
 
 /** A graceful end that does not come is a promise broken as well. */
@@ -181,6 +200,8 @@ const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
   config: (world, dice) => world.setConfig({ maxParallel: dice.int(1, 5), transientLimit: dice.int(2, 6) }),
   'merge-by-hand': mergeByHand,
   'commit-by-hand': commitByHand,
+  'conflict-by-hand': conflictByHand,
+  'mend-base': mendBase,
 }
 
 export const happen = (world: World, event: WorldEvent): void => {

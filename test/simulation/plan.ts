@@ -27,6 +27,10 @@ export type Behaviour =
   | 'outside'
   | 'broken'
   | 'clash'
+  | 'told'
+  | 'shrinks'
+  | 'wanders'
+  | 'stray'
   | 'costly'
   | 'tamper-goal'
   | 'tamper-main'
@@ -90,6 +94,8 @@ export type WorldEventKind =
   | 'config'
   | 'merge-by-hand'
   | 'commit-by-hand'
+  | 'conflict-by-hand'
+  | 'mend-base'
 
 export interface WorldEvent {
   id: string
@@ -107,6 +113,8 @@ export interface Plan {
   maxParallel: number
   ttlSeconds: number
   transientLimit: number
+  /** A test of the repository is red before any work. */
+  redBase?: boolean
 }
 
 const gitOps = [
@@ -153,6 +161,10 @@ const early: Behaviour[] = [
   'no-change',
   'denied-for-good',
   'clash',
+  'told',
+  'shrinks',
+  'wanders',
+  'stray',
   'costly',
   'tamper-goal',
   'tamper-main',
@@ -168,6 +180,8 @@ const behavioursOf = (dice: Dice): Behaviour[] => {
 }
 
 const commandsOf = (dice: Dice): string[] => {
+  // The repository's own, in which what failed before is excused.
+  if (dice.chance(0.15)) return []
   const list = ['npm test']
   if (dice.chance(0.2)) list.push('npm run missing')
   if (dice.chance(0.2)) list.push('cd sub && node check.mjs')
@@ -182,11 +196,12 @@ const taskOf = (dice: Dice, id: string, earlier: TaskPlan[]): TaskPlan => ({
     earlier.length > 0 && dice.chance(0.35)
       ? [...new Set(Array.from({ length: dice.int(1, 2) }, () => dice.pick(earlier).id))]
       : [],
-  area: dice.chance(0.25) ? dice.pick(['one', 'two']) : null,
+  // An area of its own lets a task work beside others, whatever files they share.
+  area: dice.chance(0.25) ? dice.pick(['one', 'two']) : dice.chance(0.45) ? id : null,
   priority: dice.int(0, 2),
   commands: commandsOf(dice),
   behaviours: behavioursOf(dice),
-  paths: [`src/${id}`, ...(dice.chance(0.2) ? [`src/shared-${dice.int(1, 3)}`] : [])],
+  paths: [`src/${id}`, ...(dice.chance(0.3) ? [`src/shared-${dice.int(1, 3)}`] : [])],
   worksMs: dice.int(500, 12_000),
 })
 
@@ -196,7 +211,7 @@ const goalOf = (dice: Dice, id: string, size: number): GoalPlan => {
     const name = `${id}t${number}`
     tasks.push(taskOf(dice.fork(name), name, tasks))
   }
-  return { id, atMs: dice.int(0, 20_000), direct: dice.chance(0.12), autoMerge: dice.chance(0.4), tasks }
+  return { id, atMs: dice.int(0, 20_000), direct: dice.chance(0.12), autoMerge: dice.chance(0.6), tasks }
 }
 
 const kinds: WorldEventKind[] = [
@@ -217,6 +232,9 @@ const kinds: WorldEventKind[] = [
   'config',
   'merge-by-hand',
   'commit-by-hand',
+  'commit-by-hand',
+  'conflict-by-hand',
+  'mend-base',
 ]
 
 export const makePlan = (seed: string): Plan => {
@@ -239,6 +257,7 @@ export const makePlan = (seed: string): Plan => {
     maxParallel: dice.int(1, 4),
     ttlSeconds: dice.pick([40, 60, 120]),
     transientLimit: dice.int(2, 5),
+    redBase: dice.chance(0.1),
   }
 }
 

@@ -238,6 +238,75 @@ export const planted: readonly Planted[] = [
       }),
   },
   {
+    name: 'told-the-same-again',
+    from: 1,
+    breaks: 'every retry changes something',
+    plan: aPlan([aGoal([aTask('t1', ['told'])])]),
+    hooks: () => {
+      const first = new Map<string, string[]>()
+      return onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          startShim: (dir, spec, environment) => {
+            const argv = first.get(spec.marker) ?? spec.argv
+            first.set(spec.marker, argv)
+            return processes.startShim(dir, { ...spec, argv }, environment)
+          },
+        },
+      }))
+    },
+  },
+  {
+    name: 'nothing-told',
+    from: 1,
+    breaks: 'no question too early',
+    plan: aPlan([aGoal([aTask('t1', ['told'])])]),
+    hooks: () => ({
+      ...noHooks,
+      context: (context) => ({
+        ...context,
+        policy: () => {
+          const policy = context.policy()
+          return { ...policy, playbooks: policy.playbooks.filter(({ id }) => !id.includes('feedback')) }
+        },
+      }),
+    }),
+  },
+  {
+    name: 'named-check-excused',
+    from: 1,
+    breaks: 'the fence',
+    // The test that is red before the work is a part of the check that the task names.
+    plan: { ...aPlan([aGoal([aTask('t1', ['success'])])]), redBase: true },
+    hooks: () =>
+      onStore({
+        rows: (_statement, rows) =>
+          rows.map((row) => ('command_source' in row ? { ...row, command_source: 'inferred' } : row)),
+      }),
+  },
+  {
+    name: 'main-moved-without-compare',
+    from: 1,
+    breaks: 'the branch of the user',
+    plan: aPlan(
+      [aGoal([aTask('t1', ['success'])], { autoMerge: true })],
+      [],
+      [{ id: 'e1', kind: 'commit-by-hand', atMs: 3_000, pick: 1 }],
+    ),
+    hooks: () =>
+      onPorts(({ git }, _context, world) => ({
+        git: {
+          ...git,
+          fastForward: async (_repository, { to }) => {
+            const from = world.git.refs.get('refs/heads/main') ?? to
+            world.git.userObjects.add(to)
+            world.git.refs.set('refs/heads/main', to)
+            return { ok: true, from, to }
+          },
+        },
+      })),
+  },
+  {
     name: 'checks-not-run',
     from: 2,
     breaks: 'the fence',

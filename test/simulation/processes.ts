@@ -102,6 +102,7 @@ const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {
   const files = filesOfProgram(git, launch.spec.cwd)
   if (act.kind === 'line') launch.lines[act.stream].push(act.text)
   if (act.kind === 'edit') files?.set(act.path, act.content)
+  if (act.kind === 'delete') files?.delete(act.path)
   if (act.kind === 'tamper') tamper(git, launch, act.what, parts.goalRefOf(launch.spec.marker) ?? 'refs/heads/none')
   const clone = git.clones.get(launch.spec.cwd)
   if (act.kind === 'commit' && clone !== undefined) {
@@ -181,7 +182,7 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
     starts.set(task.id, count + 1)
     const behaviour = task.behaviours[Math.min(count, task.behaviours.length - 1)] ?? 'success'
     const script = scriptOf({
-      ...{ spec: launch.spec, task, behaviour },
+      ...{ spec: launch.spec, task, behaviour, count },
       session: `s-${launch.spec.marker}-${count}`,
       dice: dice.fork(`${task.id}/${count}`),
     })

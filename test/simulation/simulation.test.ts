@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSyncStore, type SyncStore } from './pglite-sync.ts'
-import { makePlan, partsOf, without } from './plan.ts'
+import { makePlan, partsOf, without, type Plan } from './plan.ts'
 import { planted } from './planted.ts'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan, type Outcome } from './run.ts'
@@ -61,6 +61,14 @@ describe('planted bugs', () => {
     }
     expect(found).toBe(bug.breaks)
   })
+
+  test.each(planted.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])))(
+    'the world of %s keeps its promises without the bug',
+    async (_name, plan) => {
+      const { violation, recent } = await runPlan(plan, store)
+      expect(violation, recent.slice(-30).join('\n')).toBeUndefined()
+    },
+  )
 
   test('one is shrunk to a handful of parts that still break the same promise', async () => {
     const bug = planted.find(({ name }) => name === 'epoch-not-rising')!
@@ -132,6 +140,19 @@ describe('what the simulation found stays mended', () => {
       expect(violation, `command ${nth}\n${recent.slice(-30).join('\n')}`).toBeUndefined()
     }
   })
+
+  test('what an agent was about to be told when its account met a limit is told in its next attempt', async () => {
+    const lines: string[] = []
+    const told = aTask('t1', ['told'], { area: 'one' })
+    // Its limit is met while the first one is verified.
+    const limited = aTask('t2', ['quota', 'success'], { area: 'two', worksMs: 9_000 })
+    const outcome = await runPlan(aPlan([aGoal([told, limited])]), store, { each: (line) => lines.push(line) })
+    expect(outcome.violation).toBeUndefined()
+    const [task] = lines.flatMap((line) => /task\.created \S+ (\S+) .*"t1"/.exec(line)?.[1] ?? [])
+    const ofTask = lines.filter((line) => line.includes(task!))
+    expect(ofTask.filter((line) => line.includes('account_limited'))).toHaveLength(1)
+    expect(ofTask.filter((line) => line.includes(' run.launched '))).toHaveLength(2)
+  })
 })
 
 describe('an agent that does not get on', () => {
@@ -172,4 +193,43 @@ describe('an agent that does not get on', () => {
       expect(outcome.ends, told).toEqual({ done: 1 })
     }
   })
+})
+
+describe('without a person', () => {
+  const playedOut = async (plan: Plan): Promise<Outcome & { told: string; lines: string[] }> => {
+    const lines: string[] = []
+    const outcome = await runPlan(plan, store, { each: (line) => lines.push(line) })
+    return { ...outcome, lines, told: `${outcome.violation?.text}\n${lines.slice(-60).join('\n')}` }
+  }
+  const questions = (lines: string[]): string[] => lines.filter((line) => line.includes(' escalation.opened '))
+
+  test.each(['told', 'shrinks', 'stray', 'crash'] as const)(
+    'an agent that first behaves as "%s" and mends it is not a question',
+    async (behaviour) => {
+      for (const harness of ['claude', 'codex', 'tool'] as const) {
+        const tasks = [
+          aTask('t1', [behaviour, behaviour === 'crash' ? 'success' : behaviour], {
+            harness,
+          }),
+        ]
+        const outcome = await playedOut(aPlan([aGoal(tasks)]))
+        expect(outcome.violation, outcome.told).toBeUndefined()
+        expect(outcome.ends, outcome.told).toEqual({ ready: 1 })
+        expect(questions(outcome.lines), outcome.told).toEqual([])
+      }
+    },
+  )
+
+  test.each(['broken', 'wanders', 'crash', 'outside'] as const)(
+    'an agent that always behaves as "%s" is one question, after more than one start',
+    async (behaviour) => {
+      const outcome = await playedOut(aPlan([aGoal([aTask('t1', [behaviour])])]))
+      expect(outcome.violation, outcome.told).toBeUndefined()
+      const upToFirst = outcome.lines.slice(
+        0,
+        outcome.lines.findIndex((line) => line.includes(' escalation.opened ')),
+      )
+      expect(upToFirst.filter((line) => line.includes(' run.launched ')).length).toBeGreaterThan(1)
+    },
+  )
 })

@@ -6,11 +6,12 @@ import type { Files } from '../../src/runtime/core/files.ts'
 import type { Db, Sql } from '../../src/store/db.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 import { privateDir, sharedDir } from './agents.ts'
+import { brokenBy } from './suite.ts'
 import { createDice } from './dice.ts'
 import { bootEngine, Killed, type Incarnation } from './engine.ts'
 import { createFaults, type Faults } from './faults.ts'
 import { createFiles } from './files.ts'
-import { createGit, type SimGit } from './git.ts'
+import { createGit, type SimGit, type Tree } from './git.ts'
 import { createMirror, type Tables } from './mirror.ts'
 import { createOracle, type Oracle } from './oracle.ts'
 import type { SyncStore } from './pglite-sync.ts'
@@ -31,11 +32,20 @@ export interface Hooks {
 
 export const noHooks: Hooks = { context: (context) => context, db: (db) => db }
 
+export interface Checked {
+  at: number
+  /** Not the commit that the work began from. */
+  work: boolean
+  failed: string[]
+}
+
 export interface World {
   plan: Plan
   hooks: Hooks
   scheduler: Scheduler
   git: SimGit
+  /** The repository before any work. */
+  firstTree: Tree
   processes: ProcessWorld
   files: Files
   faults: Faults
@@ -46,6 +56,8 @@ export interface World {
   mostWaits: number
   shadow: Shadow
   lastCheck: Map<string, boolean>
+  /** Every check so far, by marker. */
+  checks: Map<string, Checked[]>
   current: Incarnation | undefined
   offsets: { machine: number; store: number }
   violation: Violation | undefined
@@ -63,7 +75,7 @@ export interface World {
   commit(): void
   rollback(): void
   written(): void
-  checked(marker: string, passed: boolean): void
+  checked(marker: string, check: Checked): void
   snapshotsFail(): boolean
   /** Since when an engine has been up without a break. */
   steadySince(): number
@@ -77,6 +89,8 @@ export interface World {
 }
 
 const root = '/repo'
+/** The file of the test that is red before any work. */
+export const redFile = 'src/red'
 const epoch = Date.UTC(2026, 0, 1)
 const start = new Map([
   ['package.json', JSON.stringify({ scripts: { test: 'node check.mjs' } })],
@@ -235,7 +249,10 @@ const plainPart = (world: World) => {
       return waits.int(low, high)
     },
     wall: () => new Date(epoch + world.scheduler.now() + world.offsets.machine),
-    checked: (marker: string, passed: boolean) => void world.lastCheck.set(marker, passed),
+    checked: (marker: string, check: Checked) => {
+      world.lastCheck.set(marker, check.failed.length === 0)
+      world.checks.set(marker, [...(world.checks.get(marker) ?? []), check])
+    },
     snapshotsFail: () => world.plan.faults.some(({ op }) => op === 'git.snapshot'),
     setConfig: (change: { maxParallel?: number; transientLimit?: number }) => {
       world.config = configOf(world.plan, change)
@@ -261,9 +278,21 @@ const plainPart = (world: World) => {
 
 export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks): World => {
   const scheduler = createScheduler()
-  const git = createGit(root, start)
+  const firstTree = plan.redBase === true ? new Map([...start, [redFile, brokenBy('of-the-base')]]) : start
+  const git = createGit(root, firstTree)
   const world = {
-    ...{ plan, hooks, scheduler, git, lastCheck: new Map(), current: undefined, violation: undefined, disturbedAt: 0 },
+    ...{
+      plan,
+      hooks,
+      scheduler,
+      git,
+      firstTree,
+      lastCheck: new Map(),
+      checks: new Map(),
+      current: undefined,
+      violation: undefined,
+      disturbedAt: 0,
+    },
     ...{ offsets: { machine: 0, store: 0 }, mostWaits: plan.transientLimit, config: configOf(plan, {}) },
   } as unknown as World
   Object.assign(world, tracer(scheduler), plainPart(world))

@@ -1,0 +1,90 @@
+/**
+ * What is to be done without a person, as far as nothing disturbs: no question after a single start of an agent that may still do it,
+ * none at all for one that mends what it is told, and no start that is the same as one that just failed.
+ */
+import type { Escalation } from '../../src/domain/escalation.ts'
+import { totalBudget } from '../../src/recovery/ladder.ts'
+import type { Look } from './mirror.ts'
+import type { Behaviour } from './plan.ts'
+import type { SimLaunch } from './processes.ts'
+import type { World } from './world.ts'
+
+export interface Autonomy {
+  programStarts(launch: SimLaunch): void
+  observe(look: Look): void
+}
+
+/** A fault so soon before a program starts may hit its run as well. */
+const marginMs = 5_000
+
+interface Started {
+  launch: SimLaunch
+  signature: string
+  at: number
+}
+
+/** After these another start may do it. */
+const mayStillWork: readonly Behaviour[] = [
+  ...(['crash', 'killed', 'no-change', 'hang', 'circles'] as const),
+  ...(['broken', 'told', 'shrinks', 'wanders', 'stray', 'outside'] as const),
+]
+
+/** These end well as soon as they are told, or are started often enough. */
+const mends: readonly Behaviour[] = ['told', 'shrinks', 'stray']
+
+/** What the agent is given, without the names of its run. */
+const signatureOf = (world: World, { spec }: SimLaunch): string =>
+  JSON.stringify([spec.argv, world.git.clones.get(spec.cwd)?.base]).replaceAll(spec.marker, '<run>')
+
+const behaviourOf = ({ program }: SimLaunch): Behaviour | undefined => program?.script.behaviour
+
+export const createAutonomy = (world: World): Autonomy => {
+  const starts = new Map<string, Started[]>()
+  const taskOf = (launch: SimLaunch): string => world.tables.run.get(launch.spec.marker)?.taskId ?? ''
+  const calmSince = (at: number): boolean => world.disturbedAt < at && world.steadySince() < at
+
+  const checkRepeated = (taskId: string, next: Started): void => {
+    const last = starts.get(taskId)?.at(-1)
+    if (last === undefined || last.signature !== next.signature || !calmSince(last.at)) return
+    const behaviour = behaviourOf(last.launch)
+    if (behaviour === undefined || !mayStillWork.includes(behaviour) || last.launch.exit === undefined) return
+    world.violated('every retry changes something', `${taskId} starts again as it was, after ${behaviour}`)
+  }
+
+  const ofCount = (taskId: string): Started[] => {
+    const from = world.tables.task.get(taskId)?.countFrom ?? new Date(0)
+    return (starts.get(taskId) ?? []).filter(
+      ({ launch }) => (launch.program?.startedWall.getTime() ?? 0) >= from.getTime(),
+    )
+  }
+
+  const checkQuestion = ({ taskId, question }: Escalation): void => {
+    const own = taskId === null ? [] : ofCount(taskId)
+    const [first, last] = [own[0], own.at(-1)]
+    if (taskId === null || first === undefined || last === undefined || !calmSince(first.at)) return
+    const behaviours = own.map(({ launch }) => behaviourOf(launch))
+    const behaviour = behaviours.at(-1)
+    if (behaviour === undefined || !mayStillWork.includes(behaviour)) return
+    if (own.length < 2)
+      world.violated(
+        'no question too early',
+        `after one start of ${taskId} (${behaviour}) a person is asked: ${question}`,
+      )
+    const spent = [...world.tables.recovery.values()].filter((entry) => entry.taskId === taskId && entry.counted).length
+    if (spent < totalBudget && behaviours.every((one) => one !== undefined && mends.includes(one)))
+      world.violated('no question too early', `${taskId} would have mended it (${behaviours.join()}): ${question}`)
+  }
+
+  return {
+    programStarts: (launch) => {
+      const taskId = taskOf(launch)
+      const next = { launch, signature: signatureOf(world, launch), at: world.scheduler.now() - marginMs }
+      checkRepeated(taskId, next)
+      starts.set(taskId, [...(starts.get(taskId) ?? []), next])
+    },
+    observe: ({ changes }) => {
+      for (const { table, before, after } of changes)
+        if (table === 'escalation' && before === undefined && after !== undefined) checkQuestion(after as Escalation)
+    },
+  }
+}
