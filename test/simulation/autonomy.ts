@@ -7,11 +7,14 @@ import { totalBudget } from '../../src/recovery/ladder.ts'
 import type { Look } from './mirror.ts'
 import type { Behaviour } from './plan.ts'
 import type { SimLaunch } from './processes.ts'
+import { failingTests } from './suite.ts'
 import type { World } from './world.ts'
 
 export interface Autonomy {
   programStarts(launch: SimLaunch): void
   observe(look: Look): void
+  /** When nothing moves by itself any more. */
+  rests(): void
 }
 
 /** A fault so soon before a program starts may hit its run as well. */
@@ -75,6 +78,25 @@ export const createAutonomy = (world: World): Autonomy => {
       world.violated('no question too early', `${taskId} would have mended it (${behaviours.join()}): ${question}`)
   }
 
+  const isDirty = (): boolean => {
+    const head = world.git.treeOf(world.git.refs.get('refs/heads/main') ?? '')
+    const files = world.git.userFiles
+    return head.size !== files.size || [...head].some(([path, text]) => files.get(path) !== text)
+  }
+
+  /** A goal that waits for its landing though nothing is in its way. */
+  const checkLanding = (): void => {
+    if (isDirty()) return
+    const asked = new Set(
+      [...world.tables.escalation.values()].flatMap((entry) => (entry.state === 'pending' ? [entry.goalId] : [])),
+    )
+    const red = failingTests(world.git.treeOf(world.git.refs.get('refs/heads/main') ?? '')).length > 0
+    const waits = [...world.tables.goal.values()].find(
+      ({ id, state, autoMerge, headCommit }) => state === 'ready' && autoMerge && headCommit !== null && !asked.has(id),
+    )
+    if (waits !== undefined && !red) world.violated('the work lands', `goal ${waits.id} waits: ${waits.reason}`)
+  }
+
   return {
     programStarts: (launch) => {
       const taskId = taskOf(launch)
@@ -86,5 +108,6 @@ export const createAutonomy = (world: World): Autonomy => {
       for (const { table, before, after } of changes)
         if (table === 'escalation' && before === undefined && after !== undefined) checkQuestion(after as Escalation)
     },
+    rests: checkLanding,
   }
 }

@@ -50,6 +50,8 @@ export interface Oracle {
   discarded(dir: string): void
   /** Looked at between commits, for what should have happened by now. */
   overdue(): void
+  /** Looked at when nothing moves by itself any more, before a person answers. */
+  rests(): void
   settled(): void
   transitions(): number
 }
@@ -556,6 +558,7 @@ export const createOracle = (world: World): Oracle => {
         world.violated('nothing lost', `the workspace of ${work.runId} is discarded with work that is nowhere else`)
     },
     overdue: () => checkOverdue(facts),
+    rests: () => autonomy.rests(),
     settled: () => checkSettled(world),
   }
 }

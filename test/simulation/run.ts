@@ -79,6 +79,7 @@ const live = async (world: World, steps: number): Promise<void> => {
     if (now <= last || !atRest(world)) restSince = -1
     else if (restSince < 0) restSince = now
     if (restSince < 0 || now - restSince < quietMs) continue
+    world.oracle.rests()
     if (complete(world) && cleaned) return world.oracle.settled()
     restSince = -1
     if (complete(world)) {

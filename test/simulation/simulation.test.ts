@@ -203,6 +203,33 @@ describe('without a person', () => {
   }
   const questions = (lines: string[]): string[] => lines.filter((line) => line.includes(' escalation.opened '))
 
+  test('goals that touch the same file land one after the other, with what a user commits meanwhile', async () => {
+    const goals = ['one', 'two', 'three'].map((id, index) =>
+      aGoal([aTask(`${id}t`, ['success'], { paths: [`src/${id}`, 'src/shared-1'] })], {
+        ...{ id, atMs: index * 300, autoMerge: true },
+      }),
+    )
+    const events = [3_000, 9_000, 20_000].map((atMs, index) => ({
+      ...{ id: `e${index}`, kind: 'commit-by-hand' as const, atMs, pick: 1 },
+    }))
+    const outcome = await playedOut(aPlan(goals, [], events))
+    expect(outcome.violation, outcome.told).toBeUndefined()
+    expect(outcome.ends, outcome.told).toEqual({ done: 3 })
+    expect(questions(outcome.lines)).toEqual([])
+  })
+
+  test('a user who commits to the same file as the work costs another run, not a question', async () => {
+    const plan = aPlan(
+      [aGoal([aTask('t1', ['success'], { paths: ['src/shared-1', 'src/shared-2'] })], { autoMerge: true })],
+      [],
+      [2, 3, 4].map((pick) => ({ id: `e${pick}`, kind: 'conflict-by-hand' as const, atMs: 2_000 * pick, pick })),
+    )
+    const outcome = await playedOut(plan)
+    expect(outcome.violation, outcome.told).toBeUndefined()
+    expect(outcome.ends, outcome.told).toEqual({ done: 1 })
+    expect(questions(outcome.lines)).toEqual([])
+  })
+
   test.each(['told', 'shrinks', 'stray', 'crash'] as const)(
     'an agent that first behaves as "%s" and mends it is not a question',
     async (behaviour) => {
@@ -232,4 +259,15 @@ describe('without a person', () => {
       expect(upToFirst.filter((line) => line.includes(' run.launched ')).length).toBeGreaterThan(1)
     },
   )
+
+  test('a test that was red before keeps a goal from landing by itself, until its owner mended it', async () => {
+    const goal = aGoal([aTask('t1', ['success'], { commands: [] })], { autoMerge: true })
+    const red = { ...aPlan([goal]), redBase: true }
+    const waiting = await playedOut(red)
+    expect(waiting.violation, waiting.told).toBeUndefined()
+    expect(waiting.ends, waiting.told).toEqual({ ready: 1 })
+    const mended = await playedOut({ ...red, events: [{ id: 'e1', kind: 'mend-base', atMs: 60_000, pick: 1 }] })
+    expect(mended.violation, mended.told).toBeUndefined()
+    expect(mended.ends, mended.told).toEqual({ done: 1 })
+  })
 })
