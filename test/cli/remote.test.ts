@@ -94,11 +94,9 @@ describe('a repository by URL', () => {
     const { code, output } = await cli(['run', '--repo', url, 'Make second.txt'])
     expect(code, output).toBe(0)
     expect(user(bare, 'rev-parse', 'main')).toBe(before)
-    const command = /git fetch origin unstuck\/goal\/g-\w+ && git push origin FETCH_HEAD:refs\/heads\/main/.exec(
-      output,
-    )?.[0]
-    user(top, 'clone', '--quiet', bare, join(top, 'mine'))
-    for (const part of (command ?? '').split(' && ')) user(join(top, 'mine'), ...part.split(' ').slice(1))
+    const goal = /unstuck land (g-\w+)/.exec(output)?.[1] ?? ''
+    const landed = await cli(['land', goal, '--repo', url])
+    expect(landed.code, landed.output).toBe(0)
     expect(user(bare, 'show', 'main:second.txt')).not.toBe('')
   })
 
