@@ -119,7 +119,7 @@ it('offers only what the engine would not refuse', () => {
     (['planning', 'active', 'paused', 'ready', 'failed', 'done'] as const).map((state) =>
       goalActions(goal(state, [])).join('+'),
     ),
-  ).toEqual(['cancel', 'pause+cancel', 'resume+cancel', 'cancel', 'retry', ''])
+  ).toEqual(['cancel', 'pause+cancel', 'resume+cancel', 'land+cancel', 'retry', ''])
   const actions = (place: Task['place'], state: Goal['state']): string =>
     taskActions({ task: task({ place }), goal: goal(state, []) }).join('+')
   expect([

@@ -49,7 +49,7 @@ export const doubled = (runs: Run[]): string[] => {
 }
 
 /** How often the agent of each task starts when nothing but the engine is killed: a crash of ours costs no second start. */
-const startsOf: Record<string, number> = { alpha: 1, script: 1, transient: 2, denial: 2, broken: 1 }
+const startsOf: Record<string, number> = { alpha: 1, script: 1, transient: 2, denial: 2, broken: 3 }
 
 const agentBreaches = (world: World, runs: Run[]): string[] => {
   const notes = notesOf(world)
@@ -120,10 +120,12 @@ const placeBreaches = (goal: GoalView): string[] =>
     return task.place === wanted ? [] : [`task ${task.title} is ${task.place} and not ${wanted}`]
   })
 
-const wantedRecoveries: Record<string, string> = {
-  script: 'missing-script-drop',
-  transient: 'transient-backoff',
-  denial: 'directory-scope-relaunch',
+const wantedRecoveries: Record<string, string[]> = {
+  script: ['missing-script-drop success'],
+  transient: ['transient-backoff success'],
+  denial: ['directory-scope-relaunch success'],
+  // Told twice, it breaks the check as before.
+  broken: ['check-feedback failed', 'fresh-feedback failed'],
 }
 
 const recoveryBreaches = (goal: GoalView, recoveries: Recovery[]): string[] => {
@@ -134,8 +136,7 @@ const recoveryBreaches = (goal: GoalView, recoveries: Recovery[]): string[] => {
     const own = recoveries
       .filter((entry) => entry.taskId === task.id)
       .map((entry) => `${entry.playbook} ${entry.status}`)
-    const playbook = wantedRecoveries[task.harness]
-    const wanted = playbook === undefined ? '' : `${playbook} success`
+    const wanted = (wantedRecoveries[task.harness] ?? []).join(', ')
     return own.join(', ') === wanted
       ? []
       : [`recoveries of ${task.title}: ${own.join(', ') || 'none'}; wanted: ${wanted || 'none'}`]

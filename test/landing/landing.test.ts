@@ -19,10 +19,12 @@ const editor = (name: string, path: string, line: number): Agent => ({
   driver: 'command',
   program: `
     put('TOP/begun-${name}', '')
-    put('TOP/prompt-${name}-' + count('TOP/starts-${name}'), args.at(-1))
+    const start = count('TOP/starts-${name}')
+    put('TOP/prompt-${name}-' + start, args.at(-1))
     const lines = readFileSync('${path}', 'utf8').split('\\n')
     lines[${line}] += ' ${name}'
-    for (const end = Date.now() + 60_000; !existsSync('TOP/go') && Date.now() < end;) await new Promise((next) => setTimeout(next, 20))
+    const mayEnd = () => existsSync('TOP/go') || existsSync('TOP/go-' + start)
+    for (const end = Date.now() + 60_000; !mayEnd() && Date.now() < end;) await new Promise((next) => setTimeout(next, 20))
     writeFileSync('${path}', lines.join('\\n'))`,
 })
 
@@ -145,21 +147,24 @@ describe('unstuck land', () => {
     expect((await cli(scene, 'land', goal)).code).toBe(0)
   })
 
-  it('ends with 5 where the work conflicts with what is there and was done again once already', async () => {
+  it('ends with 5 where the work conflicts each time that it was done again', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1) })
     letGo(scene)
     const goal = await scene.goal([{}])
     await scene.until(goal, 'ready')
     commitByHand(scene, 'list.txt', list.replace('line 1', 'line one'))
     const head = (await goalOf(scene, goal)).headCommit ?? ''
-    // The second conflict comes while the first is being cured.
+    // The next conflict comes while the one before is being cured.
     rmSync(join(scene.top, 'go'))
     const landing = cli(scene, 'land', goal)
-    await scene.waitFor('the task is done again', async () =>
-      existsSync(join(scene.top, 'prompt-a-2')) ? true : undefined,
-    )
-    commitByHand(scene, 'list.txt', list.replace('line 1', 'line eins'))
-    letGo(scene)
+    for (const [index, word] of ['uno', 'un', 'eins'].entries()) {
+      const start = index + 2
+      await scene.waitFor('the task is done again', async () =>
+        existsSync(join(scene.top, `prompt-a-${start}`)) ? true : undefined,
+      )
+      commitByHand(scene, 'list.txt', list.replace('line 1', `line ${word}`))
+      writeFileSync(join(scene.top, `go-${start}`), '')
+    }
     const { code, output } = await landing
     expect(output).toMatch(/conflicting paths: list\.txt/)
     expect(code).toBe(5)
@@ -169,6 +174,7 @@ describe('unstuck land', () => {
     // Nothing is lost: the first work is kept as its commit.
     expect(git(join(scene.top, 'repo'), 'cat-file', '-t', head)).toBe('commit')
     const task = await scene.task(goal)
+    letGo(scene)
     await scene.post(`/tasks/${task.id}/retry`)
     await scene.until(goal, 'ready', 'awaiting_human')
     expect((await cli(scene, 'land', goal)).code).toBe(0)

@@ -54,6 +54,21 @@ export const createAutonomy = (world: World): Autonomy => {
     world.violated('every retry changes something', `${taskId} starts again as it was, after ${behaviour}`)
   }
 
+  /** A new attempt is told what a person said and edited; one under way is judged by what it was told. */
+  const checkTold = (taskId: string, launch: SimLaunch): void => {
+    const task = world.tables.task.get(taskId)
+    if (task === undefined) return
+    const prompt = launch.spec.argv.join(' ')
+    const isFirst = world.tables.run.get(launch.spec.marker)?.launches.length === 1
+    if (isFirst && !prompt.includes(task.instructions))
+      world.violated('a person is heard', `${taskId} starts without its text: ${task.instructions}`)
+    if (isFirst && task.hint !== null && !prompt.includes(task.hint))
+      world.violated('a person is heard', `${taskId} starts without the hint: ${task.hint}`)
+    const waiting = task.pendingEdit?.instructions
+    if (waiting !== undefined && prompt.includes(waiting))
+      world.violated('a person is heard', `${taskId} is told an edit in the middle of its attempt: ${waiting}`)
+  }
+
   const ofCount = (taskId: string): Started[] => {
     const from = world.tables.task.get(taskId)?.countFrom ?? new Date(0)
     return (starts.get(taskId) ?? []).filter(
@@ -102,6 +117,7 @@ export const createAutonomy = (world: World): Autonomy => {
       const taskId = taskOf(launch)
       const next = { launch, signature: signatureOf(world, launch), at: world.scheduler.now() - marginMs }
       checkRepeated(taskId, next)
+      checkTold(taskId, launch)
       starts.set(taskId, [...(starts.get(taskId) ?? []), next])
     },
     observe: ({ changes }) => {

@@ -7,6 +7,7 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/answers.ts'
+import { editTask } from '../../src/runtime/people/edit-task.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { clean } from '../../src/runtime/engine/housekeeping.ts'
@@ -97,9 +98,39 @@ const onTask =
     )
     if (task === undefined) return
     ask(world, `${kind} of ${task.id}`, ({ context, cancelRunning }) =>
-      kind === 'cancel' ? cancelTask(context, task.id, cancelRunning) : retryTask(context, task.id),
+      kind === 'cancel' ? cancelTask(context, task.id, cancelRunning) : retryTask(context, task.id, hintOf(dice)),
     )
   }
+
+/** What a person says with a retry, if anything. */
+const hintOf = (dice: Dice): { hint?: string } =>
+  dice.chance(0.5) ? { hint: `Look at it once more, ${dice.int(1, 1_000)}.` } : {}
+
+/** Work whose text, checks, paths or harness a person changes, also while an agent is at it. */
+const editOne = (world: World, dice: Dice): void => {
+  const open = [
+    'queued',
+    'running',
+    'failed',
+    'blocked(awaiting_human)',
+    'blocked(needs_rework)',
+    'blocked(quota_wait)',
+  ]
+  const task = some(
+    dice,
+    [...world.tables.task.values()].filter(({ place }) => open.includes(place)),
+  )
+  if (task === undefined) return
+  const fields = dice.pick([
+    { instructions: `Do ${task.title}, as said in edit ${dice.int(1, 1_000)}.` },
+    { harness: dice.pick(['claude', 'codex', 'tool']) },
+    { allowedPaths: ['src/**', 'elsewhere/**'] },
+    ...(task.commandSource === 'task' ? [{ commands: ['npm test', 'npm run missing'] }] : []),
+  ])
+  ask(world, `edit of ${task.id}: ${JSON.stringify(fields)}`, ({ context }) =>
+    editTask(context, task.id, fields, { why: 'a person says so' }),
+  )
+}
 
 const onGoal =
   (what: string, states: string[], work: (desk: Desk, id: string) => Promise<unknown>) =>
@@ -202,6 +233,7 @@ const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
   'commit-by-hand': commitByHand,
   'conflict-by-hand': conflictByHand,
   'mend-base': mendBase,
+  'edit-task': editOne,
 }
 
 export const happen = (world: World, event: WorldEvent): void => {
@@ -233,7 +265,7 @@ export const answerOne = (world: World, round: number): boolean => {
     return false
   }
   if (round < 12 && dice.chance(0.8))
-    ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id))
+    ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id, hintOf(dice)))
   else
     ask(world, `answer: cancel ${task.id}`, ({ context, cancelRunning }) => cancelTask(context, task.id, cancelRunning))
   return true

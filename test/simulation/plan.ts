@@ -96,6 +96,7 @@ export type WorldEventKind =
   | 'commit-by-hand'
   | 'conflict-by-hand'
   | 'mend-base'
+  | 'edit-task'
 
 export interface WorldEvent {
   id: string
@@ -235,6 +236,7 @@ const kinds: WorldEventKind[] = [
   'commit-by-hand',
   'conflict-by-hand',
   'mend-base',
+  'edit-task',
 ]
 
 export const makePlan = (seed: string): Plan => {

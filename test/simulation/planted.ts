@@ -124,6 +124,28 @@ export const planted: readonly Planted[] = [
       }),
   },
   {
+    name: 'area-released-too-early',
+    from: 1,
+    breaks: 'one owner',
+    // Held while its agent is at work, and no longer.
+    plan: aPlan([
+      aGoal([aTask('t1', ['success'], { area: 'one' }), aTask('t2', ['success'], { area: 'one' })], { id: 'both' }),
+    ]),
+    hooks: () =>
+      onStore({
+        statement: ({ text, values }) => ({
+          text: text
+            .replace(
+              'area_hold.span && task.span',
+              "area_hold.span && task.span and area_hold.task_id in (select id from task where state = 'running')",
+            )
+            .replace('insert into area_hold (task_id, span) select id, span', 'select id')
+            .replace(/(select id from task where id = \$1)\s+on conflict do nothing returning task_id/, '$1'),
+          values,
+        }),
+      }),
+  },
+  {
     name: 'merged-twice-after-a-crash',
     from: 3,
     breaks: 'one owner',
@@ -153,8 +175,10 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'budget-forgotten-at-restart',
-    from: 7,
+    from: 1,
     breaks: 'everything ends',
+    // Three waits are allowed: two before the engine is killed, and one that would be the fourth.
+    plan: aPlan([aGoal([aTask('t1', ['overload'])])], [{ kind: 'kill-before', op: 'point.gate-open', nth: 3 }]),
     hooks: () => {
       let since = ''
       let number = 0
@@ -260,7 +284,8 @@ export const planted: readonly Planted[] = [
     name: 'nothing-told',
     from: 1,
     breaks: 'no question too early',
-    plan: aPlan([aGoal([aTask('t1', ['told'])])]),
+    // It starts when the goal is old enough that nothing else disturbs it.
+    plan: aPlan([aGoal([aTask('t1', ['success']), aTask('t2', ['told'], { after: ['t1'] })])]),
     hooks: () => ({
       ...noHooks,
       context: (context) => ({
@@ -303,6 +328,40 @@ export const planted: readonly Planted[] = [
             world.git.refs.set('refs/heads/main', to)
             return { ok: true, from, to }
           },
+        },
+      })),
+  },
+  {
+    name: 'hint-not-told',
+    from: 1,
+    breaks: 'a person is heard',
+    // Asked about, and tried again with a word from a person.
+    plan: aPlan([aGoal([aTask('t1', ['broken'])])], [], [{ id: 'e1', kind: 'retry-task', atMs: 45_000, pick: 1 }]),
+    hooks: () =>
+      onStore({
+        rows: (_statement, rows) => rows.map((row) => ('hint' in row ? { ...row, hint: null } : row)),
+      }),
+  },
+  {
+    name: 'not-verified-after-a-rebase',
+    from: 1,
+    breaks: 'the branch of the user',
+    // Each passes alone.
+    plan: aPlan(
+      ['a', 'b'].map((side) =>
+        aGoal([aTask(side, ['success'], { area: side, paths: [`src/clash-${side}`] })], {
+          ...{ id: `goal-${side}`, autoMerge: true },
+        }),
+      ),
+    ),
+    hooks: () =>
+      onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          runCommand: async (dir, request) => ({
+            ...(await processes.runCommand(dir, request)),
+            ...(request.marker.startsWith('g-') ? { exitCode: 0, signal: null } : {}),
+          }),
         },
       })),
   },

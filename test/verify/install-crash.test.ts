@@ -1,6 +1,6 @@
 /** The engine is killed between the intent of an install and its end, while the package manager is at work in the clone. */
 import type { ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -23,7 +23,13 @@ const files = {
   'package-lock.json': JSON.stringify(lock),
   'dep/package.json': '{"name":"tiny","version":"1.0.0"}',
   'dep/index.js': 'module.exports = 1',
-  'use.js': "process.exit(require('tiny') === 1 ? 0 : 1)",
+  // The whole of the install, and nothing of the half that was there. Packages are removed when their run has ended.
+  'use.js': `const one = require('tiny')
+const { existsSync, readFileSync, readlinkSync } = require('node:fs')
+if (readlinkSync('node_modules/tiny') !== '../dep') throw new Error('tiny is not the linked package')
+if (existsSync('node_modules/half')) throw new Error('the half install is still there')
+if (!readFileSync('node_modules/.package-lock.json', 'utf8').includes('node_modules/tiny')) throw new Error('not laid by npm')
+process.exit(one === 1 ? 0 : 1)`,
 }
 
 let programs: string
@@ -96,11 +102,7 @@ test(
     expect(again).toEqual([clone])
     // Two in one folder would spoil each other's work.
     expect(existsSync(join(programs, 'beside'))).toBe(false)
-    // The whole of it, and nothing of the half that was there.
-    expect(readlinkSync(join(clone, 'node_modules', 'tiny'))).toBe('../dep')
-    expect(existsSync(join(clone, 'node_modules', 'half'))).toBe(false)
-    const laid = JSON.parse(readFileSync(join(clone, 'node_modules', '.package-lock.json'), 'utf8')) as typeof lock
-    expect(Object.keys(laid.packages)).toContain('node_modules/tiny')
+    expect(existsSync(join(clone, 'node_modules'))).toBe(false)
     expect(processesWithEnvironment(markerName, marker)).toEqual([])
   },
 )

@@ -2,8 +2,9 @@
 import { playbook, type Playbook } from '../playbook.ts'
 
 /**
- * Most conflicts end by doing the work again where the other work is already there. The second one in a row is a sign that
- * two people, or two tasks, want different things of one place.
+ * Most conflicts end by doing the work again where the other work is already there. One that did not merge then is not tried
+ * again: two people, or two tasks, want different things of one place. Only where it did merge, and other work landed first
+ * once more, is there another base to do it on; several goals that touch one file take turns in this way.
  */
 const newerBaseRun = playbook({
   id: 'newer-base-run',
@@ -18,7 +19,7 @@ const newerBaseRun = playbook({
   plan: ({ facts, evidence }) =>
     'conflicts' in facts ? { type: 'run_again', name: 'RUN_ON_NEWER_BASE', because: evidence } : undefined,
   postCondition: () => ({ type: 'work_merges' }),
-  budget: 1,
+  budget: 3,
   counted: true,
 })
 
