@@ -13,8 +13,6 @@ export const failingTests = (files: Tree): string[] =>
     return named.length === 0 ? [path] : named.map((test) => `${path} ${test}`)
   })
 
-export const passes = (files: Tree): boolean => failingTests(files).length === 0
-
 export const assertion = 'AssertionError: expected true'
 
 /** What its runner prints. */

@@ -176,7 +176,7 @@ const placeOf = async (name: string): Promise<string> => {
   await scene.until(goalOf(name), 'ready', 'awaiting_human')
   return (await scene.task(goalOf(name))).place
 }
-/** What the verification tried by itself. What its agents are told of a failure has its own tests (test/recovery/feedback.test.ts). */
+/** What the verification tried by itself. What its agents are told of a failure has its own tests (test/waits/feedback.test.ts). */
 const repairs = async (name: string) =>
   (await scene.recoveries(goalOf(name)))
     .filter(({ playbook }) => !playbook.endsWith('-feedback'))

@@ -328,7 +328,7 @@ const repairs = [
  * needs two accounts: quota.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
  * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: quota.test.ts sees
  * it help, and fail. The rounds that follow feedback, and those after an unknown error, are in feedback.test.ts, what was red before
- * in red-before.test.ts, the set-up of a workspace in workspaces.test.ts, and work on a newer base in test/landing.
+ * in red-before.test.ts, the set-up of a workspace in workspaces.test.ts, and work on a newer base in landing.test.ts.
  */
 const provenElsewhere = [
   ...['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs],

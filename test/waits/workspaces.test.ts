@@ -5,7 +5,7 @@ import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { commitAll, makeRepository, user } from '../workspace/scene.ts'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
 afterEach(() => scene?.clear())

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines, reportLines } from '../../src/cli/render.ts'
 import type { ReportView } from '../../src/api/contract.ts'
-import { openScene, type Agent, type Scene, type SceneOptions } from './scene.ts'
+import { openScene, type Agent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 
 const suite = (path: string): string => `
 const { test } = require('node:test')

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const testFile = (...tests: [name: string, holds: boolean][]): string =>
   [

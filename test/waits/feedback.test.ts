@@ -5,7 +5,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 const asserting = (name: string, file: string, value: string): string =>
   `test(${JSON.stringify(name)}, () => assert.equal(require('./${file}'), ${JSON.stringify(value)}))`

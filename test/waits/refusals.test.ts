@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
-import { openScene, type Agent, type Scene } from './scene.ts'
+import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 /** Makes what its check asks for, and is refused one more file unless it was given that folder. */
 const half = (path: string): Agent => ({
