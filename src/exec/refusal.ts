@@ -45,14 +45,17 @@ const anyChanged = (root: string, since: number): boolean => {
 /** File systems take their times from a clock that lags a little behind. */
 const lagMs = 20
 
-/** The refusal for which the work is not done: a write that nothing made up for, or any where no file changed. */
+/**
+ * The refusal for which the work is not done: a write that nothing made up for, or any of the last launch where no file changed.
+ * `earlier`: what was refused in the launches before, which a grant may have cured without the agent using it.
+ */
 export const standingRefusal = (
-  denials: readonly ObservedDenial[],
+  { earlier, last }: { earlier: readonly ObservedDenial[]; last: readonly ObservedDenial[] },
   { cwd, startedAt }: { cwd: string; startedAt: number },
 ): ObservedDenial | undefined => {
   const since = startedAt - lagMs
   const isMadeUpFor = (denial: ObservedDenial): boolean =>
     isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)
-  const open = denials.filter((denial) => !isMadeUpFor(denial))
+  const open = [...earlier.filter(isWrite), ...last].filter((denial) => !isMadeUpFor(denial))
   return open.find(isWrite) ?? (open.length === 0 || anyChanged(cwd, since) ? undefined : open[0])
 }

@@ -419,7 +419,7 @@ describe('other evidence', () => {
     [{ kind: 'noChange', because: 'npm test does not pass', tree: 't' }, 3, 'no_changes', 'no_actionable_changes'],
     [{ kind: 'unverified', reason: 'no check ran' }, 4, 'not_verified', 'verification_command_failed'],
     [{ kind: 'budget', text: 'spent' }, 8, 'budget', 'budget_exceeded'],
-    [{ kind: 'merge', conflicts: ['a.ts'] }, 7, 'git_conflict', 'branch_diverged_requires_recreate'],
+    [{ kind: 'merge', conflicts: ['a.ts'], onto: 'c' }, 7, 'git_conflict', 'branch_diverged_requires_recreate'],
     [{ kind: 'workspace', text: 'gone' }, 0, 'prepare', 'environment_issue'],
   ])('$kind', (evidence, rung, label, failureCode) => {
     expect(diagnose(evidence)).toMatchObject({ rung, label, failureCode, facts: {} })

@@ -56,7 +56,7 @@ export type Action =
   /** Runs a package manager's own install in the clone, then the check again. */
   | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
   /** The task is done once more, on a base that has what its commit did not fit onto. */
-  | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; because: string }
+  | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
       type: 'wait'
       /** `WAIT_FOR_QUOTA` parks the task as `blocked(quota_wait)` meanwhile. */
@@ -226,7 +226,7 @@ export const actionKeyOf = (action: Action): string => {
     case 'switch_harness':
       return `harness:${action.harness}`
     case 'run_again':
-      return 'run again on the newer base'
+      return `run again on ${action.onto}`
     case 'wait':
       return `wait:${action.count}`
   }

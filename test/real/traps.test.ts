@@ -2,14 +2,14 @@
  * The traps of today's Codex and Claude, each with what Unstuck does about it. Where a trap stands in another file, its title
  * says so. Those of Gemini and OpenCode are in by-hand/.
  */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { installClis } from '../../scripts/install-clis.ts'
 import { pointersTo } from '../../sim/main.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { codexSandboxWorks } from './agents.ts'
-import { groupOf, openUser, processesWith, until, type Printed, type User } from './user.ts'
+import { groupOf, openUser, processesWith, until, type User } from './user.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -99,20 +99,32 @@ test('a resume that forgets the sandbox: Codex may still write in its second lau
   expect(readFileSync(join(user.project, 'made.txt'), 'utf8')).toBe('made\n')
 })
 
-test('a "blocked" text whose cure is the permission mode adds no directory and asks for no second launch', async () => {
-  await open(() => [
+describe('a "blocked" text whose cure is the permission mode', () => {
+  const refused: Steps = [
     { shell: 'echo made > made.txt' },
     { write: { path: 'made.txt', content: 'made\n' } },
     { text: 'I may write nowhere.' },
-  ])
-  // The folder of the refused paths is allowed as a directory.
-  const { code, of, result } = await exec(['--allow-dir', user.project], claude('--permission-mode', 'default'))
-  expect([code, result]).toMatchObject([3, { outcome: 'refused', launches: 1 }])
-  expect(result.denials.map(({ kind }: Printed) => kind)).toEqual(['tool', 'tool'])
-  expect(result.denials[0].text).toMatch(
-    /was blocked\. For security, Claude Code may only write to files in the allowed/,
-  )
-  expect([of('recovery'), existsSync(join(user.project, 'made.txt'))]).toEqual([[], false])
+  ]
+  const agent = (): string[] => claude('--permission-mode', 'default')
+
+  test('adds no directory: its own folder is opened by a rule', async () => {
+    await open(() => [...refused, { write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }])
+    const { code, of, result } = await exec(['--allow-dir', user.project], agent())
+    expect([code, result]).toMatchObject([0, { outcome: 'done', launches: 2, denials: [] }])
+    expect(of('note').map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(/was blocked\. For security, Claude Code may only write to files in the allowed/),
+    )
+    expect(of('launch')[1]?.argv).toContain(`Edit(/${user.project}/**)`)
+    expect(of('launch')[1]?.argv).not.toContain('--add-dir')
+    expect(readFileSync(join(user.project, 'made.txt'), 'utf8')).toBe('made\n')
+  })
+
+  test('and that does not write it then has not done its work', async () => {
+    await open(() => [...refused, { text: 'I leave it at that.' }])
+    const { code, result } = await exec(['--allow-dir', user.project], agent())
+    expect([code, result]).toMatchObject([3, { outcome: 'refused', launches: 2 }])
+    expect(result.denials).toMatchObject([{ target: join(user.project, 'made.txt') }])
+  })
 })
 
 describe('an API key that tool commands can see', () => {

@@ -74,12 +74,12 @@ const kinds = {
   merge: kind({
     ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
     retryable: false,
-    /** `failed`: nothing conflicts, and a check that passed before fails on top of what landed meanwhile. */
-    words: ({ conflicts, failed }: { conflicts: string[]; failed?: string }) =>
+    /** `onto`: the commit that it does not fit onto. `failed`: nothing conflicts, and a check that passed before fails on top of what landed meanwhile. */
+    words: ({ conflicts, failed }: { conflicts: string[]; onto: string; failed?: string }) =>
       failed === undefined
         ? `conflicting paths: ${conflicts.join(', ')}`
         : `on top of what landed meanwhile a check fails: ${failed}`,
-    facts: ({ conflicts }) => ({ conflicts }),
+    facts: ({ conflicts, onto }) => ({ conflicts, onto }),
   }),
   /** The git remote does not answer. */
   remote: plain({

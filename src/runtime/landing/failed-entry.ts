@@ -14,7 +14,7 @@ import { heldUpText } from '../core/question.ts'
 import type { Chosen } from '../core/recovery-record.ts'
 import { decide, failAttempt, failOpen, recordIntent } from '../core/store-record.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
-import type { Landing } from './landing.ts'
+import { headOf, type Landing } from './landing.ts'
 
 /** What of the machine is at fault, where a probe saw it. */
 export const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
@@ -81,7 +81,10 @@ const runAgain = async (landing: Landing, chosen: Chosen): Promise<void> => {
 }
 
 /** The work does not fit onto what landed meanwhile, in its lines or in what its checks say there. */
-export const failFit = async (landing: Landing, found: { conflicts: string[]; failed?: string }): Promise<void> => {
+export const failFit = async (
+  landing: Landing,
+  found: { conflicts: string[]; onto: string; failed?: string },
+): Promise<void> => {
   const { diagnosis, step } = await decide(landing.context, landing.run, { kind: 'merge', ...found })
   if (step.kind === 'recover') await runAgain(landing, { diagnosis, step })
   else await fail(landing, diagnosis)
@@ -96,7 +99,7 @@ export const failChecks = async (landing: Landing, evidence: Evidence): Promise<
   const { diagnosis, step } = await decide(context, run, evidence)
   if (step.kind !== 'recover' || step.action.type !== 'wait')
     return machineOf(diagnosis) === undefined
-      ? failFit(landing, { conflicts: [], failed: diagnosis.evidence })
+      ? failFit(landing, { conflicts: [], onto: headOf(landing.goal), failed: diagnosis.evidence })
       : fail(landing, diagnosis)
   await context.db.transaction(async (tx) => {
     await failAttempt(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)

@@ -135,14 +135,14 @@ const record = async (
 const sendBack = async (
   context: Context,
   goal: Goal,
-  { entry, commit, conflicts }: Extract<Replayed, { ok: false }>,
+  { entry, commit, conflicts, onto }: Extract<Replayed, { ok: false }> & { onto: string },
 ): Promise<boolean> => {
   const [task, run] = [
     entry === undefined ? undefined : await getTask(context.db, entry.taskId),
     entry === undefined ? undefined : await getRun(context.db, entry.runId),
   ]
   if (entry !== undefined && task !== undefined && run !== undefined) {
-    await failFit({ context, goal, task, run, entry, tries: 0 }, { conflicts })
+    await failFit({ context, goal, task, run, entry, tries: 0 }, { conflicts, onto })
     return true
   }
   const detail = `commit ${commit.slice(0, 12)} on the goal branch is not ours and conflicts with ${goal.targetBranch}`
@@ -184,7 +184,7 @@ export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean>
   const seen = isRemote ? await settledOnRemote(context, goal, looked) : looked
   const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, seen.from)
   const replayed = seen.from === headOf(goal) ? again : await replay(context, stays, onto)
-  if (!replayed.ok) return sendBack(context, goal, replayed)
+  if (!replayed.ok) return sendBack(context, goal, { ...replayed, onto })
   context.at('goal-rebased')
   const move = { onto, to: replayed.head, found: seen.found }
   const published = isRemote ? await publishRemote(context, goal, move) : await publishLocal(context, goal, move)

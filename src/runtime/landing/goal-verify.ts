@@ -115,7 +115,10 @@ const failOn = async (context: Context, goal: Goal, part: Part, check: ObservedC
   }
   const machine = machineOf(diagnosis)
   if (machine === undefined) {
-    await failFit({ ...part, context, goal, tries: 0 }, { conflicts: [], failed: diagnosis.evidence })
+    await failFit(
+      { ...part, context, goal, tries: 0 },
+      { conflicts: [], onto: goal.baseCommit ?? headOf(goal), failed: diagnosis.evidence },
+    )
     return true
   }
   const detail = `its checks are held up by this machine (${machine})`

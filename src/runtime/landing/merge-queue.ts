@@ -74,7 +74,7 @@ const landRemote = async (landing: Landing): Promise<void> => {
   if (landed !== undefined) return recordRemote(landing, landed)
   const onto = await baseOnRemote(context, goal, { head, tip })
   const integrated = await context.ports.git.integrate(context.shadow, { commit: entry.commit, onto })
-  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts })
+  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts, onto })
   context.at('merge-integrated')
   const evidence = integrated.rebased ? await verifyRebased(landing, integrated.commit) : undefined
   if (context.stopping.aborted) return
@@ -110,7 +110,7 @@ const land = async (landing: Landing): Promise<void> => {
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
   await guardBranch(context, goal)
-  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts })
+  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts, onto: head })
   context.at('merge-integrated')
   if (integrated.rebased) {
     const evidence = await verifyRebased(landing, integrated.commit)
