@@ -179,7 +179,7 @@ describe('a person', () => {
     await buttons.first().click()
     await questions().waitFor({ state: 'hidden' })
     await column('done').getByText('Rewrite the guide').waitFor(slow)
-    await page.getByText('git merge').waitFor(slow)
+    await page.getByText('unstuck land').waitFor(slow)
     expect(await page.title()).toBe('parser: Unstuck')
   })
 
