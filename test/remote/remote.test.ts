@@ -119,7 +119,7 @@ it('away when the target is pushed: the goal stays ready until the remote is bac
   await open(once('goal-push', () => away()))
   const goal = await scene.goal([{}], { autoMerge: true })
   await outage()
-  expect(await scene.until(goal, 'ready')).toMatchObject({ reason: expect.stringContaining('git push origin') })
+  expect(await scene.until(goal, 'ready')).toMatchObject({ reason: expect.stringContaining('unstuck land') })
   back()
   await scene.until(goal, 'done')
   expect(line('main')).toEqual(['Task 1', 'Start'])
@@ -193,25 +193,32 @@ it('the goal branch was replaced: it is put back, and what stood there is kept',
   expect(git(scene.root, 'log', '-1', '--format=%s', String(restored?.payload.kept))).toBe('theirs.txt')
 })
 
-it('the target went on: the goal ends ready with the reason, and main is not forced', async () => {
-  await open(
-    once('goal-push', () => {
-      const path = others()
-      commit(path, 'theirs.txt')
-      git(path, 'push', '-q', 'origin', 'HEAD:main')
-    }),
-  )
-  const goal = await scene.goal([{}], { autoMerge: true })
-  const [told] = await scene.waitFor('the refusal', async () => {
-    const events = await scene.events(goal, 'goal.not_landed')
-    return events.length > 0 ? events : undefined
-  })
-  expect(told?.payload.reason).toBe('moved')
-  expect(line('main')).toEqual(['theirs.txt', 'Start'])
-  expect(await scene.until(goal, 'ready')).toMatchObject({
-    reason: expect.stringContaining('git push origin FETCH_HEAD'),
-  })
-})
+it.each([
+  ['beside it', 'theirs.txt'],
+  ['in the file of the work', 'made.txt'],
+])(
+  'the target went on, %s: the goal is brought onto it, verified again and lands, and main is not forced',
+  async (_where, name) => {
+    await open(
+      once('goal-push', () => {
+        const path = others()
+        commit(path, name)
+        git(path, 'push', '-q', 'origin', 'HEAD:main')
+      }),
+    )
+    const goal = await scene.goal([{}], { autoMerge: true })
+    await scene.until(goal, 'done', 'awaiting_human')
+    expect(line('main')).toEqual(['Task 1', name, 'Start'])
+    expect(line(`unstuck/goal/${goal}`)).toEqual(line('main'))
+    expect(await scene.questions()).toEqual([])
+    // What conflicts is done again there; what does not is only verified again.
+    expect((await scene.recoveries(goal)).map(({ playbook, status }) => [playbook, status])).toEqual(
+      name === 'made.txt' ? [['newer-base-run', 'success']] : [],
+    )
+    expect(starts()).toBe(name === 'made.txt' ? 2 : 1)
+    expect(git(scene.root, 'for-each-ref', 'refs/unstuck')).toBe('')
+  },
+)
 
 const hook = (text: string): void => {
   mkdirSync(join(scene.root, 'hooks'), { recursive: true })
