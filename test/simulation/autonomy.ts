@@ -89,7 +89,9 @@ export const createAutonomy = (world: World): Autonomy => {
         `after one start of ${taskId} (${behaviour}) a person is asked: ${question}`,
       )
     const spent = [...world.tables.recovery.values()].filter((entry) => entry.taskId === taskId && entry.counted).length
-    if (spent < totalBudget && behaviours.every((one) => one !== undefined && mends.includes(one)))
+    // Another behaviour leaves what the one before would have taken away.
+    const isSame = behaviours.every((one) => one === behaviour)
+    if (spent < totalBudget && isSame && mends.includes(behaviour))
       world.violated('no question too early', `${taskId} would have mended it (${behaviours.join()}): ${question}`)
   }
 
