@@ -20,6 +20,9 @@ const files = {
   'sum.test.js': suite(asserting('adds two numbers', 'sum.js', 'right'), "test('is loaded', () => {})"),
   ...Object.fromEntries(letters.map((letter) => [`${letter}.js`, "module.exports = 'right'"])),
   'suite/green.test.js': green,
+  'all.js': "for (const name of require('node:fs').readdirSync('group')) require('./group/' + name)",
+  'group/green.test.js': green,
+  'group/letter.test.js': suite(asserting('letter a', '../a.js', 'right')),
   'suite/red.test.js': suite(asserting('red before', '../red.js', 'right')),
   'red.js': "module.exports = 'wrong'",
   'five.test.js': suite(...letters.map((letter) => asserting(`letter ${letter}`, `${letter}.js`, 'right'))),
@@ -65,6 +68,18 @@ for (const letter of ['a', 'b', 'c', 'd', 'e'].slice(0, round - 1)) write(letter
     driver: 'command',
     program: `put('note.md', 'n'); (await import('node:fs')).rmSync('suite/red.test.js', { force: true })`,
     commands: ['node --test'],
+  },
+  // Green before, and red with this work.
+  hides: {
+    driver: 'command',
+    program: `write('a.js', 'wrong'); (await import('node:fs')).rmSync('group/letter.test.js', { force: true })`,
+    commands: ['node --test all.js'],
+  },
+  // Nothing fails without it.
+  tidies: {
+    driver: 'command',
+    program: `put('note.md', 'n'); (await import('node:fs')).rmSync('group/letter.test.js', { force: true })`,
+    commands: ['node --test all.js'],
   },
   restores: {
     driver: 'command',
@@ -165,6 +180,17 @@ describe('a failing test that the work took away', () => {
     expect(await tried('deletes')).toEqual([['tests-feedback', 'failed']])
     expect(await questionsOf('deletes')).toHaveLength(1)
     expect(scene.show('suite/red.test.js', goalOf('deletes'))).toContain('red before')
+  })
+
+  test('a test that the work would fail and that it deletes is no work either', async () => {
+    expect(await ended('hides')).toBe('awaiting_human')
+    expect(await tried('hides')).toEqual([['tests-feedback', 'failed']])
+    expect((await questionsOf('hides'))[0]?.details).toContain('letter a (file deleted: group/letter.test.js)')
+  })
+
+  test('a test that passes with the work may be deleted; the verdict says so', async () => {
+    expect(await ended('tidies')).toBe('ready')
+    expect(await tried('tidies')).toEqual([])
   })
 })
 

@@ -134,7 +134,7 @@ const testsFeedback = playbook({
   title: 'Tell the agent to bring back the failing tests that it took away, and to mend the code instead',
   answers: ['tests_removed'],
   needs:
-    'a test that failed on the base commit or in an earlier round, and that the work deleted or skipped in a file which the task does not name; for the first time in the task',
+    'a test that failed on the base commit or in an earlier round, or that fails with the work once it is back, and that the work deleted or skipped in a file which the task does not name; for the first time in the task',
   example: { tests: [] },
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },

@@ -4,6 +4,7 @@ import { proves } from '../../domain/run.ts'
 import { runOnBase, type Baseline } from '../checks/baseline.ts'
 import { runHonestly, type HonestReport, type HonestRequest } from '../checks/honest-checks.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
+import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
 import { addUsed, placeOfChecks } from './repair.ts'
 
@@ -36,17 +37,35 @@ export const checkWork = async (session: Session, planned: PlannedChecks): Promi
   return report
 }
 
-/** What the checks that pass now do on the base commit. */
-export const passedOnBase = async (
+/** What the checks that pass now do on another commit. */
+const passedOn = async (
   session: Session,
-  planned: PlannedChecks,
-  { results }: HonestReport,
+  { planned, report, commit }: { planned: PlannedChecks; report: HonestReport; commit: string },
 ): Promise<Baseline[]> => {
   const begun = session.context.clock.elapsed()
   const request = requestOf(session, planned)
-  const bases: Baseline[] = []
-  for (const { command, durationMs } of results.filter(proves))
-    bases.push(await runOnBase(request.base, request, { before: [], command, neededMs: durationMs }, request.totalMs))
+  const place = { ...request.base, commit }
+  const found: Baseline[] = []
+  for (const { command, durationMs } of report.results.filter(proves))
+    found.push(await runOnBase(place, request, { before: [], command, neededMs: durationMs }, request.totalMs))
   addUsed(session, begun)
-  return bases
+  return found
+}
+
+export const passedOnBase = (session: Session, planned: PlannedChecks, report: HonestReport): Promise<Baseline[]> =>
+  passedOn(session, { planned, report, commit: session.run.baseCommit ?? '' })
+
+/** The same on the collected work, but for these paths, which are as they were on the base commit. */
+export const passedWithout = async (
+  session: Session,
+  { planned, found, paths }: { planned: PlannedChecks; found: ChangeList; paths: readonly string[] },
+  report: HonestReport,
+): Promise<Baseline[]> => {
+  const { git } = session.context.ports
+  const base = session.run.baseCommit ?? ''
+  const kept = found.changes.map(({ path }) => path).filter((path) => !paths.includes(path))
+  const tree = await git.buildTree(session.context.shadow, { base, tree: found.tree, paths: kept })
+  const subject = 'The work with the tests of its base commit'
+  const commit = await git.buildCommit(session.context.shadow, { base, tree, subject, body: '', trailers: {} })
+  return passedOn(session, { planned, report, commit })
 }

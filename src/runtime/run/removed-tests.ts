@@ -7,7 +7,8 @@ import type { Session } from '../core/session.ts'
 const takesAway: readonly Weakening['kind'][] = ['file deleted', 'test removed', 'test skipped']
 
 /** The owner named the file itself, not a pattern: then what becomes of it is the task. */
-const isOrdered = ({ task }: Session, { path }: Weakening): boolean => task.allowedPaths.includes(path)
+const isOrdered = ({ task }: Session, { path }: Weakening): boolean =>
+  task.allowedPaths.includes(path) || task.title.includes(path) || task.instructions.includes(path)
 
 /** Whether this entry took away the test of this name, or one of a failure without names. */
 const tookAway = async (session: Session, { kind, path, detail }: Weakening, name: string | null): Promise<boolean> => {
@@ -30,21 +31,38 @@ const failedOn = (base: Baseline): (string | null)[] => {
   return base.set.tests ?? (base.set.label === 'test_failure' ? [null] : [])
 }
 
-/**
- * What failed, on the base commit or in an earlier round, and is gone from the tests. `bases`: what the checks that pass now
- * do on the base commit; asked only where tests are gone at all.
- */
-export const removedFailures = async (
+/** What the checks that pass now do elsewhere; asked only where tests are gone at all. */
+interface Elsewhere {
+  onBase(): Promise<Baseline[]>
+  /** On the work with these files as they were on the base commit. */
+  withTests(paths: string[]): Promise<Baseline[]>
+}
+
+const goneOf = async (
   session: Session,
-  weakened: readonly Weakening[],
-  bases: () => Promise<Baseline[]>,
+  gone: readonly Weakening[],
+  failed: readonly (string | null)[],
 ): Promise<string[]> => {
-  const gone = weakened.filter((entry) => takesAway.includes(entry.kind) && !isOrdered(session, entry))
-  if (gone.length === 0) return []
-  const failed = [...(await toldBefore(session)), ...(await bases()).flatMap(failedOn)]
   const found: string[] = []
   for (const name of new Set(failed))
     for (const entry of gone)
       if (await tookAway(session, entry, name)) found.push(`${name ?? 'a failing test'} (${entry.kind}: ${entry.path})`)
   return [...new Set(found)].slice(0, 20)
+}
+
+/** What failed, on the base commit, in an earlier round or by the work itself, and is gone from the tests. */
+export const removedFailures = async (
+  session: Session,
+  weakened: readonly Weakening[],
+  elsewhere: Elsewhere,
+): Promise<string[]> => {
+  const gone = weakened.filter((entry) => takesAway.includes(entry.kind) && !isOrdered(session, entry))
+  if (gone.length === 0) return []
+  const failed = [...(await toldBefore(session)), ...(await elsewhere.onBase()).flatMap(failedOn)]
+  const found = await goneOf(session, gone, failed)
+  if (found.length > 0) return found
+  const hidden = (await elsewhere.withTests(gone.map(({ path }) => path))).flatMap(failedOn)
+  // In a file that is still there, other tests may fail because the work changed them rightly.
+  const areDeleted = gone.every(({ kind }) => kind === 'file deleted')
+  return goneOf(session, gone, areDeleted ? hidden : hidden.filter((name) => name !== null))
 }

@@ -13,7 +13,7 @@ import type { ChangeList } from '../../../workspace/contract.ts'
 import { appendEvent } from '../../../store/event.ts'
 import { holdLease } from '../../../store/run.ts'
 import { carryOut, endWithout, recover } from '../carry-out.ts'
-import { checkWork, passedOnBase } from '../check-work.ts'
+import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { settleFeedback, settleTests } from '../feedback.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
@@ -116,13 +116,16 @@ const workOf = async (session: Session): Promise<Work> => {
 const nothingRan =
   'no verification command is left or could be inferred; add "commands" to the task or to .unstuck/verify.contract.json, or verify.commands to .unstuck/config.json'
 
-/** A check that passes without the tests that failed is none. */
+/** A check that passes without the tests that fail is none. */
 const refuseRemoved = async (
   session: Session,
-  { planned, verdict }: Work,
+  { found, planned, verdict }: Work,
   report: HonestReport,
 ): Promise<Next | undefined> => {
-  const removed = await removedFailures(session, verdict.weakened ?? [], () => passedOnBase(session, planned, report))
+  const removed = await removedFailures(session, verdict.weakened ?? [], {
+    onBase: () => passedOnBase(session, planned, report),
+    withTests: (paths) => passedWithout(session, { planned, found, paths }, report),
+  })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
     await settleTests(tx, session, removed)
