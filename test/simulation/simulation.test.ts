@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(async () => store.close())
 
-const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '24')
+const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '12')
 const run = (seed: number): Promise<Outcome> => runPlan(makePlan(String(seed)), store)
 
 /** What to say when a seed breaks a promise: everything needed to see it again. */
