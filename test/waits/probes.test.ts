@@ -9,7 +9,7 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sentenceOf } from '../../src/runtime/people/explain.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openScene, type Scene } from '../recovery/scene.ts'
 
 let server: Server
 let registry: Server | undefined

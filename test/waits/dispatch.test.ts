@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { StatusView, EventView } from '../../src/api/contract.ts'
-import { openScene, type Scene } from './scene.ts'
+import { openScene, type Scene } from '../recovery/scene.ts'
 
 const agents = {
   made: {
