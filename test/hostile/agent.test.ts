@@ -207,6 +207,6 @@ test('a commit with our trailer that code of an agent put on the goal branch at 
   const goal = await work('honest', { commands: ['node check.mjs', forge] })
   expectDone(goal)
   expect(filesAt(scene.root, goal.branch)).not.toContain('evil.txt')
-  expect(user(scene.root, 'log', '-1', '--format=%an %P', goal.branch)).toBe(`Unstuck ${goal.baseCommit}`)
+  expect(user(scene.root, 'log', '-1', '--format=%P', goal.branch)).toBe(goal.baseCommit)
   await scene.expectUnharmed()
 })

@@ -23,7 +23,7 @@ test('secrets of the environment are in no file of the engine, and what nobody l
   const root = join(scene.stateDir, 'runs', run)
   const names = JSON.parse(readFileSync(join(root, 'agent', 'names.json'), 'utf8')) as string[]
   expect(names).toContain('ANTHROPIC_API_KEY')
-  expect(names.filter((name) => /^(AWS_|UNSTUCK_(?!RUN|LAUNCH))/.test(name))).toEqual([])
+  expect(names.filter((name) => /^(AWS_|UNSTUCK_(?!RUN|LAUNCH|PORT))/.test(name))).toEqual([])
   const token = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
   await scene.stop()
   expect(holders(scene.stateDir, '[redacted]')).not.toEqual([])
