@@ -158,6 +158,8 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
     return [agent, { driver: options.drivers?.[agent] ?? 'command', command }] as const
   })
   const config = {
+    // An agent that fails for no known cause is tried again after a pause.
+    retry: { transientBaseSeconds: 0.3, transientMaxSeconds: 1 },
     harness: { default: agents[0], ...Object.fromEntries(harnesses) },
     lease: { ttlSeconds: 30 },
     ...options.config,
