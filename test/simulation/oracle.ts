@@ -253,7 +253,9 @@ const checkCommit = (world: World, landed: string, taskId: string): void => {
   const task = world.tables.task.get(taskId)
   if (commit === undefined || task === undefined) return world.violated('the fence', `no commit ${landed}`)
   // What failed before any work is excused, but never in a check that the task itself names.
-  const excused = task.commandSource === 'task' ? new Set<string>() : new Set(failingTests(world.firstTree))
+  // The user may have broken the branch that it began on.
+  const before = [world.firstTree, world.git.treeOf(commit.parents[0] ?? '')]
+  const excused = new Set(task.commandSource === 'task' ? [] : before.flatMap(failingTests))
   const failed = failingTests(world.git.treeOf(landed)).filter((test) => !excused.has(test))
   if (failed.length > 0)
     world.violated('the fence', `commit ${landed} of ${taskId} does not pass its checks: ${failed[0]}`)
