@@ -48,7 +48,7 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   baseCommit: null,
   headCommit: null,
   autoMerge: false,
-  landing: { asked: false, outdated: false, unverified: false, tries: 0, refused: null },
+  landing: { asked: false, outdated: false, unverified: false, sentBack: false, tries: 0, refused: null },
   allowedDirs: [],
   limits: {},
   spend: { tokens: 0, costUsd: 0, seconds: 0 },

@@ -36,13 +36,19 @@ export interface GoalLanding {
   outdated: boolean
   /** It was rebased, and its checks have not passed on the result yet. */
   unverified: boolean
+  /** The branch still holds work that is to be done again: nothing may start or merge on top of it. */
+  sentBack: boolean
   /** How often the target had moved when it was about to land. */
   tries: number
   /** Why the last attempt left the target where it was; null = there was none, or the next one is under way. */
   refused: LandingRefusal | null
 }
 
-export const notLanding: GoalLanding = { asked: false, outdated: false, unverified: false, tries: 0, refused: null }
+export const notLanding: GoalLanding = {
+  ...{ asked: false, outdated: false, unverified: false, sentBack: false },
+  tries: 0,
+  refused: null,
+}
 
 export interface Goal {
   id: string

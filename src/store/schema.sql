@@ -154,7 +154,7 @@ create table goal (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
-  landing jsonb not null default '{"asked": false, "tries": 0, "refused": null, "outdated": false, "unverified": false}'::jsonb,
+  landing jsonb not null default '{"asked": false, "tries": 0, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))

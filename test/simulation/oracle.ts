@@ -416,6 +416,8 @@ const worthKeeping = (world: World, dir: string): { runId: string; tree: string 
   const runId = /\/runs\/([^/]+)\/workspace$/.exec(dir)?.[1]
   const clone = world.git.clones.get(dir)
   if (runId === undefined || clone === undefined) return undefined
+  // Before its first agent it holds at most a copy of what an earlier attempt left.
+  if (!world.processes.all.some(({ spec, program }) => spec.marker === runId && program !== undefined)) return undefined
   const tree = world.git.addTree(new Map(clone.files))
   return tree === world.git.commits.get(clone.base)?.tree ? undefined : { runId, tree }
 }

@@ -25,7 +25,7 @@ export const goalFields = {
   headCommit: text.nullable(),
   autoMerge: z.boolean(),
   landing: z.strictObject({
-    ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), tries: count },
+    ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
   }),
   allowedDirs: names,

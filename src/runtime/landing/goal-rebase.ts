@@ -120,7 +120,11 @@ const record = async (
   await context.db.transaction(async (tx) => {
     for (const { entry, to } of moved) if (entry !== undefined) await relocateMerge(tx, entry, to)
     const unverified = moved.length > 0 && (goal.landing.unverified || head !== before)
-    await progressGoal(tx, goal.id, { baseCommit: onto, headCommit: head, landing: { outdated: false, unverified } })
+    await progressGoal(tx, goal.id, {
+      baseCommit: onto,
+      headCommit: head,
+      landing: { outdated: false, sentBack: false, unverified },
+    })
     await appendEvent(tx, {
       type: 'goal.rebased',
       goalId: goal.id,

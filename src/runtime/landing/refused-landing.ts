@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Goal, LandingRefusal } from '../../domain/goal.ts'
 import { appendEvent } from '../../store/event.ts'
-import { progressGoal } from '../../store/goal.ts'
+import { getGoal, progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import { landCommand } from './goal-branch.ts'
 
@@ -36,11 +36,15 @@ const atRest = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
 /** A request to land has had its answer; a goal that lands by itself is looked at again. */
 export const refuseLanding = async (context: Context, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const rests = atRest.has(refused.reason) ? { tries: 0 } : {}
-  const landing = { asked: false, outdated: false, refused, ...rests }
-  if (isDeepStrictEqual({ ...goal.landing, ...landing }, goal.landing)) return
-  await context.db.transaction(async (tx) => {
+  const isNew = await context.db.transaction(async (tx) => {
+    const now = (await getGoal(tx, goal.id))?.landing ?? goal.landing
+    // Work that was sent back is still on the branch: it has to go before anything starts, whatever stands in the way of landing.
+    const landing = { asked: false, outdated: now.sentBack, refused, ...rests }
+    if (isDeepStrictEqual({ ...now, ...landing }, now)) return false
     await progressGoal(tx, goal.id, { reason: refusalText(goal, refused), landing })
     await appendEvent(tx, { type: 'goal.not_landed', goalId: goal.id, payload: { ...refused } })
+    return true
   })
+  if (!isNew) return
   context.log.warn({ goal: goal.id, ...refused }, 'the goal could not be landed')
 }

@@ -5,7 +5,7 @@
  */
 export const migration = `
 alter table goal add column landing jsonb not null
-  default '{"asked": false, "outdated": false, "unverified": false, "tries": 0, "refused": null}';
+  default '{"asked": false, "outdated": false, "unverified": false, "sentBack": false, "tries": 0, "refused": null}';
 
 create table area_hold (
   task_id text primary key references task (id),
