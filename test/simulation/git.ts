@@ -340,9 +340,12 @@ const shadowCalls = (state: State) => ({
     [...state.snapshots.values()]
       .filter((snapshot) => runId === undefined || snapshot.runId === runId)
       .map(({ id, commit, reason, at }) => ({ id, commit, reason, at, leftOut: [] })),
-  layOver: (_shadow: Shadow, { snapshot: work, from, onto, into }: Parameters<Git['layOver']>[1]) => {
+  layOver: (_shadow: Shadow, { snapshot: work, from, onto, into, exclude = [] }: Parameters<Git['layOver']>[1]) => {
     const moved = new Set(changesOf(state.treeOf(from), state.treeOf(onto)).map(({ path }) => path))
-    const changes = changesOf(state.treeOf(from), state.treeOf(work)).map(({ newObject: _object, ...rest }) => rest)
+    const isWanted = (path: string): boolean => !exclude.some((other) => path === other || path.startsWith(`${other}/`))
+    const changes = changesOf(state.treeOf(from), state.treeOf(work))
+      .filter(({ path }) => isWanted(path))
+      .map(({ newObject: _object, ...rest }) => rest)
     const laid = changes.filter(({ path }) => !moved.has(path))
     const files = userFiles(state, into)
     for (const { path } of laid) {
