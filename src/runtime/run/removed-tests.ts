@@ -1,4 +1,4 @@
-/** Tests that failed and that the work took away: a check that passes without them shows nothing about what they asked. */
+/** Tests that failed, or that fail with the work, and that it took away: a check that passes without them shows nothing about them. */
 import type { Weakening } from '../../domain/run.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import type { Baseline } from '../checks/baseline.ts'
