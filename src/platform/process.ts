@@ -172,10 +172,17 @@ const hasTerminal = (pid: number): boolean => {
 const hasVariable = (pid: number, name: string): boolean =>
   (readOrUndefined(`/proc/${pid}/environ`) ?? '').split('\0').some((entry) => entry.startsWith(`${name}=`))
 
+/** Whether a parent, or one above it, of the same session works outside: the leader may be long gone, as of a program that `nohup` left. */
+const isKept = (row: ProcessRow, inside: ReadonlySet<number>, table: ReadonlyMap<number, ProcessRow>): boolean => {
+  const parent = table.get(row.parent)
+  if (parent === undefined || parent.session !== row.session) return false
+  return !inside.has(parent.pid) || isKept(parent, inside, table)
+}
+
 /**
  * Live processes without an owner that work in a folder or below it: the environment names no launch (`name`), the session began
- * there too or has lost its leader, and there is no terminal. A command of the engine's own, another launch in the same folder and a
- * person's shell are left out. Linux alone.
+ * there too or has lost its leader and every parent outside, and there is no terminal. A command of the engine's own, another
+ * launch in the same folder and a person's shell are left out. Linux alone.
  */
 export const strayProcessesIn = (folder: string, name: string, table = processTable()): number[] => {
   if (!linux) return []
@@ -184,9 +191,9 @@ export const strayProcessesIn = (folder: string, name: string, table = processTa
     return at !== undefined && (at === folder || at.startsWith(`${folder}/`))
   })
   const ids = new Set(inside.map(({ pid }) => pid))
-  const alive = new Set(table.map(({ pid }) => pid))
+  const rows = new Map(table.map((row) => [row.pid, row]))
   return inside
-    .filter(({ session }) => ids.has(session) || !alive.has(session))
+    .filter((row) => ids.has(row.session) || (!rows.has(row.session) && !isKept(row, ids, rows)))
     .filter(({ pid }) => !hasTerminal(pid) && !hasVariable(pid, name))
     .map(({ pid }) => pid)
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -113,6 +114,13 @@ describe('a stop', () => {
       const ownFolder = realpathSync(mkdtempSync(join(bench.root, 'own-')))
       // Of this session, as a command of the engine is; and of another launch.
       const visitor = spawn('sleep', ['300'], { cwd: ownFolder, stdio: 'ignore' })
+      // As of an engine that was started in the background of a shell that has ended since.
+      const background = `(sh -c 'cd "$OWN" && echo $$ && exec sleep 300' & wait) & exit`
+      const leader = spawn('sh', ['-c', background], {
+        ...{ cwd: bench.root, detached: true, stdio: ['ignore', 'pipe', 'ignore'] },
+        env: { ...process.env, OWN: ownFolder },
+      })
+      const [line] = (await once(leader.stdout!, 'data')) as [Buffer]
       const env = { ...process.env, UNSTUCK_LAUNCH: 'another' }
       const other = spawn('sleep', ['300'], { cwd: ownFolder, stdio: 'ignore', detached: true, env })
       const script = `mkdir deep; cd deep; env -i setsid sh -c 'echo $$ >pid; exec sleep 300 >/dev/null 2>&1' &
@@ -121,9 +129,10 @@ describe('a stop', () => {
       openGate(shim.dir)
       const left = Number(await firstLine(shim.dir))
       await exitOf(shim.dir)
-      const gone = [left, visitor.pid!, other.pid!].map(isGone)
+      const gone = [left, visitor.pid!, other.pid!, Number(line)].map(isGone)
       for (const child of [visitor, other]) child.kill('SIGKILL')
-      expect(gone).toEqual([true, false, false])
+      process.kill(-leader.pid!, 'SIGKILL')
+      expect(gone).toEqual([true, false, false, false])
     },
   )
 
