@@ -38,7 +38,7 @@ export interface GoalLanding {
   unverified: boolean
   /** The branch still holds work that is to be done again: nothing may start or merge on top of it. */
   sentBack: boolean
-  /** How often the target had moved when it was about to land. */
+  /** How often the target had moved when it was about to land, or sent-back work could not be taken off its branch. */
   tries: number
   /** Why the last attempt left the target where it was; null = there was none, or the next one is under way. */
   refused: LandingRefusal | null

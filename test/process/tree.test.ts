@@ -120,7 +120,7 @@ describe('a stop', () => {
         ...{ cwd: bench.root, detached: true, stdio: ['ignore', 'pipe', 'ignore'] },
         env: { ...process.env, OWN: ownFolder },
       })
-      const [line] = (await once(leader.stdout!, 'data')) as [Buffer]
+      const [line] = (await once(leader.stdout, 'data')) as [Buffer]
       const env = { ...process.env, UNSTUCK_LAUNCH: 'another' }
       const other = spawn('sleep', ['300'], { cwd: ownFolder, stdio: 'ignore', detached: true, env })
       const script = `mkdir deep; cd deep; env -i setsid sh -c 'echo $$ >pid; exec sleep 300 >/dev/null 2>&1' &

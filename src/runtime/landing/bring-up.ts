@@ -9,7 +9,7 @@ import type { Context } from '../core/context.ts'
 import { rebaseGoal } from './goal-rebase.ts'
 import { isToVerify, verifyGoal } from './goal-verify.ts'
 import { isReachable } from './merge-queue.ts'
-import { refuseLanding } from './refused-landing.ts'
+import { isRested, refuseLanding } from './refused-landing.ts'
 
 const isWanted = async (context: Context, goal: Goal): Promise<boolean> =>
   mayStartWork(goal) &&
@@ -33,7 +33,7 @@ export const bringUpAll = async (context: Context): Promise<void> => {
   for (const goal of goals) {
     if (context.stopping.aborted) return
     if (!(await isWanted(context, goal)) || goals.some((other) => goesFirst(other, goal))) continue
-    if (!(await isReachable(context, goal))) continue
+    if (!(await isRested(context, goal)) || !(await isReachable(context, goal))) continue
     try {
       await bringUp(context, goal.id)
     } catch (error) {

@@ -46,7 +46,8 @@ const ask = (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<unk
 
 /** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */
 const takeOut = async (tx: Queryable, { goal, entry }: Landing, detail: string): Promise<void> => {
-  if (entry.state === 'merged') await progressGoal(tx, goal.id, { landing: { outdated: true, sentBack: true } })
+  if (entry.state === 'merged')
+    await progressGoal(tx, goal.id, { landing: { outdated: true, sentBack: true, tries: 0 } })
   else must(await moveMerge(tx, entry, 'failed', { detail }))
 }
 

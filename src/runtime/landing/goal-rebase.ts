@@ -120,10 +120,13 @@ const record = async (
   await context.db.transaction(async (tx) => {
     for (const { entry, to } of moved) if (entry !== undefined) await relocateMerge(tx, entry, to)
     const unverified = moved.length > 0 && (goal.landing.unverified || head !== before)
+    // Where work was sent back, this was tried until it went: what was refused on the way is over.
+    const freed = goal.landing.sentBack ? { tries: 0, refused: null } : {}
     await progressGoal(tx, goal.id, {
       baseCommit: onto,
       headCommit: head,
-      landing: { outdated: false, sentBack: false, unverified },
+      landing: { outdated: false, sentBack: false, unverified, ...freed },
+      ...(goal.landing.sentBack ? { reason: '' } : {}),
     })
     await appendEvent(tx, {
       type: 'goal.rebased',

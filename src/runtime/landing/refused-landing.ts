@@ -1,9 +1,11 @@
 /** Why a goal does not land: kept with the goal, so that the same refusal is told once and not at every look. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Goal, LandingRefusal } from '../../domain/goal.ts'
-import { appendEvent } from '../../store/event.ts'
-import { getGoal, progressGoal } from '../../store/goal.ts'
-import type { Context } from '../core/context.ts'
+import { mayStartWork, type Goal, type LandingRefusal } from '../../domain/goal.ts'
+import { must, type Queryable } from '../../store/db.ts'
+import { openEscalation } from '../../store/escalation.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
+import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { goalBranch, type Context } from '../core/context.ts'
 import { landCommand } from './goal-branch.ts'
 
 const namedPaths = 10
@@ -33,15 +35,50 @@ export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusa
 /** Seen where the goal stood on the target's tip: from here on the target's moves are counted anew. */
 const atRest = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
 
+/** If what was sent back still is on the branch after this many tries, a person is asked. */
+const triesLimit = 5
+
+/** What no further try changes: only a person does. */
+const forPerson = new Set(['conflict', 'branch-missing'])
+
+/** Milliseconds. Whatever keeps git from working may be over after some of them. */
+const firstRestMs = 10_000
+
+/** Whether a refused rebase that nothing can start without is to be tried again by now. */
+export const isRested = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
+  if (!landing.sentBack || landing.refused === null) return true
+  const restMs = firstRestMs * 2 ** (landing.tries - 1)
+  return (await storeNow(context.db)).getTime() >= changedAt.getTime() + restMs
+}
+
+/** The goal pauses with a question: nothing of it can start before its branch is as it should be. */
+const ask = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
+  const { reason, detail, paths } = refused
+  const question = `Work of "${goal.title}" is to be done again and could not be taken off ${goalBranch(goal.id)}: ${detail}${pathText(paths)}. Resume the goal after mending that, or cancel it?`
+  must(await moveGoal(tx, goal, 'blocked', question))
+  await openEscalation(tx, {
+    ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
+    ...{ kind: 'blocker', question, choices: ['resume', 'cancel'] },
+    details: [
+      'Nothing of this goal begins until its branch is without that work. All work is kept, on the branch and in the snapshots of its runs.',
+      `Next step: ${cure[reason] ?? 'mend that'}, then unstuck resume ${goal.id}.`,
+    ].join('\n'),
+  })
+}
+
 /** A request to land has had its answer; a goal that lands by itself is looked at again. */
 export const refuseLanding = async (context: Context, goal: Goal, refused: LandingRefusal): Promise<void> => {
-  const rests = atRest.has(refused.reason) ? { tries: 0 } : {}
   const isNew = await context.db.transaction(async (tx) => {
-    const now = (await getGoal(tx, goal.id))?.landing ?? goal.landing
+    const now = (await getGoal(tx, goal.id)) ?? goal
+    const { sentBack, tries } = now.landing
     // Work that was sent back is still on the branch: it has to go before anything starts, whatever stands in the way of landing.
-    const landing = { asked: false, outdated: now.sentBack, refused, ...rests }
-    if (isDeepStrictEqual({ ...now, ...landing }, now)) return false
+    const isStuck = sentBack && mayStartWork(now)
+    const counted = isStuck ? { tries: tries + 1 } : atRest.has(refused.reason) ? { tries: 0 } : {}
+    const landing = { ...now.landing, asked: false, outdated: sentBack, refused, ...counted }
+    if (isDeepStrictEqual(landing, now.landing)) return false
     await progressGoal(tx, goal.id, { reason: refusalText(goal, refused), landing })
+    if (isStuck && (landing.tries >= triesLimit || forPerson.has(refused.reason))) await ask(context, tx, now, refused)
+    if (isDeepStrictEqual(refused, now.landing.refused)) return false
     await appendEvent(tx, { type: 'goal.not_landed', goalId: goal.id, payload: { ...refused } })
     return true
   })

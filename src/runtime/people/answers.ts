@@ -41,11 +41,14 @@ const answer = async (tx: Queryable, taskId: string, choice: Choice): Promise<vo
   if (pending !== undefined) orThrow(await answerEscalation(tx, pending, choice))
 }
 
-/** Questions that hang on the goal as a whole are answered with it. */
+/** Questions that hang on the goal as a whole are answered with it. To resume says nothing about what was cancelled. */
 const answerGoal = async (tx: Queryable, goalId: string, choice: Choice): Promise<void> => {
-  const pending = await listEscalations(tx, { goalId, pendingOnly: true })
-  for (const entry of pending.filter((candidate) => candidate.taskId === null))
+  const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
+  for (const entry of pending.filter(({ choices }) => choice !== 'resume' || choices.includes(choice))) {
     orThrow(await answerEscalation(tx, entry, choice))
+    // What kept its branch from being as it should be is looked at anew.
+    if (entry.kind === 'blocker') await progressGoal(tx, goalId, { landing: { tries: 0, refused: null } })
+  }
 }
 
 /** A goal that waited or had failed goes on when one of its tasks got an answer. A paused one stays paused. */
@@ -233,6 +236,7 @@ export const landGoal = async (context: Context, id: string): Promise<Goal> => {
 const resumeOne = async (context: Context, goal: Goal): Promise<void> => {
   await context.db.transaction(async (tx) => {
     orThrow(await moveGoal(tx, await goalNamed(tx, goal.id), 'resumed', 'resumed by a person'))
+    await answerGoal(tx, goal.id, 'resume')
     for (const task of (await listTasks(tx, goal.id)).filter(
       (candidate) => candidate.place === 'blocked(awaiting_human)',
     )) {
