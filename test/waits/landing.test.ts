@@ -246,4 +246,22 @@ describe('what begins', () => {
     // Each check ran on what it is ready with, once.
     expect(await scene.events(goal, 'goal.reverified')).toHaveLength(1)
   })
+
+  it('leaves alone what its user merged early and went on from', async () => {
+    const scene = await open({ a: editor('a', 'list.txt', 1), b: editor('b', 'list.txt', 7) })
+    const goal = await scene.goal([{ harness: 'a' }, { harness: 'b', after: ['1'] }], { autoMerge: true })
+    await begun(scene, 'a')
+    letGo(scene)
+    await scene.waitFor('the first is on the goal branch', async () =>
+      (await scene.events(goal, 'merge.merged')).length === 1 ? true : undefined,
+    )
+    git(scene.root, 'merge', '-q', '--ff-only', `unstuck/goal/${goal}`)
+    const mine = commitByHand(scene, 'list.txt', on(scene, 'list.txt').replace('line 1 a', 'line 1 a, as I like it'))
+    await scene.until(goal, 'done', 'awaiting_human')
+    expect(await scene.recoveries(goal)).toEqual([])
+    expect(on(scene, 'list.txt').split('\n').slice(1, 8)).toEqual([
+      ...['line 1 a, as I like it', 'line 2', 'line 3', 'line 4', 'line 5', 'line 6', 'line 7 b'],
+    ])
+    expect(git(scene.root, 'merge-base', '--is-ancestor', mine, 'main')).toBe('')
+  })
 })

@@ -29,15 +29,31 @@ interface Picked {
   entry: MergeEntry | undefined
 }
 
+/** Commits of a line, oldest first, that the target lacks. What its user merged already would be put onto itself, and may conflict there. */
+const lacking = async ({ ports, repository }: Context, line: readonly string[], onto: string): Promise<string[]> => {
+  let held = 0
+  while (held < line.length && (await ports.git.isBelow(repository, line[held] ?? '', onto))) held += 1
+  return line.slice(held)
+}
+
 /** What is on the branch and stays there, oldest first, and how many commits do not stay. */
-const pick = async (context: Context, goal: Goal, from: string): Promise<{ stays: Picked[]; goes: number }> => {
+const pick = async (
+  context: Context,
+  goal: Goal,
+  { from, onto }: { from: string; onto: string },
+): Promise<{ stays: Picked[]; goes: number }> => {
   const range = { head: goal.baseCommit ?? from, tip: from }
-  const line = (await context.ports.git.commitsBetween(context.repository, range, longestLine)).toReversed()
+  const found = (await context.ports.git.commitsBetween(context.repository, range, longestLine)).toReversed()
+  const line = await lacking(
+    context,
+    found.map(({ commit }) => commit),
+    onto,
+  )
   const entries = await listMerges(context.db, { goalId: goal.id, state: 'merged' })
   const done = new Set(
     (await listTasks(context.db, goal.id)).flatMap(({ id, place }) => (place === 'done' ? [id] : [])),
   )
-  const all = line.map(({ commit }) => ({ commit, entry: entries.findLast((entry) => entry.landedCommit === commit) }))
+  const all = line.map((commit) => ({ commit, entry: entries.findLast((entry) => entry.landedCommit === commit) }))
   const stays = all.filter(({ entry }) => entry === undefined || done.has(entry.taskId))
   return { stays, goes: all.length - stays.length }
 }
@@ -184,12 +200,12 @@ export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean>
   const isBehind = await git.isBelow(context.repository, looked.tip, headOf(goal))
   const onto = isBehind ? (goal.baseCommit ?? looked.tip) : looked.tip
   // What was pushed before a crash is on the remote under the name that the store's own head gives it.
-  const own = await pick(context, goal, headOf(goal))
+  const own = await pick(context, goal, { from: headOf(goal), onto })
   const again = await replay(context, own.stays, onto)
   if (again.ok && (await isThere(context, goal, { found: looked.found, head: again.head, goes: own.goes })))
     return record(context, goal, { onto, replayed: again, goes: own.goes })
   const seen = isRemote ? await settledOnRemote(context, goal, looked) : looked
-  const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, seen.from)
+  const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, { from: seen.from, onto })
   const replayed = seen.from === headOf(goal) ? again : await replay(context, stays, onto)
   if (!replayed.ok) return sendBack(context, goal, { ...replayed, onto })
   context.at('goal-rebased')
