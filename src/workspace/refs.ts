@@ -2,7 +2,7 @@
  * The user's refs, read before and after an agent worked, so that a branch it moved is seen, reported and put back.
  */
 import type { Repository } from './contract.ts'
-import { git, gitLine } from './git.ts'
+import { fieldsOf, git, gitLine, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
 
 /** Ref name to object name; `HEAD` to `ref: <name>` or an object name. A plain folder has none. */
@@ -45,3 +45,20 @@ export const compareRefs = (before: Refs, after: Refs): RefChange[] =>
     .sort()
     .filter((ref) => before[ref] !== after[ref])
     .map((ref) => ({ ref, before: before[ref] ?? null, after: after[ref] ?? null }))
+
+export interface RefLogEntry {
+  to: string
+  /** What git or its caller noted for the move: `commit: Add a test`. */
+  note: string
+}
+
+/** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it. */
+export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
+  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', refName(ref), '--']
+  // 128 = there is no such ref any more.
+  const { stdout } = await git(args, { ...inRepository(repository), okCodes: [0, 128] })
+  return fieldsOf(stdout).map((entry) => {
+    const end = entry.indexOf(' ')
+    return { to: entry.slice(0, end), note: entry.slice(end + 1) }
+  })
+}

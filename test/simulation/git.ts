@@ -40,7 +40,7 @@ export type Now<T> = { [K in keyof T]: T[K] extends (...args: infer A) => Promis
 
 export interface SimGit {
   root: string
-  refs: Map<string, string>
+  refs: Refs
   trees: Map<string, Tree>
   commits: Map<string, Commit>
   userObjects: Set<string>
@@ -55,6 +55,16 @@ export interface SimGit {
   /** Told before a clone goes. */
   onDiscard: (dir: string, clone: Clone) => void
   calls: Now<Omit<Git, 'compareRefs'>>
+}
+
+/** With the log that git keeps of a branch. */
+export class Refs extends Map<string, string> {
+  readonly moves: { ref: string; to: string; note: string }[] = []
+
+  move(ref: string, to: string, note: string): void {
+    this.set(ref, to)
+    this.moves.unshift({ ref, to, note })
+  }
 }
 
 const nameOf = (value: unknown): string => createHash('sha1').update(JSON.stringify(value)).digest('hex')
@@ -154,7 +164,7 @@ const landingCalls = (state: State) => {
     if (to === null) state.refs.delete(ref)
     else {
       visibleToUser(state, to)
-      state.refs.set(ref, to)
+      state.refs.move(ref, to, 'unstuck')
     }
     return true
   }
@@ -166,6 +176,8 @@ const landingCalls = (state: State) => {
         .sort(([a], [b]) => (a < b ? -1 : 1))
       return Object.fromEntries(prefix === undefined ? [...found, ['HEAD', 'ref: refs/heads/main']] : found)
     },
+    readRefLog: (_repository: Repository, ref: string, limit: number) =>
+      state.refs.moves.filter((move) => move.ref === ref).slice(0, limit),
     ensureGoalBranch: (_repository: Repository, request: { name: string; start: string }) => {
       const ref = `refs/heads/${request.name}`
       const created = swap(ref, null, request.start)
@@ -366,7 +378,7 @@ export const createGit = (root: string, files: Tree): SimGit => {
   const state: State = {
     ...objects,
     root,
-    refs: new Map(),
+    refs: new Refs(),
     userObjects: new Set(),
     shadowObjects: new Set(),
     userFiles: new Map(files),
@@ -376,7 +388,7 @@ export const createGit = (root: string, files: Tree): SimGit => {
   }
   const first = objects.addCommit({ tree: objects.addTree(files), parents: [], message: 'first\n' })
   state.userObjects.add(first)
-  state.refs.set('refs/heads/main', first)
+  state.refs.move('refs/heads/main', first, 'commit (initial): first')
   const calls = { ...landingCalls(state), ...workCalls(state), ...shadowCalls(state) }
   return Object.assign(state, { calls })
 }

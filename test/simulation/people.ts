@@ -163,7 +163,7 @@ const commitFile = (world: World, path: string, content: string | undefined): vo
     message: `${byHand} ${world.scheduler.now()}\n`,
   })
   git.userObjects.add(commit)
-  git.refs.set('refs/heads/main', commit)
+  git.refs.move('refs/heads/main', commit, 'commit: by hand')
   world.trace(`a person commits ${path} to main`)
 }
 

@@ -94,7 +94,7 @@ const tamper = (git: SimGit, launch: SimLaunch, what: 'goal' | 'main' | 'delete'
   // As by a fetch from the clone: the objects come along.
   git.userObjects.add(commit)
   for (const object of clone?.objects ?? []) git.userObjects.add(object)
-  git.refs.set(ref, commit)
+  git.refs.move(ref, commit, 'fetch')
 }
 
 const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {

@@ -41,15 +41,12 @@ export const createTarget = (world: World): Target => {
   const owned = new Set<string>()
   const belongs = (commit: string): boolean => commit === first || isByHand(world, commit) || isLanded(world, commit)
   /**
-   * A tip that an agent put there says nothing: it is taken back when its run ends. What its agent threw off the branch is its doing,
-   * and no run knows of it that began before.
+   * A tip that an agent put there says nothing: it is taken back when its run ends, and what the agent threw off the branch is there
+   * again.
    */
   const lost = (now: string): string | undefined => {
     const present = reachable(world, now)
-    if (!belongs(now)) {
-      for (const commit of owned) if (!present.has(commit)) owned.delete(commit)
-      return undefined
-    }
+    if (!belongs(now)) return undefined
     const [parent] = world.git.commits.get(now)?.parents ?? []
     // A person who commits on top of what an agent put there has taken it.
     if (isByHand(world, now) && parent !== undefined && !belongs(parent)) owned.clear()

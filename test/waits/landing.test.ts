@@ -265,3 +265,29 @@ describe('what begins', () => {
     expect(git(scene.root, 'merge-base', '--is-ancestor', mine, 'main')).toBe('')
   })
 })
+
+describe('an agent that puts its own commit onto the branch of the user', () => {
+  it('takes nothing from it that was committed or landed there meanwhile', async () => {
+    const overwrites = `
+      const { execFileSync } = await import('node:child_process')
+      put('TOP/begun-bad', '')
+      for (const end = Date.now() + 60_000; !existsSync('TOP/go-bad') && Date.now() < end;) await new Promise((next) => setTimeout(next, 20))
+      const run = (cwd, ...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a', ...args], { cwd })
+      put('list.txt', readFileSync('list.txt', 'utf8').replace('line 7', 'line 7 bad'))
+      run('.', 'commit', '-qam', 'Mine')
+      run('TOP/repo', 'fetch', '-q', process.cwd(), 'HEAD')
+      run('TOP/repo', 'update-ref', 'refs/heads/main', 'FETCH_HEAD')`
+    const scene = await open({ a: editor('a', 'list.txt', 1), bad: { driver: 'command', program: overwrites } })
+    letGo(scene)
+    const bad = await scene.goal([{ harness: 'bad' }])
+    await begun(scene, 'bad')
+    const good = await scene.goal([{ harness: 'a' }], { autoMerge: true })
+    await scene.until(good, 'done')
+    const mine = commitByHand(scene, 'by-hand.txt', 'mine')
+    writeFileSync(join(scene.top, 'go-bad'), '')
+    await scene.until(bad, 'ready')
+    expect(tipOf(scene)).toBe(mine)
+    expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')
+    expect((await scene.events(bad, 'ref.restored')).map(({ payload }) => payload['restored'])).toEqual([mine])
+  })
+})

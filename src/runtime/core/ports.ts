@@ -42,7 +42,7 @@ import {
 } from '../../workspace/landing.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
 import { layOver } from '../../workspace/lay-over.ts'
-import { compareRefs, readRefs } from '../../workspace/refs.ts'
+import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../../workspace/history.ts'
 import { topOfCommit } from '../../workspace/tree.ts'
 import { mendDependencies } from '../../workspace/mend.ts'
@@ -106,6 +106,7 @@ const realGit = {
   prepareDependencies,
   publish,
   readRef,
+  readRefLog,
   readRefs,
   removePackages,
   removeWorkspace,

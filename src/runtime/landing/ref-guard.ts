@@ -36,22 +36,44 @@ const isFromClone = async (session: Session, commit: string): Promise<boolean> =
   return false
 }
 
-const putBack = async (session: Session, change: RefChange): Promise<boolean> => {
+/** How far back the moves of a branch are looked at. */
+const longestLog = 200
+
+/** A move that its owner makes, as git notes it. What an agent brings from its clone comes by a fetch, a push or a bare write. */
+const byOwner = /^(?:commit|merge|pull|rebase|cherry-pick|revert|am)\b/
+
+/** Where the branch belongs: what its owner committed and what landed there since the run began stays. */
+const placeOf = async (
+  session: Session,
+  { ref, before, after }: { ref: string; before: string; after: string },
+  goals: readonly Goal[],
+): Promise<string> => {
+  const { context } = session
+  const moves = await context.ports.git.readRefLog(context.repository, ref, longestLog)
+  // Without the place where the run began, nothing tells how old an entry is.
+  const since = moves.findIndex(({ to }) => to === before)
+  for (const { to, note } of moves.slice(0, Math.max(0, since))) {
+    if (to === after) continue
+    if (goals.some(({ headCommit }) => headCommit === to) || note.startsWith('commit')) return to
+    if (byOwner.test(note) && !(await isFromClone(session, to))) return to
+  }
+  return before
+}
+
+const putBack = async (session: Session, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
   const { context, goal } = session
-  if (change.ref !== `refs/heads/${goal.targetBranch}` || goal.repoMode === 'direct') return false
-  if (change.before === null || change.after === null || !(await isFromClone(session, change.after))) return false
-  const done = await context.ports.git.restoreRef(context.repository, {
-    ref: change.ref,
-    from: change.after,
-    to: change.before,
-  })
+  const { ref, before, after } = change
+  if (ref !== `refs/heads/${goal.targetBranch}` || goal.repoMode === 'direct') return false
+  if (before === null || after === null || !(await isFromClone(session, after))) return false
+  const to = await placeOf(session, { ref, before, after }, goals)
+  const done = await context.ports.git.restoreRef(context.repository, { ref, from: after, to })
   if (done !== 'done') return false
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
     taskId: session.task.id,
     runId: session.run.id,
-    payload: { ref: change.ref, found: change.after, restored: change.before },
+    payload: { ref, found: after, restored: to },
   })
   return true
 }
@@ -68,7 +90,8 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   const found = changed.filter((change) => !isOurs(change, goals))
   if (found.length === 0) return keepRefs(session, after)
   const refs: (RefChange & { restored: boolean })[] = []
-  for (const change of found.slice(0, shownRefs)) refs.push({ ...change, restored: await putBack(session, change) })
+  for (const change of found.slice(0, shownRefs))
+    refs.push({ ...change, restored: await putBack(session, change, goals) })
   await appendEvent(context.db, {
     type: 'ref.moved',
     goalId: session.goal.id,
