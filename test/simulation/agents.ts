@@ -10,7 +10,8 @@ import type { Behaviour, TaskPlan } from './plan.ts'
 export type Act =
   | { kind: 'line'; stream: 'stdout' | 'stderr'; text: string }
   | { kind: 'edit'; path: string; content: string }
-  | { kind: 'delete'; path: string }
+  /** As it was where the run began. */
+  | { kind: 'restore'; path: string }
   | { kind: 'commit' }
   | { kind: 'tamper'; what: 'goal' | 'main' | 'delete' }
   | { kind: 'exit'; code: number | null; signal: string | null }
@@ -253,7 +254,7 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
       return { acts: workBroken(start, speech, [`test-${start.count}`]) }
     case 'stray': {
       const told = isTold(start, 'elsewhere/stray')
-      const stray: Act = told ? { kind: 'delete', path: 'elsewhere/stray' } : edit('elsewhere/stray', `${task.id}\n`)
+      const stray: Act = told ? { kind: 'restore', path: 'elsewhere/stray' } : edit('elsewhere/stray', `${task.id}\n`)
       return { acts: [...work(start, speech), stray, ...speech.good(0.02)] }
     }
     case 'clash':

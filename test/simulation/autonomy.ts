@@ -91,7 +91,9 @@ export const createAutonomy = (world: World): Autonomy => {
     const spent = [...world.tables.recovery.values()].filter((entry) => entry.taskId === taskId && entry.counted).length
     // Another behaviour leaves what the one before would have taken away.
     const isSame = behaviours.every((one) => one === behaviour)
-    if (spent < totalBudget && isSame && mends.includes(behaviour))
+    // What was red before is not what it mends, and a check that its task names must pass.
+    const canMend = mends.includes(behaviour) && world.plan.redBase !== true
+    if (spent < totalBudget && isSame && canMend)
       world.violated('no question too early', `${taskId} would have mended it (${behaviours.join()}): ${question}`)
   }
 

@@ -208,7 +208,9 @@ const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
     if (launch !== undefined) world.processes.loseShim(launch)
   },
   'suspend-engine': (world, dice) => {
-    if (world.current !== undefined) world.current.suspendedUntil = world.scheduler.now() + dice.int(2_000, 250_000)
+    const until = world.scheduler.now() + dice.int(2_000, 250_000)
+    // What waits for the end of an earlier one would come after a shorter second one.
+    if (world.current !== undefined) world.current.suspendedUntil = Math.max(world.current.suspendedUntil, until)
   },
   jump,
   reboot: (world) => {

@@ -35,6 +35,8 @@ export interface SimLaunch {
   exit: LaunchExit | undefined
   /** Its folder was cleared. */
   cleared: boolean
+  /** What a file held before an agent of this run changed it. */
+  found: Map<string, string | undefined>
   lines: Record<'stdout' | 'stderr', string[]>
   listeners: Set<() => void>
 }
@@ -101,10 +103,17 @@ const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {
   const { git } = parts
   const files = filesOfProgram(git, launch.spec.cwd)
   if (act.kind === 'line') launch.lines[act.stream].push(act.text)
-  if (act.kind === 'edit') files?.set(act.path, act.content)
-  if (act.kind === 'delete') files?.delete(act.path)
+  if (act.kind === 'edit') {
+    if (!launch.found.has(act.path)) launch.found.set(act.path, files?.get(act.path))
+    files?.set(act.path, act.content)
+  }
   if (act.kind === 'tamper') tamper(git, launch, act.what, parts.goalRefOf(launch.spec.marker) ?? 'refs/heads/none')
   const clone = git.clones.get(launch.spec.cwd)
+  if (act.kind === 'restore') {
+    const text = clone === undefined ? launch.found.get(act.path) : git.treeOf(clone.base).get(act.path)
+    if (text === undefined) files?.delete(act.path)
+    else files?.set(act.path, text)
+  }
   if (act.kind === 'commit' && clone !== undefined) {
     const tree = git.addTree(new Map(clone.files))
     const commit = git.addCommit({
@@ -235,6 +244,7 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
           program: undefined,
           exit: undefined,
           cleared: false,
+          found: all.find((other) => other.spec.marker === spec.marker)?.found ?? new Map(),
           lines: { stdout: [], stderr: [] },
           listeners: new Set(),
         },

@@ -33,6 +33,12 @@ const isLanded = (world: World, commit: string): boolean =>
 
 const isByHand = (world: World, commit: string): boolean => messageOf(world, commit).startsWith(byHand)
 
+/** What a person's own commits stand on. */
+const belowByHand = (world: World, tip: string): string => {
+  const [parent] = world.git.commits.get(tip)?.parents ?? []
+  return isByHand(world, tip) && parent !== undefined ? belowByHand(world, parent) : tip
+}
+
 const tip = (world: World): string => world.git.refs.get('refs/heads/main') ?? ''
 
 export const createTarget = (world: World): Target => {
@@ -47,9 +53,8 @@ export const createTarget = (world: World): Target => {
   const lost = (now: string): string | undefined => {
     const present = reachable(world, now)
     if (!belongs(now)) return undefined
-    const [parent] = world.git.commits.get(now)?.parents ?? []
     // A person who commits on top of what an agent put there has taken it.
-    if (isByHand(world, now) && parent !== undefined && !belongs(parent)) owned.clear()
+    if (!belongs(belowByHand(world, now))) owned.clear()
     for (const commit of present) if (belongs(commit)) owned.add(commit)
     return [...owned].find((commit) => !present.has(commit))
   }
