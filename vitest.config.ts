@@ -24,7 +24,7 @@ export default defineConfig({
         test: {
           name: 'heavy',
           include: ['test/{chaos,real,hostile,remote,verify}/**/*.test.ts'],
-          exclude: ['test/real/by-hand/**'],
+          exclude: ['test/*/by-hand/**'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,
@@ -47,7 +47,7 @@ export default defineConfig({
       {
         test: {
           name: 'by-hand',
-          include: ['test/real/by-hand/**/*.test.ts'],
+          include: ['test/*/by-hand/**/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,

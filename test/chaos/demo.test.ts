@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { allPlaybooks, demoReport, nothing, startDemo } from '../support/demo.ts'
 
@@ -46,6 +47,22 @@ describe('unstuck demo', () => {
     expect(code).toBe(2)
     expect(stderr).toContain('--disable magic')
     expect(stderr).toContain('git-trust-relaunch')
+    expect(run.leftovers()).toEqual(nothing)
+    run.remove()
+  })
+})
+
+describe('a demo that is interrupted', () => {
+  it('ends its engine and agents and removes its folders', async () => {
+    const run = startDemo([])
+    const deadline = performance.now() + 300_000
+    // Task 4's agent waits for the demo, so it is at work for certain.
+    while (!run.output().includes('task 4: attempt 1') && performance.now() < deadline) await delay(50)
+    expect(run.leftovers().processes.length).toBeGreaterThan(3)
+    run.child.kill('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    expect(stderr).toContain('stopped')
     expect(run.leftovers()).toEqual(nothing)
     run.remove()
   })

@@ -15,7 +15,7 @@ const clis = (MATRIX ?? 'claude,codex').split(',') as Player[]
 const recording = MATRIX_RECORD !== undefined
 const matrix = readMatrix()
 
-const short = new Set(['usage-limit', 'overflow', 'doom-loop'])
+const short = new Set(['overflow', 'doom-loop'])
 const played = faults.filter(({ id }) => MATRIX !== undefined || short.has(id))
 
 /** Written after each cell: a play by hand takes long and may be ended. Cells that were not played stay as they are. */

@@ -200,46 +200,33 @@ test('Claude is refused a check of the contract, and goes on with a rule for it 
   ])
 })
 
-describe('the provider is overloaded', () => {
-  const rows = [
-    {
-      cli: 'claude',
-      status: 529,
-      times: 2,
-      issue: /^API Error: 529 /,
-      environment: { CLAUDE_CODE_MAX_RETRIES: '1' },
-    },
-    { cli: 'codex', status: 503, times: 5, issue: /Selected model is at capacity/, environment: {} },
-  ]
-
-  test.each(rows)('$cli fails with $status, waits for its persisted time across a crash, and is done', async (row) => {
-    const made: Steps = [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }]
-    await open(() => [{ error: { status: row.status, times: row.times } }, ...made], row.environment)
-    putUnderGit(user!)
-    user!.configure({ retry: { transientBaseSeconds: 20, transientMaxSeconds: 20 } })
-    const accepted = await user!.unstuck('run', writeTasks(row.cli, ['npm run check']), '--detach', '--json')
-    expect(accepted, accepted.stderr).toMatchObject({ code: 0 })
-    const taskNow = async (): Promise<Printed> => (await user!.lines('tasks'))[0]?.[0] as Printed
-    const failed = await until('the task waits', async () => {
-      const task = await taskNow()
-      return task?.place === 'failed' ? task : undefined
-    })
-    expect(failed.retry).toMatchObject({ reason: 'provider_overloaded', count: 1 })
-
-    // The engine and its parent are killed; the next command starts another.
-    expect(user!.crash()).toBeGreaterThan(0)
-    const goal = (JSON.parse(accepted.stdout) as Printed).id as string
-    await user!.unstuck('clean', '--dry-run')
-    const waiting = await taskNow()
-    expect([waiting.place, waiting.retry?.at]).toEqual(['failed', failed.retry.at])
-
-    await until('the task is done', async () => (await taskNow()).place === 'done')
-    const events = await user!.events(goal)
-    expectRecovery(events, { worker: row.cli, issue: row.issue, action: 'WAIT_AND_REQUEUE' })
-    const [requeued] = ofType(events, 'task.requeued')
-    expect(Date.parse(requeued?.at)).toBeGreaterThanOrEqual(Date.parse(failed.retry.at))
-    expect((await runsOf()).map(({ state }) => state)).toEqual(['failed', 'success'])
+test('Claude fails with 529, waits for its persisted time across a crash, and is done', async () => {
+  const made: Steps = [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }]
+  await open(() => [{ error: { status: 529, times: 2 } }, ...made], { CLAUDE_CODE_MAX_RETRIES: '1' })
+  putUnderGit(user!)
+  user!.configure({ retry: { transientBaseSeconds: 20, transientMaxSeconds: 20 } })
+  const accepted = await user!.unstuck('run', writeTasks('claude', ['npm run check']), '--detach', '--json')
+  expect(accepted, accepted.stderr).toMatchObject({ code: 0 })
+  const taskNow = async (): Promise<Printed> => (await user!.lines('tasks'))[0]?.[0] as Printed
+  const failed = await until('the task waits', async () => {
+    const task = await taskNow()
+    return task?.place === 'failed' ? task : undefined
   })
+  expect(failed.retry).toMatchObject({ reason: 'provider_overloaded', count: 1 })
+
+  // The engine and its parent are killed; the next command starts another.
+  expect(user!.crash()).toBeGreaterThan(0)
+  const goal = (JSON.parse(accepted.stdout) as Printed).id as string
+  await user!.unstuck('clean', '--dry-run')
+  const waiting = await taskNow()
+  expect([waiting.place, waiting.retry?.at]).toEqual(['failed', failed.retry.at])
+
+  await until('the task is done', async () => (await taskNow()).place === 'done')
+  const events = await user!.events(goal)
+  expectRecovery(events, { worker: 'claude', issue: /^API Error: 529 /, action: 'WAIT_AND_REQUEUE' })
+  const [requeued] = ofType(events, 'task.requeued')
+  expect(Date.parse(requeued?.at)).toBeGreaterThanOrEqual(Date.parse(failed.retry.at))
+  expect((await runsOf()).map(({ state }) => state)).toEqual(['failed', 'success'])
 })
 
 test.each(['claude', 'codex'])('a check whose script does not exist is dropped after the work of %s', async (cli) => {
