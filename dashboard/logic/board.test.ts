@@ -26,6 +26,7 @@ const task = (change: Partial<Task>): Task => ({
   ready: true,
   epoch: 0,
   countFrom: '2026-01-01T00:00:00.000Z',
+  countFromEpoch: 0,
   version: 1,
   createdAt: '2026-01-01T00:00:00.000Z',
   changedAt: '2026-01-01T00:00:00.000Z',

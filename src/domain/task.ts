@@ -74,6 +74,8 @@ export interface Task extends TaskFields {
   epoch: number
   /** Start of the present count of recoveries: `retry` by a person begins a new one. */
   countFrom: Date
+  /** Epoch of the last run before that; what decides, since no clock that is set back touches it. */
+  countFromEpoch: number
   version: number
   createdAt: Date
   changedAt: Date

@@ -13,6 +13,7 @@ import { migration as agentView } from './migrations/0006-agent-view.ts'
 import { migration as landing } from './migrations/0007-landing.ts'
 import { migration as edits } from './migrations/0008-edits.ts'
 import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
+import { migration as count } from './migrations/0011-count.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -24,6 +25,7 @@ export const migrations: readonly string[] = [
   landing,
   edits,
   commitIntent,
+  count,
 ]
 
 const uniqueViolation = '23505'

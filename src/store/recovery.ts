@@ -119,8 +119,10 @@ export const waitEnd = ({ startedAt, action }: Recovery): Date =>
 /** Recoveries of a task since its present count began, oldest first. */
 export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recovery[]> =>
   (
-    await db.query<object>(sql`select recovery.* from recovery join task on task.id = recovery.task_id
-      where recovery.task_id = ${taskId} and recovery.started_at >= task.count_from order by recovery.started_at, recovery.id`)
+    await db.query<object>(sql`select recovery.* from recovery
+      join task on task.id = recovery.task_id join run on run.id = recovery.run_id
+      where recovery.task_id = ${taskId} and run.epoch > task.count_from_epoch
+      order by run.epoch, recovery.started_at, recovery.id`)
   ).map((row) => fromRow<Recovery>(row))
 
 /** Recoveries that one run began, oldest first. */

@@ -314,6 +314,7 @@ create table task (
   engine_id text,
   hint text,
   pending_edit jsonb,
+  count_from_epoch integer not null default 0,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),

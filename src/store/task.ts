@@ -158,6 +158,7 @@ export const moveTask = async (
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
+      count_from_epoch = case when ${change.newCount ?? false} then epoch else count_from_epoch end,
       version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,
   )

@@ -70,9 +70,9 @@ export const createAutonomy = (world: World): Autonomy => {
   }
 
   const ofCount = (taskId: string): Started[] => {
-    const from = world.tables.task.get(taskId)?.countFrom ?? new Date(0)
+    const from = world.tables.task.get(taskId)?.countFromEpoch ?? 0
     return (starts.get(taskId) ?? []).filter(
-      ({ launch }) => (launch.program?.startedWall.getTime() ?? 0) >= from.getTime(),
+      ({ launch }) => (world.tables.run.get(launch.spec.marker)?.epoch ?? 0) > from,
     )
   }
 

@@ -365,9 +365,10 @@ const checkRecoveries = (facts: Facts, { changes }: Look): void => {
     const recovery = after as Recovery
     if (before === undefined) {
       facts.recoverySeen.set(id, world.scheduler.now())
-      const from = world.tables.task.get(recovery.taskId)?.countFrom ?? new Date(0)
+      const from = world.tables.task.get(recovery.taskId)?.countFromEpoch ?? 0
       const past = [...world.tables.recovery.values()].filter(
-        (old) => old.taskId === recovery.taskId && old.id !== id && old.startedAt >= from,
+        (old) =>
+          old.taskId === recovery.taskId && old.id !== id && (world.tables.run.get(old.runId)?.epoch ?? 0) > from,
       )
       const wait = recovery.action.type === 'wait'
       const again = past.find(

@@ -29,7 +29,8 @@ const ended = new Set(['ready', 'done', 'failed', 'cancelled'])
 const waits = new Set(['paused', 'awaiting_human'])
 /** After the last disturbance everything must be at rest within this. */
 const patienceMs = 75 * 60 * 1000
-const quietMs = 15_000
+/** Longer than the slowest call takes, whose effect is still to come. */
+const quietMs = 25_000
 
 /** Whether every goal has ended or waits for a person, and no run is at work. */
 const atRest = (world: World): boolean => {

@@ -96,6 +96,7 @@ export const newWorld = (
       ready: false,
       epoch: 0,
       countFrom: epoch,
+      countFromEpoch: 0,
       version: 1,
       createdAt: epoch,
       changedAt: epoch,

@@ -82,6 +82,7 @@ export const taskFields = {
   ready: z.boolean(),
   epoch: count,
   countFrom: time,
+  countFromEpoch: count,
   version: count,
   createdAt: time,
   changedAt: time,

@@ -68,7 +68,7 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
 export const untriedHarness = async (context: Context, task: Task, run: Run): Promise<string | undefined> => {
   const failover = context.config().harness.failover ?? []
   if (failover.length === 0 || task.model !== null) return undefined
-  const runs = (await listRuns(context.db, { taskId: task.id })).filter(({ startedAt }) => startedAt >= task.countFrom)
+  const runs = (await listRuns(context.db, { taskId: task.id })).filter(({ epoch }) => epoch > task.countFromEpoch)
   const tried = new Set([run.harness, ...runs.map(({ harness }) => harness)])
   const here = harnessesHere(context)
   return (

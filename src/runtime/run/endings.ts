@@ -228,7 +228,7 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
   if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
   const unwanted = run.stopAsked !== null || (await getGoal(tx, run.goalId))?.state === 'cancelled'
   const earlier = (await listRuns(tx, { taskId: task.id, state: 'cancelled' })).filter(
-    (old) => old.startedAt >= task.countFrom && old.errorMeta?.failureCode === 'interrupted',
+    (old) => old.epoch > task.countFromEpoch && old.errorMeta?.failureCode === 'interrupted',
   )
   const [trigger, meta] = unwanted
     ? (['cancelled', cancellation] as const)
