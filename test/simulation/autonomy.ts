@@ -91,8 +91,9 @@ export const createAutonomy = (world: World): Autonomy => {
     const spent = [...world.tables.recovery.values()].filter((entry) => entry.taskId === taskId && entry.counted).length
     // Another behaviour leaves what the one before would have taken away.
     const isSame = behaviours.every((one) => one === behaviour)
-    // What was red before is not what it mends, and a check that its task names must pass.
-    const canMend = mends.includes(behaviour) && world.plan.redBase !== true
+    // What was red where it began is not what it mends, and a check that its task names must pass.
+    const base = world.tables.run.get(last.launch.spec.marker)?.baseCommit ?? ''
+    const canMend = mends.includes(behaviour) && failingTests(world.git.treeOf(base)).length === 0
     if (spent < totalBudget && isSame && canMend)
       world.violated('no question too early', `${taskId} would have mended it (${behaviours.join()}): ${question}`)
   }
