@@ -55,8 +55,7 @@ export interface RefLogEntry {
 /** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it. */
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
   const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', refName(ref), '--']
-  // 128 = there is no such ref any more.
-  const { stdout } = await git(args, { ...inRepository(repository), okCodes: [0, 128] })
+  const { stdout } = await git(args, inRepository(repository))
   return fieldsOf(stdout).map((entry) => {
     const end = entry.indexOf(' ')
     return { to: entry.slice(0, end), note: entry.slice(end + 1) }

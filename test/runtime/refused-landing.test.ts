@@ -95,7 +95,7 @@ describe('one whose sent-back work does not go off its branch', () => {
         changedAt: new Date((await storeNow(store.db)).getTime() - secondsAgo * 1000),
       })
     await refuse(goal, 1)
-    expect([await at(8), await at(11)]).toEqual([false, true])
+    expect([await at(8), await at(11), await at(-3600)]).toEqual([false, true, true])
     await refuse(goal, 2)
     expect([await at(38), await at(41)]).toEqual([false, true])
   })

@@ -47,8 +47,9 @@ const firstRestMs = 10_000
 /** Whether a refused rebase that nothing can start without is to be tried again by now. */
 export const isRested = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
   if (!landing.sentBack || landing.refused === null) return true
-  const restMs = firstRestMs * 2 ** (landing.tries - 1)
-  return (await storeNow(context.db)).getTime() >= changedAt.getTime() + restMs
+  const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
+  // Before it was refused = the clock was set back: better a try too many than a rest as long as the jump.
+  return restedMs < 0 || restedMs >= firstRestMs * 2 ** (landing.tries - 1)
 }
 
 /** The goal pauses with a question: nothing of it can start before its branch is as it should be. */
