@@ -54,7 +54,10 @@ export interface RefLogEntry {
 
 /** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it. */
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
-  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', refName(ref), '--']
+  const { code } = await git(['reflog', 'exists', refName(ref)], { ...inRepository(repository), okCodes: [0, 1] })
+  if (code === 1) return []
+  // By place, not by name: a branch that stands on a commit which is not there would be refused.
+  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${refName(ref)}@{0}`, '--']
   const { stdout } = await git(args, inRepository(repository))
   return fieldsOf(stdout).map((entry) => {
     const end = entry.indexOf(' ')

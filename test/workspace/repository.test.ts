@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { git, gitInCheckout, refName } from '../../src/workspace/git.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
-import { compareRefs, readRefs } from '../../src/workspace/refs.ts'
+import { compareRefs, readRefLog, readRefs } from '../../src/workspace/refs.ts'
 import { openShadow } from '../../src/workspace/shadow.ts'
 import { commitAll, makeRepository, put, setScene, user } from './scene.ts'
 import type { Scene } from './scene.ts'
@@ -163,6 +163,19 @@ test('HEAD is read where it is on no branch, or on one without a commit', async 
   expect((await readRefs(scene.repository)).HEAD).toBe(scene.head)
   user(scene.root, 'checkout', '--quiet', '--orphan', 'empty')
   expect((await readRefs(scene.repository)).HEAD).toBe('ref: refs/heads/empty')
+})
+
+test('the log of a branch is read also where the branch stands on a commit that is not there', async () => {
+  scene = await setScene()
+  const first = scene.head
+  put(scene.root, { 'b.txt': 'b' })
+  const second = commitAll(scene.root, 'second')
+  writeFileSync(join(scene.root, '.git', 'refs', 'heads', 'main'), `${'1'.repeat(40)}\n`)
+  const moves = await readRefLog(scene.repository, 'refs/heads/main', 10)
+  expect(moves.map(({ to }) => to)).toEqual([second, first])
+  expect(moves[0]?.note).toBe('commit: second')
+  expect(await readRefLog(scene.repository, 'refs/heads/main', 1)).toHaveLength(1)
+  expect(await readRefLog(scene.repository, 'refs/heads/none', 10)).toEqual([])
 })
 
 test('a shadow half made by a crash is made anew, a finished one is opened again', async () => {
