@@ -154,20 +154,24 @@ export const git = async (args: string[], options: GitOptions): Promise<GitResul
 
 interface Failure {
   exitCode?: number
+  signal?: string
   timedOut: boolean
   isCanceled: boolean
   stderr?: string
   cause?: unknown
 }
 
+const saidBy = ({ stderr }: Failure): string => (stderr ?? '').trim().slice(0, 800)
+
 const failureText = (args: string[], options: GitOptions, result: Failure): string => {
   const attempt = `git ${args.slice(0, 3).join(' ')} in ${options.workTree ?? options.cwd}`
   if (result.timedOut) return `${attempt} did not end in time; look for a file there that cannot be read to its end`
   if (result.isCanceled) return `${attempt} was cancelled`
+  if (result.signal !== undefined) return `${attempt} was ended by ${result.signal}: ${saidBy(result)}`
   if (result.exitCode === undefined) {
     return `${attempt} could not be run: ${messageOf(result.cause)}; git 2.39 or newer must be on PATH, and the folder must exist`
   }
-  return `${attempt} failed with exit code ${result.exitCode}: ${(result.stderr ?? '').trim().slice(0, 800)}`
+  return `${attempt} failed with exit code ${result.exitCode}: ${saidBy(result)}`
 }
 
 /** Filter drivers that the repository itself defines, each switched off; drivers of the user's global configuration stay. */

@@ -1,6 +1,7 @@
 /**
  * The user's refs, read before and after an agent worked, so that a branch it moved is seen, reported and put back.
  */
+import { AppError } from '../errors.ts'
 import type { Repository } from './contract.ts'
 import { fieldsOf, git, gitLine, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
@@ -52,12 +53,30 @@ export interface RefLogEntry {
   note: string
 }
 
-/** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it. */
+/** Git aborts over a log that only something else can have written. */
+const aborted = (error: unknown): boolean =>
+  error instanceof AppError && (error.cause as { signal?: string } | undefined)?.signal === 'SIGABRT'
+
+/** Whether there is a log of a ref, and the object that its newest entry names. Git refuses to show any other. */
+const isReadable = async (repository: Repository, ref: string): Promise<boolean> => {
+  const options = inRepository(repository)
+  const has = async (args: string[]): Promise<boolean> => (await git(args, { ...options, okCodes: [0, 1] })).code === 0
+  if (!(await has(['reflog', 'exists', ref]))) return false
+  try {
+    const { stdout } = await git(['rev-parse', '--verify', `${ref}@{0}`], options)
+    return await has(['cat-file', '-e', stdout.trim()])
+  } catch (error) {
+    if (aborted(error)) return false
+    throw error
+  }
+}
+
+/** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it, or an agent broke it. */
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
-  const { code } = await git(['reflog', 'exists', refName(ref)], { ...inRepository(repository), okCodes: [0, 1] })
-  if (code === 1) return []
+  const name = refName(ref)
+  if (!(await isReadable(repository, name))) return []
   // By place, not by name: a branch that stands on a commit which is not there would be refused.
-  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${refName(ref)}@{0}`, '--']
+  const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${name}@{0}`, '--']
   const { stdout } = await git(args, inRepository(repository))
   return fieldsOf(stdout).map((entry) => {
     const end = entry.indexOf(' ')

@@ -165,7 +165,7 @@ test('HEAD is read where it is on no branch, or on one without a commit', async 
   expect((await readRefs(scene.repository)).HEAD).toBe('ref: refs/heads/empty')
 })
 
-test('the log of a branch is read also where the branch stands on a commit that is not there', async () => {
+test('the log of a branch is read also where the branch stands on a commit that is not there, and one that was broken is none', async () => {
   scene = await setScene()
   const first = scene.head
   put(scene.root, { 'b.txt': 'b' })
@@ -176,6 +176,15 @@ test('the log of a branch is read also where the branch stands on a commit that 
   expect(moves[0]?.note).toBe('commit: second')
   expect(await readRefLog(scene.repository, 'refs/heads/main', 1)).toHaveLength(1)
   expect(await readRefLog(scene.repository, 'refs/heads/none', 10)).toEqual([])
+  const log = join(scene.root, '.git', 'logs', 'refs', 'heads', 'main')
+  for (const text of [
+    '',
+    '\n\n',
+    `${second} ${'1'.repeat(40)} Agent <a@example.com> 1795469348 +0000\tcommit: forged\n`,
+  ]) {
+    writeFileSync(log, text)
+    expect(await readRefLog(scene.repository, 'refs/heads/main', 10)).toEqual([])
+  }
 })
 
 test('a shadow half made by a crash is made anew, a finished one is opened again', async () => {
