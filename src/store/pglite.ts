@@ -2,9 +2,16 @@
  * The embedded home of the store. One connection, so statements and transactions take turns in a queue. The caller holds
  * the owner lock (lock.ts): two processes on one PGlite folder lose rows silently.
  */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { AppError } from '../errors.ts'
+import { identityOf, livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { Db, Queryable, Sql } from './db.ts'
+import type { Opening, Reply, Request } from './pglite-process.ts'
 
 export interface PgliteOptions {
   /** Null = in memory. */
@@ -17,27 +24,83 @@ export interface PgliteDb extends Db {
   dump(): Promise<Uint8Array>
 }
 
-interface Reply {
-  id?: number
-  ready?: boolean
-  result?: unknown
-  error?: { message: string; code?: string }
+const program = fileURLToPath(new URL(`./pglite-process${extname(import.meta.url)}`, import.meta.url))
+
+const failure = ({ message, code }: NonNullable<Reply['error']>): Error => Object.assign(new Error(message), { code })
+
+/** Who works in the folder. Written before it begins there. */
+const recordOf = (dataDir: string): string => `${dataDir}.process`
+
+const readRecord = (path: string): ProcessIdentity | undefined => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity
+  } catch {
+    return undefined // there was none, or a power failure took its content and the process
+  }
 }
 
-const workerUrl = new URL(`./pglite-worker${extname(import.meta.url)}`, import.meta.url)
+const goneMs = 10_000
+const stepMs = 5
 
-const failure = (error: { message: string; code?: string }): Error =>
-  Object.assign(new Error(error.message), { code: error.code })
+/** The process of an engine that was killed may still be in the middle of a statement: it ends before another one begins. */
+const endEarlier = async (dataDir: string): Promise<void> => {
+  const earlier = readRecord(recordOf(dataDir))
+  if (earlier === undefined) return
+  for (let waited = 0; livenessOf(earlier) === 'alive'; waited += stepMs) {
+    if (waited === 0) process.kill(earlier.pid, 'SIGKILL')
+    if (waited > goneMs)
+      throw new AppError('STORE_LOCKED', `process ${earlier.pid} works in ${dataDir} and does not end; stop it first`)
+    await sleep(stepMs)
+  }
+}
 
+const writeRecord = (dataDir: string, pid: number): void => {
+  const path = recordOf(dataDir)
+  writeFileSync(`${path}.new`, JSON.stringify(identityOf(pid)), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** One process and what waits for its answers. */
 interface Wire {
-  ask(kind: string, text?: string, values?: unknown[]): Promise<unknown>
-  terminate(): Promise<unknown>
+  ask(kind: Request['kind'], text?: string, values?: unknown[]): Promise<unknown>
+  hasEnded(): boolean
+  end(): Promise<void>
+}
+
+const opened = async (child: ChildProcess, opening: Opening): Promise<void> => {
+  child.send(opening)
+  const [reply] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(() => [
+      { error: { message: 'the process of the store ended while it opened', code: undefined } },
+    ]),
+  ])) as [Reply]
+  if (reply.error !== undefined) throw failure(reply.error)
+}
+
+const start = async ({ dataDir, template = null }: PgliteOptions): Promise<ChildProcess> => {
+  if (dataDir !== null) await endEarlier(dataDir)
+  const child = fork(program, {
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  try {
+    if (child.pid === undefined) await once(child, 'spawn')
+    if (dataDir !== null) writeRecord(dataDir, child.pid as number)
+    await opened(child, { dataDir, template })
+    return child
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
 }
 
 const connect = async (options: PgliteOptions): Promise<Wire> => {
-  const worker = new Worker(workerUrl, { workerData: { dataDir: options.dataDir, template: options.template ?? null } })
+  const child = await start(options)
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   let last = 0
+  let closed = false
   let ended: Error | undefined
   const failAll = (error: Error): void => {
     // The first reason is the true one; later requests fail with it instead of waiting for an answer that cannot come.
@@ -45,16 +108,15 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
     for (const entry of waiting.values()) entry.reject(error)
     waiting.clear()
   }
-  await new Promise<void>((resolve, reject) => {
-    worker.once('message', (reply: Reply) => {
-      if (reply.ready === true) resolve()
-      else reject(failure(reply.error ?? { message: 'the store did not open' }))
-    })
-    worker.once('error', reject)
-  })
-  worker.on('error', failAll)
-  worker.on('exit', () => failAll(new Error('the store was closed')))
-  worker.on('message', (reply: Reply) => {
+  child.on('error', failAll)
+  const exited = once(child, 'exit').then(([code, signal]: (string | number | null)[]) =>
+    failAll(
+      closed
+        ? new Error('the store was closed')
+        : new AppError('STORE_UNAVAILABLE', `the process of the store ended (${signal ?? `exit status ${code}`})`),
+    ),
+  )
+  child.on('message', (reply: Reply) => {
     const entry = waiting.get(reply.id ?? -1)
     waiting.delete(reply.id ?? -1)
     if (reply.error === undefined) entry?.resolve(reply.result)
@@ -66,18 +128,29 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
         if (ended !== undefined) return reject(ended)
         const id = ++last
         waiting.set(id, { resolve, reject })
-        worker.postMessage({ id, kind, text, values })
+        child.send({ id, kind, text, values } satisfies Request, (error) => error === null || failAll(error))
       }),
-    terminate: () => worker.terminate(),
+    hasEnded: () => ended !== undefined,
+    end: async () => {
+      closed = true
+      if (child.connected) child.disconnect()
+      await exited
+      if (options.dataDir !== null) rmSync(recordOf(options.dataDir), { force: true })
+    },
   }
 }
 
 export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
-  const wire = await connect(options)
+  let wire = await connect(options)
+  let isClosed = false
   let tail: Promise<unknown> = Promise.resolve()
+  /** What was in the middle of a turn failed with its process; the next begins with another. In memory nothing is left to go on with. */
+  const renew = async (): Promise<void> => {
+    if (wire.hasEnded() && !isClosed && options.dataDir !== null) wire = await connect({ dataDir: options.dataDir })
+  }
   /** One after the other; a failed turn does not stop the next. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = tail.then(work, work)
+    const turn = tail.then(renew).then(work)
     tail = turn.catch(() => undefined) // the caller of that turn sees the error
     return turn
   }
@@ -91,7 +164,7 @@ export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
       await wire.ask('script', 'commit')
       return result
     } catch (error) {
-      await wire.ask('script', 'rollback')
+      if (!wire.hasEnded()) await wire.ask('script', 'rollback')
       throw error
     }
   }
@@ -100,7 +173,7 @@ export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
     try {
       await wire.ask('script', text)
     } catch (error) {
-      await wire.ask('script', 'rollback')
+      if (!wire.hasEnded()) await wire.ask('script', 'rollback')
       throw error
     }
   }
@@ -111,8 +184,9 @@ export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
     dump: () => inTurn(async () => (await wire.ask('dump')) as Uint8Array),
     close: () =>
       inTurn(async () => {
-        await wire.ask('close')
-        await wire.terminate()
+        isClosed = true
+        if (!wire.hasEnded()) await wire.ask('close')
+        await wire.end()
       }),
   }
 }

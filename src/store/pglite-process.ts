@@ -1,0 +1,77 @@
+/**
+ * PGlite in a process of its own. It computes on the thread that calls it, and a two-second query there would stall keep-alives and
+ * every timer; and its memory must not be the engine's: each start of a program copies the tables of all pages of the one who
+ * starts it, which made a call of git take 15 ms of the engine's thread instead of 3.
+ *
+ * It opens the folder when it is told to, and ends with the channel: whoever asked it is gone.
+ */
+import { PGlite } from '@electric-sql/pglite'
+
+export interface Opening {
+  /** Null = in memory. */
+  dataDir: string | null
+  template: Uint8Array | null
+}
+
+export interface Request {
+  id: number
+  kind: 'query' | 'script' | 'dump' | 'close'
+  text: string
+  values: unknown[]
+}
+
+export interface Reply {
+  /** Absent in the answer to the opening. */
+  id?: number
+  result?: unknown
+  error?: { message: string; code: string | undefined }
+}
+
+const open = ({ dataDir, template }: Opening): Promise<PGlite> =>
+  PGlite.create({
+    ...(dataDir === null ? {} : { dataDir }),
+    ...(template === null ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
+    parsers: { 20: Number },
+  })
+
+const handle = async (db: PGlite, request: Request): Promise<unknown> => {
+  switch (request.kind) {
+    case 'query':
+      return (await db.query(request.text, request.values)).rows
+    case 'script':
+      await db.exec(request.text)
+      return null
+    case 'dump':
+      return new Uint8Array(await (await db.dumpDataDir('gzip')).arrayBuffer())
+    case 'close':
+      await db.close()
+      return null
+  }
+}
+
+/** Only what survives the channel: the class is lost, the SQLSTATE in `code` is what callers look at. */
+const portable = (error: unknown): NonNullable<Reply['error']> => ({
+  message: error instanceof Error ? error.message : String(error),
+  code: (error as { code?: string }).code,
+})
+
+const reply = (message: Reply): void => void process.send?.(message)
+
+const serve = async (opening: Opening): Promise<void> => {
+  const db = await open(opening)
+  process.on('message', (request: Request) => {
+    handle(db, request).then(
+      (result) => reply({ id: request.id, result }),
+      (error: unknown) => reply({ id: request.id, error: portable(error) }),
+    )
+  })
+  reply({})
+}
+
+if (process.send === undefined) throw new Error('pglite-process.ts is started by pglite.ts only')
+process.on('disconnect', () => process.exit(0))
+// A key press reaches the whole group of a terminal; the engine goes on using the store until it has stopped.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+process.once('message', (opening: Opening) => {
+  serve(opening).catch((error: unknown) => reply({ error: portable(error) }))
+})
