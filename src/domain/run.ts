@@ -121,6 +121,8 @@ export interface Verdict {
   changedPaths: string[]
   /** Denials that the agent met on the way but that did not matter in the end. */
   notes: string[]
+  /** What the checks ran on: no other tree may be committed. Absent where none was accepted, and in older verdicts. */
+  tree?: string
   /** The agent changed nothing, and checks that were asked for show that nothing had to be: the verdict is all there is. */
   noChange?: true
   /** What the work took from its own tests; absent in older verdicts. Listed, it blocks nothing. */

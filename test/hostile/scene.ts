@@ -35,6 +35,8 @@ export const fixture = (name: string): string => join(checkout, 'test', 'fixture
 export interface SceneOptions {
   /** Files of the user's first commit; `check.mjs` is what verification runs. */
   files?: Record<string, string>
+  /** More patterns of the repository's .gitignore. */
+  ignored?: string[]
   /** Agents that are another program than the fixture of their name. */
   commands?: Record<string, string[]>
   /** Drivers of agents that speak a protocol. */
@@ -164,7 +166,11 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
     lease: { ttlSeconds: 30 },
     ...options.config,
   }
-  put(root, { ...standardFiles, ...options.files, '.gitignore': '.unstuck/\n' })
+  put(root, {
+    ...standardFiles,
+    ...options.files,
+    '.gitignore': `${['.unstuck/', ...(options.ignored ?? [])].join('\n')}\n`,
+  })
   commitAll(root, 'first')
   // Uncommitted, staged and stashed work of the user, all of which must stay as it is.
   put(root, { 'README.md': 'stashed\n' })

@@ -1,6 +1,6 @@
 /**
  * A run that goes on in its old workspace, after a restart of the engine or of its agent: whoever was ended in the middle of an
- * install left half of it. Looked at before the next launch and before verification, never while an agent is at work there.
+ * install left half of it. Looked at before the next launch, never while an agent is at work there.
  */
 import { join } from 'node:path'
 import { lastLaunch } from '../../domain/run.ts'
@@ -36,11 +36,4 @@ export const mendWorkspace = async (session: Session): Promise<void> => {
 export const mendBeforeLaunch = async (session: Session): Promise<void> => {
   const relaunched = (lastLaunch(session.run)?.number ?? 1) > 1
   if (relaunched || session.takenUp === true) await mendWorkspace(session)
-}
-
-/** Once for a run that this engine took up again. */
-export const mendBeforeChecks = async (session: Session): Promise<void> => {
-  if (session.takenUp !== true) return
-  await mendWorkspace(session)
-  session.takenUp = false
 }

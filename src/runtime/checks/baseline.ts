@@ -10,7 +10,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
 import type { Context } from '../core/context.ts'
 import { readOr, type Files } from '../core/files.ts'
-import { makeFresh, runSetup } from './fresh-workspace.ts'
+import { makeClean, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
@@ -98,25 +98,12 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
   return { state: 'fails', detail: 'it fails on the base commit as well', set }
 }
 
-const makeClean = async (place: BasePlace, request: CheckRequest, workspace: string): Promise<void> => {
-  await request.ports.git.removeWorkspace(workspace)
-  // Through the shadow, which has every base: also one that was captured from a folder without commits.
-  const { gitDir } = place.shadow
-  const repository = { ...place.repository, root: gitDir, commonDir: gitDir }
-  const fresh = await makeFresh(request.ports, {
-    clone: { repository, base: place.commit, dir: workspace, branch: 'unstuck/base' },
-    owners: place.repository,
-    ...{ stateDir: place.stateDir, config: place.config().workspace, signal: request.signal },
-  })
-  if (fresh.copyProblem !== undefined) throw new AppError('REPOSITORY_STATE', `workspace.copy: ${fresh.copyProblem}`)
-}
-
 /** Installs what the work's checks had, then runs the commands; both within the time of the request. */
 const checkBase = async (place: BasePlace, request: CheckRequest, command: string): Promise<Baseline> => {
   const begun = request.clock.elapsed()
   const setup = { ...request, folder: (number: number) => join(place.dir, 'setup', String(number)) }
   const failed = await runSetup(setup, place.config().workspace)
-  if (failed !== undefined) return unknown(`the workspace could not be set up there (${failed.cause})`)
+  if (failed !== undefined) return unknown(`the workspace could not be set up there (${failed.evidence.cause})`)
   const installed = await carryOutInstalls(
     { ...request, folder: (number) => join(place.dir, 'installs', String(number)) },
     place.installs,
@@ -139,7 +126,9 @@ const inClean = async (
 ): Promise<Baseline> => {
   const workspace = join(place.dir, 'workspace')
   try {
-    await makeClean(place, request, workspace)
+    const clean = { ...place, workspace, branch: 'unstuck/base', signal: request.signal }
+    const { copyProblem } = await makeClean(request.ports, clean)
+    if (copyProblem !== undefined) throw new AppError('REPOSITORY_STATE', `workspace.copy: ${copyProblem}`)
     return await work({ ...request, workspace })
   } catch (error) {
     if (!(error instanceof AppError)) throw error

@@ -9,6 +9,7 @@ import type { WorkspaceRequest } from '../../workspace/clone.ts'
 import type { Repository } from '../../workspace/contract.ts'
 import type { Preparation } from '../../workspace/dependencies.ts'
 import type { Submodules } from '../../workspace/submodules.ts'
+import type { Context } from '../core/context.ts'
 import type { Ports } from '../core/ports.ts'
 import type { InstallRequest } from './install.ts'
 import { runChecks } from './verify.ts'
@@ -27,6 +28,26 @@ export interface Fresh {
   dependencies: Preparation
   /** Why a file of the owner's is not there. */
   copyProblem?: string
+}
+
+/** A commit that is to be looked at where no agent has been. */
+export interface CleanRequest extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
+  commit: string
+  workspace: string
+  branch: string
+  signal: AbortSignal
+}
+
+/** Through the shadow, which has every commit of a run: also one that was captured from a folder without commits. */
+export const makeClean = async (ports: Ports, request: CleanRequest): Promise<Fresh> => {
+  const { repository, shadow, stateDir, commit, workspace, branch, signal } = request
+  await ports.git.removeWorkspace(workspace)
+  const { gitDir } = shadow
+  return makeFresh(ports, {
+    clone: { repository: { ...repository, root: gitDir, commonDir: gitDir }, base: commit, dir: workspace, branch },
+    owners: repository,
+    ...{ stateDir, config: request.config().workspace, signal },
+  })
 }
 
 /** In the syntax of .gitignore: each of these files and nothing else. */
@@ -69,11 +90,17 @@ const evidenceOf = (command: string, failed: ObservedCheck): SetupEvidence => {
   return { kind: 'setup', command, cause: `${endOf(failed)}${said}`, transient }
 }
 
+/** A set-up that failed, as the fault of the place and as the fault of the work in it. */
+export interface FailedSetup {
+  evidence: SetupEvidence
+  check: ObservedCheck
+}
+
 /** Runs the owner's set-up as a check is run. Undefined = there is none, or it passed. */
 export const runSetup = async (
   request: InstallRequest,
   { setup, setupSeconds }: Config['workspace'],
-): Promise<SetupEvidence | undefined> => {
+): Promise<FailedSetup | undefined> => {
   if (setup === undefined) return undefined
   const { failed } = await runChecks({
     ...request,
@@ -82,5 +109,6 @@ export const runSetup = async (
     totalMs: setupSeconds * 1000,
   })
   // Where it ended well, what it said of tests is none of our business.
-  return failed === undefined || failed.ranNothing !== undefined ? undefined : evidenceOf(setup, failed)
+  if (failed === undefined || failed.ranNothing !== undefined) return undefined
+  return { evidence: evidenceOf(setup, failed), check: failed }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { readOr } from '../core/files.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import { checkedTreeOf, type Session } from '../core/session.ts'
 
 export const scriptsIn = (text: string | undefined): Record<string, unknown> => {
   try {
@@ -19,7 +19,7 @@ const withBase = async (session: Session, failed: ObservedCheck): Promise<Observ
   if (script === undefined || script.exists) return failed
   const { git, files } = session.context.ports
   const base = scriptsIn(await git.textAt(session.context.shadow, session.run.baseCommit ?? '', script.manifest))
-  const now = scriptsIn(readOr(files, join(workTreeOf(session), script.manifest)))
+  const now = scriptsIn(readOr(files, join(checkedTreeOf(session), script.manifest)))
   const replacement = replaceScript(command, script.name, { now, base })
   const inBase = typeof base[script.name] === 'string'
   return { ...failed, script: { ...script, inBase, ...(replacement === undefined ? {} : { replacement }) } }

@@ -126,6 +126,8 @@ export const runFolder = (context: { stateDir: string }, runId: string): string 
 export interface RunPaths {
   root: string
   workspace: string
+  /** Clean clone of the collected work in which its checks run; there only meanwhile. */
+  checked: string
   /** `$UNSTUCK_RUN_DIR` */
   agentDir: string
   brief: string
@@ -139,6 +141,7 @@ export const runPaths = (context: { stateDir: string }, runId: string): RunPaths
   return {
     root,
     workspace: join(root, 'workspace'),
+    checked: join(root, 'checked'),
     agentDir: join(root, 'agent'),
     brief: join(root, 'brief.md'),
     launch: (number) => join(root, 'launches', String(number)),

@@ -52,9 +52,13 @@ export const createSession = (context: Context, parts: SessionParts): Session =>
   renewedAt: context.clock.elapsed(),
 })
 
-/** Where the agent works and what verification looks at. */
+/** Where the agent works. */
 export const workTreeOf = (session: Pick<Session, 'goal' | 'context' | 'paths'>): string =>
   session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.workspace
+
+/** What verification looks at: never the agent's own workspace, but where it works in the user's folder itself. */
+export const checkedTreeOf = (session: Pick<Session, 'goal' | 'context' | 'paths'>): string =>
+  session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.checked
 
 /** In the caller's transaction, or in one of its own: a new phase and its event are written together or not at all. */
 export const save = async (session: Session, progress: RunProgress, tx?: Queryable): Promise<void> => {

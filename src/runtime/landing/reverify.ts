@@ -90,7 +90,7 @@ const recheckIn = async (given: Recheck, place: Place): Promise<Rechecked> => {
   const setup = { ...requestOf(given, place), folder: (number: number) => join(root, 'setup', String(number)) }
   const notSetUp = await runSetup(setup, context.config().workspace)
   if (context.stopping.aborted) return { kind: 'stopped' }
-  if (notSetUp !== undefined) return { kind: 'not ready', evidence: notSetUp }
+  if (notSetUp !== undefined) return { kind: 'not ready', evidence: notSetUp.evidence }
   const report = await runAll(given, place)
   if (context.stopping.aborted) return { kind: 'stopped' }
   context.ports.files.rmSync(root, { recursive: true, force: true })

@@ -1,4 +1,4 @@
-/** Runs the checks of a run on what its agent left, and on the commit that it began from. */
+/** Runs the checks of a run on a clean clone of what its agent left, and of the commit that it began from. */
 import { join } from 'node:path'
 import { proves } from '../../domain/run.ts'
 import { runOnBase, type Baseline } from '../checks/baseline.ts'
@@ -6,6 +6,7 @@ import { runHonestly, type HonestReport, type HonestRequest } from '../checks/ho
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
+import { asInWorkspace } from './clean-checks.ts'
 import { addUsed, placeOfChecks } from './repair.ts'
 
 const requestOf = (session: Session, planned: PlannedChecks): HonestRequest => {
@@ -34,7 +35,7 @@ export const checkWork = async (session: Session, planned: PlannedChecks): Promi
   context.ports.files.rmSync(join(session.paths.root, 'checks'), { recursive: true, force: true })
   const report = await runHonestly(requestOf(session, planned))
   addUsed(session, begun)
-  return report
+  return asInWorkspace(session, report)
 }
 
 /** What the checks that pass now do on another commit. */

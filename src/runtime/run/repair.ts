@@ -1,6 +1,7 @@
 /**
  * Rung 4 within a run: repairs of a check that cannot run as it stands. The intent is recorded first, what is to be done
- * stands in the run's verdict, and the phase `verify` begins by doing it: so a restarted engine does it again.
+ * stands in the run's verdict, and the phase `verify` does it in each clean clone that it makes: so a restarted engine does
+ * it again.
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
@@ -17,7 +18,7 @@ import { carryOutInstall, type InstallRequest } from '../checks/install.ts'
 import type { ActionOf, Carriers, Chosen } from '../core/recovery-record.ts'
 import { recordIntent, settleOpen } from '../core/store-record.ts'
 import { portVariables } from '../core/lent-ports.ts'
-import { bothSignals, letGo, passedNames, save, workTreeOf, type Session } from '../core/session.ts'
+import { bothSignals, letGo, passedNames, save, checkedTreeOf, type Session } from '../core/session.ts'
 
 /** Time that verification of this run has used so far, installs among it: a relaunch does not begin a new half hour. */
 const usedFile = (session: Session): string => join(session.paths.root, 'verification-ms')
@@ -36,14 +37,14 @@ export const addUsed = (session: Session, begun: number): void => {
   session.context.ports.files.writeFileSync(usedFile(session), String(now), { mode: 0o600 })
 }
 
-/** What checks and installs of a run have in common. */
-export const placeOfChecks = (session: Session): Omit<InstallRequest, 'folder'> => {
+/** What commands in a workspace of a run have in common. */
+export const placeOfChecks = (session: Session, workspace = checkedTreeOf(session)): Omit<InstallRequest, 'folder'> => {
   const { context } = session
   const config = context.config()
   return {
     clock: context.clock,
     ports: context.ports,
-    workspace: workTreeOf(session),
+    workspace,
     marker: `${session.run.id}-check`,
     environment: context.environment,
     extraNames: passedNames(config, session.harness),
@@ -128,9 +129,6 @@ export const intendChange = async (session: Session, chosen: Chosen<ActionOf<'ch
   return 'on'
 }
 
-const doneFile = (session: Session, install: Install): string =>
-  join(session.paths.root, 'installed', encodeURIComponent(installKeyOf(install)))
-
 const installFailed = (session: Session, install: Install, detail: string): Promise<void> => {
   const verdict = keptVerdict(session.run.verdict)
   const key = installKeyOf(install)
@@ -144,23 +142,15 @@ const installFailed = (session: Session, install: Install, detail: string): Prom
   })
 }
 
-/** Does what was intended and is not done yet. */
+/** Brings what the checks of this run were found to need into the clone that they are about to run in. */
 export const carryOutRepairs = async (session: Session): Promise<void> => {
-  const { files } = session.context.ports
-  for (const install of session.run.verdict?.installed ?? []) {
-    const done = doneFile(session, install)
-    if (files.existsSync(done)) continue
-    if (session.goal.repoMode === 'direct') throw new Error("nothing is installed in the user's own tree")
+  for (const [index, install] of (session.run.verdict?.installed ?? []).entries()) {
     const begun = session.context.clock.elapsed()
-    const folder = (number: number): string => join(session.paths.root, 'installs', String(number))
+    const folder = (number: number): string => join(session.paths.root, 'installs', `${index + 1}-${number}`)
     const result = await carryOutInstall({ ...placeOfChecks(session), folder }, install)
     addUsed(session, begun)
     if (letGo(session)) return
     if (!result.ok) await installFailed(session, install, result.detail)
-    else {
-      files.mkdirSync(join(session.paths.root, 'installed'), { recursive: true, mode: 0o700 })
-      files.writeFileSync(done, '', { mode: 0o600 })
-    }
   }
 }
 

@@ -6,7 +6,7 @@ import { collectedWork } from '../../agent/collected.ts'
 import { save, type Session } from '../../core/session.ts'
 import { isHandedOver } from '../../landing/hand-overs.ts'
 import { checkFence } from '../fence.ts'
-import type { Phase } from '../phase.ts'
+import type { Next, Phase } from '../phase.ts'
 import { publishRun } from '../remote-run.ts'
 
 const checkLine = ({ command, excused }: CheckResult): string => {
@@ -58,16 +58,20 @@ const intentOf = async (session: Session): Promise<CommitIntent> => {
   return intent
 }
 
+const goBack = async (session: Session, phase: 'policy' | 'verify'): Promise<Next> => {
+  await save(session, { phase })
+  return 'on'
+}
+
 export const commit: Phase = async (session) => {
   const { context, run, task } = session
   const base = run.baseCommit ?? ''
   const found = await collectedWork(session)
-  const { permitted } = await checkFence(session, found)
-  // Everything that was collected may be committed as it is, unless something in it is not permitted.
-  const tree =
-    permitted.length === found.changes.length
-      ? found.tree
-      : await context.ports.git.buildTree(context.shadow, { base, tree: found.tree, paths: permitted })
+  // What was checked lands as it is or not at all: since then the owner may have denied a path, or an older engine looked.
+  const { violations } = await checkFence(session, found)
+  if (violations.length > 0) return goBack(session, 'policy')
+  if (run.verdict?.tree !== found.tree) return goBack(session, 'verify')
+  const { tree } = found
   const { author, at } = await intentOf(session)
   const made = await context.ports.git.buildCommit(context.shadow, {
     ...(author === null ? { at } : { author, at }),

@@ -77,9 +77,9 @@ const setUp = async (session: Session, base: string): Promise<{ failed?: Evidenc
   // Left by an engine that was killed in the middle of it.
   await context.ports.processes.sweep(`${run.id}-check`)
   context.ports.files.rmSync(folder, { recursive: true, force: true })
-  const request = { ...placeOfChecks(session), folder: (number: number) => join(folder, String(number)) }
+  const request = { ...placeOfChecks(session, paths.workspace), folder: (number: number) => join(folder, String(number)) }
   const failed = await runSetup(request, workspace)
-  if (failed !== undefined) return { failed, tree: null }
+  if (failed !== undefined) return { failed: failed.evidence, tree: null }
   const { tree } = await context.ports.git.captureTree(context.shadow, {
     ...{ base, workTree: paths.workspace, indexFile: paths.index },
     exclude: copiedPatterns(workspace.copy),

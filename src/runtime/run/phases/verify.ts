@@ -1,5 +1,5 @@
 /**
- * Phase `verify`: runs the task's checks on what the agent left, and says honestly what that proves. A command that cannot
+ * Phase `verify`: runs the task's checks on the collected work, and says honestly what that proves. A command that cannot
  * be run as it stands may be dropped; a check of the code never is.
  */
 import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening } from '../../../domain/run.ts'
@@ -14,11 +14,11 @@ import { appendEvent } from '../../../store/event.ts'
 import { holdLease } from '../../../store/run.ts'
 import { carryOut, endWithout, recover } from '../carry-out.ts'
 import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
+import { discard, layOut, type NotReady } from '../clean-checks.ts'
 import { settleFeedback, settleTests } from '../feedback.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
-import { mendBeforeChecks } from '../../agent/re-entry.ts'
 import { readDenials, standingDenials } from '../../agent/denials.ts'
 import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { tellFindings } from '../../checks/findings.ts'
@@ -26,7 +26,7 @@ import { verifyUnchanged } from '../no-change.ts'
 import { decide, settleOpen } from '../../core/store-record.ts'
 import { untriedHarness } from '../../harness/accounts.ts'
 import { withFacts } from '../../checks/repair-facts.ts'
-import { carryOutRepairs, settleRepairs } from '../repair.ts'
+import { settleRepairs } from '../repair.ts'
 import { letGo, save, type Session } from '../../core/session.ts'
 import type { errorMetaOf } from '../endings.ts'
 import { takeSuggestion } from '../suggested-command.ts'
@@ -172,7 +172,8 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
     await settleRemaining(tx, session, nothing || passed > 0, detail)
     await tellWeakened(tx, session, verdict.weakened ?? [])
-    await save(session, { phase: 'policy', verdict: { ...verdict, outcome, checks: report.results, notes } }, tx)
+    const whole = { ...verdict, outcome, checks: report.results, notes, tree: found.tree }
+    await save(session, { phase: 'policy', verdict: whole }, tx)
   })
   context.at('verified')
   return 'on'
@@ -193,14 +194,32 @@ const verifyChanged = async (session: Session, { found, planned, verdict }: Work
   )
 }
 
-export const verify: Phase = async (session) => {
-  await mendBeforeChecks(session)
-  await session.context.ports.processes.sweep(`${session.run.id}-check`)
-  await takeSuggestion(session)
-  await carryOutRepairs(session)
+/** The clone for the checks is not there: the owner's files are missing, or the set-up fails with this work. */
+const withoutClone = (session: Session, { verdict }: Work, notReady: NotReady): Promise<Next> =>
+  notReady.kind === 'copy'
+    ? recover(session, notReady, { source: 'engine' })
+    : failedVerification(session, { results: [], findings: [], failed: notReady.check }, verdict)
+
+const verifyClean = async (session: Session): Promise<Next> => {
+  const { found, planned: asked } = await workOf(session)
+  // Without a check there is nothing to look at.
+  const count = asked.commands.length
+  const notReady = count === 0 ? undefined : await layOut(session, found, count)
   if (letGo(session)) return 'ended'
+  // Once more: an install that failed is not part of the verdict any more.
   const work = await workOf(session)
+  if (notReady !== undefined) return withoutClone(session, work, notReady)
   if (!isUnchanged(work.found)) return verifyChanged(session, work)
   const { planned, verdict } = work
-  return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (asked) => checkWork(session, asked) })
+  return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (list) => checkWork(session, list) })
+}
+
+export const verify: Phase = async (session) => {
+  await session.context.ports.processes.sweep(`${session.run.id}-check`)
+  await takeSuggestion(session)
+  try {
+    return await verifyClean(session)
+  } finally {
+    await discard(session)
+  }
 }
