@@ -3,12 +3,14 @@
  * alternates, no remote. It is made aside and renamed into place; beside it stands a file with what we wrote, because
  * nothing inside the clone can be believed once an agent has been there.
  */
-import { appendFile, chmod, copyFile, lstat, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
 import type { Repository } from './contract.ts'
+import { returnDependencies } from './dependencies.ts'
 import { git, objectName, refName } from './git.ts'
+import { removeFolder } from './remove-folder.ts'
 import { commonDirOf } from './repository.ts'
 import { alternate, ownerExcludes, shareShallow } from './shadow.ts'
 import { recordOf as submodulesOf } from './submodule-record.ts'
@@ -111,32 +113,9 @@ export const createWorkspace = async (request: WorkspaceRequest): Promise<Worksp
   return { dir, base, branch, reused: false }
 }
 
-const ignoreMissing = (error: NodeJS.ErrnoException): undefined => {
-  if (error.code !== 'ENOENT') throw error
-}
-
-/** Folders may disappear meanwhile: `rm` rejects at its first failure while it is still removing elsewhere. */
-const openFolders = async (path: string): Promise<void> => {
-  const found = await lstat(path).catch(ignoreMissing)
-  if (found?.isDirectory() !== true) return
-  await chmod(path, 0o700).catch(ignoreMissing)
-  for (const entry of (await readdir(path, { withFileTypes: true }).catch(ignoreMissing)) ?? []) {
-    if (entry.isDirectory()) await openFolders(join(path, entry.name))
-  }
-}
-
-/** Removes a folder and all in it, also where an agent took the write permission of sub-folders. Symlinks are not followed. */
-export const removeFolder = async (path: string): Promise<void> => {
-  try {
-    await rm(path, { recursive: true, force: true })
-  } catch {
-    await openFolders(path)
-    await rm(path, { recursive: true, force: true }) // a second failure is a real one
-  }
-}
-
-/** Removes a workspace, finished or not. Snapshot it first. */
+/** Removes a workspace, finished or not; its packages go back to the pool. Snapshot it first. */
 export const removeWorkspace = async (dir: string): Promise<void> => {
+  await returnDependencies(dir)
   // Without its record the folder counts as unfinished, so a crash in between is repaired by the next call.
   await rm(recordOf(dir), { force: true })
   await rm(submodulesOf(dir), { force: true })

@@ -5,7 +5,7 @@
  */
 import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { removeFolder } from './clone.ts'
+import { removeFolder } from './remove-folder.ts'
 import { prepareDependencies, type Preparation, type PreparationRequest } from './dependencies.ts'
 import { inspectInstalled } from './installed.ts'
 

@@ -5,7 +5,8 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lstatInside } from './changes.ts'
-import { removeFolder } from './clone.ts'
+import { returnDependencies } from './dependencies.ts'
+import { removeFolder } from './remove-folder.ts'
 import { git, objectName } from './git.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
@@ -15,6 +16,8 @@ export interface PackagesRequest {
   base: string | null
   /** More folders that were installed for the run, relative to the workspace. */
   more: readonly string[]
+  /** Folder for what was changed in trees that the pool had given. */
+  keepIn?: string
   /** Only says what would go. */
   dryRun?: boolean
 }
@@ -47,15 +50,16 @@ export const bytesOf = async (path: string): Promise<number> => {
   return sum
 }
 
-/** Removes them; repeating it after a crash removes the rest. Gives the folders. */
+/** Removes them, or gives them back to the pool; repeating it after a crash removes the rest. Gives the folders. */
 export const removePackages = async (shadow: Shadow, request: PackagesRequest): Promise<string[]> => {
-  const { workspace, base, more, dryRun } = request
+  const { workspace, base, more, keepIn, dryRun } = request
   const found: string[] = []
   for (const folder of new Set([...(await foldersBelow(workspace, '', deepest)), ...more])) {
     if ((await lstatInside(workspace, folder))?.isDirectory() !== true) continue
-    if (await isTracked(shadow, base, folder)) continue
-    found.push(folder)
-    if (dryRun !== true) await removeFolder(join(workspace, folder))
+    if (!(await isTracked(shadow, base, folder))) found.push(folder)
   }
+  if (dryRun === true) return found
+  await returnDependencies(workspace, keepIn)
+  for (const folder of found) await removeFolder(join(workspace, folder))
   return found
 }

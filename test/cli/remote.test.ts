@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
-import { removeFolder } from '../../src/workspace/clone.ts'
+import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { makeRepository, temporaryFolder, user } from '../workspace/scene.ts'
 

@@ -25,7 +25,7 @@ import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { goalEnded } from '../../src/domain/goal.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
-import { removeFolder } from '../../src/workspace/clone.ts'
+import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { commitAll, makeCanary, put, user, type Canary } from '../workspace/scene.ts'
 

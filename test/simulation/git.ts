@@ -267,6 +267,7 @@ const workCalls = (state: State) => ({
   mendDependencies: () => ({ damage: [], laid: 'none' as const }),
   copyFiles: () => ({}),
   removePackages: () => [],
+  tendPool: () => undefined,
   bytesOf: () => 0,
   laySubmodules: () => ({ laid: [], missing: [] }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),

@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { prepareDependencies } from '../../src/workspace/dependencies.ts'
+import { tendPool } from '../../src/workspace/package-pool.ts'
 import { mendDependencies, type MendRequest } from '../../src/workspace/mend.ts'
 import { listing, put, setScene, workspaceOf, type Scene } from './scene.ts'
 
@@ -77,8 +78,11 @@ test.each<[string, (modules: string) => void, string]>([
 
 test('a cache that is damaged as well is filled from the checkout again', async () => {
   const request = await prepared()
+  await tendPool({ cacheDir: request.cacheDir, signal: new AbortController().signal })
   const [entry = ''] = readdirSync(request.cacheDir)
-  truncateSync(join(request.cacheDir, entry, 'node_modules/dep/package.json'))
+  const kind = join(request.cacheDir, entry)
+  truncateSync(join(kind, 'node_modules/dep/package.json'))
+  for (const ready of readdirSync(join(kind, 'ready'))) truncateSync(join(kind, 'ready', ready, 'dep/package.json'))
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
   expect(await mendDependencies(request)).toMatchObject({ laid: 'copied' })
   whole(request)

@@ -46,6 +46,7 @@ import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../../workspace/history.ts'
 import { topOfCommit } from '../../workspace/tree.ts'
 import { mendDependencies } from '../../workspace/mend.ts'
+import { tendPool } from '../../workspace/package-pool.ts'
 import { laySubmodules } from '../../workspace/submodules.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
@@ -112,6 +113,7 @@ const realGit = {
   removeWorkspace,
   restoreRef,
   snapshot,
+  tendPool,
   textAt,
   topOfCommit,
 }

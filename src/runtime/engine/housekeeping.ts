@@ -7,6 +7,7 @@ import { messageOf } from '../../errors.ts'
 import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
+import { tendPackages } from '../checks/tend-packages.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { dropUnused, handOverRef, listUnused } from '../landing/hand-overs.ts'
 import { dropRunRef, listRunRefs, runRef } from '../core/remote-link.ts'
@@ -26,11 +27,12 @@ const removedFile = (context: Context, runId: string): string => join(runPaths(c
 /** Packages of an ended run that are still there; with `dryRun` they stay. A run that goes on needs its own. */
 const dropPackages = async (context: Context, runId: string, dryRun: boolean): Promise<string[]> => {
   const { files, git } = context.ports
-  const { workspace } = runPaths(context, runId)
+  const { root, workspace } = runPaths(context, runId)
   const run = await getRun(context.db, runId)
   if (run === undefined || run.state === 'running' || !files.existsSync(workspace)) return []
   const more = madeBy(run.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
-  const found = await git.removePackages(context.shadow, { workspace, base: run.baseCommit, more, dryRun })
+  const keepIn = join(root, 'packages-changed')
+  const found = await git.removePackages(context.shadow, { workspace, base: run.baseCommit, more, keepIn, dryRun })
   if (!dryRun) files.writeFileSync(removedFile(context, runId), '', { mode: 0o600 })
   return found
 }
@@ -47,7 +49,9 @@ export const freeRun = async (context: Context, runId: string): Promise<void> =>
     if ((await getRun(context.db, runId))?.state !== 'running')
       context.ports.processes.releasePorts(context.cacheDir, runId)
     const freed = await dropPackages(context, runId, false)
-    if (freed.length > 0) context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
+    if (freed.length === 0) return
+    context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
+    void tendPackages(context)
   } catch (error) {
     context.log.warn({ run: runId, error: messageOf(error) }, 'the packages of a run could not be removed')
   }
@@ -56,6 +60,7 @@ export const freeRun = async (context: Context, runId: string): Promise<void> =>
 /** What an engine that was killed left. */
 export const freeEnded = async (context: Context): Promise<void> => {
   for (const runId of runIds(context)) await freeRun(context, runId)
+  await tendPackages(context)
 }
 
 const sizeOf = async (context: Context, folder: string, names: readonly string[]): Promise<{ bytes: number }> => {

@@ -93,6 +93,7 @@ const recheckIn = async (given: Recheck, place: Place): Promise<Rechecked> => {
   if (notSetUp !== undefined) return { kind: 'not ready', evidence: notSetUp.evidence }
   const report = await runAll(given, place)
   if (context.stopping.aborted) return { kind: 'stopped' }
+  await context.ports.git.removeWorkspace(workspaceIn(place))
   context.ports.files.rmSync(root, { recursive: true, force: true })
   return { kind: 'ran', report }
 }

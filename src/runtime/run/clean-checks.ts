@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { makeClean, runSetup } from '../checks/fresh-workspace.ts'
+import { tendPackages } from '../checks/tend-packages.ts'
 import { bothSignals, letGo, type Session } from '../core/session.ts'
 import { carryOutRepairs, placeOfChecks } from './repair.ts'
 
@@ -46,7 +47,9 @@ export const layOut = async (session: Session, found: ChangeList, checks: number
 
 /** What the checks wrote is no part of the work. */
 export const discard = async ({ context, goal, paths }: Session): Promise<void> => {
-  if (goal.repoMode !== 'direct') await context.ports.git.removeWorkspace(paths.checked)
+  if (goal.repoMode === 'direct') return
+  await context.ports.git.removeWorkspace(paths.checked)
+  void tendPackages(context)
 }
 
 /** Tells of places in the agent's own workspace: the clean one is gone when it reads of them. */

@@ -9,6 +9,7 @@ import { holdLease } from '../../../store/run.ts'
 import { notePrepared, type Prepared } from '../../agent/prepared.ts'
 import { copiedPatterns, makeFresh, runSetup } from '../../checks/fresh-workspace.ts'
 import { askEarly } from '../../harness/abilities.ts'
+import { tendPackages } from '../../checks/tend-packages.ts'
 import { recover } from '../carry-out.ts'
 import type { Next, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
@@ -77,7 +78,10 @@ const setUp = async (session: Session, base: string): Promise<{ failed?: Evidenc
   // Left by an engine that was killed in the middle of it.
   await context.ports.processes.sweep(`${run.id}-check`)
   context.ports.files.rmSync(folder, { recursive: true, force: true })
-  const request = { ...placeOfChecks(session, paths.workspace), folder: (number: number) => join(folder, String(number)) }
+  const request = {
+    ...placeOfChecks(session, paths.workspace),
+    folder: (number: number) => join(folder, String(number)),
+  }
   const failed = await runSetup(request, workspace)
   if (failed !== undefined) return { failed: failed.evidence, tree: null }
   const { tree } = await context.ports.git.captureTree(context.shadow, {
@@ -115,6 +119,8 @@ const prepareClone = async (session: Session, base: string): Promise<Next | unde
     ...{ stateDir: context.stateDir, config, signal: context.stopping },
   })
   context.at('workspace-made')
+  // While the agent works, for its checks and for the next run.
+  void tendPackages(context)
   context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
   if (fresh.copyProblem !== undefined)
     return recover(session, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })

@@ -1,0 +1,53 @@
+/** Copies the installed packages of a folder of the user's checkout, so that nothing in the copy leads back there. */
+import { readdir, readlink, realpath, rm, symlink } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { copyTree } from './copy-tree.ts'
+
+interface Links {
+  /** The user's checkout, by its real path, and where in it the copied folder stands. */
+  userRoot: string
+  place: string
+  notes: string[]
+}
+
+/** Makes one symlink independent of where the tree stands, or drops it when it leads out of the checkout. */
+const settleLink = async (copy: string, inside: string, links: Links): Promise<void> => {
+  const path = join(copy, inside)
+  const target = await readlink(path)
+  const from = join(links.userRoot, links.place, dirname(inside))
+  const absolute = resolve(from, target)
+  const real = isAbsolute(target)
+    ? await realpath(dirname(absolute)).then(
+        (folder) => join(folder, absolute.slice(dirname(absolute).length)),
+        () => absolute,
+      )
+    : absolute
+  if (real !== links.userRoot && !real.startsWith(links.userRoot + sep)) {
+    await rm(path)
+    links.notes.push(`${join(links.place, inside)} leads out of the checkout (${target}) and was left out`)
+    return
+  }
+  if (!isAbsolute(target)) return
+  await rm(path)
+  await symlink(relative(from, real), path)
+}
+
+const settleLinks = async (copy: string, folder: string, links: Links): Promise<void> => {
+  for (const entry of await readdir(join(copy, folder), { withFileTypes: true })) {
+    const inside = join(folder, entry.name)
+    if (entry.isSymbolicLink()) await settleLink(copy, inside, links)
+    else if (entry.isDirectory()) await settleLinks(copy, inside, links)
+  }
+}
+
+/** Gives what was left out, in words. */
+export const copyInstalled = async (
+  { root, folder }: { root: string; folder: string },
+  to: string,
+  signal?: AbortSignal,
+): Promise<string[]> => {
+  await copyTree(join(root, folder, 'node_modules'), to, signal)
+  const links: Links = { userRoot: root, place: join(folder, 'node_modules'), notes: [] }
+  await settleLinks(to, '', links)
+  return links.notes
+}

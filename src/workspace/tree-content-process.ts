@@ -1,0 +1,23 @@
+/** Reads a tree in a process of its own, so that the engine's thread does not stand still meanwhile. Ends with the channel. */
+import { setPriority } from 'node:os'
+import { messageOf } from '../errors.ts'
+import { contentOf, type TreeContent } from './tree-content.ts'
+
+export interface ContentReply {
+  content?: TreeContent
+  error?: string
+}
+
+const answer = (root: string): ContentReply => {
+  try {
+    return { content: contentOf(root) }
+  } catch (error) {
+    return { error: messageOf(error) }
+  }
+}
+
+if (process.send === undefined) throw new Error('tree-content-process.ts is started by package-pool.ts only')
+// Nobody waits for it: the work goes first.
+setPriority(10)
+process.on('disconnect', () => process.exit(0))
+process.once('message', (root: string) => process.send?.(answer(root)))

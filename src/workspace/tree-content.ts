@@ -1,0 +1,65 @@
+/**
+ * What a folder holds, entry by entry, so that two states of it can be told apart by content: type, mode, number of names,
+ * digest of the bytes or target of the link. Times tell nothing: whoever writes may set them back.
+ */
+import { createHash } from 'node:crypto'
+import { closeSync, lstatSync, openSync, readSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { join } from 'node:path'
+
+/** By path relative to the folder, '' = the folder itself. */
+export type TreeContent = Record<string, string>
+
+const blockBytes = 1024 * 1024
+
+const digestOf = (path: string, block: Buffer): string => {
+  const hash = createHash('sha256')
+  const file = openSync(path, 'r')
+  try {
+    for (let read = readSync(file, block); read > 0; read = readSync(file, block)) hash.update(block.subarray(0, read))
+  } finally {
+    closeSync(file)
+  }
+  return hash.digest('base64url')
+}
+
+const described = (path: string, found: Stats, block: Buffer): string => {
+  const mode = (found.mode & 0o7777).toString(8)
+  if (found.isSymbolicLink()) return `link ${readlinkSync(path)}`
+  if (found.isDirectory()) return `folder ${mode}`
+  // Another name of the same file, wherever it is, is a way to write it later.
+  return found.isFile() ? `file ${mode} ${found.nlink} ${digestOf(path, block)}` : `other ${mode}`
+}
+
+/** Reads everything; for a process of its own, because a large tree takes seconds. */
+export const contentOf = (root: string): TreeContent => {
+  const content: TreeContent = {}
+  const block = Buffer.allocUnsafe(blockBytes)
+  const visit = (inside: string): void => {
+    const path = join(root, inside)
+    const found = lstatSync(path)
+    content[inside] = described(path, found, block)
+    if (found.isDirectory()) for (const name of readdirSync(path)) visit(join(inside, name))
+  }
+  visit('')
+  return content
+}
+
+export interface TreeDifference {
+  added: string[]
+  changed: string[]
+  removed: string[]
+}
+
+/** Of what is below an added or removed folder only the folder is named. */
+export const differenceOf = (before: TreeContent, after: TreeContent): TreeDifference => {
+  const isTop = (path: string, others: TreeContent): boolean => {
+    const end = path.lastIndexOf('/')
+    return end === -1 ? true : others[path.slice(0, end)] !== undefined
+  }
+  const paths = Object.keys(after)
+  return {
+    added: paths.filter((path) => before[path] === undefined && isTop(path, before)),
+    changed: paths.filter((path) => before[path] !== undefined && before[path] !== after[path]),
+    removed: Object.keys(before).filter((path) => after[path] === undefined && isTop(path, after)),
+  }
+}
