@@ -125,7 +125,7 @@ export interface Verdict {
   tree?: string
   /** The agent changed nothing, and checks that were asked for show that nothing had to be: the verdict is all there is. */
   noChange?: true
-  /** What the work took from its own tests; absent in older verdicts. Listed, it blocks nothing. */
+  /** What the work took from its tests and made of its checks; absent in older verdicts. What the task does not name waits for a person. */
   weakened?: Weakening[]
   /** All checks in the order in which they ran, where that is not the order in which they were asked for. */
   order?: string[]
@@ -172,7 +172,10 @@ export interface Weakening {
     | 'assertion removed'
     | 'assertion loosened'
     | 'snapshot changed'
+    | 'test renamed'
     | 'check redefined'
+    | 'configuration changed'
+    | 'threshold lowered'
   path: string
   count: number
   detail: string

@@ -6,6 +6,8 @@
 export interface Family {
   name: string
   file: RegExp
+  /** Programs in this language: where a check runs one, its assertions count like those of a test. */
+  program?: RegExp
   /** Comments, taken off before anything is counted. */
   comment?: RegExp
   /** One test; its last group is the name. */
@@ -28,6 +30,7 @@ export const families: readonly Family[] = [
   {
     name: 'JavaScript and TypeScript',
     file: /\.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$|(?:^|\/)(?:tests?|__tests__|specs?|e2e|cypress)\/.*\.[cm]?[jt]sx?$/,
+    program: /\.[cm]?[jt]sx?$/,
     comment: slashes,
     test: /\b(?:test|it|specify)(?:\.\w{1,20}){0,3}(?:\([^()\n]{0,200}\))?\(\s{0,40}(['"`])([^\n]{1,300}?)\1/g,
     skip: /\b(?:test|it|describe|suite|context|specify)(?:\.\w{1,20})?\.(?:skip|todo|fixme|failing|fails|skipIf|runIf)\b|\bx(?:it|describe|test|context)\s?\(|\b(?:this|t)\.(?:skip|todo)\(|\b(?:skip|todo): ?(?:true|['"`])/g,
@@ -40,6 +43,7 @@ export const families: readonly Family[] = [
   {
     name: 'Python',
     file: /(?:^|\/)(?:test_[^/]*|[^/]*_test|conftest)\.py$|(?:^|\/)tests?\/.*\.py$/,
+    program: /\.py$/,
     comment: hashes,
     test: /^[ \t]*(?:async )?def (test\w*)/gm,
     skip: /@(?:pytest\.mark\.|unittest\.)?(?:skip\w{0,10}|xfail|expectedFailure)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\.skipTest\(|\braise (?:unittest\.)?SkipTest/g,
@@ -80,6 +84,7 @@ export const families: readonly Family[] = [
   {
     name: 'Ruby',
     file: /(?:_spec|_test)\.rb$|(?:^|\/)(?:spec|test)\/.*\.rb$/,
+    program: /\.rb$/,
     comment: hashes,
     test: /^[ \t]*(?:x?it|specify|scenario|test) (['"])([^\n]{1,300}?)\1|^[ \t]*def (test_\w+)/gm,
     skip: /^[ \t]*(?:xit|xdescribe|xcontext|pending|skip)\b/gm,
@@ -91,6 +96,7 @@ export const families: readonly Family[] = [
   {
     name: 'PHP',
     file: /Test\.php$|(?:^|\/)tests?\/.*\.php$/,
+    program: /\.php$/,
     comment: slashes,
     test: /\bfunction (test\w+)|\b(?:it|test)\(\s?(['"])([^\n]{1,300}?)\2/g,
     skip: /\bmarkTest(?:Skipped|Incomplete)\(|->(?:skip|todo)\(/g,

@@ -1,7 +1,7 @@
 /**
  * Whether a change made its own tests weaker: tests deleted, skipped or singled out, assertions taken away or loosened.
  * Counted per language family from the text before and after; a test that moved to another file is not lost. It accuses
- * nobody and blocks nothing: it is listed for whoever approves the work. Pure.
+ * nobody: it is listed for whoever approves the work. Pure.
  */
 import type { Weakening } from '../domain/run.ts'
 import { families, snapshotFile, type Family } from './test-families.ts'
@@ -94,9 +94,34 @@ const assertionsOf = (files: readonly Read[]): Weakening[] => {
   return [...removed, ...grown(kept, 'assertion loosened', ({ weak }) => weak)]
 }
 
-const ofFamily = (family: Family, changes: readonly TextChange[]): Weakening[] => {
+/** As many tests and assertions as before, under other names. */
+const isRenamed = ({ deleted, before, after }: Read): boolean =>
+  !deleted &&
+  after.names.length >= before.names.length &&
+  after.assertions - after.weak >= before.assertions - before.weak &&
+  after.skips <= before.skips
+
+const kindOfLoss = (file: Read): Weakening['kind'] => {
+  if (file.deleted) return 'file deleted'
+  return isRenamed(file) ? 'test renamed' : 'test removed'
+}
+
+/** Files of assertions without a named test, deleted; other files do not make up for them. */
+const barelyDeleted = (files: readonly Read[]): Weakening[] =>
+  sum(files, ({ before, after }) => before.assertions - after.assertions) <= 0
+    ? []
+    : files
+        .filter(({ deleted, before }) => deleted && before.names.length === 0 && before.assertions > 0)
+        .map(({ path, before }) => ({
+          kind: 'file deleted',
+          path,
+          count: before.assertions,
+          detail: 'bare assertions',
+        }))
+
+const ofFamily = (family: Family, changes: readonly TextChange[], run: ReadonlySet<string>): Weakening[] => {
   const files = changes
-    .filter(({ path }) => family.file.test(path))
+    .filter(({ path }) => family.file.test(path) || (run.has(path) && family.program?.test(path) === true))
     .map(({ path, before, after }) => ({
       path,
       deleted: before !== undefined && after === undefined,
@@ -105,13 +130,14 @@ const ofFamily = (family: Family, changes: readonly TextChange[]): Weakening[] =
     }))
   const lost = lostIn(files)
   const removed = [...lost].map(([file, names]): Weakening => ({
-    kind: file.deleted ? 'file deleted' : 'test removed',
+    kind: kindOfLoss(file),
     path: file.path,
     count: names.length,
     detail: names.slice(0, 10).join('; ').slice(0, 500),
   }))
   return [
     ...removed,
+    ...barelyDeleted(files),
     ...grown(files, 'test skipped', ({ skips }) => skips),
     ...grown(files, 'test focused', ({ focused }) => focused),
     // Assertions of tests that are gone are gone with them: they are told once.
@@ -133,8 +159,9 @@ const snapshots = (changes: readonly TextChange[]): Weakening[] =>
 export const mayHoldTests = (path: string): boolean =>
   snapshotFile.test(path) || families.some(({ file }) => file.test(path))
 
-export const weakenedBy = (changes: readonly TextChange[]): Weakening[] =>
-  [...families.flatMap((family) => ofFamily(family, changes)), ...snapshots(changes)].slice(0, maxListed)
+/** `run`: programs of checks, which count like tests. */
+export const weakenedBy = (changes: readonly TextChange[], run: ReadonlySet<string> = new Set()): Weakening[] =>
+  [...families.flatMap((family) => ofFamily(family, changes, run)), ...snapshots(changes)].slice(0, maxListed)
 
 export const weakeningText = ({ kind, path, count, detail }: Weakening): string =>
   `${kind}: ${path} (${count})${detail === '' ? '' : `: ${detail}`}`

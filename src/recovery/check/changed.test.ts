@@ -1,0 +1,253 @@
+/** A change to what a check is gets named wherever it is made; a change that no check uses does not. */
+import { describe, expect, test } from 'vitest'
+import { weakenedBy } from '../weakened.ts'
+import { changedChecks } from './changed.ts'
+
+type Files = Record<string, string>
+
+/** `after`: only what differs; undefined = deleted. */
+const look = async (commands: string[], before: Files, change: Record<string, string | undefined>) => {
+  const after: Record<string, string | undefined> = { ...before, ...change }
+  const paths = Object.keys(change)
+  const { found, asserting } = await changedChecks({
+    ...{ commands, paths },
+    before: async (path) => before[path],
+    after: async (path) => after[path],
+  })
+  const texts = [...asserting].map((path) => ({ path, before: before[path], after: after[path] }))
+  return [...found, ...weakenedBy(texts, asserting)].map(({ kind, path, detail }) => `${kind}: ${path}: ${detail}`)
+}
+
+const scripts = (entries: Files, more: object = {}): string => JSON.stringify({ scripts: entries, ...more })
+const jest = scripts({ test: 'jest' })
+const unit = { 'package.json': scripts({ test: 'npm run unit', unit: 'node check.mjs' }), 'check.mjs': 'run()\n' }
+
+describe('is named', () => {
+  test.each<[string, string[], Files, Record<string, string | undefined>, string]>([
+    [
+      'a hook before a script that had none',
+      ['npm test'],
+      { 'package.json': jest },
+      { 'package.json': scripts({ test: 'jest', pretest: 'exit 0' }) },
+      'check redefined: package.json: pretest: none -> exit 0',
+    ],
+    [
+      'a script that the script calls',
+      ['npm test'],
+      unit,
+      { 'package.json': scripts({ test: 'npm run unit', unit: 'exit 0' }) },
+      'check redefined: package.json: unit: node check.mjs -> exit 0',
+    ],
+    [
+      'a file that such a script runs',
+      ['npm test'],
+      unit,
+      { 'check.mjs': 'skip()\n' },
+      'check redefined: check.mjs: a file that the check runs was changed',
+    ],
+    [
+      'a hook of a package in a folder, by cd',
+      ['cd packages/a && npm test'],
+      { 'packages/a/package.json': jest },
+      { 'packages/a/package.json': scripts({ test: 'jest', posttest: 'true' }) },
+      'check redefined: packages/a/package.json: posttest: none -> true',
+    ],
+    [
+      'the same by --prefix',
+      ['npm --prefix packages/a test'],
+      { 'packages/a/package.json': jest },
+      { 'packages/a/package.json': scripts({ test: 'true' }) },
+      'check redefined: packages/a/package.json: test: jest -> true',
+    ],
+    [
+      'the same by workspace',
+      ['npm test -w a'],
+      { 'package.json': '{}', 'packages/a/package.json': jest },
+      { 'packages/a/package.json': scripts({ test: 'true' }) },
+      'check redefined: packages/a/package.json: test: jest -> true',
+    ],
+    [
+      'an added .npmrc',
+      ['npm test'],
+      { 'package.json': jest },
+      { '.npmrc': 'script-shell=/bin/true\n' },
+      'configuration changed: .npmrc: configuration of npm, added',
+    ],
+    [
+      'the configuration of the runner',
+      ['npm test'],
+      { 'package.json': jest, 'jest.config.js': 'a' },
+      { 'jest.config.js': 'b' },
+      'configuration changed: jest.config.js: configuration of jest, changed',
+    ],
+    [
+      'an added configuration of the runner, which was there without one',
+      ['npx vitest run'],
+      {},
+      { 'vitest.config.ts': "exclude: ['a.test.ts']" },
+      'configuration changed: vitest.config.ts: configuration of vitest, added',
+    ],
+    [
+      'the runner in the manifest',
+      ['npx jest'],
+      { 'package.json': '{"jest":{"bail":1}}' },
+      { 'package.json': '{"jest":{"bail":0}}' },
+      'configuration changed: package.json: configuration of jest, changed',
+    ],
+    [
+      'a threshold that was lowered',
+      ['npm test'],
+      { 'package.json': scripts({ test: 'c8 node a.js' }), '.c8rc.json': '{"lines": 90, "branches": 80}' },
+      { '.c8rc.json': '{"lines": 10}' },
+      'threshold lowered: .c8rc.json: lines 90 -> 10; branches 80 -> removed',
+    ],
+    [
+      'the section of pytest',
+      ['pytest'],
+      { 'pyproject.toml': '[project]\nname = "a"\n[tool.pytest.ini_options]\naddopts = "-x"\n' },
+      { 'pyproject.toml': '[project]\nname = "a"\n[tool.pytest.ini_options]\naddopts = "-k none"\n' },
+      'configuration changed: pyproject.toml: configuration of pytest, changed',
+    ],
+    [
+      'a conftest that skips',
+      ['python -m pytest'],
+      {},
+      { 'conftest.py': 'def pytest_collection_modifyitems(items):\n    items.clear()\n' },
+      'configuration changed: conftest.py: configuration of pytest, added',
+    ],
+    [
+      'a workflow',
+      ['npm test'],
+      { 'package.json': jest, '.github/workflows/ci.yml': 'run: npm test' },
+      { '.github/workflows/ci.yml': undefined },
+      'configuration changed: .github/workflows/ci.yml: configuration of CI, deleted',
+    ],
+    [
+      'the recipe of a make target',
+      ['make test'],
+      { Makefile: 'test: unit\n\nunit:\n\tnode check.mjs\n' },
+      { Makefile: 'test: unit\n\nunit:\n\ttrue\n' },
+      'check redefined: Makefile: unit: node check.mjs -> true',
+    ],
+    [
+      'the shell of a makefile',
+      ['make'],
+      { Makefile: 'test:\n\tnode check.mjs\n' },
+      { Makefile: 'SHELL = /bin/true\ntest:\n\tnode check.mjs\n' },
+      'check redefined: Makefile: variables or included files of the makefile changed',
+    ],
+    [
+      'a shell script',
+      ['./run-tests.sh'],
+      { 'run-tests.sh': 'set -e\npytest\n' },
+      { 'run-tests.sh': 'set -e\npytest || true\n' },
+      'check redefined: run-tests.sh: a file that the check runs was changed',
+    ],
+    [
+      'a strictness of the compiler',
+      ['npx tsc --noEmit'],
+      { 'tsconfig.json': '{"compilerOptions":{"strict":true}}' },
+      { 'tsconfig.json': '{"compilerOptions":{"strict":false}}' },
+      'configuration changed: tsconfig.json: configuration of tsc, changed',
+    ],
+    [
+      'a rule of the linter',
+      ['npm run lint'],
+      { 'package.json': scripts({ lint: 'eslint .' }), 'eslint.config.js': 'a' },
+      { 'eslint.config.js': 'b' },
+      'configuration changed: eslint.config.js: configuration of eslint, changed',
+    ],
+    [
+      'an assertion of a program without named tests',
+      ['node check.mjs'],
+      { 'check.mjs': 'assert(a)\nassert(b)\n' },
+      { 'check.mjs': 'assert(a)\n' },
+      'assertion removed: check.mjs: ',
+    ],
+    [
+      'such a program, deleted',
+      ['npm test'],
+      { 'package.json': scripts({ test: 'node a.mjs && node check.mjs' }), 'check.mjs': 'assert(a)\n' },
+      { 'check.mjs': undefined },
+      'file deleted: check.mjs: bare assertions',
+    ],
+    [
+      'such a program that ends before it asserts',
+      ['node check.mjs'],
+      { 'check.mjs': 'assert(a)\n' },
+      { 'check.mjs': 'process.exit(0)\nassert(a)\n' },
+      'check redefined: check.mjs: a file that the check runs was changed',
+    ],
+    [
+      'a file that the command names as configuration',
+      ['runner --config checks/strict.yml'],
+      { 'checks/strict.yml': 'all: true' },
+      { 'checks/strict.yml': 'all: false' },
+      'configuration changed: checks/strict.yml: configuration of a file that the check names, changed',
+    ],
+  ])('%s', async (_name, ...[commands, before, change, wanted]) => {
+    expect(await look(commands, before, change)).toEqual([wanted])
+  })
+})
+
+describe('is not named', () => {
+  test.each<[string, string[], Files, Record<string, string | undefined>]>([
+    [
+      'what no check uses',
+      ['cargo test'],
+      { 'jest.config.js': 'a', '.npmrc': 'a' },
+      { 'jest.config.js': 'b', '.npmrc': 'b' },
+    ],
+    [
+      'another script',
+      ['npm test'],
+      { 'package.json': jest },
+      { 'package.json': scripts({ test: 'jest', build: 'tsc' }) },
+    ],
+    [
+      'a new script with its configuration',
+      ['npm test'],
+      { 'package.json': '{}' },
+      { 'package.json': scripts({ test: 'vitest run' }), 'vitest.config.ts': 'export default {}' },
+    ],
+    ['another target', ['make test'], { Makefile: 'test:\n\ta\n' }, { Makefile: 'test:\n\ta\n\nbuild:\n\tb\n' }],
+    [
+      'an added assertion',
+      ['node check.mjs'],
+      { 'check.mjs': 'assert(a)\n' },
+      { 'check.mjs': 'assert(a)\nassert(b)\n' },
+    ],
+    [
+      'the same assertions in other words',
+      ['node check.mjs'],
+      { 'check.mjs': 'assert.equal(a, 1)\n' },
+      { 'check.mjs': 'const one = 1\nassert.equal(a, one)\n' },
+    ],
+    ['a check that the work brings', ['node check.mjs'], {}, { 'check.mjs': 'assert(a)\n' }],
+    ['what a linter looks at', ['eslint src/a.js'], { 'src/a.js': 'a' }, { 'src/a.js': 'b' }],
+    ['what an interpreter only reads', ['node --check src/a.js'], { 'src/a.js': 'a' }, { 'src/a.js': 'b' }],
+    ['a fixture', ['pytest'], {}, { 'conftest.py': 'import pytest\n@pytest.fixture\ndef one():\n    return 1\n' }],
+    [
+      'a dependency',
+      ['npx jest'],
+      { 'package.json': '{"jest":{}}' },
+      { 'package.json': '{"jest":{},"dependencies":{"a":"1"}}' },
+    ],
+    [
+      'a stricter compiler',
+      ['npx tsc'],
+      { 'tsconfig.json': '{"compilerOptions":{"target":"es2022"}}' },
+      { 'tsconfig.json': '{"compilerOptions":{"target":"es2024","strict":true}}' },
+    ],
+    ['a further workflow', ['npm test'], { 'package.json': jest }, { '.github/workflows/more.yml': 'a' }],
+    [
+      'another section',
+      ['pytest'],
+      { 'pyproject.toml': '[project]\na = 1\n' },
+      { 'pyproject.toml': '[project]\na = 2\n' },
+    ],
+    ['anything, where no check ran', [], { '.npmrc': 'a' }, { '.npmrc': 'b' }],
+  ])('%s', async (_name, commands, before, change) => {
+    expect(await look(commands, before, change)).toEqual([])
+  })
+})

@@ -1,0 +1,142 @@
+/**
+ * What a change made of the checks themselves: scripts, make targets, files that a check runs, and what configures the tools
+ * that it uses. Compared with what the base commit calls: a check that is new takes nothing from one that was there.
+ */
+import type { Weakening } from '../../domain/run.ts'
+import { families } from '../test-families.ts'
+import { mayHoldTests } from '../weakened.ts'
+import { readMakefile } from './makefile.ts'
+import { makefileNames, partsOf, scriptsIn, type Named, type Parts, type ReadText } from './parts.ts'
+import { thresholdsLowered } from './thresholds.ts'
+import { configurations, lostOrAdded } from './tools.ts'
+import { lastSegment } from './words.ts'
+
+export interface ChangedTree {
+  commands: readonly string[]
+  /** Changed paths. */
+  paths: readonly string[]
+  before: ReadText
+  after: ReadText
+}
+
+export interface ChangedChecks {
+  found: Weakening[]
+  /** Changed files that a check runs and whose assertions count like those of a test. */
+  asserting: Set<string>
+}
+
+const maxListed = 50
+
+const redefined = (path: string, detail: string, kind: Weakening['kind'] = 'check redefined'): Weakening => ({
+  ...{ kind, path, count: 1, detail: detail.slice(0, 500) },
+})
+
+const unique = (entries: readonly Named[]): Named[] => [
+  ...new Map(entries.map((entry) => [`${entry.path}\0${entry.name}`, entry])).values(),
+]
+
+const changedScripts = async ({ before, after }: ChangedTree, scripts: readonly Named[]): Promise<Weakening[]> => {
+  const found = new Map<string, Weakening>()
+  for (const { path, name } of unique(scripts)) {
+    const [old, now] = [scriptsIn(await before(path)), scriptsIn(await after(path))]
+    // One that the work brings was no check before.
+    if (old[name] === undefined) continue
+    for (const each of [`pre${name}`, name, `post${name}`])
+      if (old[each] !== now[each])
+        found.set(`${path} ${each}`, redefined(path, `${each}: ${old[each] ?? 'none'} -> ${now[each] ?? 'removed'}`))
+  }
+  return [...found.values()]
+}
+
+/** Lines outside of the rules that can change what one of them does. */
+const steering = (others: readonly string[], known: readonly string[]): string[] =>
+  others.filter((line) => /^-?s?include\b|^override\b|^(?:\.?SHELL\w*|MAKEFLAGS)\b/.test(line) || known.includes(line))
+
+const changedTargets = async ({ before, after }: ChangedTree, targets: readonly Named[]): Promise<Weakening[]> => {
+  const found: Weakening[] = []
+  for (const path of new Set(targets.map((target) => target.path))) {
+    const [oldText, nowText] = [await before(path), await after(path)]
+    if (oldText === undefined || oldText === nowText) continue
+    const [old, now] = [readMakefile(oldText), readMakefile(nowText ?? '')]
+    for (const { name } of unique(targets.filter((target) => target.path === path))) {
+      const [was, is] = [old.rules.get(name), now.rules.get(name)]
+      if (was !== undefined && was.text !== is?.text)
+        found.push(redefined(path, `${name}: ${was.recipe.join('; ')} -> ${is?.recipe.join('; ') ?? 'removed'}`))
+    }
+    if (steering(old.others, old.others).join('\n') !== steering(now.others, old.others).join('\n'))
+      found.push(redefined(path, 'variables or included files of the makefile changed'))
+  }
+  return found
+}
+
+/** What ends a program early, or swallows its failure. */
+const escapes =
+  /\bprocess\.(?:exit|reallyExit|abort|kill)\b|\b(?:sys|os)\._?exit\b|\bDeno\.exit\b|\bcatch\b|\bexcept\b|\brescue\b|\bexit (?:0|\$?\w+)|\|\|\s*(?:true|:)|\bset \+e\b|\btrap\b/g
+const escapesGrew = (before: string, after: string): boolean =>
+  [...after.matchAll(escapes)].length > [...before.matchAll(escapes)].length
+const lineIsGone = lostOrAdded(escapes)
+
+const hasAssertions = (path: string, text: string): boolean =>
+  families.some(({ program, assertion }) => program?.test(path) === true && [...text.matchAll(assertion)].length > 0)
+
+const changedFiles = async (
+  { paths, before, after }: ChangedTree,
+  files: ReadonlySet<string>,
+): Promise<ChangedChecks> => {
+  const result: ChangedChecks = { found: [], asserting: new Set() }
+  for (const path of paths.filter((each) => files.has(each))) {
+    const [old, now] = [await before(path), await after(path)]
+    if (old === undefined || mayHoldTests(path)) continue
+    const counts = hasAssertions(path, old)
+    if (counts) result.asserting.add(path)
+    if (now === undefined && !counts) result.found.push(redefined(path, 'a file that the check runs was deleted'))
+    else if (now !== undefined && (counts ? escapesGrew(old, now) : lineIsGone(old, now)))
+      result.found.push(redefined(path, 'a file that the check runs was changed'))
+  }
+  return result
+}
+
+const changedConfigurations = async (
+  { paths, before, after }: ChangedTree,
+  { words, configurations: given }: Parts,
+): Promise<Weakening[]> => {
+  const found: Weakening[] = []
+  for (const path of paths) {
+    const tools = configurations.filter(
+      ({ file, used }) => file.test(path) && (used === undefined || [...words].some((word) => used.test(word))),
+    )
+    if (tools.length === 0 && !given.has(path)) continue
+    const [old, now] = [await before(path), await after(path)]
+    const matters = tools.filter(({ differs }) => (differs ?? (() => old !== now))(old, now))
+    if (matters.length === 0 && !(given.has(path) && tools.length === 0 && old !== undefined)) continue
+    const lowered = thresholdsLowered(old, now)
+    const names = [...new Set(matters.map(({ tool }) => tool))].join(', ') || 'a file that the check names'
+    const how = old === undefined ? 'added' : now === undefined ? 'deleted' : 'changed'
+    found.push(
+      lowered === ''
+        ? redefined(path, `configuration of ${names}, ${how}`, 'configuration changed')
+        : redefined(path, lowered, 'threshold lowered'),
+    )
+  }
+  return found
+}
+
+const isMake = (path: string): boolean => makefileNames.includes(lastSegment(path))
+
+export const changedChecks = async (tree: ChangedTree): Promise<ChangedChecks> => {
+  const { commands, paths, before, after } = tree
+  if (commands.length === 0 || paths.length === 0) return { found: [], asserting: new Set() }
+  const manifests = paths.filter((path) => lastSegment(path) === 'package.json')
+  const parts = await partsOf(commands, before, manifests)
+  const now = await partsOf(commands, after, manifests)
+  const files = await changedFiles(tree, new Set([...parts.files, ...now.files]))
+  const found = [
+    ...(manifests.length === 0 ? [] : await changedScripts(tree, parts.scripts)),
+    ...(paths.some((path) => isMake(path) || parts.targets.some((target) => target.path === path))
+      ? await changedTargets(tree, parts.targets)
+      : []),
+    ...files.found,
+    ...(await changedConfigurations(tree, parts)),
+  ]
+  return { found: found.slice(0, maxListed), asserting: files.asserting }
+}

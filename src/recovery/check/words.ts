@@ -1,0 +1,100 @@
+/**
+ * A command line, or a script that a shell reads, as the calls it may make. It is read roughly and never refused: what takes
+ * part in a check is to be found, and a call too many costs one look at a file.
+ */
+export interface Call {
+  words: string[]
+  /** Relative to the top of the repository; '' = the top. */
+  folder: string
+}
+
+const maxLength = 16_384
+const token = /"((?:\\.|[^"\\])*)"|'([^']*)'|(&&|\|\||[;|&\n()])|([^\s"';|&()]+)/g
+const assignment = /^[A-Za-z_]\w*=/
+
+export const lastSegment = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
+
+export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
+
+/** Inside of the repository; what leads out of it is the top. */
+export const joined = (folder: string, path: string): string => {
+  if (path.startsWith('/')) return ''
+  const segments: string[] = []
+  for (const segment of `${folder}/${path}`.split('/')) {
+    if (segment === '..' && segments.pop() === undefined) return ''
+    if (segment !== '' && segment !== '.' && segment !== '..') segments.push(segment)
+  }
+  return segments.join('/')
+}
+
+const isShell = (words: readonly string[]): boolean => words.some((word) => /^(?:ba|da|z)?sh$/.test(word))
+
+/** What stands behind `sh -c` is a line of its own, and so is a quoted `npm run x` of a runner that starts several. */
+const innerOf = ({ words, folder }: Call): Call[] =>
+  words
+    .filter((word) => word.includes(' ') && (isShell(words) || /\b(?:npm|pnpm|yarn|node)\b/.test(word)))
+    .flatMap((word) => callsIn(word, folder))
+
+export const callsIn = (line: string, start = ''): Call[] => {
+  const calls: Call[] = []
+  let folder = start
+  let words: string[] = []
+  const end = (): void => {
+    if (words[0] === 'cd') folder = joined(folder, words[1] ?? '')
+    else if (words.length > 0) calls.push({ words, folder })
+    words = []
+  }
+  for (const [, double, single, operator, bare] of line.slice(0, maxLength).matchAll(token)) {
+    const word = double ?? single ?? bare
+    if (operator !== undefined) end()
+    else if (word !== undefined && !(words.length === 0 && assignment.test(word))) words.push(word)
+  }
+  end()
+  return [...calls, ...calls.flatMap(innerOf)]
+}
+
+const valuedOption = (names: RegExp, words: readonly string[]): string[] =>
+  words.flatMap((word, at) => {
+    const [option = '', ...rest] = word.split('=')
+    if (!names.test(option)) return []
+    return rest.length > 0 ? [rest.join('=')] : (words[at + 1] ?? [])
+  })
+
+/** Where the call's manifest or makefile is. */
+export const folderOf = ({ words, folder }: Call): string =>
+  valuedOption(/^(?:-C|--prefix|--cwd|--dir|--directory)$/, words).reduce(joined, folder)
+
+const interpreter = /^(?:node|bun|deno|tsx|ts-node|python[\d.]*|ruby|php|perl|bash|sh|dash|zsh|pwsh)$/
+/** With these an interpreter looks at a file, or runs none. */
+const runsNoFile = /^(?:--check|-c|-n|-m|-e|--eval|-p|--print|-l|--run)$/
+const early = /^(?:-r|--require|--import|--loader|--experimental-loader|--env-file)$/
+const configuring = /^(?:-c|-p|--\S*(?:config|rcfile|project|setup|ini)\S*)$/
+
+const isPath = (word: string): boolean => /[./]/.test(word) && !word.startsWith('-')
+
+/** Where the program of a call stands, behind wrappers such as `npx` and `env`. */
+const interpreterAt = (words: readonly string[]): number =>
+  words.findIndex((word) => interpreter.test(lastSegment(word)))
+
+/** Files of the repository that the call runs: programs, scripts of interpreters and what these load first. */
+export const filesRunBy = ({ words, folder }: Call): string[] => {
+  const at = interpreterAt(words)
+  const rest = at === -1 ? [] : words.slice(at + 1)
+  const loaded = valuedOption(early, rest)
+  const scripts =
+    at === -1 || rest.some((word) => runsNoFile.test(word))
+      ? []
+      : rest.filter((word) => isPath(word) && !loaded.includes(word)).slice(0, rest.includes('--test') ? undefined : 1)
+  const program = words[0]?.includes('/') === true && !words[0].includes('node_modules/') ? [words[0]] : []
+  return [...program, ...scripts, ...loaded.filter(isPath)]
+    .filter((path) => !path.startsWith('/'))
+    .map((path) => joined(folder, path))
+    .filter((path) => path !== '')
+}
+
+/** Files that an option names as the configuration of the program. */
+export const configurationsOf = ({ words, folder }: Call): string[] =>
+  valuedOption(configuring, words)
+    .filter((word) => isPath(word) && !word.startsWith('/'))
+    .map((path) => joined(folder, path))
+    .filter((path) => path !== '')

@@ -1,0 +1,49 @@
+/** What a task names may be weakened by its work; a wide path rule and a check's own command name nothing. */
+import { describe, expect, test } from 'vitest'
+import type { Weakening } from '../domain/run.ts'
+import { unnamed, type NamingTask } from './named-by-task.ts'
+
+const weakening = (path: string, kind: Weakening['kind'] = 'check redefined'): Weakening => ({
+  ...{ kind, path, count: 1, detail: '' },
+})
+const task = (change: Partial<NamingTask>): NamingTask => ({
+  ...{ title: 'Do it', instructions: '', allowedPaths: ['**'], originalCommands: [], commands: [] },
+  ...change,
+})
+const isNamed = (path: string, change: Partial<NamingTask>): boolean =>
+  unnamed(task(change), [weakening(path)]).length === 0
+
+describe('is named', () => {
+  test.each<[string, Partial<NamingTask>]>([
+    ['test/login.test.ts', { allowedPaths: ['src/**', 'test/login.test.ts'] }],
+    ['test/login.test.ts', { allowedPaths: ['test/login*.ts'] }],
+    ['test/login.test.ts', { allowedPaths: ['**/*.test.ts'] }],
+    ['.npmrc', { allowedPaths: ['.npmrc'] }],
+    ['.npmrc', { title: 'Set the registry in .npmrc' }],
+    ['test/login.test.ts', { instructions: 'Delete test/login.test.ts: the page is gone.' }],
+    ['test/login.test.ts', { instructions: 'Do not touch the server. Delete login.test.ts.' }],
+    ['check.mjs', { instructions: 'Rewrite check.mjs.', commands: ['node check.mjs'] }],
+  ])('%s by %j', (path, change) => {
+    expect(isNamed(path, change)).toBe(true)
+  })
+})
+
+describe('is not named', () => {
+  test.each<[string, Partial<NamingTask>]>([
+    ['test/login.test.ts', {}],
+    ['test/login.test.ts', { allowedPaths: ['test'] }],
+    ['test/login.test.ts', { allowedPaths: ['test/**'] }],
+    ['test/login.test.ts', { allowedPaths: ['test/**/*.ts'] }],
+    ['check.mjs', { instructions: 'Make `node check.mjs` pass.', commands: ['node check.mjs'] }],
+    ['check.mjs', { instructions: 'Never change check.mjs.' }],
+    ['check.mjs', { instructions: "Don't change check.mjs; mend the code." }],
+    ['check.mjs', { instructions: 'Mend precheck.mjs and check.mjs.bak.' }],
+  ])('%s by %j', (path, change) => {
+    expect(isNamed(path, change)).toBe(false)
+  })
+})
+
+test('a snapshot and a test under another name are shown only', () => {
+  const shown = [weakening('a.snap', 'snapshot changed'), weakening('a.test.ts', 'test renamed')]
+  expect(unnamed(task({}), shown)).toEqual([])
+})
