@@ -63,6 +63,8 @@ export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
 export const answerTo = ({ goalId, taskId }: Question, choice: Question['choices'][number]): Action => {
   const what = taskId === null ? 'goal' : 'task'
   switch (choice) {
+    case 'approve':
+      return { label: 'Approve the work as it is', path: `/tasks/${taskId ?? ''}/approve`, tone: 'main' }
     case 'resume':
       return { ...goalAction('resume', goalId), label: 'Resume the goal' }
     case 'retry':

@@ -15,6 +15,7 @@ import {
   retryTask,
   taskNamed,
 } from '../runtime/people/answers.ts'
+import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { editTask } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
@@ -187,6 +188,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     landGoal: async ({ id }) => landGoal(context, id),
     cancelGoal: async ({ id }) => cancelGoal(context, id, engine.cancelRunning),
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
+    approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await editTask(context, id, fields, { why, by })),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),

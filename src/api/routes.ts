@@ -121,6 +121,12 @@ export const routes = {
     contract.retryRequest,
     entities.task,
   ),
+  approveTask: change(
+    '/tasks/:id/approve',
+    'Lets finished work land as it is that weakened its checks',
+    null,
+    entities.task,
+  ),
   editTask: {
     ...change(
       '/tasks/:id',

@@ -1,4 +1,4 @@
-/** A person's answers, as commands: retry, cancel, pause, resume. */
+/** A person's answers, as commands: approve, retry, cancel, pause, resume. */
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -45,6 +45,15 @@ export const retry = (io: Io, id: string, options: RetryOptions): Promise<number
     )
   return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
 }
+export const approve = (io: Io, id: string, options: JsonOption): Promise<number> => {
+  if (kindOf(id) !== 'tasks')
+    throw new AppError(
+      'USAGE',
+      `only the work of a task (t-…) is approved, "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
+    )
+  return change(io, id, { verb: 'approve', ...options })
+}
+
 export const cancel = (io: Io, id: string, options: JsonOption): Promise<number> =>
   change(io, id, { verb: 'cancel', ...options })
 

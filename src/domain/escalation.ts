@@ -7,7 +7,7 @@ export type EscalationState = (typeof escalationStates)[number]
 export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook'
 
 /** What a person may answer, each a command of the CLI. */
-export const choices = ['retry', 'cancel', 'resume'] as const
+export const choices = ['approve', 'retry', 'cancel', 'resume'] as const
 export type Choice = (typeof choices)[number]
 
 export interface Escalation {
@@ -32,6 +32,7 @@ export const escalationFlow = {
   terminal: ['approved', 'rejected', 'resolved', 'expired'],
   rows: [
     { from: '', to: 'pending', trigger: 'opened', owner: 'executor', event: 'escalation.opened' },
+    { from: 'pending', to: 'approved', trigger: 'approve', owner: 'person', event: 'escalation.answered' },
     { from: 'pending', to: 'approved', trigger: 'retry', owner: 'person', event: 'escalation.answered' },
     { from: 'pending', to: 'rejected', trigger: 'cancel', owner: 'person', event: 'escalation.answered' },
     { from: 'pending', to: 'resolved', trigger: 'resume', owner: 'person', event: 'escalation.answered' },

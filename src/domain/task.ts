@@ -156,6 +156,14 @@ export const taskFlow = {
       event: 'task.escalated',
     },
     { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    {
+      from: 'blocked(awaiting_human)',
+      to: 'blocked(awaiting_judge)',
+      trigger: 'approved',
+      owner: 'person',
+      event: 'task.approved',
+    },
+    { from: 'blocked(awaiting_human)', to: 'done', trigger: 'approved_in_place', owner: 'person', event: 'task.done' },
     { from: 'cancelled', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     {
       from: 'queued',

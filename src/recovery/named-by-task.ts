@@ -44,7 +44,8 @@ const sentencesOf = ({ title, instructions, commands, originalCommands }: Naming
   return plain.split(/[.!?;](?=\s|$)|\n/).filter((sentence) => !forbids.test(sentence))
 }
 
-const isNamed = (task: NamingTask, path: string): boolean =>
+/** Whether what becomes of this file is the task's own matter. */
+export const isNamed = (task: NamingTask, path: string): boolean =>
   task.allowedPaths.some((rule) => ruleNames(rule, path)) ||
   sentencesOf(task).some((sentence) => mentions(sentence, path) || mentions(sentence, path.split('/').at(-1) ?? path))
 

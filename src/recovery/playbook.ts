@@ -112,6 +112,8 @@ export type PostCondition =
   | ({ type: 'fewer_failures' } & Told)
   /** No test that failed is gone from the work. */
   | { type: 'tests_kept' }
+  /** What the work weakened is as before, or the task names it. */
+  | { type: 'checks_kept' }
   /** None of these paths is changed against the rules of the task. */
   | { type: 'paths_allowed'; paths: string[] }
   /** The relaunched turn leaves a change. */

@@ -188,9 +188,12 @@ describe('a failing test that the work took away', () => {
     expect((await questionsOf('hides'))[0]?.details).toContain('letter a (file deleted: group/letter.test.js)')
   })
 
-  test('a test that passes with the work may be deleted; the verdict says so', async () => {
-    expect(await ended('tidies')).toBe('ready')
-    expect(await tried('tidies')).toEqual([])
+  test('one that passes with the work is told once, and then a person is asked', async () => {
+    expect(await ended('tidies')).toBe('awaiting_human')
+    expect(await tried('tidies')).toEqual([['weakened-feedback', 'failed']])
+    const [question] = await questionsOf('tidies')
+    expect(question?.choices).toEqual(['approve', 'retry', 'cancel'])
+    expect(question?.details).toContain('file deleted')
   })
 })
 

@@ -187,8 +187,9 @@ test('a file that is not there cannot run, which is no failure that was there be
   expect(await isAsked('no-file')).not.toContain('fails on the base commit')
 })
 
-test('tests that the work weakened are shown to the judge and in the commit', async () => {
-  await isDone('weaker')
+test('tests that the work weakened are told to the agent, shown to the judge, and in the commit that a person approves', async () => {
+  await scene.until(goalOf('weaker'), 'ready', 'awaiting_human')
+  expect(await scene.recoveries(goalOf('weaker'))).toMatchObject([{ playbook: 'weakened-feedback', status: 'failed' }])
   const weakened = [
     'test removed: solid.test.js (1): subtracts',
     'assertion removed: solid.test.js (1)',
@@ -196,10 +197,14 @@ test('tests that the work weakened are shown to the judge and in the commit', as
   ]
   expect((await verdictOf('weaker'))?.weakened).toHaveLength(3)
   const [review] = await scene.events(goalOf('weaker'), 'judge.review')
-  expect(review?.payload).toMatchObject({ verdict: 'approve', weakened })
+  expect(review?.payload).toMatchObject({ verdict: 'ask_person', weakened })
   expect((await scene.events(goalOf('weaker'), 'verify.weakened')).map(({ payload }) => payload)).toEqual([
     { weakened },
+    { weakened },
   ])
+  const { id } = await scene.task(goalOf('weaker'))
+  await scene.post(`/tasks/${id}/approve`)
+  await scene.until(goalOf('weaker'), 'ready')
   for (const line of weakened) expect(messageOf('weaker')).toContain(`- ${line}`)
 })
 

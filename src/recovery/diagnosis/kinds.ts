@@ -51,6 +51,13 @@ const kinds = {
     words: ({ tests }: { tests: string[] }) => `tests that failed are gone from the work: ${tests.join(', ')}`,
     facts: ({ tests }) => ({ tests }),
   }),
+  /** `weakened`: what the work made of its checks and tests and its task does not name, in words. */
+  weakened: kind({
+    ...{ rung: 4, label: 'checks_weakened', failureCode: 'policy_violation', category: 'policy', retryable: false },
+    words: ({ weakened }: { weakened: string[] }) =>
+      `you changed what the check is, or weakened a test: ${weakened.join('; ').slice(0, 2_000)}`,
+    facts: ({ weakened }) => ({ weakened }),
+  }),
   /** `because`: why that is not what had to be done. */
   noChange: kind({
     ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },

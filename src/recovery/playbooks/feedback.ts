@@ -146,8 +146,29 @@ const testsFeedback = playbook({
   counted: true,
 })
 
+/** Once: what stays after that, a person is asked about. */
+const weakenedFeedback = playbook({
+  id: 'weakened-feedback',
+  rung: 4,
+  scope: 'launch',
+  title: 'Tell the agent which checks and tests it weakened, and look again',
+  answers: ['checks_weakened'],
+  needs:
+    'every check passes, and the work changed what a check is or weakened a test in a file that the task does not name; for the first time in the task',
+  example: { weakened: [] },
+  plan: ({ facts, evidence }) => ({
+    ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
+    feedback: { command: 'the checks of the base commit', failing: facts.weakened },
+    hint: `Your work is not accepted yet: ${evidence}. Take this back as it was before, keep the rest of the work, and see that the checks pass by it. If the task cannot be done without this change, leave it and say why in your last words: a person decides that.`,
+  }),
+  postCondition: () => ({ type: 'checks_kept' }),
+  budget: 1,
+  counted: true,
+})
+
 export const feedbackPlaybooks: readonly Playbook[] = [
   testsFeedback,
+  weakenedFeedback,
   checkFeedback,
   freshFeedback,
   otherHarness,

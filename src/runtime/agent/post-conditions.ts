@@ -103,6 +103,7 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   fewer_failures: notShown,
   paths_allowed: notShown,
   tests_kept: notShown,
+  checks_kept: notShown,
   work_appears: notShown,
   work_merges: notShown,
   remote_answers: notShown,

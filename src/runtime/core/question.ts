@@ -88,6 +88,10 @@ export const questionOf = (
       ].join('\n'),
     }
   }
+  if (diagnosis.label === 'tests_removed') {
+    const next = `Next step: unstuck retry ${task.id} --hint "…"; where these tests are to go, name their files as allowed paths of the task first: unstuck edit ${task.id}.`
+    details.push(next)
+  }
   const { machine }: AnyFacts = diagnosis.facts
   if (machine !== undefined) {
     return {

@@ -25,7 +25,9 @@ const isUsed = async (context: Context, runId: string): Promise<boolean> => {
   if (run.state !== 'success') return false
   const entry = (await listMerges(context.db, { goalId: run.goalId })).find((merge) => merge.runId === runId)
   if (entry !== undefined) return entry.state === 'pending' || entry.state === 'processing'
-  return (await getTask(context.db, run.taskId))?.place === 'blocked(awaiting_judge)'
+  // A person may approve it as it is.
+  const place = (await getTask(context.db, run.taskId))?.place
+  return place === 'blocked(awaiting_judge)' || place === 'blocked(awaiting_human)'
 }
 
 /** Drops the ref of one run if nothing reads it any more. Rejects with trouble of the store alone: a ref that stays is found later. */

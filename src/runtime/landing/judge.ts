@@ -1,18 +1,20 @@
 /**
  * The judge in mode `auto`: it looks at gates only, never at words. A run is claimed for judgement once; the verdict is
- * final for its commit. Fail-closed: what is not proven green is not enqueued.
+ * final for its commit. Fail-closed: what is not proven green, or weakened its checks unasked, is not enqueued.
  */
-import { proves, type Run } from '../../domain/run.ts'
+import { proves, type Run, type Weakening } from '../../domain/run.ts'
 import { mayStartWork } from '../../domain/goal.ts'
+import type { Task } from '../../domain/task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import { must, type Queryable } from '../../store/db.ts'
-import { openEscalation } from '../../store/escalation.ts'
+import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 
 /** Why a run may not be merged; undefined = every gate holds. */
 export const rejectionOf = (run: Run): string | undefined => {
@@ -31,43 +33,51 @@ export const rejectionOf = (run: Run): string | undefined => {
 
 const placeOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId })
 
-const tellReview = (tx: Queryable, run: Run, rejection: string | undefined): Promise<void> =>
+type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held: Weakening[] }
+
+const reviewOf = (task: Task, run: Run): Review => {
+  const rejection = rejectionOf(run)
+  if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection, held: [] }
+  const held = heldOf(task, run)
+  return held.length === 0
+    ? { verdict: 'approve', reason: 'every gate holds', held }
+    : { verdict: 'ask_person', reason: heldReason(held), held }
+}
+
+const tellReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
   appendEvent(tx, {
     type: 'judge.review',
     ...placeOf(run),
     payload: {
-      mode: 'auto',
-      verdict: rejection === undefined ? 'approve' : 'request_changes',
-      reason: rejection ?? 'every gate holds',
+      ...{ mode: 'auto', verdict, reason },
       weakened: (run.verdict?.weakened ?? []).map(weakeningText),
     },
   })
 
-/** The task waits for a person's answer. */
-const reject = async (context: Context, tx: Queryable, run: Run, reason: string): Promise<void> => {
-  const task = await getTask(tx, run.taskId)
-  if (task === undefined) return
-  must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
-  await openEscalation(tx, {
-    id: context.newId('q'),
+const questionOf = (task: Task, run: Run, { reason, held }: Review): Omit<NewEscalation, 'id'> => {
+  if (held.length > 0) return weakenedQuestion(task, run, held)
+  return {
     ...placeOf(run),
     kind: 'exhausted',
     question: `Task ${task.number} "${task.title}" was not approved: ${reason}. Retry it, or cancel it?`,
     details: `Run ${run.id}, commit ${run.commit ?? 'none'}`,
     choices: ['retry', 'cancel'],
-  })
+  }
 }
 
 const judgeOne = async (context: Context, run: Run): Promise<void> => {
   await context.db.transaction(async (tx) => {
     const goal = await getGoal(tx, run.goalId)
-    if (goal === undefined || !mayStartWork(goal)) return
+    if (goal === undefined || !mayStartWork(goal)) return undefined
     const judged = await judgeRun(tx, run.id)
-    if (judged === undefined) return
-    const rejection = rejectionOf(judged)
-    await tellReview(tx, judged, rejection)
-    if (rejection === undefined) await enqueueMerge(tx, context.newId('m'), judged)
-    else await reject(context, tx, judged, rejection)
+    if (judged === undefined) return undefined
+    const task = await getTask(tx, run.taskId)
+    if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
+    const review = reviewOf(task, judged)
+    await tellReview(tx, judged, review)
+    if (review.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), judged)
+    must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
+    return openEscalation(tx, { id: context.newId('q'), ...questionOf(task, judged, review) })
   })
   context.at('judged')
 }

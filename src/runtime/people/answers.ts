@@ -19,7 +19,7 @@ import { failOpen } from '../core/store-record.ts'
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
 export type CancelRunning = (taskId: string) => Promise<void>
 
-const orThrow = <T>(moved: Moved<T>): T => {
+export const orThrow = <T>(moved: Moved<T>): T => {
   if (moved.ok) return moved.value
   throw new AppError(moved.code === 'stale' ? 'STALE' : 'ILLEGAL', moved.message)
 }
@@ -52,7 +52,7 @@ const answerGoal = async (tx: Queryable, goalId: string, choice: Choice): Promis
 }
 
 /** A goal that waited or had failed goes on when one of its tasks got an answer. A paused one stays paused. */
-const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
+export const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
   const goal = await goalNamed(tx, goalId)
   if (goal.state === 'awaiting_human') orThrow(await moveGoal(tx, goal, 'answered', 'a question was answered'))
   if (goal.state === 'failed') orThrow(await moveGoal(tx, goal, 'retried', 'a task is tried again'))

@@ -76,6 +76,10 @@ export const eventTypes: EventTypes = {
       `back to the queue: ${text(p, 'reason') || text(p, 'trigger')}${text(p, 'hint') === '' ? '' : `; ${text(p, 'by')} says: ${text(p, 'hint')}`}`,
   },
   'task.edited': { meaning: 'a person changed the task', sentence: editSentence },
+  'task.approved': {
+    meaning: 'a person approved finished work that had weakened its checks; it lands as it is',
+    sentence: () => 'approved by a person as it is; waiting for the merge queue',
+  },
   'task.awaiting_judge': {
     meaning: 'a run succeeded and waits for its judgement',
     sentence: (p) => `${verdictText(p)}; waiting for the judge and the merge queue`,
@@ -174,13 +178,14 @@ export const eventTypes: EventTypes = {
     sentence: (p) => `probes after ${text(p, 'command')}: ${probeWords(p)}`,
   },
   'verify.weakened': {
-    meaning: 'the work took something from its own tests: shown to the judge, it blocks nothing',
-    sentence: (p) => `the work weakened its tests: ${text(p, 'weakened')}`,
+    meaning:
+      'the work weakened its tests, or changed what a check is: told to the agent once, then to a person where the task does not name it',
+    sentence: (p) => `the work weakened its tests or checks: ${text(p, 'weakened')}`,
   },
   'judge.review': {
     meaning: 'the judge decided',
     sentence: (p) =>
-      `judge (${text(p, 'mode')}): ${text(p, 'verdict')}, ${text(p, 'reason')}${Array.isArray(p.weakened) && p.weakened.length > 0 ? `; tests weakened: ${p.weakened.join('; ')}` : ''}`,
+      `judge (${text(p, 'mode')}): ${text(p, 'verdict')}, ${text(p, 'reason')}${Array.isArray(p.weakened) && p.weakened.length > 0 ? `; weakened: ${p.weakened.join('; ')}` : ''}`,
   },
   'merge.enqueued': {
     meaning: 'a commit entered the merge queue',

@@ -5,7 +5,8 @@
 import type { AccountLimit } from '../../domain/account.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { mayStartWork } from '../../domain/goal.ts'
-import type { ErrorMeta, Run } from '../../domain/run.ts'
+import type { Task } from '../../domain/task.ts'
+import type { ErrorMeta, Run, Weakening } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { dueAt } from '../../recovery/reset-time.ts'
 import { limitAccount } from '../../store/account.ts'
@@ -17,6 +18,7 @@ import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, namesOn } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
+import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
 import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
@@ -51,6 +53,16 @@ const freshTask = async (tx: Queryable, session: Session) => {
   return task
 }
 
+/** What no judge sees, because it lands nowhere: the task is not done before a person said so. */
+const holdInPlace = async (
+  tx: Queryable,
+  { context, run }: Session,
+  { task, held }: { task: Task; held: Weakening[] },
+): Promise<void> => {
+  must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: heldReason(held) } }))
+  await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, held) })
+}
+
 export const endSucceeded = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
     // Only what an interrupted run had begun can still be open here.
@@ -65,10 +77,13 @@ export const endSucceeded = async (session: Session): Promise<void> => {
           : undefined,
       )
       await judgeRun(tx, session.run.id)
+      const held = heldOf(task, session.run)
+      if (held.length > 0) return holdInPlace(tx, session, { task, held })
       must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
     } else {
       must(await moveTask(tx, task, 'run_succeeded', { runId: session.run.id, payload }))
     }
+    return undefined
   })
   session.context.at('run-finished')
 }

@@ -1,7 +1,8 @@
 /** What became of the failures that an agent was told: decided by what the checks, and the paths of its work, show next. */
-import { proves, type CheckResult } from '../../domain/run.ts'
+import { proves, type CheckResult, type Weakening } from '../../domain/run.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { isStrictlyLess } from '../../recovery/failing-set.ts'
+import { weakeningText } from '../../recovery/weakened.ts'
 import type { Told } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
 import type { Outcome } from '../core/recovery-record.ts'
@@ -49,6 +50,15 @@ export const settleTests = (tx: Queryable, { task }: Session, removed: readonly 
     return removed.length === 0
       ? { holds: true, detail: 'the tests are there again' }
       : { holds: false, detail: `gone still: ${removed.join(', ')}` }
+  })
+
+/** `left`: what the work weakened and its task does not name. */
+export const settleWeakened = (tx: Queryable, { task }: Session, left: readonly Weakening[]): Promise<void> =>
+  settleOpen(tx, task.id, ({ type }) => {
+    if (type !== 'checks_kept') return undefined
+    return left.length === 0
+      ? { holds: true, detail: 'the checks and tests are as they were' }
+      : { holds: false, detail: `weakened still: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
   })
 
 /** `outside`: the changed paths that the task may not change. */

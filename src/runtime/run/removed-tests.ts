@@ -1,14 +1,11 @@
 /** Tests that failed, or that fail with the work, and that it took away: a check that passes without them shows nothing about them. */
 import type { Weakening } from '../../domain/run.ts'
+import { isNamed } from '../../recovery/named-by-task.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import type { Baseline } from '../checks/baseline.ts'
 import type { Session } from '../core/session.ts'
 
-const takesAway: readonly Weakening['kind'][] = ['file deleted', 'test removed', 'test skipped']
-
-/** The owner named the file itself, not a pattern: then what becomes of it is the task. */
-const isOrdered = ({ task }: Session, { path }: Weakening): boolean =>
-  task.allowedPaths.includes(path) || task.title.includes(path) || task.instructions.includes(path)
+const takesAway: readonly Weakening['kind'][] = ['file deleted', 'test removed', 'test renamed', 'test skipped']
 
 /** Whether this entry took away the test of this name, or one of a failure without names. */
 const tookAway = async (session: Session, { kind, path, detail }: Weakening, name: string | null): Promise<boolean> => {
@@ -56,7 +53,7 @@ export const removedFailures = async (
   weakened: readonly Weakening[],
   elsewhere: Elsewhere,
 ): Promise<string[]> => {
-  const gone = weakened.filter((entry) => takesAway.includes(entry.kind) && !isOrdered(session, entry))
+  const gone = weakened.filter((entry) => takesAway.includes(entry.kind) && !isNamed(session.task, entry.path))
   if (gone.length === 0) return []
   const failed = [...(await toldBefore(session)), ...(await elsewhere.onBase()).flatMap(failedOn)]
   const found = await goneOf(session, gone, failed)

@@ -31,7 +31,7 @@ const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdic
     'Still failing, as before the work:',
     stillRed(checks).map((red) => redText([red])),
   ),
-  ...part('Tests weakened:', weakened.map(weakeningText)),
+  ...part('Tests and checks weakened:', weakened.map(weakeningText)),
   ...part('Noted:', notes),
 ]
 

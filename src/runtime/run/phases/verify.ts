@@ -6,6 +6,7 @@ import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening 
 import { redIn, redText, unknownRed } from '../../../domain/still-red.ts'
 import type { Evidence } from '../../../recovery/evidence.ts'
 import { isDocumentation } from '../../../recovery/documentation.ts'
+import { unnamed } from '../../../recovery/named-by-task.ts'
 import { scopeOf } from '../../../recovery/playbook.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import type { Queryable } from '../../../store/db.ts'
@@ -15,7 +16,7 @@ import { holdLease } from '../../../store/run.ts'
 import { carryOut, endWithout, recover } from '../carry-out.ts'
 import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { discard, layOut, type NotReady } from '../clean-checks.ts'
-import { settleFeedback, settleTests } from '../feedback.ts'
+import { settleFeedback, settleTests, settleWeakened } from '../feedback.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged } from '../../agent/collected.ts'
@@ -134,6 +135,21 @@ const refuseRemoved = async (
   return recover(session, { kind: 'testsRemoved', tests: removed }, { source: 'verification' })
 }
 
+/** The agent is told once what it weakened; what stays is for a person, with the finished work. */
+const tellUnnamed = async (session: Session, { verdict }: Work): Promise<Next | undefined> => {
+  const { context, run, task } = session
+  const left = unnamed(task, verdict.weakened ?? [])
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, run)
+    await settleWeakened(tx, session, left)
+  })
+  if (left.length === 0) return undefined
+  const { diagnosis, step } = await decide(context, run, { kind: 'weakened', weakened: left.map(weakeningText) })
+  if (step.kind !== 'recover') return undefined
+  await context.db.transaction((tx) => tellWeakened(tx, session, left))
+  return carryOut(session, { diagnosis, step })
+}
+
 /** The agent is told once what was red before its work and still is, unless the owner accepted that. */
 const tellRed = async (session: Session, { results }: HonestReport): Promise<Next | undefined> => {
   const { context, run } = session
@@ -189,6 +205,7 @@ const verifyChanged = async (session: Session, { found, planned, verdict }: Work
     return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   return (
     (await refuseRemoved(session, work, report)) ??
+    (await tellUnnamed(session, work)) ??
     (await tellRed(session, report)) ??
     passedVerification(session, work, report)
   )

@@ -1,0 +1,32 @@
+/** A person lets exactly that work land which no gate may approve. */
+import type { Task } from '../../domain/task.ts'
+import { goalEnded } from '../../domain/goal.ts'
+import { AppError } from '../../errors.ts'
+import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { enqueueMerge } from '../../store/merge.ts'
+import { getRun } from '../../store/run.ts'
+import { moveTask } from '../../store/task.ts'
+import type { Context } from '../core/context.ts'
+import { goalNamed, orThrow, reopen, taskNamed } from './answers.ts'
+
+export const approveTask = async (context: Context, id: string): Promise<Task> => {
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    const goal = await goalNamed(tx, task.goalId)
+    const pending = await pendingEscalationOf(tx, id)
+    const run = pending?.runId == null ? undefined : await getRun(tx, pending.runId)
+    if (pending === undefined || run === undefined || !pending.choices.includes('approve'))
+      throw new AppError(
+        'ILLEGAL',
+        `task ${id} has no finished work that waits for an approval; "unstuck status" shows what waits for you`,
+      )
+    if (goalEnded(goal.state)) throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; nothing of it can land`)
+    orThrow(await answerEscalation(tx, pending, 'approve'))
+    const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
+    orThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
+    if (goal.repoMode !== 'direct') await enqueueMerge(tx, context.newId('m'), run)
+    await reopen(tx, goal.id)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
