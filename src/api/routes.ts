@@ -123,7 +123,7 @@ export const routes = {
   ),
   approveTask: change(
     '/tasks/:id/approve',
-    'Lets finished work land as it is that weakened its checks',
+    'Lets work land as it is, although it weakened its checks',
     null,
     entities.task,
   ),

@@ -178,8 +178,7 @@ export const eventTypes: EventTypes = {
     sentence: (p) => `probes after ${text(p, 'command')}: ${probeWords(p)}`,
   },
   'verify.weakened': {
-    meaning:
-      'the work weakened its tests, or changed what a check is: told to the agent once, then to a person where the task does not name it',
+    meaning: 'the work weakened its tests or what a check is; what the task does not name, a person is asked about',
     sentence: (p) => `the work weakened its tests or checks: ${text(p, 'weakened')}`,
   },
   'judge.review': {
