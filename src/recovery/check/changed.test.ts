@@ -190,6 +190,21 @@ describe('is named', () => {
   })
 })
 
+test('what an agent writes to be slow costs no time', async () => {
+  const spaces = ' '.repeat(200_000)
+  const hostile = `lines${spaces}\n${'"include": ['.repeat(20_000)}\na${spaces}\n${'a b c\n'.repeat(50_000)}`
+  const names = ['Makefile', 'tsconfig.json', '.c8rc.json', 'check.mjs', 'package.json', 'pyproject.toml']
+  const all = Object.fromEntries(names.map((name) => [name, `${hostile}x`]))
+  const began = process.threadCpuUsage()
+  await look(
+    ['make && npx tsc && node check.mjs && c8 pytest'],
+    Object.fromEntries(names.map((name) => [name, hostile])),
+    all,
+  )
+  const { user, system } = process.threadCpuUsage(began)
+  expect((user + system) / 1000).toBeLessThan(3_000)
+})
+
 describe('is not named', () => {
   test.each<[string, string[], Files, Record<string, string | undefined>]>([
     [

@@ -15,6 +15,8 @@ export interface Makefile {
 
 const ruleLine = /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)([^#=]*)$/
 const maxLines = 5_000
+/** The pattern takes the square of its white space. */
+const maxLine = 2_000
 
 const wordsOf = (text: string): string[] =>
   text
@@ -27,7 +29,7 @@ export const readMakefile = (text: string): Makefile => {
   const others: string[] = []
   let open: Rule[] = []
   for (const line of text.split(/\r?\n/).slice(0, maxLines)) {
-    const head = ruleLine.exec(line)
+    const head = line.length > maxLine ? null : ruleLine.exec(line)
     if (line.startsWith('\t')) {
       for (const rule of open) {
         rule.recipe.push(line.trim())

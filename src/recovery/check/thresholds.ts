@@ -1,7 +1,7 @@
-/** Coverage thresholds in a configuration, whatever its format: which fell, and which are gone. */
+/** Coverage thresholds in a configuration, whatever its format: which fell, and which are gone. An agent wrote the text, so the pattern is bounded. */
 
 const threshold =
-  /["']?\b(branches|functions|lines|statements|fail[-_]under|cov-fail-under|minimumCoverage|threshold)["']?\s*[:= ]\s*["']?(-?\d+(?:\.\d+)?)/gi
+  /["']?\b(branches|functions|lines|statements|fail[-_]under|cov-fail-under|minimumCoverage|threshold)["']?\s{0,3}[:= ]\s{0,3}["']?(-?\d+(?:\.\d+)?)/gi
 
 const read = (text: string | undefined): Map<string, number[]> => {
   const found = new Map<string, number[]>()

@@ -56,11 +56,12 @@ const countOf = (pattern: RegExp, text: string | undefined): number => [...(text
 export const lostOrAdded =
   (added: RegExp): Differs =>
   (before, after) => {
-    const left = linesOf(after)
+    const left = new Map<string, number>()
+    for (const line of linesOf(after)) left.set(line, (left.get(line) ?? 0) + 1)
     const gone = linesOf(before).some((line) => {
-      const at = left.indexOf(line)
-      if (at !== -1) left.splice(at, 1)
-      return at === -1
+      const count = left.get(line) ?? 0
+      left.set(line, count - 1)
+      return count <= 0
     })
     return gone || countOf(added, after) > countOf(added, before)
   }
@@ -71,7 +72,7 @@ const changedOnly: Differs = (before) => before !== undefined
 const flagsIn = (text: string | undefined, value: boolean): string[] =>
   [
     ...(text ?? '').matchAll(
-      /"(strict\w*|no[A-Z]\w*|exactOptional\w+|alwaysStrict|use\w+|skip\w+|allow\w+|suppress\w+|checkJs)"\s*:\s*(true|false)/g,
+      /"(strict\w*|no[A-Z]\w*|exactOptional\w+|alwaysStrict|use\w+|skip\w+|allow\w+|suppress\w+|checkJs)"\s{0,9}:\s{0,9}(true|false)/g,
     ),
   ]
     .filter((match) => match[2] === String(value))
@@ -81,7 +82,7 @@ const flagsIn = (text: string | undefined, value: boolean): string[] =>
 const forgiving = /^(?:skip|allow|suppress)/
 
 const listIn = (text: string | undefined): string =>
-  [...(text ?? '').matchAll(/"(?:include|exclude|files|extends)"\s*:\s*(?:\[[^\]]*\]|"[^"]*")/g)]
+  [...(text ?? '').matchAll(/"(?:include|exclude|files|extends)"\s{0,9}:\s{0,9}(?:\[[^\]]{0,2000}\]|"[^"]{0,500}")/g)]
     .map(([all]) => all.replaceAll(/\s/g, ''))
     .join()
 

@@ -9,11 +9,15 @@ import type { Session } from '../core/session.ts'
 /** Each costs two looks into the object store. */
 const maxFiles = 200
 
+/** What an agent writes behind that is not read, so that no file of it costs time; that lines are gone is seen all the same. */
+const maxText = 512 * 1024
+
 /** One look for each file, however many checks call it. */
 const readerOf = ({ context }: Session, commit: string): ReadText => {
   const read = new Map<string, Promise<string | undefined>>()
   return (path) => {
-    const text = read.get(path) ?? context.ports.git.textAt(context.shadow, commit, path)
+    const text =
+      read.get(path) ?? context.ports.git.textAt(context.shadow, commit, path).then((whole) => whole?.slice(0, maxText))
     read.set(path, text)
     return text
   }
