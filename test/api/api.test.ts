@@ -102,7 +102,7 @@ describe('every answer is what the table says', () => {
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
   /** Their success has effects outside of the API, or ends the engine: other tests look at them. */
-  const elsewhere = ['home', 'asset', 'login', 'restore', 'landGoal', 'drain', 'shutdown']
+  const elsewhere = ['home', 'asset', 'login', 'restore', 'approveTask', 'landGoal', 'drain', 'shutdown']
 
   test('each route of the table has a call here', () => {
     expect([...Object.keys(calls), ...elsewhere].sort()).toEqual(Object.keys(routes).sort())
@@ -300,6 +300,7 @@ const refused: Case[] = [
   ['pausing what is paused', () => post('/goals/{paused}/pause'), 'ILLEGAL', /cannot be paused/],
   ['pausing what has ended', () => post('/goals/{gone}/pause'), 'ILLEGAL', /cannot be paused/],
   ['cancelling what is cancelled', () => post('/goals/{gone}/cancel'), 'ILLEGAL', /cannot be cancelled/],
+  ['approving what asks nothing', () => post('/tasks/{doneTask}/approve'), 'ILLEGAL', /no finished work/],
   ['retrying what is done', () => post('/tasks/{doneTask}/retry'), 'ILLEGAL', /ready/],
   [
     'a hint with a control character',

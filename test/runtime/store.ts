@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EscalationKind } from '../../src/domain/escalation.ts'
+import type { Choice, EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
@@ -15,7 +15,7 @@ import { must, type Db } from '../../src/store/db.ts'
 import { openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
-import { finishRun, getRun } from '../../src/store/run.ts'
+import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, insertTasks, moveTask } from '../../src/store/task.ts'
 
 export interface Store {
@@ -27,6 +27,8 @@ export interface Store {
   move(id: string, trigger: string): Promise<Goal>
   /** Claims the task and lets its run end so that a person is asked. */
   ask(id: string, kind?: EscalationKind): Promise<void>
+  /** Claims the task and lets its run succeed with this commit, which a person is to approve. */
+  hold(id: string, commit: string): Promise<void>
   task(id: string): Promise<Task>
   close(): Promise<void>
 }
@@ -54,6 +56,29 @@ export const openTestStore = async (): Promise<Store> => {
     ...{ allowedPaths: ['**'], deniedPaths: [], commands: [], commandSource: 'task' as const, dependsOn: [] },
     ...{ targetArea: null, harness: 'x', model: null, priority: 0 },
   })
+  const claimed = async (id: string): Promise<string> => {
+    const runId = next('r')
+    const others = await db.query<{ id: string }>({
+      text: "update task set ready = (id = $1) where state = 'queued' returning id",
+      values: [id],
+    })
+    if (others.length === 0) throw new Error('nothing is queued')
+    const claim = await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
+    if (claim?.task.id !== id) throw new Error(`claimed ${claim?.task.id} instead of ${id}`)
+    return runId
+  }
+  const asked = async (id: string, kind: EscalationKind, choices: Choice[], commit?: string): Promise<void> => {
+    const runId = await claimed(id)
+    await db.transaction(async (tx) => {
+      const started = await getRun(tx, runId)
+      if (started === undefined) throw new Error('no run')
+      const run = commit === undefined ? started : must(await saveRun(tx, started, { commit }))
+      must(await finishRun(tx, run, commit === undefined ? 'failed' : 'succeeded', null))
+      const task = must(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
+      const told = { question: '?', details: '', choices }
+      await openEscalation(tx, { ...told, id: next('q'), goalId: task.goalId, taskId: id, runId, kind })
+    })
+  }
   return {
     db,
     context,
@@ -70,34 +95,9 @@ export const openTestStore = async (): Promise<Store> => {
       return { goal: await goalOf(id), tasks: await Promise.all(ids.map(taskOf)) }
     },
     move: async (id, trigger) => must(await moveGoal(db, await goalOf(id), trigger)),
-    ask: async (id, kind = 'exhausted') => {
-      const { goalId } = await taskOf(id)
-      const runId = next('r')
-      const others = await db.query<{ id: string }>({
-        text: "update task set ready = (id = $1) where state = 'queued' returning id",
-        values: [id],
-      })
-      if (others.length === 0) throw new Error('nothing is queued')
-      const claim = await db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
-      if (claim?.task.id !== id) throw new Error(`claimed ${claim?.task.id} instead of ${id}`)
-      await db.transaction(async (tx) => {
-        const run = await getRun(tx, runId)
-        if (run === undefined) throw new Error('no run')
-        must(await finishRun(tx, run, 'failed', null))
-        must(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
-        const choices = kind === 'blocker' ? (['resume', 'retry', 'cancel'] as const) : (['retry', 'cancel'] as const)
-        await openEscalation(tx, {
-          id: next('q'),
-          goalId,
-          taskId: id,
-          runId,
-          kind,
-          question: '?',
-          details: '',
-          choices: [...choices],
-        })
-      })
-    },
+    ask: (id, kind = 'exhausted') =>
+      asked(id, kind, kind === 'blocker' ? ['resume', 'retry', 'cancel'] : ['retry', 'cancel']),
+    hold: (id, commit) => asked(id, 'exhausted', ['approve', 'retry', 'cancel'], commit),
     task: taskOf,
     close: async () => {
       await db.close()

@@ -137,6 +137,13 @@ describe('is named', () => {
       'check redefined: Makefile: variables or included files of the makefile changed',
     ],
     [
+      'a file that the makefile includes',
+      ['make test'],
+      { Makefile: 'include checks.mk\ntest:\n\t$(CHECK)\n', 'checks.mk': 'CHECK = node check.mjs\n' },
+      { 'checks.mk': 'CHECK = true\n' },
+      'configuration changed: checks.mk: configuration of a file that the check names, changed',
+    ],
+    [
       'a shell script',
       ['./run-tests.sh'],
       { 'run-tests.sh': 'set -e\npytest\n' },

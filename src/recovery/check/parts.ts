@@ -76,6 +76,8 @@ const followTargets = async (follower: Follower, call: Call, depth: number): Pro
     const text = await follower.read(path)
     if (text === undefined) continue
     const file = readMakefile(text)
+    for (const [, included = ''] of file.others.map((line) => /^-?s?include\s+(.+)$/.exec(line) ?? []))
+      for (const name of included.split(/\s+/)) follower.parts.configurations.add(joined(folder, name))
     const asked = call.words.slice(at + 1).filter((word) => file.rules.has(word))
     for (const name of withNeeds(file, asked.length === 0 && file.first !== undefined ? [file.first] : asked)) {
       follower.parts.targets.push({ path, name })

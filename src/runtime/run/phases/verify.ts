@@ -196,7 +196,9 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
 }
 
 const verifyChanged = async (session: Session, { found, planned, verdict }: Work): Promise<Next> => {
-  const weakened = await weakenedIn(session, found, planned.commands)
+  // One that was dropped is looked at as well: the work may be the reason why it could not run.
+  const commands = [...new Set([...planned.commands, ...verdict.dropped.map(({ command }) => command)])]
+  const weakened = await weakenedIn(session, found, commands)
   const work: Work = { found, planned, verdict: { ...verdict, weakened } }
   const report = await checkWork(session, planned)
   if (letGo(session)) return 'ended'
