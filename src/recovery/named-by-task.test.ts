@@ -22,6 +22,7 @@ describe('is named', () => {
     ['.npmrc', { title: 'Set the registry in .npmrc' }],
     ['test/login.test.ts', { instructions: 'Delete test/login.test.ts: the page is gone.' }],
     ['test/login.test.ts', { instructions: 'Do not touch the server. Delete login.test.ts.' }],
+    ['check.mjs', { instructions: 'Rewrite `./check.mjs`.', commands: ['node ./check.mjs'] }],
     ['check.mjs', { instructions: 'Rewrite check.mjs.', commands: ['node check.mjs'] }],
   ])('%s by %j', (path, change) => {
     expect(isNamed(path, change)).toBe(true)

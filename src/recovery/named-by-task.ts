@@ -35,7 +35,7 @@ const forbids = /\b(?:not|never|without|cannot|nor|leave|keep|except|avoid|untou
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
 const mentions = (sentence: string, name: string): boolean =>
-  new RegExp(String.raw`(?<![\w./-])${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
+  new RegExp(String.raw`(?<![\w./-])(?:\./)?${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
 
 /** Sentences that ask for something, without the commands of the checks. */
 const sentencesOf = ({ title, instructions, commands, originalCommands }: NamingTask): string[] => {
