@@ -7,6 +7,7 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/answers.ts'
+import { approveTask } from '../../src/runtime/people/approve.ts'
 import { editTask } from '../../src/runtime/people/edit-task.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
@@ -266,7 +267,12 @@ export const answerOne = (world: World, round: number): boolean => {
     world.violated('everything ends', `goal ${goal.id} waits for a person and asks nothing`)
     return false
   }
-  if (round < 12 && dice.chance(0.8))
+  const asked = [...world.tables.escalation.values()].find(
+    (entry) => entry.taskId === task.id && entry.state === 'pending',
+  )
+  if (asked?.choices.includes('approve') === true && dice.chance(0.5))
+    ask(world, `answer: approve ${task.id}`, ({ context }) => approveTask(context, task.id))
+  else if (round < 12 && dice.chance(0.8))
     ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id, hintOf(dice)))
   else
     ask(world, `answer: cancel ${task.id}`, ({ context, cancelRunning }) => cancelTask(context, task.id, cancelRunning))
