@@ -86,7 +86,36 @@ describe('secrets', () => {
     '.env/inner',
     'a.p12',
     '.env.example.local',
-  ])('%s is denied though allowed by name', (path) => {
+    '.ENV',
+    'Apps/.Env.Local',
+    '.e\u200Cnv',
+    '.env.',
+    '.env ::$DATA',
+    '.env~',
+    '.env-prod',
+    '.env.example.bak',
+    'server.PEM.bak',
+    '.netrc.orig',
+    '.id_rsa.swp',
+    'id_rsa_work',
+    'keys/id_ed25519-github.old',
+    '.aws/credentials',
+    'home/.AWS/Credentials~',
+    '.ssh/config',
+    '.ssh/keys/work',
+    '.pypirc',
+    '.dockercfg',
+    '.docker/config.json',
+    'deploy/kubeconfig',
+    'prod.kubeconfig',
+    '.kube/config',
+    'service-account.json',
+    'x/service-account-prod.json',
+    'Service_Account.json',
+    '.cargo/credentials.toml',
+    '.config/gh/hosts.yml',
+    'a.ppk',
+  ])('%j is denied though allowed by name', (path) => {
     expect(kindOf(path, { allowedPaths: [{ literal: path }, ...rules('**')] })).toBe('secret')
   })
 
@@ -99,9 +128,64 @@ describe('secrets', () => {
     'src/environment.ts',
     'src/secrets/index.ts',
     '.envrc',
+    '.Env.Example',
+    'ID_RSA.PUB',
+    '.ssh/id_ed25519.pub',
+    'id_generator.ts',
+    'id_map/index.ts',
+    'pkg/kubeconfig/kubeconfig.go',
+    'src/credentials/index.ts',
+    'docker/config.json',
+    'src/service-account.ts',
+    'src/env~',
+    '.npmrc.bak',
   ])('%s is not', (path) => {
     expect(kindOf(path)).toBeUndefined()
   })
+})
+
+describe('secrets by content', () => {
+  it('name the rule and the line, and stand between denied and outside', () => {
+    const secretLines = new Map([['src/a.ts', 'stripe (line 3)']])
+    expect(check(['src/a.ts', 'src/b.ts'], { secretLines })).toEqual({
+      permitted: ['src/b.ts'],
+      violations: [{ path: 'src/a.ts', kind: 'secret', rule: 'stripe (line 3)' }],
+    })
+    expect(kindOf('src/a.ts', { secretLines, deniedPaths: rules('src') })).toBe('denied')
+    expect(kindOf('src/a.ts', { secretLines, allowedPaths: rules('docs') })).toBe('secret')
+  })
+})
+
+describe('paths that some file system takes for the same', () => {
+  it.each([
+    ['.Unstuck/config.json', '.unstuck'],
+    ['.unst\u200Duck/config.json', '.unstuck'],
+    ['.unstuck./config.json', '.unstuck'],
+    ['VAULT/k', 'vault/**'],
+    ['va\uFEFFult/k', 'vault/**'],
+    ['Docs/U\u0308bung.md', 'docs/\u00FCbung.md'],
+    ['\u212Aeys/a', 'keys'],
+    ['a/B.Txt. ', '**/b.txt'],
+  ])('%j is denied by %j', (path, rule) => {
+    expect(check([path], { deniedPaths: rules(rule) }).violations).toEqual([{ path, kind: 'denied', rule }])
+  })
+
+  it('an allowed rule is exact', () => {
+    expect(kindOf('SRC/a.ts', { allowedPaths: rules('src') })).toBe('outside')
+    expect(kindOf('s\u200Crc/a.ts', { allowedPaths: rules('src') })).toBe('outside')
+  })
+
+  it('a denied glob with a dot at its end covers no more than it says', () => {
+    expect(kindOf('src/a.ts', { deniedPaths: rules('**/*.') })).toBeUndefined()
+  })
+
+  it.each(['.g\u200Cit/config', '.GIT\u206F/x', 'a/git~1/config', '.git./x', 'a/.git::$INDEX_ALLOCATION/x', '.Git /x'])(
+    '%j is .git',
+    (path) => {
+      expect(kindOf(path)).toBe('outside')
+      expect(staysInside('link', path)).toBe(false)
+    },
+  )
 })
 
 describe('entries that are no files', () => {

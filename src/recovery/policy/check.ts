@@ -4,7 +4,8 @@
  * Every path ends either permitted or in exactly one violation; a rename comes as a deleted and an added path, so both
  * sides are judged. Nothing is followed: a symlink is judged by its target's text.
  */
-import { pathMatcher, ruleText } from './rule.ts'
+import { foldPath } from './fold.ts'
+import { foldedMatcher, pathMatcher, ruleText } from './rule.ts'
 import type { PathRule } from './rule.ts'
 import { secretRuleFor } from './secrets.ts'
 
@@ -20,7 +21,10 @@ export type ViolationKind = 'denied' | 'secret' | 'nested_repository' | 'symlink
 export interface Violation {
   path: string
   kind: ViolationKind
-  /** The rule that was hit, as written; for `outside` what would have been allowed; for a symlink its target. */
+  /**
+   * The rule that was hit, as written; for `outside` what would have been allowed; for a symlink its target; for a secret
+   * in the text the names of the rules with the lines. Never the secret.
+   */
   rule: string
 }
 
@@ -33,6 +37,8 @@ export interface PolicyInput {
   nestedRepositories: readonly string[]
   /** Target text of each changed symlink. One that is missing here counts as leading out. */
   symlinkTargets?: ReadonlyMap<string, string>
+  /** Changed files with a secret in a line that is new, and where (`secret-text.ts`). */
+  secretLines?: ReadonlyMap<string, string>
 }
 
 export interface PolicyVerdict {
@@ -57,30 +63,31 @@ export const staysInside = (path: string, target: string): boolean => {
   const folder = path.split('/').slice(0, -1)
   if (climbs > folder.length) return false
   const reached = [...folder.slice(0, folder.length - climbs), ...names]
-  return !reached.some((segment) => segment.toLowerCase() === '.git')
+  return !foldPath(reached.join('/')).split('/').includes('.git')
 }
 
 const isRepositoryPath = (path: string): boolean =>
   path !== '' &&
   !path.includes('\0') &&
-  path
+  foldPath(path)
     .split('/')
-    .every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment.toLowerCase() !== '.git')
+    .every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment !== '.git')
 
 interface Rules {
   denied: { text: string; covers: (path: string) => boolean }[]
   allowed: { text: string; covers: (path: string) => boolean }[]
   nested: readonly string[]
   targets: ReadonlyMap<string, string>
+  secretLines: ReadonlyMap<string, string>
 }
 
-const compile = (rules: readonly PathRule[]): Rules['denied'] =>
-  rules.map((rule) => ({ text: ruleText(rule), covers: pathMatcher(rule) }))
+const compile = (rules: readonly PathRule[], matcher: typeof pathMatcher): Rules['denied'] =>
+  rules.map((rule) => ({ text: ruleText(rule), covers: matcher(rule) }))
 
 const judge = ({ path, oldMode, newMode }: ChangedPath, rules: Rules): Violation | undefined => {
   const denied = rules.denied.find(({ covers }) => covers(path))
   if (denied !== undefined) return { path, kind: 'denied', rule: denied.text }
-  const secret = secretRuleFor(path)
+  const secret = secretRuleFor(path) ?? rules.secretLines.get(path)
   if (secret !== undefined) return { path, kind: 'secret', rule: secret }
   const nested = rules.nested.find((folder) => path === folder || path.startsWith(`${folder}/`))
   if (nested !== undefined || oldMode === nestedMode || newMode === nestedMode)
@@ -88,7 +95,8 @@ const judge = ({ path, oldMode, newMode }: ChangedPath, rules: Rules): Violation
   if (newMode === symlinkMode && !staysInside(path, rules.targets.get(path) ?? '')) {
     return { path, kind: 'symlink_out', rule: rules.targets.get(path) ?? '(target unknown)' }
   }
-  if (!isRepositoryPath(path) || !rules.allowed.some(({ covers }) => covers(path))) {
+  if (!isRepositoryPath(path)) return { path, kind: 'outside', rule: 'no path that git may store' }
+  if (!rules.allowed.some(({ covers }) => covers(path))) {
     return { path, kind: 'outside', rule: rules.allowed.map(({ text }) => text).join(', ') }
   }
   return undefined
@@ -98,10 +106,11 @@ const judge = ({ path, oldMode, newMode }: ChangedPath, rules: Rules): Violation
 export const checkPolicy = (input: PolicyInput): PolicyVerdict => {
   const nested = input.nestedRepositories.map((folder) => folder.replace(/\/+$/, ''))
   const rules: Rules = {
-    denied: compile(input.deniedPaths),
-    allowed: compile(input.allowedPaths),
+    denied: compile(input.deniedPaths, foldedMatcher),
+    allowed: compile(input.allowedPaths, pathMatcher),
     nested,
     targets: input.symlinkTargets ?? new Map<string, string>(),
+    secretLines: input.secretLines ?? new Map<string, string>(),
   }
   const folders = nested.map((path) => ({ path, oldMode: '000000', newMode: nestedMode }))
   const violations = new Map<string, Violation>()

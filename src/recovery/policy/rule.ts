@@ -1,11 +1,12 @@
 /**
  * Path rules and the one matcher for them. A literal path and a glob are different types: brackets and parentheses are
  * ordinary characters (`app/[id]/(shop)/page.tsx` is a path), only `*`, `?` and `{a,b}` make a glob. Comparison is exact
- * in case and Unicode, and dot files are files like others.
+ * in case and Unicode, but for rules that forbid; dot files are files like others.
  *
  * The matcher is written here because globs turned into backtracking regexes take minutes on one hostile file name
  * (`*a*a*a*a*b` against 255 times `a`), and agents choose file names. This one takes |glob| x |path| steps at most.
  */
+import { foldPath, foldRule } from './fold.ts'
 
 export type PathRule = { literal: string } | { glob: string }
 
@@ -137,4 +138,11 @@ const globMatcher = (glob: string): ((path: string) => boolean) => {
 export const pathMatcher = (rule: PathRule): ((path: string) => boolean) => {
   if ('glob' in rule) return globMatcher(rule.glob)
   return (path) => path === rule.literal || path.startsWith(`${rule.literal}/`)
+}
+
+/** For what must not change: also what some other file system takes for a covered path. See `fold.ts`. */
+export const foldedMatcher = (rule: PathRule): ((path: string) => boolean) => {
+  const exact = pathMatcher(rule)
+  const folded = pathMatcher('glob' in rule ? { glob: foldRule(rule.glob) } : { literal: foldPath(rule.literal) })
+  return (path) => exact(path) || folded(foldPath(path))
 }

@@ -1,34 +1,73 @@
 /**
- * Paths that no run may add, change or delete, in any policy mode and whatever `allowedPaths` says. The list is short on
- * purpose: names that are secrets by convention, matched in every folder. `.npmrc` and the like are not on it, because
- * most of them hold settings only; what tells a secret there is the content, which this check does not read.
+ * Paths that no run may add, change or delete, in any policy mode and whatever `allowedPaths` says: names that are secrets
+ * by convention, matched in every folder and in folded form, with their usual backups. `.npmrc` and the like are not on
+ * the list, because most of them hold settings only; what tells a secret there is the content (`secret-text.ts`).
  */
+import { foldPath } from './fold.ts'
 import { pathMatcher } from './rule.ts'
-import type { PathRule } from './rule.ts'
 
-export const secretGlobs: readonly string[] = [
+/** A folder of such a name hides what is below it as well. */
+const secretGlobs: readonly string[] = [
   '**/.env',
   '**/.env.*',
-  '**/*.{pem,key,p12,pfx,jks,keystore}',
-  '**/{id_rsa,id_dsa,id_ecdsa,id_ed25519,id_ecdsa_sk,id_ed25519_sk}',
-  '**/{.netrc,.pgpass,.git-credentials,.htpasswd}',
+  '**/.env{-,_}*',
+  '**/*.{pem,key,p12,pfx,jks,keystore,ppk,kubeconfig}',
+  '**/id_{rsa,dsa,ecdsa,ed25519,ecdsa_sk,ed25519_sk,xmss}',
+  '**/id_{rsa,dsa,ecdsa,ed25519}{_,-}*',
+  '**/{.netrc,_netrc,.pgpass,.my.cnf,.git-credentials,.htpasswd,.pypirc,.dockercfg,.s3cfg,.boto,.vault-token}',
   '**/secrets.{json,yaml,yml,toml}',
+  '**/.ssh/*',
+  '**/.aws/credentials',
+  '**/.azure/{accesstokens.json,msal_token_cache.*}',
+  '**/.config/gcloud/{credentials.db,application_default_credentials.json}',
+  '**/.config/gh/hosts.yml',
+  '**/.docker/config.json',
+  '**/.kube/config',
+  '**/.cargo/credentials',
+  '**/.cargo/credentials.toml',
+  '**/.gem/credentials',
 ]
 
-/** Templates without values, which are made to be committed. */
-export const secretExceptions: readonly string[] = ['**/.env.{example,sample,template}']
+/** Names that are common for folders of code. */
+const secretFileGlobs: readonly string[] = ['**/kubeconfig', '**/service{-,_}account*.json']
 
-const compile = (globs: readonly string[]): { rule: PathRule; covers: (path: string) => boolean }[] =>
-  globs.map((glob) => ({ rule: { glob }, covers: pathMatcher({ glob }) }))
+/** Templates without values and public keys, which are made to be committed. */
+const secretExceptions: readonly string[] = ['**/.env.{example,sample,template}', '**/id_*.pub', '**/.ssh/*.pub']
+
+const compile = (globs: readonly string[]): { text: string; covers: (path: string) => boolean }[] =>
+  globs.map((glob) => ({ text: glob, covers: pathMatcher({ glob }) }))
 
 const secrets = compile(secretGlobs)
+const files = compile(secretFileGlobs)
 const exceptions = compile(secretExceptions)
 
-/** The entry of the list that covers the path. A folder of that name hides what is below it as well. */
-export const secretRuleFor = (path: string): string | undefined => {
+const backup = /(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|swp|swo))$/
+
+/** The names that a backup may be of, the file's own first; an editor's swap file has a dot before the name. */
+const originals = (path: string): string[] => {
+  const found = [path]
+  for (let name = path; backup.test(name);) {
+    const swap = /\.sw[po]$/.test(name)
+    name = name.replace(backup, '')
+    found.push(name)
+    if (swap) found.push(name.replace(/(^|\/)\.([^/]*)$/, '$1$2'))
+  }
+  return found
+}
+
+const ruleOf = (path: string): string | undefined => {
   const segments = path.split('/')
   const prefixes = segments.map((_, index) => segments.slice(0, index + 1).join('/'))
   const open = prefixes.filter((prefix) => !exceptions.some(({ covers }) => covers(prefix)))
-  const index = secrets.findIndex(({ covers }) => open.some((prefix) => covers(prefix)))
-  return secretGlobs[index]
+  const found = secrets.find(({ covers }) => open.some((prefix) => covers(prefix)))
+  return (found ?? (open.includes(path) ? files.find(({ covers }) => covers(path)) : undefined))?.text
+}
+
+/** The entry of the list that covers the path. */
+export const secretRuleFor = (path: string): string | undefined => {
+  for (const name of originals(foldPath(path))) {
+    const found = ruleOf(name)
+    if (found !== undefined) return found
+  }
+  return undefined
 }

@@ -23,7 +23,7 @@ const rulesOf = (texts: string[]): PathRule[] =>
   })
 
 /** Configuration and instructions for the next agents: one that writes them would decide what it may do. */
-const ownersFolder = '.unstuck/**'
+const ownersFolder = '.unstuck'
 
 export const checkFence = async (session: Session, found: ChangeList): Promise<PolicyVerdict> => {
   const { task, context } = session
