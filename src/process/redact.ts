@@ -4,36 +4,23 @@
  * its start only. Replacements keep a JSON line valid.
  */
 import { existsSync } from 'node:fs'
+import { keyBegin, keyEnd, tokenPattern, tokenShapes } from '../domain/token-shapes.ts'
 
 const replacement = '[redacted]'
 const minimumLength = 8
 // AUTHOR is the one common word that would otherwise blank a person's name everywhere.
 const secretName = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR(?!I))/i
 
-// A token may follow a JSON escape or a colour code, whose last letter would otherwise look like part of it.
-const start = String.raw`(?<=^|[^A-Za-z0-9_-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,8}m)`
-const shape = (body: string): RegExp => new RegExp(start + body, 'gm')
-
-const tokenShapes: RegExp[] = [
-  shape('sk-[A-Za-z0-9_-]{20,}'),
-  shape('gh[pousr]_[A-Za-z0-9]{20,}'),
-  shape('github_pat_[A-Za-z0-9_]{20,}'),
-  shape('glpat-[A-Za-z0-9_-]{20,}'),
-  shape('npm_[A-Za-z0-9]{36}'),
-  shape('xox[a-z]-[A-Za-z0-9-]{10,}'),
-  shape('(?:AKIA|ASIA)[A-Z0-9]{16}'),
-  shape('AIza[A-Za-z0-9_-]{35}'),
-  shape(String.raw`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`),
-]
+const tokens = tokenShapes.map(({ body }) => tokenPattern(body))
 const bearer = /([Bb]earer[ \t]{1,4})(?=[A-Za-z._~+/=-]{0,64}\d)[A-Za-z0-9._~+/=-]{16,}/g
 const urlPassword = /(:\/\/[^\s/:@"']{0,256}:)[^\s/@"']{1,256}(?=@)/g
 // Cheap look that lets clean blocks, nearly all of them, pass without a copy.
-const suspicious =
-  /sk-|gh[pousr]_|github_pat_|glpat-|npm_|xox[a-z]-|A[KS]IA|AIza|eyJ|[Bb]earer|PRIVATE KEY|:\/\/[^\s/:@"']{0,256}:[^\s/@"']{1,256}@/
+const suspicious = new RegExp(
+  `${tokenShapes.map(({ hint }) => hint).join('|')}|[Bb]earer|PRIVATE KEY|://[^\\s/:@"']{0,256}:[^\\s/@"']{1,256}@`,
+)
 
-const keyBlock =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:(?!-----END)[^"\n])*(-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----)?/g
-const keyEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----/
+const keyBlock = new RegExp(`${keyBegin}(?:(?!-----END)[^"\\n])*(${keyEnd})?`, 'g')
+const keyEndLine = new RegExp(keyEnd)
 const keyBody = /^[ \t>|+-]{0,8}(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment):.*)[ \t\r]*$/
 const keyMaximumLines = 500
 
@@ -59,7 +46,7 @@ export const secretValues = (environment: Record<string, string | undefined>): s
 
 const redactShapes = (text: string): string => {
   let clean = text.replace(bearer, `$1${replacement}`).replace(urlPassword, `$1${replacement}`)
-  for (const pattern of tokenShapes) clean = clean.replace(pattern, replacement)
+  for (const pattern of tokens) clean = clean.replace(pattern, replacement)
   return clean
 }
 
@@ -70,7 +57,7 @@ const createKeyFilter = (): { open(): boolean; filter(text: string): string } =>
     if (linesLeft > 0) {
       linesLeft = keyBody.test(line) ? linesLeft - 1 : 0
       if (linesLeft > 0) return line === '' ? '' : replacement
-      const end = keyEnd.exec(line)
+      const end = keyEndLine.exec(line)
       if (end !== null) return replacement + line.slice(end.index + end[0].length)
     }
     return line.replace(keyBlock, (match: string, end: string | undefined, at: number) => {
