@@ -216,10 +216,11 @@ const kindOf = (status: string, sameContent: boolean): ChangeKind => {
 }
 
 export interface RawChange extends Change {
+  oldObject: string
   newObject: string
 }
 
-/** Every path that differs between two trees or commits, with the object it has in the second. */
+/** Every path that differs between two trees or commits, with the objects it has in them. */
 export const changesBetween = async (shadow: Shadow, from: string, to: string): Promise<RawChange[]> => {
   const args = [
     'diff-tree',
@@ -239,7 +240,7 @@ export const changesBetween = async (shadow: Shadow, from: string, to: string): 
       .slice(1)
       .split(' ')
     const kind = kindOf(status, oldObject === newObject)
-    changes.push({ path: fields[index + 1] ?? '', kind, oldMode, newMode, newObject })
+    changes.push({ path: fields[index + 1] ?? '', kind, oldMode, newMode, oldObject, newObject })
   }
   return changes
 }

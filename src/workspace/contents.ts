@@ -21,3 +21,58 @@ export const diffText = async (
   const { stdout } = await git([...args, objectName(from), objectName(to)], inShadow(shadow))
   return stdout.length <= mostChars ? stdout : `${stdout.slice(0, mostChars)}\n[cut here]\n`
 }
+
+export interface Texts {
+  /** By object. */
+  texts: Map<string, string>
+  tooLarge: string[]
+  /** Not read yet, so that not everything is in memory at once. */
+  left: string[]
+}
+
+const sizesOf = async (shadow: Shadow, objects: readonly string[]): Promise<number[]> => {
+  const input = objects.map((object) => `${objectName(object)}\n`).join('')
+  const { stdout } = await git(['cat-file', '--batch-check=%(objectsize)'], { ...inShadow(shadow), input })
+  const sizes = stdout.trimEnd().split('\n').map(Number)
+  if (sizes.length !== objects.length || sizes.some(Number.isNaN)) throw new Error(`objects are missing: ${stdout}`)
+  return sizes
+}
+
+/** As UTF-8. Without its NUL bytes a text in UTF-16 can be read too, and a NUL hides nothing. */
+const asText = (bytes: string): string => Buffer.from(bytes.replaceAll('\0', ''), 'latin1').toString('utf8')
+
+const readObjects = async (shadow: Shadow, objects: readonly string[]): Promise<Map<string, string>> => {
+  const input = objects.map((object) => `${object}\n`).join('')
+  const { stdout } = await git(['cat-file', '--batch'], { ...inShadow(shadow), input, encoding: 'latin1' })
+  const texts = new Map<string, string>()
+  let at = 0
+  for (const object of objects) {
+    const begin = stdout.indexOf('\n', at) + 1
+    const size = Number(stdout.slice(at, begin).split(' ')[2])
+    texts.set(object, asText(stdout.slice(begin, begin + size)))
+    at = begin + size + 1
+  }
+  return texts
+}
+
+/** Files by their objects, as many as fit into `mostBytes`; at least one. */
+export const readTexts = async (
+  shadow: Shadow,
+  objects: readonly string[],
+  { mostBytes, mostBytesEach }: { mostBytes: number; mostBytesEach: number },
+): Promise<Texts> => {
+  if (objects.length === 0) return { texts: new Map(), tooLarge: [], left: [] }
+  const sizes = await sizesOf(shadow, objects)
+  const sized = objects.map((object, index) => ({ object, size: sizes[index] ?? 0 }))
+  const fitting = sized.filter(({ size }) => size <= mostBytesEach)
+  let sum = 0
+  const sums = fitting.map(({ size }) => (sum += size))
+  const over = sums.findIndex((total, index) => index > 0 && total > mostBytes)
+  const count = over === -1 ? fitting.length : over
+  const names = fitting.map(({ object }) => object)
+  return {
+    texts: await readObjects(shadow, names.slice(0, count)),
+    tooLarge: sized.filter(({ size }) => size > mostBytesEach).map(({ object }) => object),
+    left: names.slice(count),
+  }
+}

@@ -13,6 +13,8 @@ export interface GitOptions {
   workTree?: string
   indexFile?: string
   input?: string
+  /** `latin1`: one character for each byte, so that lengths in bytes can be counted off. Default: UTF-8. */
+  encoding?: 'latin1'
   /** Replaces the inherited environment; every `GIT_*` in it is dropped. */
   environment?: Record<string, string | undefined>
   /** Variables of ours that are added last, `GIT_*` included. */
@@ -142,6 +144,7 @@ export const git = async (args: string[], options: GitOptions): Promise<GitResul
     input: options.input ?? '',
     reject: false,
     stripFinalNewline: false,
+    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
     maxBuffer: 512 * 1024 * 1024,
     timeout: options.timeoutMs ?? 600_000,
     ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),

@@ -71,14 +71,15 @@ const nameOf = (value: unknown): string => createHash('sha1').update(JSON.string
 
 const sorted = (files: Tree): [string, string][] => [...files].sort(([a], [b]) => (a < b ? -1 : 1))
 
-const changesOf = (from: Tree, to: Tree): (Change & { newObject: string })[] => {
+const changesOf = (from: Tree, to: Tree): (Change & { oldObject: string; newObject: string })[] => {
   const paths = [...new Set([...from.keys(), ...to.keys()])].sort()
   return paths.flatMap((path) => {
     const [before, after] = [from.get(path), to.get(path)]
     if (before === after) return []
     const kind = before === undefined ? 'added' : after === undefined ? 'deleted' : 'modified'
     const mode = (content: string | undefined): string => (content === undefined ? '000000' : '100644')
-    return [{ path, kind, oldMode: mode(before), newMode: mode(after), newObject: nameOf(after ?? '') }]
+    const objects = { oldObject: nameOf(before ?? ''), newObject: nameOf(after ?? '') }
+    return [{ path, kind, oldMode: mode(before), newMode: mode(after), ...objects }]
   })
 }
 
@@ -273,7 +274,7 @@ const workCalls = (state: State) => ({
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
     const files = userFiles(state, request.workTree)
-    const changes = changesOf(state.treeOf(request.base), files).map(({ newObject: _object, ...change }) => change)
+    const changes = changesOf(state.treeOf(request.base), files).map(({ oldObject: _old, newObject: _new, ...change }) => change)
     return { base: request.base, tree: state.addTree(new Map(files)), changes, nestedRepositories: [], leftOut: [] }
   },
   captureBase: (_shadow: Shadow, request: { workTree: string; name: string }) => {
@@ -284,6 +285,7 @@ const workCalls = (state: State) => ({
   },
   changesBetween: (_shadow: Shadow, from: string, to: string) => changesOf(state.treeOf(from), state.treeOf(to)),
   linkTarget: () => 'nowhere',
+  readTexts: () => ({ texts: new Map<string, string>(), tooLarge: [], left: [] }),
   diffText: (_shadow: Shadow, { from, to }: { from: string; to: string }) =>
     changesOf(state.treeOf(from), state.treeOf(to))
       .map(({ path, kind }) => `${kind} ${path}\n`)

@@ -4,6 +4,7 @@
  */
 import type { StillRed } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
+import { visiblePath } from '../policy/fold.ts'
 import type { Meaning } from './labels.ts'
 
 interface Violation {
@@ -34,9 +35,21 @@ const plain = <L extends string>(meaning: Meaning<L>): Kind<L, { text: string },
 const namedViolations = 5
 
 const violationText = ({ violations }: { violations: Violation[] }): string => {
-  const named = violations.slice(0, namedViolations).map(({ path, kind, rule }) => `${path} (${kind}: ${rule})`)
+  const named = violations.slice(0, namedViolations).map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
   const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
   return `changed outside the fence: ${named.join(', ')}${more}`
+}
+
+interface LeftOut {
+  path: string
+  reason: string
+}
+
+const leftOutText = (leftOut: readonly LeftOut[]): string => {
+  if (leftOut.length === 0) return 'no path differs from the base commit'
+  const named = leftOut.slice(0, namedViolations).map(({ path, reason }) => `${visiblePath(path)} (${reason})`)
+  const more = leftOut.length > namedViolations ? `, and ${leftOut.length - namedViolations} more` : ''
+  return `nothing that it changed can be committed: ${named.join(', ')}${more}`
 }
 
 const kinds = {
@@ -61,8 +74,8 @@ const kinds = {
   /** `because`: why that is not what had to be done. */
   noChange: kind({
     ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },
-    words: ({ because }: { because: string; tree: string }) =>
-      `the agent ended without an error and no path differs from the base commit; ${because}`,
+    words: ({ because, leftOut = [] }: { because: string; tree: string; leftOut?: LeftOut[] }) =>
+      `the agent ended without an error and ${leftOutText(leftOut)}; ${because}`,
     facts: ({ tree }) => ({ tree }),
   }),
   unverified: kind({

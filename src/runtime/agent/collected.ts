@@ -2,6 +2,7 @@
  * What an agent left, as it was collected before verification could write. The tree is in the run's row; the rest is kept
  * in memory and looked at again only when another engine takes the run up.
  */
+import { visiblePath } from '../../recovery/policy/fold.ts'
 import { madeBy } from '../../recovery/install.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
@@ -30,6 +31,10 @@ export const workNow = async (session: Session): Promise<ChangeList> => {
   })
   return setupTree === null ? found : withoutSetup(session, found, setupTree)
 }
+
+/** For people: what an agent left and no commit holds. */
+export const leftOutNotes = (found: ChangeList | undefined): string[] =>
+  (found?.leftOut ?? []).map(({ path, reason }) => `${visiblePath(path)} is not part of the work: ${reason}`)
 
 export const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
   changes.length === 0 && nestedRepositories.length === 0

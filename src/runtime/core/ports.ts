@@ -26,7 +26,7 @@ import { captureBase, captureTree, changesBetween, linkTarget } from '../../work
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
-import { diffText, textAt } from '../../workspace/contents.ts'
+import { diffText, readTexts, textAt } from '../../workspace/contents.ts'
 import { bytesOf, removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
 import { fastForward } from '../../workspace/forward.ts'
@@ -109,6 +109,7 @@ const realGit = {
   readRef,
   readRefLog,
   readRefs,
+  readTexts,
   removePackages,
   removeWorkspace,
   restoreRef,

@@ -12,6 +12,15 @@ import type { Refs } from '../../workspace/refs.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { runPaths, type Context, type RunPaths } from './context.ts'
 
+/** The secrets in the new lines of a tree. */
+export interface Searched {
+  tree: string
+  /** By path: which rules found something, and in which lines. */
+  found: ReadonlyMap<string, string>
+  /** Changed files that are too large to be searched. */
+  tooLarge: readonly string[]
+}
+
 export interface Session {
   context: Context
   goal: Goal
@@ -32,6 +41,8 @@ export interface Session {
   ports?: PortLease | undefined
   /** See collected.ts. */
   collected?: ChangeList
+  /** See secret-lines.ts. */
+  searched?: Searched
   /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */
   refs?: { refs: Refs; readAt: number }
 }

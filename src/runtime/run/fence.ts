@@ -4,6 +4,7 @@ import { checkPolicy, type PolicyVerdict } from '../../recovery/policy/check.ts'
 import { parsePathRule, type PathRule } from '../../recovery/policy/rule.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
+import { secretLines } from './secret-lines.ts'
 
 /** Read from the tree that will be committed: a check that the agent wrote could change the link in the work tree. */
 const linkTargets = async (session: Session, found: ChangeList): Promise<Map<string, string>> => {
@@ -32,6 +33,7 @@ export const checkFence = async (session: Session, found: ChangeList): Promise<P
     allowedPaths: rulesOf(task.allowedPaths),
     deniedPaths: rulesOf([...task.deniedPaths, ...context.config().deniedPaths, ownersFolder]),
     nestedRepositories: found.nestedRepositories,
+    secretLines: (await secretLines(session, found)).found,
     symlinkTargets: await linkTargets(session, found),
   })
 }

@@ -14,6 +14,7 @@ import { withFacts } from '../checks/repair-facts.ts'
 import { decide, settleOpen } from '../core/store-record.ts'
 import { letGo, save, type Session } from '../core/session.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
+import { leftOutNotes } from '../agent/collected.ts'
 
 /** Decides the recoveries that wait for work to appear. */
 export const settleWork = (session: Session, seen: { holds: boolean; detail: string }): Promise<void> =>
@@ -61,13 +62,18 @@ const lookWithout = async (session: Session, asked: PlannedChecks, check: Unchan
   }
 }
 
+/** With what was changed and left out: an agent that is told "no change" would write it at the same place again. */
+const unchangedBecause = ({ run, collected }: Session, because: string) => {
+  const leftOut = collected?.leftOut ?? []
+  return { kind: 'noChange', because, tree: run.tree ?? '', ...(leftOut.length === 0 ? {} : { leftOut }) } as const
+}
+
 /**
  * Checks that pass without a change, or that cannot run, do not tell a task that was done before from one that was not begun,
  * so the agent is asked once. Its second "nothing to do" is believed.
  */
 const askAgain = async (session: Session, because: string): Promise<Next | undefined> => {
-  const evidence = { kind: 'noChange', because, tree: session.run.tree ?? '' } as const
-  const { diagnosis, step } = await decide(session.context, session.run, evidence)
+  const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }
 
@@ -81,7 +87,8 @@ const endUnchanged = async (session: Session, { report, missing }: Looked): Prom
     phase: 'finish',
     verdict: {
       ...kept,
-      ...{ outcome: outcomeOf(report.results, true), noChange: true, checks: report.results, notes: [note] },
+      ...{ outcome: outcomeOf(report.results, true), noChange: true, checks: report.results },
+      notes: [note, ...leftOutNotes(session.collected)],
       dropped: [...kept.dropped, ...missing],
     },
   })
@@ -100,9 +107,7 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   const asked = askedOf(session, planned)
   const doubt = async (because: string): Promise<Next> => {
     await settleWork(session, { holds: false, detail: 'it ended without a change again' })
-    const leftOut = (session.collected?.leftOut ?? []).map(({ path, reason }) => `${path}: ${reason}`)
-    const all = [because, ...leftOut].join('; ')
-    return recover(session, { kind: 'noChange', because: all, tree: session.run.tree ?? '' })
+    return recover(session, unchangedBecause(session, because))
   }
   if (asked.commands.length === 0) return doubt('no check was asked for that could show that nothing had to be done')
   const [gone] = dropped

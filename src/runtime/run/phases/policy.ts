@@ -6,9 +6,11 @@ import { recover } from '../carry-out.ts'
 import { settlePaths } from '../feedback.ts'
 import { checkFence } from '../fence.ts'
 import type { Phase } from '../phase.ts'
+import { secretLines, unsearchedNotes } from '../secret-lines.ts'
 
 export const policy: Phase = async (session) => {
-  const result = await checkFence(session, await collectedWork(session))
+  const found = await collectedWork(session)
+  const result = await checkFence(session, found)
   const { context, run } = session
   await context.db.transaction(async (tx) => {
     await holdLease(tx, run)
@@ -22,6 +24,9 @@ export const policy: Phase = async (session) => {
     const violations = result.violations.map(({ path, kind, rule }) => ({ path, kind, rule }))
     return recover(session, { kind: 'policy', violations }, { source: 'policy', policyViolations: violations })
   }
-  await save(session, { phase: session.goal.repoMode === 'direct' ? 'finish' : 'commit' })
+  const phase = session.goal.repoMode === 'direct' ? 'finish' : 'commit'
+  const notes = unsearchedNotes(await secretLines(session, found))
+  const verdict = run.verdict === null ? null : { ...run.verdict, notes: [...new Set([...run.verdict.notes, ...notes])] }
+  await save(session, notes.length === 0 ? { phase } : { phase, verdict })
   return 'on'
 }

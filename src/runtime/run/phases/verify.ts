@@ -19,7 +19,7 @@ import { discard, layOut, type NotReady } from '../clean-checks.ts'
 import { settleFeedback, settleTests, settleWeakened } from '../feedback.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
-import { collectedWork, isUnchanged } from '../../agent/collected.ts'
+import { collectedWork, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
 import { readDenials, standingDenials } from '../../agent/denials.ts'
 import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { tellFindings } from '../../checks/findings.ts'
@@ -175,7 +175,7 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
   const notes = [
     ...(await standingDenials(session)).map((denial) => denial.text),
     ...missingNotes(readPrepared(session)),
-    ...found.leftOut.map(({ path, reason }) => `${path} is not part of the work: ${reason}`),
+    ...leftOutNotes(found),
   ]
   const outcome = outcomeOf(report.results, true)
   const passed = report.results.filter(proves).length

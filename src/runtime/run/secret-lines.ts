@@ -1,0 +1,101 @@
+/**
+ * Secrets in what an agent added: every changed file is searched as it will be committed, and what stood in the base
+ * already, in that file or in one that is gone now, is none of the agent's doing.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { findSecrets, type SecretFound } from '../../recovery/policy/secret-text.ts'
+import type { ChangeList } from '../../workspace/contract.ts'
+import type { RawChange } from '../../workspace/changes.ts'
+import type { Searched, Session } from '../core/session.ts'
+
+const mebibyte = 1024 * 1024
+const limits = { mostBytes: 32 * mebibyte, mostBytesEach: 8 * mebibyte }
+const namedLines = 5
+
+const absent = '000000'
+const repository = '160000'
+const isFile = (mode: string): boolean => mode !== absent && mode !== repository
+
+type Visit = (object: string, text: string) => void | Promise<void>
+
+/** Calls for each of the objects with its text, and returns those that are too large. */
+const eachText = async ({ context }: Session, objects: Iterable<string>, visit: Visit): Promise<string[]> => {
+  const tooLarge: string[] = []
+  for (let left = [...new Set(objects)]; left.length > 0;) {
+    const read = await context.ports.git.readTexts(context.shadow, left, limits)
+    for (const [object, text] of read.texts) await visit(object, text)
+    tooLarge.push(...read.tooLarge)
+    left = read.left
+  }
+  return tooLarge
+}
+
+const linesOf = (text: string): string[] => text.split('\n').map((line) => line.trim())
+
+interface Found {
+  lines: string[]
+  secrets: SecretFound[]
+}
+
+const searchNew = async (session: Session, changes: readonly RawChange[]) => {
+  const found = new Map<string, Found>()
+  const objects = changes.filter(({ newMode }) => isFile(newMode)).map(({ newObject }) => newObject)
+  const pause = (): Promise<void> => setImmediate()
+  const tooLarge = await eachText(session, objects, async (object, text) => {
+    const secrets = await findSecrets(text, pause)
+    if (secrets.length > 0) found.set(object, { lines: linesOf(text), secrets })
+  })
+  return { found, tooLarge: new Set(tooLarge) }
+}
+
+/** The lines of the base, by object: of the files that changed, and of those that are gone, whose lines may have moved. */
+const baseLines = async (session: Session, changes: readonly RawChange[]) => {
+  const byObject = new Map<string, Set<string>>()
+  const before = changes.filter(({ oldMode }) => isFile(oldMode))
+  const objects = before.map(({ oldObject }) => oldObject)
+  await eachText(session, objects, (object, text) => void byObject.set(object, new Set(linesOf(text))))
+  const gone = before.filter(({ newMode }) => newMode === absent).map(({ oldObject }) => byObject.get(oldObject))
+  return ({ oldObject }: RawChange, line: string): boolean =>
+    byObject.get(oldObject)?.has(line) === true || gone.some((lines) => lines?.has(line))
+}
+
+const textOf = (secrets: readonly SecretFound[]): string => {
+  const named = secrets.slice(0, namedLines).map(({ rule, from }) => `${rule} (line ${from})`)
+  const more = secrets.length - named.length
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
+
+/** Those of what was found whose lines are not all of the base. */
+const withoutKnown = async (
+  session: Session,
+  changes: readonly RawChange[],
+  found: ReadonlyMap<string, Found>,
+): Promise<Map<string, string>> => {
+  const bad = new Map<string, string>()
+  if (found.size === 0) return bad
+  const suspects = changes.filter(({ newMode, newObject }) => isFile(newMode) && found.has(newObject))
+  const gone = changes.filter(({ newMode }) => newMode === absent)
+  const stood = await baseLines(session, [...suspects, ...gone])
+  for (const change of suspects) {
+    const { lines, secrets } = found.get(change.newObject) ?? { lines: [], secrets: [] }
+    const added = secrets.filter(({ from, to }) => lines.slice(from - 1, to).some((line) => !stood(change, line)))
+    if (added.length > 0) bad.set(change.path, textOf(added))
+  }
+  return bad
+}
+
+const search = async (session: Session, { base, tree }: ChangeList): Promise<Searched> => {
+  const changes = await session.context.ports.git.changesBetween(session.context.shadow, base, tree)
+  const { found, tooLarge } = await searchNew(session, changes)
+  const unread = changes.filter(({ newMode, newObject }) => isFile(newMode) && tooLarge.has(newObject))
+  return { tree, found: await withoutKnown(session, changes, found), tooLarge: unread.map(({ path }) => path) }
+}
+
+/** Searched once for each tree: before it is accepted, and again by an engine that takes the run up. */
+export const secretLines = async (session: Session, found: ChangeList): Promise<Searched> => {
+  if (session.searched?.tree !== found.tree) session.searched = await search(session, found)
+  return session.searched
+}
+
+export const unsearchedNotes = ({ tooLarge }: Searched): string[] =>
+  tooLarge.map((path) => `${path} is larger than ${limits.mostBytesEach / mebibyte} MiB and was not searched for secrets`)
