@@ -274,7 +274,9 @@ const workCalls = (state: State) => ({
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
     const files = userFiles(state, request.workTree)
-    const changes = changesOf(state.treeOf(request.base), files).map(({ oldObject: _old, newObject: _new, ...change }) => change)
+    const changes = changesOf(state.treeOf(request.base), files).map(
+      ({ oldObject: _old, newObject: _new, ...change }) => change,
+    )
     return { base: request.base, tree: state.addTree(new Map(files)), changes, nestedRepositories: [], leftOut: [] }
   },
   captureBase: (_shadow: Shadow, request: { workTree: string; name: string }) => {

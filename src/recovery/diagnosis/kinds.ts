@@ -35,7 +35,9 @@ const plain = <L extends string>(meaning: Meaning<L>): Kind<L, { text: string },
 const namedViolations = 5
 
 const violationText = ({ violations }: { violations: Violation[] }): string => {
-  const named = violations.slice(0, namedViolations).map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
+  const named = violations
+    .slice(0, namedViolations)
+    .map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
   const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
   return `changed outside the fence: ${named.join(', ')}${more}`
 }

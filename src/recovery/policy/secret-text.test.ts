@@ -7,29 +7,31 @@ const some = (length: number, alphabet = 'aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzC'): 
 const hex = (length: number): string => some(length, '0a1b2c3d4e5f6789')
 const begin = ['-----BEGIN RSA PRIV', 'ATE KEY-----'].join('')
 
+const joined = (...parts: string[]): string => parts.join('')
+
 const tokens: [name: string, token: string][] = [
-  ['Hugging Face', `hf${'_'}${some(34, 'aBcDeFgHiJkLmNoPqRsTuVwXyZ')}`],
-  ['Stripe', `sk${'_live_'}${some(24)}`],
-  ['DigitalOcean', `dop${'_v1_'}${hex(64)}`],
-  ['SendGrid', `SG${'.'}${some(22)}.${some(43)}`],
-  ['PyPI', `pypi${'-'}AgEIcHlwaS5vcmc${some(60)}`],
-  ['Google OAuth', `ya29${'.'}${some(60)}`],
-  ['age', `AGE-SECRET-${'KEY-1'}${some(58, 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L')}`],
-  ['GitHub', `gh${'p_'}${some(36)}`],
-  ['fine-grained GitHub', `github${'_pat_'}${some(22)}_${some(59)}`],
-  ['GitLab', `glpat${'-'}${some(20)}`],
-  ['npm', `npm${'_'}${some(36)}`],
-  ['Slack', `xoxb${'-'}1234567890-1234567890-${some(24)}`],
-  ['AWS', `AKI${'A'}${some(16, 'ABCDEFGH2345678')}`],
-  ['Google API', `AIza${some(35)}`],
-  ['Anthropic', `sk${'-ant-'}api03-${some(93)}AA`],
-  ['OpenAI', `sk${'-'}proj-${some(48)}`],
-  ['xAI', `xai${'-'}${some(80)}`],
+  ['Hugging Face', joined('hf', '_', some(34, 'aBcDeFgHiJkLmNoPqRsTuVwXyZ'))],
+  ['Stripe', joined('sk', '_live_', some(24))],
+  ['DigitalOcean', joined('dop', '_v1_', hex(64))],
+  ['SendGrid', joined('SG', '.', some(22), '.', some(43))],
+  ['PyPI', joined('pypi', '-AgEIcHlwaS5vcmc', some(60))],
+  ['Google OAuth', joined('ya29', '.', some(60))],
+  ['age', joined('AGE-SECRET-', 'KEY-1', some(58, 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L'))],
+  ['GitHub', joined('gh', 'p_', some(36))],
+  ['fine-grained GitHub', joined('github', '_pat_', some(22), '_', some(59))],
+  ['GitLab', joined('glpat', '-', some(20))],
+  ['npm', joined('npm', '_', some(36))],
+  ['Slack', joined('xoxb', '-1234567890-1234567890-', some(24))],
+  ['AWS', joined('AKI', 'A', some(16, 'ABCDEFGH2345678'))],
+  ['Google API', joined('AIz', 'a', some(35))],
+  ['Anthropic', joined('sk', '-ant-', 'api03-', some(93), 'AA')],
+  ['OpenAI', joined('sk', '-proj-', some(48))],
+  ['xAI', joined('xai', '-', some(80))],
   ['a private key', `${begin}\n${some(64)}\n`],
   ['a private key in JSON', `${begin}\\n${some(64)}\\n`],
   ['a private key with headers', `${begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n${some(64)}\n`],
-  ['a token of .npmrc', `//packages.example/:_auth${'Token'}=${some(36)}`],
-  ['a login of .npmrc', `//packages.example/:_pass${'word'} = "${some(20)}"`],
+  ['a token of .npmrc', joined('//packages.example/:_auth', 'Token=', some(36))],
+  ['a login of .npmrc', joined('//packages.example/:_pass', 'word = "', some(20), '"')],
 ]
 
 describe('what is found', () => {
@@ -60,7 +62,9 @@ describe('what is found', () => {
     const far = 'a line of text\n'.repeat(100_000)
     expect(await findSecrets(`${far}${stripe}\n`)).toContainEqual({ rule: 'Stripe key', from: 100_001, to: 100_001 })
     for (const before of [65_500, 65_530, 131_060, 200_000])
-      expect((await findSecrets(`x\n${'ab, '.repeat(before / 4)}${stripe}; ${'cd, '.repeat(50_000)}\n`))[0]).toMatchObject({
+      expect(
+        (await findSecrets(`x\n${'ab, '.repeat(before / 4)}${stripe}; ${'cd, '.repeat(50_000)}\n`))[0],
+      ).toMatchObject({
         from: 2,
         to: 2,
       })

@@ -98,4 +98,6 @@ export const secretLines = async (session: Session, found: ChangeList): Promise<
 }
 
 export const unsearchedNotes = ({ tooLarge }: Searched): string[] =>
-  tooLarge.map((path) => `${path} is larger than ${limits.mostBytesEach / mebibyte} MiB and was not searched for secrets`)
+  tooLarge.map(
+    (path) => `${path} is larger than ${limits.mostBytesEach / mebibyte} MiB and was not searched for secrets`,
+  )

@@ -26,7 +26,8 @@ export const policy: Phase = async (session) => {
   }
   const phase = session.goal.repoMode === 'direct' ? 'finish' : 'commit'
   const notes = unsearchedNotes(await secretLines(session, found))
-  const verdict = run.verdict === null ? null : { ...run.verdict, notes: [...new Set([...run.verdict.notes, ...notes])] }
+  const verdict =
+    run.verdict === null ? null : { ...run.verdict, notes: [...new Set([...run.verdict.notes, ...notes])] }
   await save(session, notes.length === 0 ? { phase } : { phase, verdict })
   return 'on'
 }
