@@ -10,9 +10,12 @@ const known = ['sk', 'live', '9aB71KqLyjWDarjtT1zdp7dc'].join('_')
 
 let scene: Scene
 beforeAll(async () => {
-  scene = await openScene(['secret-line', 'secret-known', 'folded-config', 'folded-git', 'only-left-out'], {
-    files: { 'src/old.txt': `one\nkey = ${known}\ntwo\n`, 'src/moved.txt': `key = ${known}\n` },
-  })
+  scene = await openScene(
+    ['secret-line', 'secret-known', 'secret-binary', 'folded-config', 'folded-git', 'only-left-out'],
+    {
+      files: { 'src/old.txt': `one\nkey = ${known}\ntwo\n`, 'src/moved.txt': `key = ${known}\n` },
+    },
+  )
 })
 beforeEach(async () => scene.begin())
 afterAll(async () => scene.clear())
@@ -36,11 +39,21 @@ test('a token in a line that was added is one question, which names the line and
   await scene.expectUnharmed()
 })
 
-test('what stood in the base lands, changed around, moved and indented', async () => {
+test('what stood in the base lands, changed around, moved and indented, and a file that was not searched is named', async () => {
   const goal = await work('secret-known')
   expectDone(goal)
   expect(user(scene.root, 'show', `${goal.branch}:src/old.txt`)).toContain(known)
   expect(user(scene.root, 'show', `${goal.branch}:src/elsewhere.txt`)).toContain(known)
+  expect(user(scene.root, 'log', '-1', '--format=%b', goal.branch)).toContain(
+    'src/large.txt is larger than 8 MiB and was not searched for secrets',
+  )
+  await scene.expectUnharmed()
+})
+
+test('a token is found in a file that says it is no text', async () => {
+  const goal = await work('secret-binary')
+  await expectOneQuestion(scene, goal, /data\.bin \(secret: Stripe key \(line 2\)\)/)
+  expect(await everythingTold(goal)).not.toContain(token)
   await scene.expectUnharmed()
 })
 

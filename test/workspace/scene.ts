@@ -26,7 +26,7 @@ export const user = (cwd: string, ...args: string[]): string =>
     },
   ).trim()
 
-export const put = (root: string, files: Record<string, string>): void => {
+export const put = (root: string, files: Record<string, string | Uint8Array>): void => {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)
@@ -39,7 +39,7 @@ export const commitAll = (root: string, message = 'change'): string => {
   return user(root, 'rev-parse', 'HEAD')
 }
 
-export const makeRepository = (root: string, files: Record<string, string> = { 'a.txt': 'a\n' }): string => {
+export const makeRepository = (root: string, files: Record<string, string | Uint8Array> = { 'a.txt': 'a\n' }): string => {
   mkdirSync(root, { recursive: true })
   user(root, 'init', '--quiet', '--initial-branch=main')
   put(root, files)
@@ -59,7 +59,7 @@ export interface Scene {
 
 export const temporaryFolder = (): string => realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-workspace-')))
 
-export const setScene = async (files?: Record<string, string>): Promise<Scene> => {
+export const setScene = async (files?: Record<string, string | Uint8Array>): Promise<Scene> => {
   const top = temporaryFolder()
   const root = join(top, 'project')
   const head = makeRepository(root, files)

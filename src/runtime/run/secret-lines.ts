@@ -2,7 +2,6 @@
  * Secrets in what an agent added: every changed file is searched as it will be committed, and what stood in the base
  * already, in that file or in one that is gone now, is none of the agent's doing.
  */
-import { setImmediate } from 'node:timers/promises'
 import { findSecrets, type SecretFound } from '../../recovery/policy/secret-text.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import type { RawChange } from '../../workspace/changes.ts'
@@ -11,6 +10,7 @@ import type { Searched, Session } from '../core/session.ts'
 const mebibyte = 1024 * 1024
 const limits = { mostBytes: 32 * mebibyte, mostBytesEach: 8 * mebibyte }
 const namedLines = 5
+const longestHoldMs = 20
 
 const absent = '000000'
 const repository = '160000'
@@ -37,10 +37,20 @@ interface Found {
   secrets: SecretFound[]
 }
 
+/** Lets others have the thread when it was held for a while. */
+const pauseOf = ({ context: { clock } }: Session): (() => Promise<void>) => {
+  let since = clock.elapsed()
+  return async () => {
+    if (clock.elapsed() - since < longestHoldMs) return
+    await clock.wait(0)
+    since = clock.elapsed()
+  }
+}
+
 const searchNew = async (session: Session, changes: readonly RawChange[]) => {
   const found = new Map<string, Found>()
   const objects = changes.filter(({ newMode }) => isFile(newMode)).map(({ newObject }) => newObject)
-  const pause = (): Promise<void> => setImmediate()
+  const pause = pauseOf(session)
   const tooLarge = await eachText(session, objects, async (object, text) => {
     const secrets = await findSecrets(text, pause)
     if (secrets.length > 0) found.set(object, { lines: linesOf(text), secrets })

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, expect, test } from 'vitest'
+import { readTexts } from '../../src/workspace/contents.ts'
+import { put, setScene, user, type Scene } from './scene.ts'
+
+let scene: Scene
+afterEach(async () => scene.clear())
+
+const objectOf = (path: string): string => user(scene.root, 'rev-parse', `HEAD:${path}`)
+
+test('texts come by object, whatever bytes they hold, and a NUL hides nothing of them', async () => {
+  scene = await setScene({
+    'plain.txt': 'grün\n1 blob 5\n',
+    'empty.txt': '',
+    'nul.txt': 'to\0ken\n',
+    'wide.txt': Buffer.from('token\n', 'utf16le'),
+    'noise.bin': randomBytes(5_000),
+    'last.txt': 'last',
+  })
+  const names = ['plain.txt', 'noise.bin', 'empty.txt', 'nul.txt', 'wide.txt', 'last.txt']
+  const limits = { mostBytes: 100_000, mostBytesEach: 50_000 }
+  const { texts, tooLarge, left } = await readTexts(scene.shadow, names.map(objectOf), limits)
+  expect(texts.get(objectOf('plain.txt'))).toBe('grün\n1 blob 5\n')
+  expect(texts.get(objectOf('empty.txt'))).toBe('')
+  expect(texts.get(objectOf('nul.txt'))).toBe('token\n')
+  expect(texts.get(objectOf('wide.txt'))).toBe('token\n')
+  expect(texts.get(objectOf('last.txt'))).toBe('last')
+  expect([tooLarge, left]).toEqual([[], []])
+})
+
+test('what is too large is named, and what does not fit is left for the next call', async () => {
+  scene = await setScene({ 'a.txt': 'a'.repeat(60), 'b.txt': 'b'.repeat(60), 'c.txt': 'c'.repeat(101), 'd.txt': 'd' })
+  const [a, b, c, d] = ['a.txt', 'b.txt', 'c.txt', 'd.txt'].map(objectOf) as [string, string, string, string]
+  const first = await readTexts(scene.shadow, [a, c, b, d], { mostBytes: 100, mostBytesEach: 100 })
+  expect([[...first.texts.keys()], first.tooLarge, first.left]).toEqual([[a], [c], [b, d]])
+  const second = await readTexts(scene.shadow, first.left, { mostBytes: 100, mostBytesEach: 100 })
+  expect([[...second.texts.keys()], second.left]).toEqual([[b, d], []])
+  const one = await readTexts(scene.shadow, [a], { mostBytes: 1, mostBytesEach: 100 })
+  expect([...one.texts.keys()]).toEqual([a])
+})
