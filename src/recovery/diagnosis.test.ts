@@ -325,6 +325,17 @@ describe('a failed check', () => {
     expect(diagnose({ kind: 'policy', violations: [] }).failureCode).toBe('policy_violation')
   })
 
+  it('names what was left out of work without a change, and shows characters that cannot be seen', () => {
+    const leftOut = [{ path: '.g\u200Cit/a', reason: 'git does not store this name' }]
+    const unchanged = { kind: 'noChange', because: 'npm test does not pass', tree: 't' } as const
+    expect(diagnose({ ...unchanged, leftOut }).evidence).toBe(
+      'the agent ended without an error and nothing that it changed can be committed: .g<U+200C>it/a (git does not store this name); npm test does not pass',
+    )
+    expect(diagnose(unchanged).evidence).toContain('no path differs')
+    const violations = [{ path: 'a\u202Eb', kind: 'outside', rule: 'src' }]
+    expect(diagnose({ kind: 'policy', violations }).evidence).toContain('a<U+202E>b (outside: src)')
+  })
+
   const make = {
     command: 'make nosuch',
     exitCode: 2,

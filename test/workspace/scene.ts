@@ -39,7 +39,10 @@ export const commitAll = (root: string, message = 'change'): string => {
   return user(root, 'rev-parse', 'HEAD')
 }
 
-export const makeRepository = (root: string, files: Record<string, string | Uint8Array> = { 'a.txt': 'a\n' }): string => {
+export const makeRepository = (
+  root: string,
+  files: Record<string, string | Uint8Array> = { 'a.txt': 'a\n' },
+): string => {
   mkdirSync(root, { recursive: true })
   user(root, 'init', '--quiet', '--initial-branch=main')
   put(root, files)

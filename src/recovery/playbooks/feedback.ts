@@ -117,7 +117,7 @@ const policyFeedback = playbook({
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
     feedback: { command: 'the paths of the task', failing: facts.paths },
-    hint: `Your work is not accepted: ${evidence}. Take these changes back (restore the file, or remove it if it is new) and keep the rest of the work. If the task cannot be done without them, take them back nonetheless and say why in your last words.`,
+    hint: `Your work is not accepted: ${evidence}. Take these changes back (restore the file, or remove it if it is new; where a line is named, that line) and keep the rest of the work. If the task cannot be done without them, take them back nonetheless and say why in your last words.`,
   }),
   postCondition: (action) => ({
     type: 'paths_allowed',
