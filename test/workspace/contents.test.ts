@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
 import { readTexts } from '../../src/workspace/contents.ts'
-import { put, setScene, user, type Scene } from './scene.ts'
+import { setScene, user, type Scene } from './scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
