@@ -1,6 +1,7 @@
 /** Begins the dashboard. Requests are made also when the browser thinks that it is offline: the engine is on this machine. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createRoot } from 'react-dom/client'
+import { beginSession } from './data/session.ts'
 import { showKeptTheme } from './parts/theme.tsx'
 import { Shell } from './shell.tsx'
 import './style.css'
@@ -10,6 +11,7 @@ const always = { networkMode: 'always', retry: false } as const
 const client = new QueryClient({ defaultOptions: { queries: always, mutations: always } })
 
 showKeptTheme()
+await beginSession()
 const root = document.querySelector('#root')
 if (root === null) throw new Error('index.html has no #root')
 createRoot(root).render(

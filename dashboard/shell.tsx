@@ -50,7 +50,10 @@ const pageOf = (route: Route, picture: Picture): ReactNode => {
 const LoggedOut = () => (
   <section className="empty-state" role="alert">
     <h1>You are not logged in</h1>
-    <p>The session of this browser has ended. In a terminal in the repository, this prints a new address:</p>
+    <p>
+      The login of this page has ended, or its address was used before. In a terminal in the repository, this prints a
+      new address:
+    </p>
     <Command text="unstuck login-url" />
     <p className="quiet">This page goes on by itself when you have opened it in this browser.</p>
   </section>

@@ -11,10 +11,8 @@ const fieldsOf = (schema: z.ZodType): string => {
     .join(', ')
 }
 
-const answerOf = (route: Route): string => {
-  if (route.status === 302) return '302 to `/`'
-  return `${route.status}${route.answer === null ? ', a page' : ''}${route.paged ? ', in pages' : ''}`
-}
+const answerOf = (route: Route): string =>
+  `${route.status}${route.answer === null ? ', a page' : ''}${route.paged ? ', in pages' : ''}`
 
 const row = (route: Route): string[] => [
   code(`${route.method} ${route.path}`),
@@ -34,7 +32,7 @@ const sections = [
   'From the table in `src/api/routes.ts`, by which requests are checked and from which `GET /openapi.json` (OpenAPI 3.1, with all schemas) is made. The address is in `engine.json` of the state folder; the engine listens on loopback only.',
   `## Who may call
 
-Programs send \`Authorization: Bearer <token>\`; the token is in the file \`token\` of the state folder, readable by its owner. A browser logs in by a URL that \`unstuck up\` prints and \`unstuck login-url\` prints again at any time: it works once, within ten minutes, and sets a session cookie (HttpOnly, SameSite=Strict, 12 hours, also after a restart of the engine, which takes its port again where it can). A session counts only for requests of the pages that the engine serves itself. Host and Origin must be the engine's own.`,
+Programs send \`Authorization: Bearer <token>\`; the token is in the file \`token\` of the state folder, readable by its owner. A browser logs in by a URL that \`unstuck up\` prints and \`unstuck login-url\` prints again at any time: its code works once, within ten minutes, and stands behind the \`#\`, so that the browser sends it only in the body of \`POST /sessions\`. The session that it is traded for is sent like the token, and ends with the engine or after twelve hours. There is no cookie. A page that stays open goes on over a restart: it asks for the engine's proof (\`POST /sessions/challenge\`) and gives its own (\`POST /sessions/resume\`). Both are HMAC-SHA256 by the key of \`POST /sessions/key\` over the lines \`unstuck\`, \`engine\` or \`page\`, the port, the nonce of the engine, and the nonce of the page. The dashboard's own files are served to everybody who calls from this machine; they hold nothing of the repository. Host and Origin must be the engine's own.`,
   `## Errors
 
 An error is \`{"error": {"code", "message"}}\` with the status of \`docs/errors.md\`. Every route may answer ${commonErrors.map(statusOf).join(', ')}; a known path with another method ${statusOf('METHOD_NOT_ALLOWED')} with \`Allow\`, an unknown path ${statusOf('NOT_FOUND')}. A request that was refused changed nothing. Bodies are JSON (\`Content-Type: application/json\`) of at most 4 MiB.`,

@@ -55,6 +55,11 @@ export const errorTable = {
   METHOD_NOT_ALLOWED: { status: 405, exit: exitCodes.usage, title: 'The path exists, but not with this method' },
   MEDIA_TYPE: { status: 415, exit: exitCodes.usage, title: 'The request body is not JSON by its Content-Type' },
   BODY_TOO_LARGE: { status: 413, exit: exitCodes.usage, title: 'The request body is too large' },
+  TOO_MANY: {
+    status: 429,
+    exit: exitCodes.unavailable,
+    title: 'As many streams of events are open as one login may have',
+  },
   DIRECTORY_MISSING: { status: 422, exit: exitCodes.failed, title: 'A needed directory is missing' },
   PERMISSION: { status: 422, exit: exitCodes.failed, title: 'A needed directory cannot be read or written' },
   REMOTE_UNAVAILABLE: { status: 503, exit: exitCodes.unavailable, title: 'The git remote does not answer' },

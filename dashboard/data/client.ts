@@ -1,5 +1,6 @@
-/** Plain requests to the engine that served this page. The browser adds the session and the Origin; errors keep their code. */
+/** Plain requests to the engine that served this page, with the session of this page; errors keep their code. */
 import type { Wire } from '../../src/api/contract.ts'
+import { call, renewSession, session } from './session.ts'
 
 export interface Failure extends Error {
   /** 0 = no answer at all. */
@@ -17,10 +18,19 @@ const errorOf = (status: number, value: unknown): Failure => {
   return failure(status, error?.code ?? 'UNKNOWN', error?.message ?? `the engine answered with status ${status}`)
 }
 
+/** A session that is refused is renewed where that is possible; a request that was refused has changed nothing. */
+export const ask = async (path: string, init: RequestInit): Promise<Response> => {
+  const given = session()
+  const answer = await call(path, init, given)
+  if (answer.status !== 401) return answer
+  const next = await renewSession(given)
+  return next === undefined ? answer : call(path, init, next)
+}
+
 const answerTo = async <T>(path: string, init: RequestInit): Promise<Wire<T>> => {
   let response: Response
   try {
-    response = await fetch(path, { ...init, cache: 'no-store' })
+    response = await ask(path, init)
   } catch (error) {
     if (init.signal?.aborted === true) throw error
     throw failure(0, 'GONE', 'the engine does not answer')

@@ -1,10 +1,11 @@
 /**
- * The stream of events as the reason to look again. The browser reconnects with the number of the last event by itself
- * while it can; where it gives up (the engine answered, but not with a stream) a new stream begins at that number. A page that
- * nobody sees holds no connection: a browser has few for one address.
+ * The stream of events as the reason to look again. Where a stream ends a new one begins at the number of the last event. A
+ * page that nobody sees holds no connection: a browser has few for one address.
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { ask } from './client.ts'
+import { readEvents } from './event-stream.ts'
 
 const reopenMs = 1_500
 /** So that a burst of events is one look. */
@@ -38,34 +39,37 @@ interface Follower {
 
 const createFollower = (from: number, refresh: () => void, tell: (state: Stream) => void): Follower => {
   let last = from
-  let source: EventSource | undefined
+  let current: AbortController | undefined
   let again: number | undefined
-  const open = (): void => {
-    const opened = new EventSource(`/events?after=${last}`)
-    source = opened
-    opened.addEventListener('open', () => {
-      tell('live')
-      refresh()
-    })
-    opened.addEventListener('message', (message) => {
-      last = Math.max(last, Number(message.lastEventId) || 0)
-      refresh()
-    })
-    opened.addEventListener('error', () => {
-      tell('lost')
-      refresh() // whether it is gone or has forgotten us is what the next answer tells
-      if (opened.readyState === EventSource.CLOSED) again = window.setTimeout(open, reopenMs)
-    })
+  const opened = (): void => {
+    tell('live')
+    refresh()
+  }
+  const arrived = (seq: number): void => {
+    last = Math.max(last, seq)
+    refresh()
+  }
+  const open = async (): Promise<void> => {
+    const left = new AbortController()
+    current = left
+    const { signal } = left
+    const init = { headers: { accept: 'text/event-stream' }, signal }
+    await ask(`/events?after=${last}`, init)
+      .then((answer) => readEvents(answer, { opened, arrived, signal }))
+      .catch(() => undefined) // broken off, which is an end like any other
+    if (signal.aborted) return
+    tell('lost')
+    refresh() // whether it is gone or has forgotten us is what the next answer tells
+    again = window.setTimeout(() => void open(), reopenMs)
   }
   const stop = (): void => {
     window.clearTimeout(again)
-    source?.close()
-    source = undefined
+    current?.abort()
   }
   return {
     start: () => {
       stop()
-      open()
+      void open()
     },
     stop,
   }

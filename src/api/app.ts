@@ -8,15 +8,14 @@ import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono, type Context as HonoContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { setCookie } from 'hono/cookie'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
-import { guard } from './auth.ts'
+import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
 import type { Dashboard } from './dashboard.ts'
 import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
-import type { Logins } from './logins.ts'
+import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
 import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './page.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
@@ -24,11 +23,8 @@ import { sinkOf, type SinkLimits } from './sink.ts'
 
 export interface AppParts extends Omit<HandlerParts, 'login'> {
   token: string
-  port: () => number
-  logins: Logins
-  /** Name of the session cookie. */
-  cookie: string
   hub: EventHub
+  streams: StreamLimits
   dashboard: Dashboard
   sinkLimits: SinkLimits
 }
@@ -89,12 +85,15 @@ const wantsStream = (c: Http): boolean =>
   c.req.method !== 'HEAD' && /\btext\/event-stream\b/.test(c.req.header('accept') ?? '')
 
 /** Hands the answer over to the hub, which writes to it until either side ends. */
-const streamEvents = async (c: Http, { context, hub, sinkLimits }: AppParts): Promise<Response> => {
+const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
+  const { context, hub, sinkLimits } = parts
   const query = parse(contract.eventsQuery, c.req.query(), 'query')
   const lastId = c.req.header('last-event-id')
   const after = lastId === undefined ? query.after : parse(contract.eventsQuery.shape.after, lastId, 'Last-Event-ID')
   await checkFilter(context, query)
+  const giveBack = parts.streams.take(callerOf(bearerOf(c), { ...parts, loginOf: parts.logins.holds }) ?? '')
   const { outgoing } = c.env
+  outgoing.once('close', giveBack)
   outgoing.writeHead(200, {
     ...answerHeaders,
     'content-type': 'text/event-stream; charset=utf-8',
@@ -115,15 +114,22 @@ const answerHeaders = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-const page = (c: Http, html: string, status: 200 | 401 | 404 | 500): Response => {
+const page = (c: Http, html: string, status: 401 | 404 | 500): Response => {
   c.header('content-security-policy', contentPolicy('page'))
   return c.html(html, status)
 }
 
-const home = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
+const home = async (c: Http, { context, dashboard }: AppParts): Promise<Response> => {
   const found = await dashboard.look()
-  if (found.state === 'building') return page(c, buildingPage(), 200)
-  if (found.state === 'failed') return page(c, failedPage(found.reason), 500)
+  if (found.state === 'building') {
+    c.header('content-security-policy', contentPolicy('building'))
+    return c.html(buildingPage())
+  }
+  // Why is for the owner alone, and this page is shown to whoever asks.
+  if (found.state === 'failed') {
+    context.log.error({ reason: found.reason }, 'the dashboard could not be built')
+    return page(c, failedPage(), 500)
+  }
   c.header('content-security-policy', contentPolicy('app'))
   return c.html(await readFile(join(found.dir, 'index.html'), 'utf8'))
 }
@@ -137,19 +143,6 @@ const asset = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
   c.header('cache-control', 'private, max-age=31536000, immutable')
   c.header('content-type', found.type)
   return c.body(found.bytes)
-}
-
-/** Only a real GET uses the code up: looking with HEAD must not. */
-const login = (c: Http, { logins, cookie }: AppParts): Response => {
-  if (c.req.method !== 'GET') return wrongMethod(c, ['GET'])
-  const begun = logins.redeem(parse(routes.login.query, c.req.query(), 'query').code)
-  if (begun === undefined)
-    throw new AppError(
-      'UNAUTHORISED',
-      'the login code is unknown, used or expired; "unstuck login-url" gives a new one',
-    )
-  setCookie(c, cookie, begun.session, { httpOnly: true, sameSite: 'Strict', path: '/', maxAge: begun.seconds })
-  return c.redirect('/', 302)
 }
 
 const wantsPage = (c: Http): boolean => /\btext\/html\b/.test(c.req.header('accept') ?? '')
@@ -184,7 +177,7 @@ const wrongMethod = (c: Http, allowed: readonly string[]): Response => {
 type Respond = (c: Http) => Promise<Response> | Response
 
 const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => {
-  const address = (code: string): string => `http://127.0.0.1:${parts.port()}/login?code=${code}`
+  const address = (code: string): string => `http://127.0.0.1:${parts.port()}/#login=${code}`
   const newLogin = (): { url: string; expiresAt: string } => {
     const { code, expiresAt } = parts.logins.issue()
     return { url: address(code), expiresAt: expiresAt.toISOString() }
@@ -197,7 +190,7 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
       async (c) => {
         const query = parse(route.query, c.req.query(), 'query')
         const body = route.method === 'GET' ? undefined : await bodyOf(c, route.body)
-        const answer = await handle({ id: c.req.param('id') ?? '', query, body } as never)
+        const answer = await handle({ id: c.req.param('id') ?? '', query, body, bearer: bearerOf(c) } as never)
         if (route.paged) linkNext(c, answer, query.limit)
         return c.json(answer as object, route.status as 200)
       },
@@ -209,8 +202,7 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
     listEvents: (c) => (wantsStream(c) ? streamEvents(c, parts) : json.listEvents(c)),
     home: (c) => home(c, parts),
     asset: (c) => asset(c, parts),
-    login: (c) => login(c, parts),
-    openapi: (c) => c.json(openapiDocument(parts.version, parts.cookie)),
+    openapi: (c) => c.json(openapiDocument(parts.version)),
   }
 }
 
@@ -221,15 +213,17 @@ const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
   for (const [name, { method, path }] of all) app.on(method, path, (c) => respond[name as keyof typeof routes](c))
   for (const [path, group] of Map.groupBy(all, ([, route]) => route.path)) {
     const methods = group.map(([, { method }]) => method)
-    const allowed = methods.flatMap((method) => (method === 'GET' && path !== '/login' ? ['GET', 'HEAD'] : [method]))
+    const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     app.all(path, (c) => wrongMethod(c, allowed))
   }
 }
 
+const openRoutes = Object.values<Route>(routes)
+  .filter(({ access }) => access === 'open')
+  .map(({ method, path }) => ({ method, path: new RegExp(`^${path.replace(':id', '[^/]+')}$`) }))
+
 const isOpen = (method: string, path: string): boolean =>
-  Object.values<Route>(routes).some(
-    (route) => route.access === 'open' && route.path === path && route.method === (method === 'HEAD' ? 'GET' : method),
-  )
+  openRoutes.some((route) => route.method === (method === 'HEAD' ? 'GET' : method) && route.path.test(path))
 
 export const createApp = (parts: AppParts): Hono<Env> => {
   const app = new Hono<Env>()
@@ -238,8 +232,8 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     c.header('content-security-policy', contentPolicy('data'))
     await next()
   })
-  const { token, port, cookie, logins } = parts
-  app.use('*', guard({ token, port, cookie, holdsSession: logins.holds, isOpen }))
+  const { token, port, logins } = parts
+  app.use('*', guard({ token, port, loginOf: logins.holds, isOpen }))
   app.use('*', async (c, next) => {
     // The store takes no NUL, so no id and no filter can hold one.
     if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address holds a NUL byte; remove it')

@@ -1,11 +1,10 @@
 /**
  * Who may call: only this machine, only under our own name, only with the owner's token or a session that a login began.
- * The Host and Origin checks keep web pages out that made the user's browser resolve their name to this address; a
- * session counts for requests of our own pages only, since a browser sends its cookie to every port of this address.
+ * The Host and Origin checks keep web pages out that made the user's browser resolve their name to this address. There is
+ * no cookie: a browser would send it to every port of this address, and to whatever program has our port after us.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
-import { getCookie } from 'hono/cookie'
 import { AppError } from '../errors.ts'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -23,9 +22,8 @@ const isLocalOrigin = (origin: string, port: number): boolean =>
 export interface GuardParts {
   token: string
   port: () => number
-  /** Name of the session cookie: another one for every repository, because all ports of an address share their cookies. */
-  cookie: string
-  holdsSession: (session: string) => boolean
+  /** The login to which a session belongs. */
+  loginOf: (session: string) => string | undefined
   /** Served to everybody who calls us by our name. */
   isOpen: (method: string, path: string) => boolean
 }
@@ -43,37 +41,25 @@ const checkAddress = (context: Context, port: number): void => {
   }
 }
 
-/** A page of another port is the same site for a browser, so SameSite alone would let it through. */
-const checkOwnPage = (context: Context): void => {
-  const site = context.req.header('sec-fetch-site')
-  const origin = context.req.header('origin')
-  const own = `http://${context.req.header('host')}`
-  const reads = context.req.method === 'GET' || context.req.method === 'HEAD'
-  const allowed = reads
-    ? (site === undefined || site === 'same-origin' || site === 'none') && (origin === undefined || origin === own)
-    : origin === own && (site === undefined || site === 'same-origin')
-  if (!allowed)
-    throw new AppError('FORBIDDEN_ORIGIN', 'a session counts only for requests of the pages that this engine serves')
-}
+/** The secret that a request brings with it. */
+export const bearerOf = (context: Context): string =>
+  /^Bearer (\S+)$/.exec(context.req.header('authorization') ?? '')?.[1] ?? ''
+
+/** Whom a request counts for: the owner's programs, or one login of a browser. */
+export const callerOf = (
+  given: string,
+  { token, loginOf }: Pick<GuardParts, 'token' | 'loginOf'>,
+): string | undefined => (sameToken(given, token) ? 'owner' : loginOf(given))
 
 export const guard =
   (parts: GuardParts): MiddlewareHandler =>
   async (context, next) => {
     checkAddress(context, parts.port())
     if (parts.isOpen(context.req.method, context.req.path)) return next()
-    const header = context.req.header('authorization')
-    const session = header === undefined ? getCookie(context, parts.cookie) : undefined
-    if (session !== undefined && parts.holdsSession(session)) {
-      checkOwnPage(context)
-      return next()
-    }
-    if (!sameToken(/^Bearer (\S+)$/.exec(header ?? '')?.[1] ?? '', parts.token)) {
+    if (callerOf(bearerOf(context), parts) === undefined)
       throw new AppError(
         'UNAUTHORISED',
-        session === undefined
-          ? 'the bearer token is missing or wrong; it is in the file "token" of the state folder'
-          : 'the session has ended; "unstuck login-url" gives a new login',
+        'the token is missing or wrong, or the session has ended; the token is in the file "token" of the state folder, "unstuck login-url" gives a new login',
       )
-    }
     return next()
   }

@@ -125,7 +125,10 @@ export const escalationsQuery = z.strictObject({
   goal: filter,
   state: z.enum(['pending', 'all']).default('all'),
 })
-export const loginQuery = z.strictObject({ code: string.max(200) })
+const secret = string.max(200)
+export const sessionRequest = z.strictObject({ code: secret })
+export const challengeRequest = z.strictObject({ id: secret, nonce: secret })
+export const resumeSessionRequest = z.strictObject({ id: secret, nonce: secret, proof: secret })
 export const noQuery = z.strictObject({})
 export const logQuery = z.strictObject({
   launch: whole(1000, 0),
@@ -159,6 +162,23 @@ export type Wire<T> = T extends Date
 export interface LoginUrl {
   url: string
   expiresAt: string
+}
+
+/** What a page sends with each request, until the engine or the login ends. */
+export interface SessionView {
+  token: string
+  expiresAt: string
+}
+
+/** Kept in the memory of the page, and never sent. */
+export interface SessionKey {
+  id: string
+  key: string
+}
+
+export interface Challenge {
+  nonce: string
+  proof: string
 }
 
 /** Plain counts of what the store holds. */

@@ -1,6 +1,5 @@
 /** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
 import { eventView } from './event-view.ts'
-import type { z } from 'zod'
 import { AppError, messageOf } from '../errors.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
@@ -32,8 +31,11 @@ import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns,
 import { getRun, listRuns } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
+import type { Call } from './call.ts'
 import type { Metrics } from './contract.ts'
-import type { RouteName, routes } from './routes.ts'
+import type { Logins } from './logins.ts'
+import type { RouteName } from './routes.ts'
+import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
   context: Context
@@ -43,23 +45,14 @@ export interface HandlerParts {
   store: string
   /** Asks the engine to stop in order. */
   shutdown: () => void
+  logins: Logins
+  port: () => number
   /** A new one-time login. */
   login: () => { url: string; expiresAt: string }
 }
 
-type Body<Name extends RouteName> = (typeof routes)[Name]['body'] extends z.ZodType
-  ? z.output<(typeof routes)[Name]['body']>
-  : undefined
-
-export interface Call<Name extends RouteName> {
-  /** Of a path with `:id`, else empty. */
-  id: string
-  query: z.output<(typeof routes)[Name]['query']>
-  body: Body<Name>
-}
-
 /** Pages and the document of the API itself are made where HTTP is. */
-type Plain = Exclude<RouteName, 'home' | 'asset' | 'login' | 'openapi'>
+type Plain = Exclude<RouteName, 'home' | 'asset' | 'openapi'>
 export type Handlers = { [Name in Plain]: (call: Call<Name>) => Promise<unknown> }
 
 const runNamed = async (db: Context['db'], id: string): Promise<Run> => {
@@ -211,4 +204,8 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     },
   }) satisfies Partial<Handlers>
 
-export const handlersOf = (parts: HandlerParts): Handlers => ({ ...reads(parts), ...changes(parts) })
+export const handlersOf = (parts: HandlerParts): Handlers => ({
+  ...reads(parts),
+  ...changes(parts),
+  ...sessionHandlers(parts.logins, parts.port),
+})

@@ -1,33 +1,77 @@
+import { createHmac } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { createKeepsakes } from './keepsakes.ts'
-import { createLogins } from './logins.ts'
+import { createLogins, type Logins } from './logins.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-keepsakes-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const hours = 3_600_000
 
-it('a session lives on in the next engine, a code does not, and the file holds neither', () => {
+const begin = (logins: Logins): { token: string; id: string; key: string } => {
+  const token = logins.redeem(logins.issue().code)?.token ?? ''
+  return { token, ...(logins.keyOf(token) ?? { id: '', key: '' }) }
+}
+
+const signed = (key: string, lines: (string | number)[]): string =>
+  createHmac('sha256', Buffer.from(key, 'base64url')).update(lines.join('\n')).digest('base64url')
+
+const port = 4_711
+
+/** As the page of a login does it: asks, checks and answers. */
+const resume = (logins: Logins, { id, key }: { id: string; key: string }, at = port): string | undefined => {
+  const nonce = 'n'
+  const asked = logins.challenge({ id, nonce, port })
+  if (asked === undefined) return undefined
+  expect(asked.proof).toBe(signed(key, ['unstuck', 'engine', port, asked.nonce, nonce]))
+  return logins.resume({ id, nonce, port, proof: signed(key, ['unstuck', 'page', at, asked.nonce, nonce]) })?.token
+}
+
+it('a session and a code end with their engine, and the login goes on by its key until its time', () => {
   const first = createLogins(() => new Date(0), createKeepsakes(folder))
   const code = first.issue().code
-  const { session = '' } = first.redeem(first.issue().code) ?? {}
+  const login = begin(first)
   const next = createLogins(() => new Date(11 * hours), createKeepsakes(folder))
-  expect([next.holds(session), next.redeem(code)]).toEqual([true, undefined])
+  expect([next.holds(login.token), next.redeem(code)]).toEqual([undefined, undefined])
+  const token = resume(next, login) ?? ''
+  expect(next.holds(token)).toBe(login.id)
   const file = join(folder, 'sessions.json')
-  expect(readFileSync(file, 'utf8')).not.toContain(session)
+  expect(readFileSync(file, 'utf8')).not.toContain(login.token)
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  expect(createLogins(() => new Date(12 * hours), createKeepsakes(folder)).holds(session)).toBe(false)
+  const late = createLogins(() => new Date(12 * hours), createKeepsakes(folder))
+  expect([resume(late, login), late.holds(token)]).toEqual([undefined, undefined])
 })
 
-it('sessions that were dropped stay dropped', () => {
+it('a proof for another engine, another port, another role or by another key is none', () => {
   const first = createLogins(() => new Date(0), createKeepsakes(folder))
-  const { session = '' } = first.redeem(first.issue().code) ?? {}
+  const login = begin(first)
+  const asked = first.challenge({ id: login.id, nonce: 'n', port })
+  const next = createLogins(() => new Date(0), createKeepsakes(folder))
+  const old = signed(login.key, ['unstuck', 'page', port, asked?.nonce ?? '', 'n'])
+  expect(next.resume({ id: login.id, nonce: 'n', proof: old, port })).toBeUndefined()
+  expect(next.resume({ id: login.id, nonce: 'n', proof: asked?.proof ?? '', port })).toBeUndefined()
+  expect(resume(next, login, port + 1)).toBeUndefined()
+  const echoed = next.challenge({ id: login.id, nonce: 'n', port })
+  expect(next.resume({ id: login.id, nonce: 'n', proof: echoed?.proof ?? '', port })).toBeUndefined()
+  const stranger = signed('A'.repeat(43), ['unstuck', 'page', port, echoed?.nonce ?? '', 'n'])
+  expect(next.resume({ id: login.id, nonce: 'n', proof: stranger, port })).toBeUndefined()
+  expect(resume(next, login)).toBeDefined()
+})
+
+it('logins that were dropped stay dropped', () => {
+  const first = createLogins(() => new Date(0), createKeepsakes(folder))
+  const login = begin(first)
   first.forget()
-  expect(first.holds(session)).toBe(false)
-  expect(createLogins(() => new Date(0), createKeepsakes(folder)).holds(session)).toBe(false)
+  expect(first.holds(login.token)).toBeUndefined()
+  expect(
+    resume(
+      createLogins(() => new Date(0), createKeepsakes(folder)),
+      login,
+    ),
+  ).toBeUndefined()
 })
 
 it.each([
@@ -42,7 +86,7 @@ it.each([
 ])('a file that holds %j counts as none', (text) => {
   for (const name of ['port.json', 'sessions.json']) writeFileSync(join(folder, name), text)
   const keepsakes = createKeepsakes(folder)
-  expect([keepsakes.port(), keepsakes.sessions()]).toEqual([0, []])
+  expect([keepsakes.port(), keepsakes.logins()]).toEqual([0, []])
 })
 
 it('a port is kept', () => {

@@ -1,14 +1,15 @@
 /**
- * What a restarted engine takes up again, so that an open page goes on: its port and the sessions of its logins. Both are
+ * What a restarted engine takes up again, so that an open page goes on: its port and the keys of its logins. Both are
  * files of the state folder, written whole or not at all; without them, or with broken ones, there is a new port and a
- * new login, never an error. Holds digests of sessions, never a session.
+ * new login, never an error. No session is among them: a key is never sent to an engine, so nobody can have seen it.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface StoredSession {
-  /** SHA-256 as hex. */
-  digest: string
+export interface StoredLogin {
+  id: string
+  /** 32 bytes as base64url. */
+  key: string
   until: number
 }
 
@@ -16,13 +17,16 @@ export interface Keepsakes {
   /** 0 = none: the system gives one. */
   port(): number
   keepPort(port: number): void
-  sessions(): StoredSession[]
-  keepSessions(sessions: readonly StoredSession[]): void
+  logins(): StoredLogin[]
+  keepLogins(logins: readonly StoredLogin[]): void
 }
 
-const isStored = (value: unknown): value is StoredSession => {
-  const { digest, until } = value as Partial<StoredSession>
-  return typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest) && typeof until === 'number'
+const secret = /^[\w-]{43}$/
+
+const isStored = (value: unknown): value is StoredLogin => {
+  const { id, key, until } = value as Partial<StoredLogin>
+  const named = typeof id === 'string' && secret.test(id)
+  return named && typeof key === 'string' && secret.test(key) && typeof until === 'number'
 }
 
 const read = (path: string): unknown => {
@@ -40,19 +44,19 @@ const write = (path: string, value: unknown): void => {
 
 export const createKeepsakes = (stateDir: string): Keepsakes => {
   const portFile = join(stateDir, 'port.json')
-  const sessionsFile = join(stateDir, 'sessions.json')
+  const loginsFile = join(stateDir, 'sessions.json')
   return {
     port: () => {
       const port = read(portFile)
       return Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536 ? Number(port) : 0
     },
     keepPort: (port) => write(portFile, port),
-    sessions: () => {
-      const found = read(sessionsFile)
+    logins: () => {
+      const found = read(loginsFile)
       return Array.isArray(found)
         ? found.filter((value) => typeof value === 'object' && value !== null && isStored(value))
         : []
     },
-    keepSessions: (sessions) => write(sessionsFile, sessions),
+    keepLogins: (logins) => write(loginsFile, logins),
   }
 }

@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts'
 import { identityOf } from '../platform/process.ts'
 import { createApp, type AppParts } from './app.ts'
 import type { Keepsakes } from './keepsakes.ts'
+import { connectionLimit, timeouts } from './limits.ts'
 
 /** The owner's token, made at the first start, readable by its owner only. */
 export const readToken = (stateDir: string): string => {
@@ -19,22 +20,20 @@ export const readToken = (stateDir: string): string => {
   return readFileSync(path, 'utf8').trim()
 }
 
-/** Cookies are shared by all ports of an address: each repository's engine has its own name for them. */
-export const cookieOf = (repositoryId: string): string =>
-  `unstuck_${repositoryId.replaceAll(/[^A-Za-z0-9]/g, '').slice(-16)}`
-
 const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, listening: (port: number) => void) =>
   new Promise<ReturnType<typeof listen>>((resolve, reject) => {
-    const created = listen({ fetch, hostname: '127.0.0.1', port: wanted }, (info) => {
+    const options = { fetch, hostname: '127.0.0.1', port: wanted, serverOptions: timeouts }
+    const created = listen(options, (info) => {
       listening(info.port)
       resolve(created)
     })
+    created.maxConnections = connectionLimit()
     created.on('error', (error: Error) =>
       reject(new AppError('ENGINE_UNAVAILABLE', `the API cannot listen on loopback: ${error.message}`)),
     )
   })
 
-/** Takes up the port of before, so that an open page and its cookie go on. */
+/** Takes up the port of before, so that an open page goes on. */
 export const startApi = async (
   parts: Omit<AppParts, 'port'>,
   keepsakes: Keepsakes,
@@ -44,7 +43,7 @@ export const startApi = async (
   const before = keepsakes.port()
   const listening = (given: number): void => {
     port = given
-    // The program that has our old port now may have received the session cookies of pages that are still open.
+    // A page proves itself at its own port alone: at another one no login of before is of use.
     if (given !== before) parts.logins.forget()
   }
   const server = await listenOn(app.fetch, before, listening).catch((error: unknown) => {

@@ -93,7 +93,6 @@ const eventStream = {
 }
 
 const answerOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output') => Json): Json => {
-  if (route.status === 302) return { description: 'Logged in; goes to /', headers: { Location: stringHeader } }
   if (route.path.startsWith('/assets/'))
     return { description: route.summary, content: { '*/*': { schema: { type: 'string' } } } }
   if (route.answer === null) return { description: 'A page', content: { 'text/html': { schema: { type: 'string' } } } }
@@ -104,10 +103,9 @@ const answerOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output
   }
 }
 
-const stringHeader = { schema: { type: 'string' } }
 const linkHeader = {
   description: 'With rel="next": the address of the next page; absent on the last one.',
-  ...stringHeader,
+  schema: { type: 'string' },
 }
 
 const operationOf = (name: string, route: Route, plain: ReturnType<typeof converter>['plain']): Json => ({
@@ -123,7 +121,7 @@ const operationOf = (name: string, route: Route, plain: ReturnType<typeof conver
 
 export const openapiPath = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
-export const openapiDocument = (version: string, cookie: string): Json => {
+export const openapiDocument = (version: string): Json => {
   const { plain, components } = converter()
   const paths: Record<string, Json> = {}
   for (const [name, route] of Object.entries<Route>(routes)) {
@@ -133,13 +131,16 @@ export const openapiDocument = (version: string, cookie: string): Json => {
   return {
     openapi: '3.1.0',
     info: { title: 'Unstuck', version, description: 'The loopback API of one engine. See docs/api.md.' },
-    security: [{ token: [] }, { session: [] }],
+    security: [{ token: [] }],
     paths,
     components: {
       schemas: components,
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'The file "token" of the state folder.' },
-        session: { type: 'apiKey', in: 'cookie', name: cookie, description: 'Set by /login; same origin only.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The file "token" of the state folder, or the token of a session, which ends with the engine.',
+        },
       },
     },
   }

@@ -1,11 +1,14 @@
 /**
- * The plain pages for people: those that are shown when the dashboard cannot be. No script, one style that the policy
- * names by its hash; every value is escaped.
+ * The plain pages for people: those that are shown when the dashboard cannot be. One style, and one script on the page that
+ * waits, which the policy names by their hashes; every value is escaped.
  */
 import { createHash } from 'node:crypto'
 
 const style =
   ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}'
+
+/** A refresh by markup would go nowhere while the address holds a login behind its `#`. */
+const reload = 'setTimeout(() => location.reload(), 1000)'
 
 export const policyOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
@@ -15,6 +18,7 @@ const allowed = {
   /** Data: nothing may be loaded by it. */
   data: '',
   page: ` style-src ${policyOf(style)};`,
+  building: ` style-src ${policyOf(style)}; script-src ${policyOf(reload)};`,
   /** No inline script or style, no foreign address; text never becomes markup, not even by a mistake of ours. */
   app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
 }
@@ -24,10 +28,10 @@ export const contentPolicy = (kind: keyof typeof allowed): string => `default-sr
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (found) => entities[found] ?? '')
 
-const pageOf = (title: string, body: string, head = ''): string =>
+const pageOf = (title: string, body: string): string =>
   `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${head}<title>${escaped(title)}</title><style>${style}</style></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>
 <body>
 <h1>${escaped(title)}</h1>
 ${body}
@@ -47,14 +51,13 @@ const meanwhile =
 export const buildingPage = (): string =>
   pageOf(
     'Unstuck: one moment',
-    `<p role="status">The dashboard of this checkout is being built. This page reloads by itself.</p>${meanwhile}`,
-    '<meta http-equiv="refresh" content="1">',
+    `<p role="status">The dashboard of this checkout is being built. This page reloads by itself.</p>${meanwhile}<script>${reload}</script>`,
   )
 
-export const failedPage = (reason: string): string =>
+export const failedPage = (): string =>
   pageOf(
     'Unstuck: the dashboard could not be built',
-    `<pre>${escaped(reason)}</pre><p><a href="/">Try again</a></p>${meanwhile}`,
+    `<p>The reason is in <code>engine.log</code> of the state folder.</p><p><a href="/">Try again</a></p>${meanwhile}`,
   )
 
 export const missingPage = (path: string): string =>

@@ -16,7 +16,7 @@ export interface Route {
   summary: string
   query: z.ZodObject
   body: z.ZodType | null
-  status: 200 | 201 | 302
+  status: 200 | 201
   /** Null = a page for people or a part of one. */
   answer: z.ZodType | null
   /** Beside those that every route may answer with. */
@@ -71,17 +71,39 @@ const change = <Path extends string, Body extends z.ZodType | null, Answer exten
   paged: false,
 })
 
+/** Served without a token or session. */
+const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'open' } => ({ ...row, access: 'open' })
+
 const none = contract.noQuery
 
 export const routes = {
-  home: { ...read('/', 'The dashboard, or why it cannot be shown', none, z.null()), answer: null },
-  asset: { ...read('/assets/:id', 'A file of the dashboard, for ever the same', none, z.null()), answer: null },
-  login: {
-    ...read('/login', 'Trades a login code for a session cookie and goes to /', contract.loginQuery, z.null()),
-    answer: null,
-    status: 302 as const,
-    access: 'open' as const,
-  },
+  home: open({ ...read('/', 'The dashboard, or why it cannot be shown', none, z.null()), answer: null }),
+  asset: open({ ...read('/assets/:id', 'A file of the dashboard, for ever the same', none, z.null()), answer: null }),
+  beginSession: open(
+    change('/sessions', 'Trades a login code for a session', contract.sessionRequest, outcomes.session),
+  ),
+  challenge: open(
+    change(
+      '/sessions/challenge',
+      'The proof of this engine, for a page that was logged in at the one before',
+      contract.challengeRequest,
+      outcomes.challenge,
+    ),
+  ),
+  resumeSession: open(
+    change(
+      '/sessions/resume',
+      'A new session for a page that proves its login',
+      contract.resumeSessionRequest,
+      outcomes.session,
+    ),
+  ),
+  sessionKey: change(
+    '/sessions/key',
+    'What a page keeps in memory to prove its login to the next engine',
+    null,
+    outcomes.sessionKey,
+  ),
   openapi: read('/openapi.json', 'This document', none, outcomes.openapi),
   health: read('/health', 'That the engine lives, and which one it is', none, views.health),
   status: read(
@@ -104,7 +126,10 @@ export const routes = {
   runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
-  listEvents: list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, entities.event),
+  listEvents: {
+    ...list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, entities.event),
+    errors: ['NOT_FOUND', 'TOO_MANY'] as const,
+  },
   explain: read('/explain/:id', 'The story of a task, run or goal', none, views.explain),
   createGoal: {
     ...change('/goals', 'Begins a goal', contract.goalRequest, entities.goal),

@@ -15,7 +15,8 @@ import { createDashboard, dashboardPlace } from './dashboard.ts'
 import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
 import { createKeepsakes } from './keepsakes.ts'
-import { cookieOf, readToken, startApi, writeAddress } from './listen.ts'
+import { readToken, startApi, writeAddress } from './listen.ts'
+import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
 import type { SinkLimits } from './sink.ts'
 
@@ -80,7 +81,7 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     dashboard: createDashboard({ place: dashboardPlace(), ...context }),
     sinkLimits: { maxBehind, stallMs, now: () => performance.now() },
     logins: createLogins(context.clock.now, keepsakes),
-    cookie: cookieOf(context.repository.id),
+    streams: createStreamLimits(),
     token: readToken(context.stateDir),
     store: storeName(databaseOf(options.environment, context.repository.id)),
     version: options.version,

@@ -4,7 +4,16 @@
  */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Goal, GoalRequest, LoginUrl, Run, StatusView, EventView, Task } from '../../src/api/contract.ts'
+import type {
+  Goal,
+  GoalRequest,
+  LoginUrl,
+  Run,
+  SessionView,
+  StatusView,
+  EventView,
+  Task,
+} from '../../src/api/contract.ts'
 import { openapiPath } from '../../src/api/openapi.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { errorTable } from '../../src/errors.ts'
@@ -57,17 +66,20 @@ beforeAll(async () => {
 })
 afterAll(async () => scene.clear())
 
-const login = async (): Promise<string> => {
+const code = async (): Promise<string> => {
   const { url } = JSON.parse((await scene.call(post('/login-codes'))).text) as LoginUrl
-  return url.slice(scene.url.origin.length)
+  return new URL(url).hash.replace('#login=', '')
 }
 
 const bare = { authorization: undefined, 'content-type': undefined }
+const asPage = { authorization: undefined, 'sec-fetch-site': 'same-origin' }
 
 const session = async (): Promise<string> => {
-  const answer = await scene.call({ path: await login(), headers: bare })
-  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+  const answer = await scene.call({ ...post('/sessions', JSON.stringify({ code: await code() })), headers: asPage })
+  return (JSON.parse(answer.text) as SessionView).token
 }
+
+const by = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
 
 describe('every answer is what the table says', () => {
   const calls: Record<string, () => Call> = {
@@ -102,7 +114,19 @@ describe('every answer is what the table says', () => {
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
   /** Their success has effects outside of the API, or ends the engine: other tests look at them. */
-  const elsewhere = ['home', 'asset', 'login', 'restore', 'approveTask', 'landGoal', 'drain', 'shutdown']
+  const elsewhere = [
+    'home',
+    'asset',
+    'beginSession',
+    'challenge',
+    'resumeSession',
+    'sessionKey',
+    'restore',
+    'approveTask',
+    'landGoal',
+    'drain',
+    'shutdown',
+  ]
 
   test('each route of the table has a call here', () => {
     expect([...Object.keys(calls), ...elsewhere].sort()).toEqual(Object.keys(routes).sort())
@@ -156,7 +180,6 @@ describe('pages', () => {
 
 const huge = 'x'.repeat(5_000_000)
 const deep = `{"goal":${'['.repeat(500_000)}${']'.repeat(500_000)}}`
-const html = { ...bare, accept: 'text/html' }
 type Case = [title: string, make: () => Call, code: keyof typeof errorTable, message: RegExp]
 
 const refused: Case[] = [
@@ -178,12 +201,30 @@ const refused: Case[] = [
   ],
   ['no token on an unknown route', () => ({ path: '/nosuch', headers: bare }), 'UNAUTHORISED', /token/],
   ['an invented session', () => ({ headers: { ...bare, cookie: 'unstuck_x=1' } }), 'UNAUTHORISED', /token/],
-  ['an unknown login code', () => ({ path: '/login?code=wrong', headers: bare }), 'UNAUTHORISED', /login-url/],
-  ['a login without a code', () => ({ path: '/login', headers: bare }), 'INPUT_INVALID', /code/],
+  [
+    'an unknown login code',
+    () => ({ ...post('/sessions', '{"code":"wrong"}'), headers: asPage }),
+    'UNAUTHORISED',
+    /login-url/,
+  ],
+  ['a login without a code', () => ({ ...post('/sessions'), headers: asPage }), 'INPUT_INVALID', /code/],
+  [
+    'a challenge for an unknown login',
+    () => ({ ...post('/sessions/challenge', '{"id":"x","nonce":"n"}'), headers: asPage }),
+    'UNAUTHORISED',
+    /login-url/,
+  ],
+  [
+    'a proof for an unknown login',
+    () => ({ ...post('/sessions/resume', '{"id":"x","nonce":"n","proof":"p"}'), headers: asPage }),
+    'UNAUTHORISED',
+    /login-url/,
+  ],
+  ['a key for the token of the owner', () => post('/sessions/key'), 'UNAUTHORISED', /browser/],
   ['a foreign Host', () => ({ headers: { host: 'evil.invalid' } }), 'FORBIDDEN_ORIGIN', /Host.*evil/],
   [
     'a foreign Host on a login',
-    () => ({ path: '/login?code=x', headers: { ...bare, host: 'evil.invalid' } }),
+    () => ({ ...post('/sessions', '{"code":"x"}'), headers: { ...asPage, host: 'evil.invalid' } }),
     'FORBIDDEN_ORIGIN',
     /Host/,
   ],
@@ -359,51 +400,27 @@ describe('refused, with a code, and nothing changed:', () => {
 })
 
 describe('a login', () => {
-  test('gives a session once, that reads and writes for our own pages', async () => {
-    const path = await login()
-    const looked = await scene.call({ method: 'HEAD', path, headers: bare })
-    expect([looked.status, looked.headers.allow]).toEqual([405, 'GET'])
-    const first = await scene.call({ path, headers: bare })
-    expect([first.status, first.headers.location]).toEqual([302, '/'])
-    const set = first.headers['set-cookie']?.[0] ?? ''
-    expect(set).toMatch(/; HttpOnly(;|$)/)
-    expect(set).toMatch(/; SameSite=Strict(;|$)/)
-    const again = await scene.call({ path, headers: html })
-    expect([again.status, again.headers['content-type']]).toEqual([401, expect.stringContaining('text/html')])
-    expect(again.headers['set-cookie']).toBeUndefined()
-    const cookie = set.split(';')[0]
-    const home = await scene.call({ path: '/', headers: { ...bare, cookie, 'sec-fetch-site': 'none' } })
-    expect([home.status, home.headers['cache-control']]).toEqual([200, 'no-store'])
-    const own = { 'content-type': 'application/json', authorization: undefined, cookie, origin: scene.url.origin }
-    const written = await scene.call({ ...post('/clean', '{"dryRun":true}'), headers: own })
+  test('gives a session once, that reads and writes, and sets no cookie', async () => {
+    const sent = { ...post('/sessions', JSON.stringify({ code: await code() })), headers: asPage }
+    const first = await scene.call(sent)
+    expect([first.status, first.headers['set-cookie']]).toEqual([200, undefined])
+    expect((await scene.call(sent)).status).toBe(401)
+    const { token } = JSON.parse(first.text) as SessionView
+    expect((await scene.call({ headers: by(token) })).status).toBe(200)
+    const written = await scene.call({ ...post('/clean', '{"dryRun":true}'), headers: by(token) })
     expect(written.status).toBe(200)
+    const home = await scene.call({ path: '/', headers: { ...bare, 'sec-fetch-site': 'none' } })
+    expect([home.headers['cache-control'], home.headers['set-cookie']]).toEqual(['no-store', undefined])
   })
 
-  test.each<[string, () => Record<string, string>, string]>([
-    ['a read from another port of this address', () => ({ 'sec-fetch-site': 'same-site' }), 'GET'],
-    ['a read from elsewhere', () => ({ 'sec-fetch-site': 'cross-site' }), 'GET'],
-    ['a write without an Origin', () => ({}), 'POST'],
-    ['a write by a typed address', () => ({ 'sec-fetch-site': 'none' }), 'POST'],
-    ['a write from another name of ours', () => ({ origin: `http://localhost:${scene.url.port}` }), 'POST'],
-    ['a write from another port', () => ({ origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }), 'POST'],
-    [
-      'a write that the browser calls same-site',
-      () => ({ origin: scene.url.origin, 'sec-fetch-site': 'same-site' }),
-      'POST',
-    ],
-  ])('does not count for %s', async (_title, headers, method) => {
-    const cookie = await session()
-    const before = await scene.facts()
-    const path = method === 'GET' ? '/status' : filled('/goals/{paused}/cancel')
-    const all = { authorization: undefined, cookie, ...headers() }
-    const answer = await scene.call({ method, path, headers: all, ...(method === 'GET' ? {} : { body: '{}' }) })
-    expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('FORBIDDEN_ORIGIN')])
-    expect(await scene.facts()).toEqual(before)
-  })
-
-  test('of a cookie beside a wrong token counts for nothing', async () => {
-    const answer = await scene.call({ headers: { cookie: await session(), authorization: 'Bearer wrong' } })
-    expect(answer.status).toBe(401)
+  test('counts for nothing in a cookie, nor for a page of another port', async () => {
+    const token = await session()
+    const cookie = `unstuck=${token}`
+    const own = { authorization: undefined, cookie, origin: scene.url.origin, 'sec-fetch-site': 'same-origin' }
+    expect((await scene.call({ headers: own })).status).toBe(401)
+    expect((await scene.call({ ...post('/clean', '{"dryRun":true}'), headers: own })).status).toBe(401)
+    const other = await scene.call({ headers: { ...by(token), origin: 'http://127.0.0.1:1' } })
+    expect([other.status, other.text]).toEqual([403, expect.stringContaining('FORBIDDEN_ORIGIN')])
   })
 })
 

@@ -1,0 +1,40 @@
+/** How much of this process a client may hold: connections, the time to send a request, and streams of events. */
+import type { ServerOptions } from 'node:http'
+import { AppError } from '../errors.ts'
+import { fileLimit } from '../platform/machine.ts'
+
+/** Far more than a person and their programs need, and never so many that agents and the store get no file. */
+export const connectionLimit = (): number => Math.min(512, Math.floor((fileLimit()?.soft ?? 1024) / 4))
+
+/** A connection that sends nothing is cut as well: the time counts from its beginning. */
+export const timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 2_000,
+} satisfies ServerOptions
+
+const mostStreams = { owner: 256, session: 32 }
+
+export interface StreamLimits {
+  /** Counts one more stream of a caller, until it is given back. */
+  take(caller: string): () => void
+}
+
+export const createStreamLimits = (): StreamLimits => {
+  const counts = new Map<string, number>()
+  return {
+    take: (caller) => {
+      const most = caller === 'owner' ? mostStreams.owner : mostStreams.session
+      const count = counts.get(caller) ?? 0
+      if (count >= most)
+        throw new AppError('TOO_MANY', `${most} streams of events are open for this login already; close one of them`)
+      counts.set(caller, count + 1)
+      return () => {
+        const left = (counts.get(caller) ?? 1) - 1
+        if (left === 0) counts.delete(caller)
+        else counts.set(caller, left)
+      }
+    },
+  }
+}

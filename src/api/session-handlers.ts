@@ -1,0 +1,21 @@
+/** What a page asks to log in, and to take its login to the next engine. */
+import { AppError } from '../errors.ts'
+import type { Call } from './call.ts'
+import type { Logins } from './logins.ts'
+
+const known = <T>(found: T | undefined, message: string): T => {
+  if (found === undefined) throw new AppError('UNAUTHORISED', `${message}; "unstuck login-url" gives a new one`)
+  return found
+}
+
+const unknownLogin = 'this engine does not know the login of this page, or it has ended'
+
+export const sessionHandlers = (logins: Logins, port: () => number) => ({
+  beginSession: async ({ body }: Call<'beginSession'>) =>
+    known(logins.redeem(body.code), 'the login code is unknown, used or expired'),
+  challenge: async ({ body }: Call<'challenge'>) => known(logins.challenge({ ...body, port: port() }), unknownLogin),
+  resumeSession: async ({ body }: Call<'resumeSession'>) =>
+    known(logins.resume({ ...body, port: port() }), unknownLogin),
+  sessionKey: async ({ bearer }: Call<'sessionKey'>) =>
+    known(logins.keyOf(bearer), 'only the session of a browser has a key'),
+})
