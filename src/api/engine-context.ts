@@ -1,6 +1,5 @@
 /** Opens what the engine of one repository works with: its repository, store, shadow, log and configuration, and the real machine. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -25,7 +24,7 @@ import { mirrorRoot, openRemote } from '../workspace/remote.ts'
 import { remoteOf } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
-import { cacheDirOf, stateDirOf } from './state-dir.ts'
+import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
 
 /** What the engine of one repository is made with. */
 export interface EngineOptions {
@@ -71,11 +70,16 @@ interface Signals {
   stopping: AbortSignal
 }
 
-/** The repository of this folder, or the mirror of the one that a URL names. */
+/** The repository of this folder, or the mirror of the one that a URL names, with its state folder. */
 const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   const address = remoteOf(environment, root)
-  if (address === undefined) return { repository: await openRepository(root), remote: undefined }
+  if (address === undefined) {
+    const repository = await openRepository(root)
+    openStateDir(stateDirOf(environment, repository.id))
+    return { repository, remote: undefined }
+  }
   const stateDir = stateDirOf(environment, address.id)
+  openStateDir(stateDir)
   const config = loadConfig({ root: mirrorRoot(stateDir), environment, flags })
   return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
 }
@@ -118,7 +122,6 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const { environment } = options
   const { repository, remote } = await openPlace(options)
   const stateDir = stateDirOf(environment, repository.id)
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const log = openLog(stateDir)
   const config = configReader(options, repository.root, log)
   const cacheDir = cacheDirOf(environment)

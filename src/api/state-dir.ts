@@ -1,6 +1,9 @@
 /** Where the state and caches of a repository live. Apart from serve.ts, so that a client need not load the engine. */
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { AppError } from '../errors.ts'
+import { makeFolder } from '../platform/make-folder.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -13,3 +16,25 @@ export const stateDirOf = (environment: Environment, repositoryId: string): stri
 
 export const cacheDirOf = (environment: Environment): string =>
   join(environment.XDG_CACHE_HOME ?? join(environment.HOME ?? '/', '.cache'), 'unstuck')
+
+const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)
+
+/**
+ * The state folder holds the token, and what is in it is believed: it must be this user's, and nobody else's. Made where it
+ * is missing.
+ */
+export const openStateDir = (stateDir: string): void => {
+  makeFolder(stateDir, 0o700)
+  const { uid, mode } = statSync(stateDir)
+  const user = process.getuid?.()
+  if (user !== undefined && uid !== user)
+    throw new AppError(
+      'PERMISSION',
+      `the state folder ${stateDir} belongs to another user (${uid}, not ${user}); run as that user, or take it over with: chown -R ${user} ${quoted(stateDir)}`,
+    )
+  if ((mode & 0o077) !== 0)
+    throw new AppError(
+      'PERMISSION',
+      `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); look whether anything in it was changed, then close it with: chmod 700 ${quoted(stateDir)}`,
+    )
+}

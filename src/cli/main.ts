@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { exitCodes } from '../errors.ts'
 import type { Action, Register } from './command.ts'
+import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
 import { repository, withRepository } from './repository-option.ts'
@@ -67,7 +68,7 @@ const createProgram = (version: string): Command =>
     .configureHelp({ showGlobalOptions: true })
     .addHelpText(
       'after',
-      `\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a person is needed, 4 not found, 5 conflict, 69 no engine, 75 waiting, 78 configuration.`,
+      `\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a person is needed, 4 not found, 5 conflict, 69 no engine, 75 waiting, 78 configuration; 130 and 143 stopped by SIGINT or SIGTERM.`,
     )
 
 /** The hidden command is for `unstuck up`; no mistyped word is meant to be it. */
@@ -85,7 +86,7 @@ const declarations = async (program: Command, argv: string[]): Promise<Register[
 }
 
 /** What the arguments ask for; nothing if they are answered already, as `--help` is. */
-const parse = async (argv: string[], version: string): Promise<Action | undefined> => {
+const parse = async (argv: string[], version: string): Promise<{ command: string; action: Action } | undefined> => {
   const program = createProgram(version)
   let chosen: Action | undefined
   let used: { command: string; repo?: string } = { command: '' }
@@ -97,7 +98,7 @@ const parse = async (argv: string[], version: string): Promise<Action | undefine
   }
   for (const register of await declarations(program, argv)) register(program, act)
   program.parse(argv, { from: 'user' })
-  return chosen
+  return chosen && { command: used.command, action: chosen }
 }
 
 /** An entry such as `./node_modules/.bin` means another folder wherever a program is started: in a workspace, the agent's. */
@@ -112,7 +113,7 @@ const main = async (): Promise<number> => {
   const io = createIo(version, process.env)
   try {
     const chosen = await parse(process.argv.slice(2), version)
-    return chosen === undefined ? exitCodes.ok : await chosen(io)
+    return chosen === undefined ? exitCodes.ok : await runToEnd(io, chosen.command, () => chosen.action(io))
   } catch (error) {
     return exitOfError(error, io)
   }

@@ -51,7 +51,7 @@ export const restore = async (io: Io, id: string | undefined, options: RestoreOp
     throw new AppError('USAGE', `say where to put it: unstuck restore ${id} --into <new folder>`)
   const snapshot = pickSnapshot(all, id)
   const into = resolve(io.cwd, options.into)
-  const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into })
+  const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into, signal: io.signal })
   if (options.json === true) printJson(io, { id: snapshot.id, into, files })
   else line(io, `${files} file(s) of ${snapshot.id} are in ${into}`)
   for (const left of snapshot.leftOut) io.error(`left out because of its size: ${left.path} (${left.bytes} bytes)\n`)

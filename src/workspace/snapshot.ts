@@ -3,10 +3,12 @@
  * or discarded; and the way back. The agent's own commits are copied too, without git ever opening the agent's
  * repository: its ref files are parsed here and its object files are only read.
  */
-import { lstat, mkdir, readFile, readdir } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, lstat, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError, messageOf } from '../errors.ts'
+import { makeFolder } from '../platform/make-folder.ts'
 import { changedSubmodules, changesBetween, emptyTree, look, lstatInside, resetIndex, stage } from './changes.ts'
 import type { Snapshot } from './contract.ts'
 import { git, gitLine, objectName, refName } from './git.ts'
@@ -151,23 +153,53 @@ const commitOf = async (shadow: Shadow, id: string): Promise<string> => {
   throw new AppError('NOT_FOUND', `There is no snapshot ${id}; "unstuck restore" without a name lists them`)
 }
 
-/** Writes a snapshot into a new or empty folder; never over a file that is there. Returns the number of files. */
-export const restoreSnapshot = async (
-  shadow: Shadow,
-  request: { id: string; into: string },
-): Promise<{ files: number }> => {
-  const { id, into } = request
-  const commit = await commitOf(shadow, id)
-  await mkdir(into, { recursive: true })
-  const present = await readdir(into)
+/** Makes the folder where it is missing; returns the topmost one that it made. */
+const makeEmpty = async (into: string): Promise<string | undefined> => {
+  const cannot = (error: unknown): AppError =>
+    new AppError(
+      'PERMISSION',
+      `${into} cannot be written (${messageOf(error)}); give a folder where this user may write`,
+    )
+  let made: string[]
+  let present: string[]
+  try {
+    made = makeFolder(into)
+    await access(into, constants.W_OK)
+    present = await readdir(into)
+  } catch (error) {
+    throw cannot(error)
+  }
   if (present.length > 0) {
     const named = present.slice(0, 20).join(', ')
     throw new AppError('ILLEGAL', `${into} is not empty and nothing in it is overwritten: ${named}; give a new folder`)
   }
-  return withIndex(shadow, async (indexFile) => {
-    await git(['read-tree', '-u', '--reset', commit], overRawFiles(shadow, into, indexFile))
-    return { files: (await changesBetween(shadow, await emptyTree(shadow), commit)).length }
-  })
+  return made[0]
+}
+
+/** Takes back what was begun: a folder of ours, or what was written into an empty one of the user. */
+const takeBack = async (into: string, made: string | undefined): Promise<void> => {
+  const ours = made === undefined ? (await readdir(into)).map((name) => join(into, name)) : [made]
+  for (const path of ours) await rm(path, { recursive: true, force: true })
+}
+
+/** Writes a snapshot into a new or empty folder, whole or not at all; never over a file that is there. Returns the number of files. */
+export const restoreSnapshot = async (
+  shadow: Shadow,
+  request: { id: string; into: string; signal?: AbortSignal },
+): Promise<{ files: number }> => {
+  const { id, into, signal } = request
+  const commit = await commitOf(shadow, id)
+  const made = await makeEmpty(into)
+  try {
+    return await withIndex(shadow, async (indexFile) => {
+      const at = { ...overRawFiles(shadow, into, indexFile), ...(signal === undefined ? {} : { signal }) }
+      await git(['read-tree', '-u', '--reset', commit], at)
+      return { files: (await changesBetween(shadow, await emptyTree(shadow), commit)).length }
+    })
+  } catch (error) {
+    await takeBack(into, made)
+    throw error
+  }
 }
 
 /** Forgets a snapshot, for the retention of `unstuck clean`. */

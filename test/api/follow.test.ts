@@ -103,7 +103,7 @@ test('a kill and restart of the engine loses and doubles no event', async () => 
     )
   expect(identity()).toBeUndefined()
   for (const follower of followers) follower.kill('SIGINT')
-  for (const follower of followers) expect((await follower).exitCode).toBe(0)
+  for (const follower of followers) expect((await follower).exitCode).toBe(130)
   await up
 })
 

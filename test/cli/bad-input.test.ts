@@ -2,7 +2,16 @@
  * Bad input for every command, through the real program: which exit code, what the message names, and that nothing was
  * created or changed. One engine serves all cases.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -339,6 +348,42 @@ describe('state folder', () => {
     expect(readdirSync(home)).toEqual([])
   })
 
+  test.each<[string, string, number]>([
+    ['open to others', 'chmod 700 ', 0o755],
+    ['open to the group', 'chmod 700 ', 0o770],
+  ])('that is %s is refused with the command that helps, and nothing is made in it', async (name, help, mode) => {
+    const place = fresh(name.replaceAll(' ', '-'))
+    const { id } = await (await import('../../src/workspace/repository.ts')).openRepository(place.cwd)
+    const dir = join(place.env.UNSTUCK_HOME ?? '', id)
+    mkdirSync(dir, { recursive: true })
+    chmodSync(dir, mode)
+    for (const args of [['run', 'x'], ['up']]) {
+      const { exitCode, stderr } = await cli(args, place)
+      expect([args, exitCode, stderr]).toEqual([args, 1, expect.stringContaining(`${help}${dir}`)])
+    }
+    expect(readdirSync(dir)).toEqual([])
+  })
+
+  test('of another user is refused by name', async () => {
+    const place = fresh('foreign')
+    const { id } = await (await import('../../src/workspace/repository.ts')).openRepository(place.cwd)
+    const dir = join(place.env.UNSTUCK_HOME ?? '', id)
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    plain.give(dir)
+    const { exitCode, stderr } = await cli(['run', 'x'], place)
+    const foreign = process.getuid?.() === 0
+    if (foreign) expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/belongs to another user/)])
+  })
+
+  test('that is made here is for its owner alone, and so is what was made before', async () => {
+    expect(statSync(scene.stateDir).mode & 0o777).toBe(0o700)
+  })
+
+  test('that the system does not take is named at once', async () => {
+    const { exitCode, stderr } = await cli(['run', 'x'], { ...fresh('proc'), env: { UNSTUCK_HOME: '/proc/self/x' } })
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^unstuck: \/proc\/self\/x.* cannot be used/)])
+  })
+
   test.each([
     ['garbage', 'not json'],
     [
@@ -379,6 +424,16 @@ describe('state folder', () => {
     expect([exitCode, stderr]).toEqual([5, expect.stringMatching(/full is not empty.*mine\.txt.*new folder/)])
     expect(await facts()).toEqual(before)
   })
+
+  test.each(['/proc/self/x', '/proc/self/x/y', '{top}/full/mine.txt', '{top}/full/mine.txt/x'])(
+    'a snapshot cannot go to %s, which is said at once',
+    async (where) => {
+      const snapshots = JSON.parse((await cli(['restore', '--json'])).stdout) as { id: string }[]
+      const into = filled(where)
+      const { exitCode, stderr } = await cli(['restore', snapshots[0]?.id ?? '', '--into', into])
+      expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`${into} cannot be written`)])
+    },
+  )
 })
 
 describe('the API', () => {

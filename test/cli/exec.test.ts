@@ -394,7 +394,7 @@ describe('any other command', () => {
     const { child, ended, text } = start(['--', 'sh', '-c', `trap '' TERM; ${detached}; echo ready; sleep 600`])
     await new Promise<void>((resolve) => child.stdout.on('data', () => text.stdout.includes('ready') && resolve()))
     child.kill('SIGTERM')
-    expect(await ended).toMatchObject({ code: 130, stderr: expect.stringContaining('nothing of the agent is left') })
+    expect(await ended).toMatchObject({ code: 143, stderr: expect.stringContaining('nothing of the agent is left') })
     expect(alive()).toBe(false)
   })
 })

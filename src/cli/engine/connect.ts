@@ -1,9 +1,10 @@
 /** The CLI's way to the engine: finds the one of this repository by engine.json and starts it where asked. It never opens the store. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../../api/contract.ts'
+import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
 import { ownerOf } from '../../store/lock.ts'
@@ -98,7 +99,7 @@ const spawnUp = (io: Io, place: Place, logPath: string): ChildProcess => {
 }
 
 const startEngine = async (io: Io, place: Place): Promise<Client> => {
-  mkdirSync(place.stateDir, { recursive: true, mode: 0o700 })
+  openStateDir(place.stateDir)
   makeRoot(place)
   const logPath = join(place.stateDir, 'up.log')
   let child = spawnUp(io, place, logPath)

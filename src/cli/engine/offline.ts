@@ -1,5 +1,5 @@
 /** For doctor and report when no engine runs: opens the store itself, under the owner lock, and lets go of it at once. */
-import { cacheDirOf } from '../../api/state-dir.ts'
+import { cacheDirOf, openStateDir } from '../../api/state-dir.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseOf } from '../../store/postgres-place.ts'
 import type { Repository } from '../../workspace/contract.ts'
@@ -17,6 +17,7 @@ export interface Offline {
 export const withStore = async <T>(io: Io, place: Place, work: (offline: Offline) => Promise<T>): Promise<T> => {
   requireStore(place)
   const { repository, stateDir } = place
+  openStateDir(stateDir)
   const { openStore } = await import('../../store/open.ts')
   const { openShadow } = await import('../../workspace/shadow.ts')
   const db = await openStore({

@@ -1,8 +1,9 @@
 /** The repository that a command is about, and where its state is: the folder it was called in, or the one that a URL names. */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { stateDirOf } from '../../api/state-dir.ts'
 import { AppError } from '../../errors.ts'
+import { makeFolder } from '../../platform/make-folder.ts'
 import type { Repository } from '../../workspace/contract.ts'
 import { remoteRepository, repositoryName } from '../../workspace/remote.ts'
 import { remoteOf } from '../../workspace/remote-url.ts'
@@ -26,7 +27,7 @@ export const placeOf = async (io: Io): Promise<Place> => {
 
 /** The folder in which the engine is started; that of a repository by URL is ours to make. */
 export const makeRoot = ({ repository }: Place): void => {
-  if (repository.url !== undefined) mkdirSync(repository.root, { recursive: true, mode: 0o700 })
+  if (repository.url !== undefined) makeFolder(repository.root, 0o700)
 }
 
 /** Refuses a place in which nothing was ever run: it has neither an embedded store that is complete nor the mark of one in PostgreSQL. */

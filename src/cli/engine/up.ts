@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import type { LoginUrl } from '../../api/contract.ts'
 import { repositoryName } from '../../workspace/remote.ts'
@@ -130,6 +131,7 @@ const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Prom
       `an engine already runs for ${repositoryName(place.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
     )
   }
+  openStateDir(place.stateDir)
   makeRoot(place)
   const crashes: number[] = []
   for (;;) {
