@@ -9,7 +9,7 @@ export const connectionLimit = (): number => Math.min(512, Math.floor((fileLimit
 /** A connection that sends nothing is cut as well: the time counts from its beginning. */
 export const timeouts = {
   headersTimeout: 10_000,
-  requestTimeout: 30_000,
+  requestTimeout: 15_000,
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 2_000,
 } satisfies ServerOptions
