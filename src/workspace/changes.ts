@@ -9,6 +9,7 @@ import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import type { Change, ChangeKind, ChangeList, LeftOut } from './contract.ts'
+import { untranslatable } from './encoding.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
 import { alternate, inShadow, overFiles } from './shadow.ts'
@@ -259,11 +260,13 @@ export const captureTree = async (shadow: Shadow, request: CaptureRequest): Prom
   }
   await resetIndex(at, base)
   const found = await look(at, exclude)
-  const tree = await stage(at, found)
+  const encoded = await untranslatable(at, found.store)
+  const foreign = new Set(encoded.map(({ path }) => path))
+  const tree = await stage(at, { ...found, store: found.store.filter((path) => !foreign.has(path)) })
   const changes = (await changesBetween(shadow, base, tree)).map(asChange)
   const laid = new Set((await readSubmodules(workTree)).map(({ path }) => path))
   const nestedRepositories = found.nested.filter((path) => !laid.has(path))
-  const leftOut = [...found.leftOut, ...(await changedSubmodules(at)).map(submoduleLeftOut)]
+  const leftOut = [...found.leftOut, ...encoded, ...(await changedSubmodules(at)).map(submoduleLeftOut)]
   return { base, tree, changes, nestedRepositories, leftOut }
 }
 

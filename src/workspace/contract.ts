@@ -45,6 +45,8 @@ export interface ChangeList {
 export interface LeftOut {
   path: string
   reason: string
+  /** The attribute by which git would store other text than the file holds; then nothing of the work is committed. */
+  encoding?: string
 }
 
 export interface Snapshot {

@@ -16,7 +16,7 @@ export interface ChangedPath {
   newMode: string
 }
 
-export type ViolationKind = 'denied' | 'secret' | 'nested_repository' | 'symlink_out' | 'outside'
+export type ViolationKind = 'denied' | 'secret' | 'nested_repository' | 'symlink_out' | 'outside' | 'encoding'
 
 export interface Violation {
   path: string

@@ -36,8 +36,8 @@ export const workNow = async (session: Session): Promise<ChangeList> => {
 export const leftOutNotes = (found: ChangeList | undefined): string[] =>
   (found?.leftOut ?? []).map(({ path, reason }) => `${visiblePath(path)} is not part of the work: ${reason}`)
 
-export const isUnchanged = ({ changes, nestedRepositories }: ChangeList): boolean =>
-  changes.length === 0 && nestedRepositories.length === 0
+export const isUnchanged = ({ changes, nestedRepositories, leftOut }: ChangeList): boolean =>
+  changes.length === 0 && nestedRepositories.length === 0 && leftOut.every(({ encoding }) => encoding === undefined)
 
 export const collectNow = async (session: Session): Promise<ChangeList> => {
   session.collected = await workNow(session)

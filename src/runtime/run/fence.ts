@@ -26,9 +26,13 @@ const rulesOf = (texts: string[]): PathRule[] =>
 /** Configuration and instructions for the next agents: one that writes them would decide what it may do. */
 const ownersFolder = '.unstuck'
 
+/** Files that git would store as other text than the agent wrote. */
+const encoded = ({ leftOut }: ChangeList): PolicyVerdict['violations'] =>
+  leftOut.flatMap(({ path, encoding }) => (encoding === undefined ? [] : [{ path, kind: 'encoding', rule: encoding }]))
+
 export const checkFence = async (session: Session, found: ChangeList): Promise<PolicyVerdict> => {
   const { task, context } = session
-  return checkPolicy({
+  const checked = checkPolicy({
     changes: found.changes,
     allowedPaths: rulesOf(task.allowedPaths),
     deniedPaths: rulesOf([...task.deniedPaths, ...context.config().deniedPaths, ownersFolder]),
@@ -36,4 +40,5 @@ export const checkFence = async (session: Session, found: ChangeList): Promise<P
     secretLines: (await secretLines(session, found)).found,
     symlinkTargets: await linkTargets(session, found),
   })
+  return { ...checked, violations: [...checked.violations, ...encoded(found)] }
 }

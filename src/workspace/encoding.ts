@@ -1,0 +1,57 @@
+/**
+ * Files that git stores in another encoding than they have on disk (`working-tree-encoding`). Where the attribute was there
+ * before the work and the file is in that encoding, git translates it both ways. Everything else would be refused by git
+ * half-way or stored as other text than the agent wrote, and is left to a person.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LeftOut } from './contract.ts'
+import { fieldsOf, git } from './git.ts'
+import type { GitOptions } from './git.ts'
+
+const attribute = 'working-tree-encoding'
+
+/** By path; a file without the attribute is not among them. */
+const encodingsOf = async (at: GitOptions, paths: string[], from: string[]): Promise<Map<string, string>> => {
+  const input = paths.map((path) => `${path}\0`).join('')
+  const fields = fieldsOf((await git(['check-attr', ...from, '-z', '--stdin', attribute], { ...at, input })).stdout)
+  const found = new Map<string, string>()
+  for (let index = 0; index + 2 < fields.length; index += 3) {
+    const [path = '', , value = ''] = fields.slice(index, index + 3)
+    if (value !== 'unspecified' && value !== 'unset') found.set(path, value)
+  }
+  return found
+}
+
+/** Plain text in a file that says it is UTF-16: git would store each two of its letters as another one. */
+const isPlainText = async (path: string): Promise<boolean> => {
+  const bytes = await readFile(path)
+  if (bytes.length === 0 || bytes.includes(0)) return false
+  return Buffer.from(bytes.toString('utf8')).equals(bytes)
+}
+
+const isWide = (encoding: string): boolean => /^UTF-?(16|32)/i.test(encoding)
+
+const faultOf = async (at: GitOptions, path: string, encoding: string): Promise<string | undefined> => {
+  if (isWide(encoding) && (await isPlainText(join(at.workTree ?? at.cwd, path)))) return `the file is not ${encoding}`
+  const config: [string, string][] = [['core.checkRoundtripEncoding', encoding]]
+  const stored = await git(['hash-object', '-w', '--', path], { ...at, config, okCodes: [0, 128] })
+  return stored.code === 0 ? undefined : `git cannot read the file as ${encoding}`
+}
+
+/** Which of the changed files git would not store as they are. The index is at the base. */
+export const untranslatable = async (at: GitOptions, paths: string[]): Promise<LeftOut[]> => {
+  if (paths.length === 0) return []
+  const [before, now] = await Promise.all([encodingsOf(at, paths, ['--cached']), encodingsOf(at, paths, [])])
+  const found: LeftOut[] = []
+  for (const path of new Set([...before.keys(), ...now.keys()])) {
+    const [old, encoding] = [before.get(path), now.get(path)]
+    const rule = `${attribute}=${encoding ?? old ?? ''}`
+    const fault =
+      old === encoding && encoding !== undefined
+        ? await faultOf(at, path, encoding)
+        : `the work ${encoding === undefined ? 'removed' : old === undefined ? 'added' : 'changed'} this attribute`
+    if (fault !== undefined) found.push({ path, reason: `${fault} (${rule} in .gitattributes)`, encoding: rule })
+  }
+  return found
+}
