@@ -11,6 +11,7 @@ import type { Action, Register } from './command.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
+import { safe } from './render.ts'
 import { repository, withRepository } from './repository-option.ts'
 
 /** In the order of the help. The file of each declares the command of this name. */
@@ -54,6 +55,8 @@ const readVersion = (): string => {
   return 'unknown'
 }
 
+const shown = (text: string): string => text.split('\n').map(safe).join('\n')
+
 const createProgram = (version: string): Command =>
   new Command('unstuck')
     .description(
@@ -62,7 +65,8 @@ const createProgram = (version: string): Command =>
     .version(version)
     .showSuggestionAfterError()
     .showHelpAfterError('"unstuck --help" lists the commands, "unstuck <command> --help" explains one.')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'unstuck: ')) })
+    // What was typed is quoted, and may have been pasted.
+    .configureOutput({ outputError: (text, write) => write(shown(text.replace(/^error: /, 'unstuck: '))) })
     .exitOverride()
     .option(...repository)
     .configureHelp({ showGlobalOptions: true })
