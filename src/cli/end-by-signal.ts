@@ -32,13 +32,16 @@ const statusOf = async (io: Io, work: () => Promise<number>): Promise<number> =>
   }
 }
 
-/** Runs a command to its end; does not come back from a signal that ends it. */
-export const runToEnd = async (io: Io, command: string, work: () => Promise<number>): Promise<number> => {
+/** Runs a command to its end, or to that of its patience after a signal: then `leave` ends the process. */
+export const runToEnd = async (
+  io: Io,
+  command: string,
+  { work, leave }: { work: () => Promise<number>; leave: (status: number) => never },
+): Promise<number> => {
   const own = statusOf(io, work)
   if (services.has(command)) return own
   const status = await (parents.has(command) ? own : Promise.race([own, outOfPatience(io)]))
   const bySignal = statuses[String(io.signal.reason)]
-  if (bySignal === undefined) return status ?? own
   // What a command still waits for would keep the process alive.
-  process.exit(bySignal)
+  return bySignal === undefined ? (status ?? own) : leave(bySignal)
 }

@@ -117,7 +117,9 @@ const main = async (): Promise<number> => {
   const io = createIo(version, process.env)
   try {
     const chosen = await parse(process.argv.slice(2), version)
-    return chosen === undefined ? exitCodes.ok : await runToEnd(io, chosen.command, () => chosen.action(io))
+    if (chosen === undefined) return exitCodes.ok
+    const work = (): Promise<number> => chosen.action(io)
+    return await runToEnd(io, chosen.command, { work, leave: (status) => process.exit(status) })
   } catch (error) {
     return exitOfError(error, io)
   }
