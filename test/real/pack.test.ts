@@ -103,13 +103,17 @@ it('holds the bridge to ACP agents with what it imports', () => {
 
 it('serves the dashboard that it brings, after a one-time login', async () => {
   const login = unstuck('login-url').stdout.trim()
-  const { origin } = new URL(login)
-  const begun = await fetch(login, { redirect: 'manual' })
-  const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? ''
-  const page = await fetch(`${origin}/`, { headers: { cookie } })
+  const { origin, hash } = new URL(login)
+  const begun = await fetch(`${origin}/sessions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ code: hash.replace('#login=', '') }),
+  })
+  expect(begun.status).toBe(200)
+  const page = await fetch(`${origin}/`)
   const script = /<script type="module"[^>]* src="\.(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1]
   expect([page.status, script]).toEqual([200, expect.stringMatching(/-[\w-]{8}\.js$/)])
-  const served = await fetch(`${origin}${script}`, { headers: { cookie } })
+  const served = await fetch(`${origin}${script}`)
   expect([served.status, served.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
   // Its build tools stay at home.
   expect(existsSync(join(folder, 'app', 'node_modules', 'vite'))).toBe(false)
