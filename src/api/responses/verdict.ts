@@ -31,6 +31,7 @@ export const verdict = z.strictObject({
   dropped: z.array(z.strictObject({ command: text, reason: text, by: text.exactOptional() })),
   changedPaths: names,
   notes: names,
+  tree: text.exactOptional(),
   noChange: z.literal(true).exactOptional(),
   order: names.exactOptional(),
   installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
