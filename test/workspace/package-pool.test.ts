@@ -1,9 +1,11 @@
 import {
   chmodSync,
+  closeSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -130,9 +132,12 @@ test.each<[string, (tree: string) => void]>([
   const workspace = await given('one')
   const tree = join(workspace, 'node_modules')
   const inode = inodeOf(tree)
+  // Held open, its number is not given to a new folder.
+  const held = openSync(tree)
   change(tree)
   await removeWorkspace(workspace)
   await tend()
+  closeSync(held)
   expect(readyIn(kind).map(inodeOf)).not.toContain(inode)
   expect(readyIn(kind)).toHaveLength(2)
   for (const ready of readyIn(kind)) expect(listing(ready)).toEqual(listing(join(scene.root, 'node_modules')))
