@@ -191,6 +191,9 @@ const sayings: readonly [Ecosystem, RegExp][] = [
 const declaredManager = (manifest: string | undefined): string | undefined =>
   /"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@/.exec(manifest ?? '')?.[1]
 
+/** Whether a file of this name says that some manager governs its folder. */
+export const isManifest = (name: string): boolean => managers.some(({ files }) => files.includes(name))
+
 /** The managers that govern a folder, at most one of each ecosystem. `read` gives a file's text, undefined = it is not there. */
 export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {
   const found = managers.flatMap((manager) => {

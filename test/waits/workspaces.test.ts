@@ -198,3 +198,29 @@ test('runs beside each other have ports of their own, for agent and checks, whic
     return ids.every((id) => leases.every((lease) => !lease.includes(id))) || undefined
   })
 })
+
+describe('packages that an agent added', () => {
+  test('are installed from the work’s own lockfile before its checks, which is no recovery', async () => {
+    const manifest = (dependencies: object): string => JSON.stringify({ name: 'p', version: '1.0.0', dependencies })
+    const files = {
+      '.gitignore': 'node_modules/\n',
+      'package.json': manifest({}),
+      'uses.js': "if (require('added') !== 42) process.exit(1)",
+    }
+    const agent = claude(`begin()
+      put('lib/package.json', JSON.stringify({ name: 'added', version: '1.0.0' }))
+      put('lib/index.js', 'module.exports = 42')
+      put('package.json', JSON.stringify({ name: 'p', version: '1.0.0', dependencies: { added: 'file:lib' } }))
+      const { execFileSync } = await import('node:child_process')
+      execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund'], { stdio: 'ignore' })
+      end()`)
+    scene = await openScene({ agent }, {}, { files })
+    const goal = await scene.goal([{ commands: ['node uses.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(filesOf(goal)).toEqual(expect.arrayContaining(['lib/index.js', 'package-lock.json']))
+    expect(await scene.recoveries(goal)).toEqual([])
+    const [run] = await scene.runs(goal)
+    expect(run?.verdict?.installed).toMatchObject([{ manager: 'npm', folder: '' }])
+  })
+})

@@ -9,6 +9,7 @@ import type { ChangeList } from '../../workspace/contract.ts'
 import { makeClean, runSetup } from '../checks/fresh-workspace.ts'
 import { tendPackages } from '../checks/tend-packages.ts'
 import { bothSignals, letGo, type Session } from '../core/session.ts'
+import { wantInstalls } from './needed-installs.ts'
 import { carryOutRepairs, placeOfChecks } from './repair.ts'
 
 /** The collected tree as a commit: a clone begins at one. */
@@ -41,7 +42,9 @@ export const layOut = async (session: Session, found: ChangeList, checks: number
   })
   if (copyProblem !== undefined) return { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
   const failed = await setUp(session, checks)
-  if (failed === undefined && !letGo(session)) await carryOutRepairs(session)
+  if (failed !== undefined || letGo(session)) return failed
+  await wantInstalls(session, found)
+  await carryOutRepairs(session)
   return failed
 }
 
