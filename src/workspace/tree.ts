@@ -1,7 +1,8 @@
-/** What stands at the top of a commit, read from its objects: a repository by URL has no checkout to look into. */
+/** What stands in a commit, read from its objects: a repository by URL has no checkout to look into. */
 import type { Repository } from './contract.ts'
-import { fieldsOf, git, objectName } from './git.ts'
+import { fieldsOf, git, gitLine, objectName } from './git.ts'
 import { inRepository } from './refs.ts'
+import { inShadow, type Shadow } from './shadow.ts'
 
 const largestText = 1024 * 1024
 
@@ -25,3 +26,7 @@ export const topOfCommit = async (repository: Repository, commit: string, wanted
   }
   return { names, texts }
 }
+
+/** The name of all files of a commit together. Of a tree it is the tree itself. */
+export const treeOf = (shadow: Shadow, commit: string): Promise<string> =>
+  gitLine(['rev-parse', '--verify', '--quiet', `${objectName(commit)}^{tree}`], inShadow(shadow))

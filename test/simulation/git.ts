@@ -292,6 +292,7 @@ const workCalls = (state: State) => ({
     changesOf(state.treeOf(from), state.treeOf(to))
       .map(({ path, kind }) => `${kind} ${path}\n`)
       .join(''),
+  treeOf: (_shadow: Shadow, object: string) => state.commits.get(object)?.tree ?? object,
   topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
     const files = state.treeOf(commit)
     const names = [...new Set([...files.keys()].map((path) => path.split('/')[0] ?? ''))]

@@ -1,17 +1,14 @@
 /**
  * What a check does on the commit that the work began from: it runs once more, in a clean workspace of its own, and what is
- * found is kept per commit, command and lockfile. Whatever cannot be told (no time, no workspace, an environment that does
+ * found is kept per tree, command and lockfile. Whatever cannot be told (no time, no workspace, an environment that does
  * not carry it) is `unknown` and excuses nothing.
  */
-import { createHash } from 'node:crypto'
-import { dirname, join } from 'node:path'
-import type { Install } from '../../domain/run.ts'
+import { join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
 import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
-import type { Context } from '../core/context.ts'
-import { readOr, type Files } from '../core/files.ts'
 import { makeClean, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
+import { keep, keptOf, type KeptPlace } from './kept-checks.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
@@ -20,61 +17,14 @@ export type Baseline =
   | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
   | { state: 'fails'; detail: string; set: FailingSet }
 
-export interface BasePlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
-  commit: string
+/** `installs` are those of the work's checks, so that both see the same. */
+export interface BasePlace extends KeptPlace {
   /** Folder of the run for the clean workspace and its output. */
   dir: string
-  /** What was installed for the checks of the work, so that both see the same. */
-  installs: readonly Install[]
 }
-
-const lockfiles = [
-  'package-lock.json',
-  'npm-shrinkwrap.json',
-  'pnpm-lock.yaml',
-  'yarn.lock',
-  'bun.lock',
-  'bun.lockb',
-  'Cargo.lock',
-  'go.sum',
-  'poetry.lock',
-  'uv.lock',
-  'Pipfile.lock',
-  'requirements.txt',
-]
 
 /** Labels of what is not there to be run. */
 const neverRuns = new Set(['missing_script', 'missing_make_target', 'command_not_found'])
-
-/** Rises when what is kept changes its form or meaning. */
-const version = 3
-
-/** The installed packages come from the user's checkout, so its lockfiles decide beside the commit. */
-const keyOf = (files: Files, place: BasePlace, commands: readonly string[]): string => {
-  const hash = createHash('sha256').update(
-    JSON.stringify([version, process.version, place.commit, commands, place.installs, place.config().workspace]),
-  )
-  for (const name of [...lockfiles, ...place.config().workspace.copy])
-    hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
-  return hash.digest('hex').slice(0, 40)
-}
-
-const cached = (files: Files, path: string): Baseline | undefined => {
-  try {
-    const found = JSON.parse(files.readFileSync(path, 'utf8')) as Baseline
-    // A file of half its length, left by a killed engine, does not parse; one of ours has a state.
-    return typeof found.state === 'string' ? found : undefined
-  } catch {
-    return undefined // not run yet
-  }
-}
-
-/** What could not be told is asked again the next time. */
-const keep = (files: Files, path: string, found: Baseline): void => {
-  if (found.state === 'unknown') return
-  files.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  files.writeFileSync(path, JSON.stringify(found), { mode: 0o600 })
-}
 
 const unknown = (detail: string, label?: string): Baseline => ({
   state: 'unknown',
@@ -152,14 +102,13 @@ export const runOnBase = async (
 ): Promise<Baseline> => {
   const { files } = request.ports
   const commands = [...plan.before, plan.command]
-  const path = join(place.stateDir, 'baselines', `${keyOf(files, place, commands)}.json`)
-  const known = cached(files, path)
+  const known = await keptOf(request.ports, place, commands)
   if (known !== undefined) return known
   if (leftMs <= plan.neededMs) return unknown('the time for verification does not suffice to run it there')
   for (const name of ['setup', 'checks']) files.rmSync(join(place.dir, name), { recursive: true, force: true })
   return inClean(place, request, async (inside) => {
     const found = await checkBase(place, { ...inside, commands, totalMs: leftMs }, plan.command)
-    keep(files, path, found)
+    await keep(request.ports, place, commands, found)
     return found
   })
 }

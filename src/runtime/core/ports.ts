@@ -44,7 +44,7 @@ import { inspectInstalled } from '../../workspace/installed.ts'
 import { layOver } from '../../workspace/lay-over.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../../workspace/history.ts'
-import { topOfCommit } from '../../workspace/tree.ts'
+import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { mendDependencies } from '../../workspace/mend.ts'
 import { tendPool } from '../../workspace/package-pool.ts'
 import { laySubmodules } from '../../workspace/submodules.ts'
@@ -117,6 +117,7 @@ const realGit = {
   tendPool,
   textAt,
   topOfCommit,
+  treeOf,
 }
 
 export type Processes = typeof realProcesses

@@ -1,13 +1,13 @@
 /**
  * After a rebase nobody has seen the goal's work on what it now stands on: every check that its verdicts stand on runs there
- * once more, before the goal is called ready. What ran on exactly this commit before does not run again.
+ * once more, before the goal is called ready.
  */
 import { taskEnded } from '../../domain/task.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { proves, type CheckResult, type Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
-import { appendEvent, readEvents, storeNow } from '../../store/event.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
 import { listMerges } from '../../store/merge.ts'
 import { recoveriesOf, waitEnd } from '../../store/recovery.ts'
@@ -42,23 +42,6 @@ const partsOf = async (context: Context, tasks: readonly Task[], goal: Goal): Pr
     if (entry !== undefined && run !== undefined) parts.push({ task, run, entry, checks: run.verdict?.checks ?? [] })
   }
   return parts
-}
-
-const pageSize = 500
-
-/** Commands that passed on exactly this commit: in its own run, or when it was merged. */
-const provenOn = async (context: Context, goal: Goal, parts: readonly Part[]): Promise<Set<string>> => {
-  const commit = headOf(goal)
-  const own = parts.filter(({ entry }) => entry.commit === commit).flatMap(({ checks }) => checks)
-  const found: CheckResult[] = own.filter(proves)
-  for (let after = 0; ;) {
-    const page = await readEvents(context.db, { goalId: goal.id, after, limit: pageSize })
-    for (const { type, payload } of page)
-      if (type === 'merge.reverified' && payload['commit'] === commit && payload['passed'] === true)
-        found.push(...(payload['checks'] as CheckResult[]).filter(proves))
-    if (page.length < pageSize) return new Set(found.map(({ command }) => command))
-    after = page.at(-1)?.id ?? after
-  }
 }
 
 /** Whether nothing of the goal waits for an outage to end. */
@@ -143,9 +126,8 @@ export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean>
   if (!isToVerify(goal, tasks)) return false
   const parts = await partsOf(context, tasks, goal)
   if (!(await mayRun(context, parts))) return false
-  const proven = await provenOn(context, goal, parts)
   const checks = parts.flatMap((part) => part.checks)
-  const commands = [...new Set(checks.map(({ command }) => command))].filter((command) => !proven.has(command))
+  const commands = [...new Set(checks.map(({ command }) => command))]
   const installs = parts.flatMap(({ run }) => run.verdict?.installed ?? [])
   const checked = await recheck({
     ...{ context, id: goal.id, commit: headOf(goal), base: goal.baseCommit ?? headOf(goal), commands },

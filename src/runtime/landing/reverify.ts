@@ -1,7 +1,7 @@
 /** A rebased commit is another one than its run's checks have seen: they run once more on it before anything lands. */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { proves, type CheckSource, type Install } from '../../domain/run.ts'
+import { proves, type CheckResult, type CheckSource, type Install } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { PortLease } from '../../process/port-lease.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -11,6 +11,7 @@ import { tellFindings } from '../checks/findings.ts'
 import { runHonestly, type HonestReport } from '../checks/honest-checks.ts'
 import { makeFresh, runSetup } from '../checks/fresh-workspace.ts'
 import { carryOutInstalls } from '../checks/install.ts'
+import { keepPassed, passedBefore, stillToRun } from '../checks/kept-checks.ts'
 import { lendPorts, portVariables } from '../core/lent-ports.ts'
 import type { Context } from '../core/context.ts'
 import { settleOpen } from '../core/store-record.ts'
@@ -67,9 +68,12 @@ const requestOf = ({ context, id }: Recheck, place: Place) => {
   }
 }
 
-const runAll = async (given: Recheck, place: Place): Promise<HonestReport> => {
+type Passed = ReadonlyMap<string, CheckResult>
+
+const runAll = async (given: Recheck, place: Place, passed: Passed): Promise<HonestReport> => {
   const { root } = place
-  const { context, installs, commands, source } = given
+  const { context, installs, source } = given
+  const commands = stillToRun(given.commands, passed)
   const request = requestOf(given, place)
   // Where it fails, the checks say what is missing.
   await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
@@ -82,7 +86,7 @@ const runAll = async (given: Recheck, place: Place): Promise<HonestReport> => {
   })
 }
 
-const recheckIn = async (given: Recheck, place: Place): Promise<Rechecked> => {
+const recheckIn = async (given: Recheck, place: Place, passed: Passed): Promise<Rechecked> => {
   const { context } = given
   const { root } = place
   const missing = await cloneOf(given, workspaceIn(place))
@@ -91,14 +95,38 @@ const recheckIn = async (given: Recheck, place: Place): Promise<Rechecked> => {
   const notSetUp = await runSetup(setup, context.config().workspace)
   if (context.stopping.aborted) return { kind: 'stopped' }
   if (notSetUp !== undefined) return { kind: 'not ready', evidence: notSetUp.evidence }
-  const report = await runAll(given, place)
+  const report = await runAll(given, place, passed)
   if (context.stopping.aborted) return { kind: 'stopped' }
   await context.ports.git.removeWorkspace(workspaceIn(place))
   context.ports.files.rmSync(root, { recursive: true, force: true })
   return { kind: 'ran', report }
 }
 
+/** In the order of the list, up to a check that failed. */
+const together = ({ commands, source }: Recheck, passed: Passed, report: HonestReport): HonestReport => {
+  const results = commands.flatMap((command) => {
+    const known = passed.get(command)
+    const result = report.results.find((each) => each.command === command) ?? known
+    return result === undefined ? [] : [{ ...result, source: source(command) }]
+  })
+  return { ...report, results }
+}
+
+/** What passed on the same files with the same packages does not run again. */
 export const recheck = async (given: Recheck): Promise<Rechecked> => {
+  const { context, commands } = given
+  const place = { ...context, ...given }
+  const passed = await passedBefore(context.ports, place, commands)
+  if (commands.every((command) => passed.has(command)))
+    return { kind: 'ran', report: together(given, passed, { results: [], findings: [] }) }
+  const checked = await recheckRest(given, passed)
+  if (checked.kind !== 'ran') return checked
+  const report = together(given, passed, checked.report)
+  await keepPassed(context.ports, place, report.results)
+  return { kind: 'ran', report }
+}
+
+const recheckRest = async (given: Recheck, passed: Passed): Promise<Rechecked> => {
   const { context, id } = given
   const { files, processes } = context.ports
   const root = join(context.stateDir, 'merges', id)
@@ -106,7 +134,7 @@ export const recheck = async (given: Recheck): Promise<Rechecked> => {
   files.rmSync(root, { recursive: true, force: true })
   const ports = await lendPorts(context, id)
   try {
-    return await recheckIn(given, { root, ports })
+    return await recheckIn(given, { root, ports }, passed)
   } finally {
     processes.releasePorts(context.cacheDir, id)
   }

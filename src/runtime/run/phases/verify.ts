@@ -32,6 +32,7 @@ import { letGo, save, type Session } from '../../core/session.ts'
 import type { errorMetaOf } from '../endings.ts'
 import { takeSuggestion } from '../suggested-command.ts'
 import { weakenedIn } from '../../checks/weakened-tests.ts'
+import { keepPassed } from '../../checks/kept-checks.ts'
 import { trustedContract } from '../../checks/own-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
 import type { HonestReport } from '../../checks/honest-checks.ts'
@@ -177,6 +178,10 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     ...missingNotes(readPrepared(session)),
     ...leftOutNotes(found),
   ]
+  const { installed: installs = [] } = verdict
+  // In the user's own folder other files than those of the work took part.
+  if (session.goal.repoMode !== 'direct')
+    await keepPassed(context.ports, { ...context, commit: found.tree, installs }, report.results)
   const outcome = outcomeOf(report.results, true)
   const passed = report.results.filter(proves).length
   await context.db.transaction(async (tx) => {

@@ -1,0 +1,115 @@
+/**
+ * What a check did on a tree of files, kept by tree, packages and command: the same files with the same packages are not
+ * checked twice, whichever commit they are in and whoever asks.
+ */
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import type { CheckResult, Install } from '../../domain/run.ts'
+import { builds } from '../../recovery/diagnosis/argv.ts'
+import type { Context } from '../core/context.ts'
+import { readOr, type Files } from '../core/files.ts'
+import type { Ports } from '../core/ports.ts'
+import type { Baseline } from './baseline.ts'
+
+export interface KeptPlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
+  /** A commit, or the tree itself. */
+  commit: string
+  /** What was installed for the checks. */
+  installs: readonly Install[]
+}
+
+/** `result`: of a check that ran as part of a verification and passed. */
+export type Kept = Baseline & { result?: CheckResult }
+
+const lockfiles = [
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'node_modules/.package-lock.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+  'Cargo.lock',
+  'go.sum',
+  'poetry.lock',
+  'uv.lock',
+  'Pipfile.lock',
+  'requirements.txt',
+]
+
+/** Rises when what is kept changes its form or meaning. */
+const version = 4
+
+/** The installed packages come from the user's checkout, so its lockfiles decide beside the tree. */
+const fileOf = async ({ git, files }: Ports, place: KeptPlace, commands: readonly string[]): Promise<string> => {
+  const tree = await git.treeOf(place.shadow, place.commit)
+  const { workspace } = place.config()
+  const hash = createHash('sha256').update(
+    JSON.stringify([version, process.version, tree, commands, place.installs, workspace]),
+  )
+  for (const name of [...lockfiles, ...workspace.copy])
+    hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
+  return join(place.stateDir, 'baselines', `${hash.digest('hex').slice(0, 40)}.json`)
+}
+
+const read = (files: Files, path: string): Kept | undefined => {
+  try {
+    const found = JSON.parse(files.readFileSync(path, 'utf8')) as Kept
+    // A file of half its length, left by a killed engine, does not parse; one of ours has a state.
+    return typeof found.state === 'string' ? found : undefined
+  } catch {
+    return undefined // not run yet
+  }
+}
+
+/** `commands`: the check, after those that build something for it. */
+export const keptOf = async (ports: Ports, place: KeptPlace, commands: readonly string[]): Promise<Kept | undefined> =>
+  read(ports.files, await fileOf(ports, place, commands))
+
+/** What could not be told is asked again the next time. */
+export const keep = async (ports: Ports, place: KeptPlace, commands: readonly string[], found: Kept): Promise<void> => {
+  if (found.state === 'unknown') return
+  const path = await fileOf(ports, place, commands)
+  ports.files.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  ports.files.writeFileSync(path, JSON.stringify(found), { mode: 0o600 })
+}
+
+/** The check at this place of a list, after those before it that build something for it. */
+const withBuilds = (commands: readonly string[], index: number): string[] => [
+  ...commands.slice(0, index).filter(builds),
+  ...commands.slice(index, index + 1),
+]
+
+/** One that passed only when it was run again, or that is excused, is looked at each time. */
+const passedAtOnce = ({ exitCode, timedOut, ranNothing, excused }: CheckResult): boolean =>
+  exitCode === 0 && !timedOut && ranNothing === undefined && excused === undefined
+
+/** Keeps what passed in a verification. */
+export const keepPassed = async (ports: Ports, place: KeptPlace, results: readonly CheckResult[]): Promise<void> => {
+  const commands = results.map(({ command }) => command)
+  for (const [index, result] of results.entries())
+    if (passedAtOnce(result))
+      await keep(ports, place, withBuilds(commands, index), {
+        ...{ state: 'passes', detail: 'it passes on the base commit', result },
+      })
+}
+
+/** By command, what passed on exactly these files in an earlier verification. */
+export const passedBefore = async (
+  ports: Ports,
+  place: KeptPlace,
+  commands: readonly string[],
+): Promise<Map<string, CheckResult>> => {
+  const passed = new Map<string, CheckResult>()
+  for (const [index, command] of commands.entries()) {
+    const kept = await keptOf(ports, place, withBuilds(commands, index))
+    if (kept?.state === 'passes' && kept.result !== undefined) passed.set(command, kept.result)
+  }
+  return passed
+}
+
+/** What is left to run of a list: also what builds something for a check that is left. */
+export const stillToRun = (commands: readonly string[], passed: ReadonlyMap<string, unknown>): string[] => {
+  const last = commands.findLastIndex((command) => !passed.has(command))
+  return commands.filter((command, index) => !passed.has(command) || (index < last && builds(command)))
+}
