@@ -2,14 +2,14 @@
 import type { CommandRequest, CommandResult } from '../../src/process/command.ts'
 import { filesOfProgram } from './processes.ts'
 import type { Incarnation } from './engine.ts'
-import type { Tree } from './git.ts'
+import { cloneDirOf, type Tree } from './git.ts'
 import { failingTests, report } from './suite.ts'
 import type { World } from './world.ts'
 
-const workTreeOf = (world: World, cwd: string): Tree | undefined => {
-  const end = cwd.indexOf('/workspace')
-  return filesOfProgram(world.git, end < 0 ? world.git.root : cwd.slice(0, end + '/workspace'.length))
-}
+const isBelow = (path: string, dir: string): boolean => path === dir || path.startsWith(`${dir}/`)
+
+const workTreeOf = ({ git }: World, cwd: string): Tree | undefined =>
+  filesOfProgram(git, isBelow(cwd, git.root) ? git.root : (cloneDirOf(git, cwd) ?? cwd))
 
 const plain = { signal: null, timedOut: false, stdout: '', stderr: '', stdoutTruncated: false, stderrTruncated: false }
 
@@ -19,10 +19,11 @@ const failedIn = (files: Tree, argv: string[]): string[] => {
   return failed.length > 0 ? failed : [argv.join(' ')]
 }
 
-/** Whether work was checked, rather than the commit that it began from. */
-const isWork = (world: World, cwd: string, files: Tree): boolean => {
-  const clone = world.git.clones.get(cwd.replace(/(\/workspace).*$/, '$1'))
-  return clone === undefined || world.git.addTree(files) !== world.git.commits.get(clone.base)?.tree
+/** Whether a run's work was checked, rather than the commit that it began from or one that was made for a comparison. */
+const isWork = (world: World, { marker, cwd }: CommandRequest, files: Tree): boolean => {
+  const run = world.tables.run.get(marker.replace(/-check$/, ''))
+  if (run === undefined || !(isBelow(cwd, world.git.root) || cwd.includes(`/runs/${run.id}/checked`))) return false
+  return world.git.addTree(files) !== world.git.commits.get(run.baseCommit ?? '')?.tree
 }
 
 const resultOf = (world: World, { argv, cwd }: CommandRequest): CommandResult => {
@@ -77,7 +78,7 @@ export const runCheck = async (
   const result = resultOf(world, request)
   const files = workTreeOf(world, request.cwd) ?? new Map<string, string>()
   world.checked(request.marker, {
-    ...{ at: world.scheduler.now(), work: isWork(world, request.cwd, files) },
+    ...{ at: world.scheduler.now(), work: isWork(world, request, files) },
     failed: result.exitCode === 0 ? [] : failedIn(files, request.argv),
   })
   return result

@@ -1,7 +1,7 @@
 /** The few files that the runtime touches itself, over the simulated clones, launch folders and a small tree of its own. */
 import { dirname } from 'node:path'
 import type { Files } from '../../src/runtime/core/files.ts'
-import type { SimGit } from './git.ts'
+import { cloneDirOf, type SimGit } from './git.ts'
 import type { ProcessWorld } from './processes.ts'
 
 type Node = { kind: 'dir' } | { kind: 'file'; text: string }
@@ -30,10 +30,11 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
   const workTreeOf = (path: string): { files: Map<string, string>; below: string } | undefined => {
     if (path === git.root || path.startsWith(`${git.root}/`))
       return { files: git.userFiles, below: path.slice(git.root.length + 1) }
-    const end = path.indexOf('/workspace')
-    const dir = end < 0 ? path : path.slice(0, end + '/workspace'.length)
-    const clone = git.clones.get(dir)
-    return clone === undefined ? undefined : { files: clone.files, below: path.slice(dir.length + 1) }
+    const dir = cloneDirOf(git, path)
+    const clone = git.clones.get(dir ?? '')
+    return dir === undefined || clone === undefined
+      ? undefined
+      : { files: clone.files, below: path.slice(dir.length + 1) }
   }
   const look = (path: string): Node | undefined => {
     const own = nodes.get(path)

@@ -148,6 +148,15 @@ const visibleToUser = (state: State, commit: string): void => {
   if (!state.userObjects.has(commit)) throw new AppError('GIT_FAILED', `bad object ${commit}`)
 }
 
+/** The shadow reads the user's objects besides its own. */
+const visibleIn = (state: State, repository: Repository, commit: string): void => {
+  if (repository.root === state.root || !state.shadowObjects.has(commit)) visibleToUser(state, commit)
+}
+
+/** The folder of the clone that a path lies in. */
+export const cloneDirOf = ({ clones }: Pick<SimGit, 'clones'>, path: string): string | undefined =>
+  [...clones.keys()].find((dir) => path === dir || path.startsWith(`${dir}/`))
+
 const landingCalls = (state: State) => {
   const readRef = (ref: string): string | null => state.refs.get(ref) ?? null
   /** History as far as the shadow has it. */
@@ -250,11 +259,11 @@ const workCalls = (state: State) => ({
     head: state.refs.get('refs/heads/main') ?? null,
   }),
   createWorkspace: (request: { repository: Repository; base: string; dir: string; branch: string }) => {
-    const { dir, base, branch } = request
+    const { repository, dir, base, branch } = request
     const present = state.clones.get(dir)
     if (present?.base === base && present.branch === branch) return { dir, base, branch, reused: true }
     if (present !== undefined) throw new AppError('ILLEGAL', `${dir} is the workspace of base ${present.base}`)
-    visibleToUser(state, base)
+    visibleIn(state, repository, base)
     state.clones.set(dir, { base, branch, files: new Map(state.treeOf(base)), tips: [], objects: new Set() })
     return { dir, base, branch, reused: false }
   },
