@@ -9,12 +9,12 @@ import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, readFile, readdir, rename, rm, statfs, utimes, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bytesOf } from './bytes.ts'
 import { removeFolder } from './remove-folder.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
 import { keepDifference } from './kept-difference.ts'
 import { keyOf } from './package-kind.ts'
-import { bytesOf } from './packages.ts'
 import type { ContentReply } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
 
@@ -78,6 +78,8 @@ const program = fileURLToPath(new URL(`./tree-content-process${extname(import.me
 
 const readContent = async (root: string, signal: AbortSignal): Promise<TreeContent> => {
   const child = fork(program, [], { cwd: '/', env: {}, execArgv: [], serialization: 'advanced', signal })
+  // What goes wrong while nobody waits for it, as an end of the engine between its answer and its exit, is no error of ours.
+  child.on('error', () => undefined)
   try {
     // An end without an answer is an answer as well.
     const answered = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })])
@@ -87,7 +89,7 @@ const readContent = async (root: string, signal: AbortSignal): Promise<TreeConte
       throw new Error(`${root} could not be read: ${(reply as ContentReply | null)?.error ?? 'the reader ended'}`)
     return reply.content
   } finally {
-    child.disconnect()
+    if (child.connected) child.disconnect()
   }
 }
 

@@ -2,7 +2,7 @@
  * Installed packages of a workspace that no run needs any more: they are most of its size, and whoever enters a workspace again
  * gets them laid again. What git tracks is never among them.
  */
-import { lstat, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lstatInside } from './changes.ts'
 import { returnDependencies } from './dependencies.ts'
@@ -38,17 +38,6 @@ const foldersBelow = async (workspace: string, folder: string, depth: number): P
 
 const isTracked = async (shadow: Shadow, base: string | null, folder: string): Promise<boolean> =>
   base !== null && (await git(['ls-tree', '-z', objectName(base), '--', folder], inShadow(shadow))).stdout !== ''
-
-/** Space on the disk that a folder takes; links are not followed. */
-export const bytesOf = async (path: string): Promise<number> => {
-  const found = await lstat(path).catch(() => undefined)
-  if (found === undefined) return 0
-  const own = found.blocks * 512
-  if (!found.isDirectory()) return own
-  let sum = own
-  for (const name of await readdir(path).catch(() => [])) sum += await bytesOf(join(path, name))
-  return sum
-}
 
 /** Removes them, or gives them back to the pool; repeating it after a crash removes the rest. Gives the folders. */
 export const removePackages = async (shadow: Shadow, request: PackagesRequest): Promise<string[]> => {

@@ -1,4 +1,7 @@
-/** Reads a tree in a process of its own, so that the engine's thread does not stand still meanwhile. Ends with the channel. */
+/**
+ * Reads a tree in a process of its own, so that the engine's thread does not stand still meanwhile. Ends with its answer, or
+ * with the channel: nothing else keeps it.
+ */
 import { setPriority } from 'node:os'
 import { messageOf } from '../errors.ts'
 import { contentOf, type TreeContent } from './tree-content.ts'
@@ -19,5 +22,7 @@ const answer = (root: string): ContentReply => {
 if (process.send === undefined) throw new Error('tree-content-process.ts is started by package-pool.ts only')
 // Nobody waits for it: the work goes first.
 setPriority(10)
-process.on('disconnect', () => process.exit(0))
-process.once('message', (root: string) => process.send?.(answer(root)))
+process.once('message', (root: string) => {
+  // An engine that is gone needs no answer.
+  process.send?.(answer(root), () => undefined)
+})

@@ -1,0 +1,14 @@
+/** How much room a folder takes. */
+import { lstat, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Space on the disk that a folder takes; links are not followed. */
+export const bytesOf = async (path: string): Promise<number> => {
+  const found = await lstat(path).catch(() => undefined)
+  if (found === undefined) return 0
+  const own = found.blocks * 512
+  if (!found.isDirectory()) return own
+  let sum = own
+  for (const name of await readdir(path).catch(() => [])) sum += await bytesOf(join(path, name))
+  return sum
+}
