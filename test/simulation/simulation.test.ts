@@ -141,6 +141,24 @@ describe('what the simulation found stays mended', () => {
     }
   })
 
+  test('a clone of the checks that cannot be removed takes nothing from its run', async () => {
+    // The first two calls make room for the agent's clone and for that of the checks.
+    for (const kind of ['error-before', 'error-after'] as const) {
+      const fault = { kind, op: 'git.removeWorkspace', nth: 3 }
+      const lines: string[] = []
+      const outcome = await runPlan(aPlan([aGoal([aTask('t1', ['success'])])], [fault]), store, {
+        each: (line) => lines.push(line),
+      })
+      const told = `${kind}\n${outcome.recent.slice(-40).join('\n')}`
+      expect(outcome.violation, told).toBeUndefined()
+      expect(outcome.ends, told).toEqual({ ready: 1 })
+      expect(
+        lines.filter((line) => / run\.launched | escalation\.opened /.test(line)),
+        told,
+      ).toHaveLength(1)
+    }
+  })
+
   test('what an agent was about to be told when its account met a limit is told in its next attempt', async () => {
     const lines: string[] = []
     const told = aTask('t1', ['told'], { area: 'one' })

@@ -46,8 +46,12 @@ const runIds = (context: Context): string[] => {
 export const freeRun = async (context: Context, runId: string): Promise<void> => {
   try {
     if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
-    if ((await getRun(context.db, runId))?.state !== 'running')
+    if ((await getRun(context.db, runId))?.state !== 'running') {
       context.ports.processes.releasePorts(context.cacheDir, runId)
+      // Left where an engine was killed while checks ran, and the run ended without them.
+      const { checked } = runPaths(context, runId)
+      if (context.ports.files.existsSync(checked)) await context.ports.git.removeWorkspace(checked)
+    }
     const freed = await dropPackages(context, runId, false)
     if (freed.length === 0) return
     context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')

@@ -4,6 +4,7 @@
  * a check pass.
  */
 import { join } from 'node:path'
+import { messageOf } from '../../errors.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { makeClean, runSetup } from '../checks/fresh-workspace.ts'
@@ -48,11 +49,16 @@ export const layOut = async (session: Session, found: ChangeList, checks: number
   return failed
 }
 
-/** What the checks wrote is no part of the work. */
-export const discard = async ({ context, goal, paths }: Session): Promise<void> => {
+/** What the checks wrote is no part of the work. Whether it can be removed says nothing about that: the end of the run tries again. */
+export const discard = async ({ context, goal, paths, run }: Session): Promise<void> => {
   if (goal.repoMode === 'direct') return
-  await context.ports.git.removeWorkspace(paths.checked)
-  void tendPackages(context)
+  try {
+    await context.ports.git.removeWorkspace(paths.checked)
+    void tendPackages(context)
+  } catch (error) {
+    if (!context.stopping.aborted)
+      context.log.warn({ run: run.id, error: messageOf(error) }, 'the clone of the checks could not be removed')
+  }
 }
 
 /** Tells of places in the agent's own workspace: the clean one is gone when it reads of them. */
