@@ -1,6 +1,6 @@
 /** Verification commands: what comes out of one depends on the files it looks at, and on nothing else. */
 import type { CommandRequest, CommandResult } from '../../src/process/command.ts'
-import { filesOfProgram } from './processes.ts'
+import { filesOfProgram, type SimLaunch } from './processes.ts'
 import type { Incarnation } from './engine.ts'
 import { cloneDirOf, type Tree } from './git.ts'
 import { failingTests, report } from './suite.ts'
@@ -26,6 +26,14 @@ const isWork = (world: World, { marker, cwd }: CommandRequest, files: Tree): boo
   return world.git.addTree(files) !== world.git.commits.get(run.baseCommit ?? '')?.tree
 }
 
+/** Where an agent was, what it left behind may make a check pass. */
+const lookAtPlace = (world: World, { marker, cwd }: CommandRequest): void => {
+  const ran = ({ spec, program }: SimLaunch): boolean => program !== undefined && isBelow(cwd, spec.cwd)
+  const agent = world.processes.all.find((launch) => launch.spec.cwd !== world.git.root && ran(launch))
+  if (agent !== undefined)
+    world.violated('what lands was checked', `a check of ${marker} runs where the agent of ${agent.spec.marker} was`)
+}
+
 const resultOf = (world: World, { argv, cwd }: CommandRequest): CommandResult => {
   const files = workTreeOf(world, cwd)
   if (files === undefined)
@@ -48,6 +56,7 @@ export const runCheck = async (
   { request }: { dir: string; request: CommandRequest },
 ): Promise<CommandResult> => {
   const process = await step('process.runCommand', () => {
+    lookAtPlace(world, request)
     const running = (world.processes.checks.get(request.marker) ?? []).filter(({ alive }) => alive)
     if (running.length > 0) world.violated('one owner', `two checks of ${request.marker} run at the same time`)
     const started = { alive: true }
@@ -78,7 +87,7 @@ export const runCheck = async (
   const result = resultOf(world, request)
   const files = workTreeOf(world, request.cwd) ?? new Map<string, string>()
   world.checked(request.marker, {
-    ...{ at: world.scheduler.now(), work: isWork(world, request, files) },
+    ...{ at: world.scheduler.now(), work: isWork(world, request, files), tree: world.git.addTree(files) },
     failed: result.exitCode === 0 ? [] : failedIn(files, request.argv),
   })
   return result

@@ -233,12 +233,13 @@ const checkBranches = (world: World, { changes }: Look): void => {
       (before as { state: string } | undefined)?.state === 'merged'
     )
       continue
-    const entry = after as { landedCommit: string | null; goalId: string; taskId: string }
+    const entry = after as { landedCommit: string | null; goalId: string; taskId: string; runId: string }
     const goal = world.tables.goal.get(entry.goalId)
     const landed = entry.landedCommit ?? ''
     if (goal?.headCommit === null || goal === undefined || !world.git.isAncestor(landed, goal.headCommit))
       world.violated('one owner', `merged entry of ${entry.taskId}: ${landed} is not on the branch`)
     checkCommit(world, landed, entry.taskId)
+    checkTree(world, landed, entry.runId)
   }
 }
 
@@ -267,6 +268,14 @@ const checkCommit = (world: World, landed: string, taskId: string): void => {
     nestedRepositories: [],
   })
   if (violations.length > 0) world.violated('the fence', `commit ${landed} of ${taskId} changes ${violations[0]?.path}`)
+}
+
+/** Verified means: a check looked at this very tree. */
+const checkTree = (world: World, landed: string, runId: string): void => {
+  const tree = world.git.commits.get(landed)?.tree
+  if (world.tables.run.get(runId)?.verdict?.outcome !== 'verified') return
+  if (![...world.checks.values()].flat().some((check) => check.tree === tree))
+    world.violated('what lands was checked', `no check of ${runId} looked at the tree of ${landed}`)
 }
 
 /** Done means: its commit is where it belongs, or, in place, its verdict is recorded. */

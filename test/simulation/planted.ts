@@ -381,4 +381,34 @@ export const planted: readonly Planted[] = [
         },
       })),
   },
+  {
+    name: 'checks-beside-the-agent',
+    from: 2,
+    breaks: 'what lands was checked',
+    hooks: () =>
+      onPorts(({ processes }) => ({
+        processes: {
+          ...processes,
+          runCommand: (dir, request) =>
+            processes.runCommand(dir, { ...request, cwd: request.cwd.replace('/checked', '/workspace') }),
+        },
+      })),
+  },
+  {
+    name: 'another-tree-committed',
+    from: 2,
+    breaks: 'what lands was checked',
+    hooks: () =>
+      onPorts(({ git }) => ({
+        git: {
+          ...git,
+          buildCommit: async (shadow, request) => {
+            // What was checked is one thing, what is committed another: this is the run's own commit, by its trailers.
+            if (Object.keys(request.trailers).length === 0) return git.buildCommit(shadow, request)
+            const tree = await git.buildTree(shadow, { base: request.base, tree: request.tree, paths: [] })
+            return git.buildCommit(shadow, { ...request, tree })
+          },
+        },
+      })),
+  },
 ]

@@ -36,6 +36,8 @@ export interface Checked {
   at: number
   /** Not the commit that the work began from. */
   work: boolean
+  /** What it looked at. */
+  tree: string
   failed: string[]
 }
 
