@@ -78,9 +78,10 @@ test('they go when the run has ended and not before; what a killed engine left g
   expect(existsSync(join(root, 'workspace', 'package.json'))).toBe(true)
   // As a killed engine leaves it.
   rmSync(join(root, 'packages-removed'))
-  put(join(root, 'workspace'), { 'node_modules/left/index.js': 'x' })
+  put(root, { 'workspace/node_modules/left/index.js': 'x', 'checked/node_modules/left/index.js': 'x' })
   await scene.restart()
   await gone()
+  expect(existsSync(join(root, 'checked'))).toBe(false)
   put(join(root, 'workspace'), { 'node_modules/left/index.js': 'x' })
   const removed = await scene.post<Cleaned[]>('/clean', { dryRun: true })
   expect(removed).toContainEqual(expect.objectContaining({ kind: 'workspace', id: run?.id, bytes: expect.any(Number) }))
