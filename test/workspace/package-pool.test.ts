@@ -133,7 +133,7 @@ test.each<[string, (tree: string) => void]>([
   const tree = join(workspace, 'node_modules')
   const inode = inodeOf(tree)
   // Held open, its number is not given to a new folder.
-  const held = openSync(tree)
+  const held = openSync(tree, 'r')
   change(tree)
   await removeWorkspace(workspace)
   await tend()
