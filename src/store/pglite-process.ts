@@ -69,7 +69,8 @@ const serve = async (opening: Opening): Promise<void> => {
 }
 
 if (process.send === undefined) throw new Error('pglite-process.ts is started by pglite.ts only')
-process.on('disconnect', () => process.exit(0))
+// At once: after its engine this process may not write, since another engine may own the folder by then.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // A key press reaches the whole group of a terminal; the engine goes on using the store until it has stopped.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 process.once('message', (opening: Opening) => {

@@ -8,14 +8,9 @@ import { AppError, messageOf } from '../../errors.ts'
 import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
 import { makeClean, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
-import { keep, keptOf, type KeptPlace } from './kept-checks.ts'
+import { keep, keptOf, type Baseline, type KeptPlace } from './kept-checks.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
-
-export type Baseline =
-  /** `label`: how the environment fails it there, which excuses nothing. */
-  | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
-  | { state: 'fails'; detail: string; set: FailingSet }
 
 /** `installs` are those of the work's checks, so that both see the same. */
 export interface BasePlace extends KeptPlace {

@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import type { CheckResult, Install } from '../../domain/run.ts'
 import { builds } from '../../recovery/diagnosis/argv.ts'
+import type { FailingSet } from '../../recovery/failing-set.ts'
 import type { Context } from '../core/context.ts'
 import { readOr, type Files } from '../core/files.ts'
 import type { Ports } from '../core/ports.ts'
-import type { Baseline } from './baseline.ts'
 
 export interface KeptPlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
   /** A commit, or the tree itself. */
@@ -17,6 +17,12 @@ export interface KeptPlace extends Pick<Context, 'repository' | 'shadow' | 'stat
   /** What was installed for the checks. */
   installs: readonly Install[]
 }
+
+/** What a check did on files that are not the work's. */
+export type Baseline =
+  /** `label`: how the environment fails it there, which excuses nothing. */
+  | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
+  | { state: 'fails'; detail: string; set: FailingSet }
 
 /** `result`: of a check that ran as part of a verification and passed. */
 export type Kept = Baseline & { result?: CheckResult }

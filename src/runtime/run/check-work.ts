@@ -1,7 +1,8 @@
 /** Runs the checks of a run on a clean clone of what its agent left, and of the commit that it began from. */
 import { join } from 'node:path'
 import { proves } from '../../domain/run.ts'
-import { runOnBase, type Baseline } from '../checks/baseline.ts'
+import { runOnBase } from '../checks/baseline.ts'
+import type { Baseline } from '../checks/kept-checks.ts'
 import { runHonestly, type HonestReport, type HonestRequest } from '../checks/honest-checks.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import type { ChangeList } from '../../workspace/contract.ts'

@@ -2,7 +2,7 @@
 import type { Weakening } from '../../domain/run.ts'
 import { isNamed } from '../../recovery/named-by-task.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
-import type { Baseline } from '../checks/baseline.ts'
+import type { Baseline } from '../checks/kept-checks.ts'
 import type { Session } from '../core/session.ts'
 
 const takesAway: readonly Weakening['kind'][] = ['file deleted', 'test removed', 'test renamed', 'test skipped']
