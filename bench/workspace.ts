@@ -1,6 +1,6 @@
 /**
- * A run's workspace with its packages, beside `git clone --shared` alone and beside that clone with a fresh install from npm's
- * warm cache; and the health check of a workspace that is used again. The project is this one, with all its packages.
+ * A run's workspace with its packages from a warm pool, beside `git clone --shared` alone and beside that clone with a fresh
+ * install from npm's warm cache; the packages of a pool that has none yet, beside `cp -a`; and the health check of a workspace that is used again. The project is this one, with all its packages.
  * `node bench/workspace.ts [rounds]`
  */
 import { execFileSync } from 'node:child_process'
@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { createWorkspace } from '../src/workspace/clone.ts'
 import { prepareDependencies } from '../src/workspace/dependencies.ts'
 import { mendDependencies } from '../src/workspace/mend.ts'
+import { tendPool } from '../src/workspace/package-pool.ts'
 import { openRepository } from '../src/workspace/repository.ts'
 import { inTurns, print, time } from './measure.ts'
 
@@ -22,7 +23,7 @@ execFileSync('git', ['clone', '--quiet', '--no-hardlinks', here, checkout])
 cpSync(join(here, 'node_modules'), join(checkout, 'node_modules'), { recursive: true, verbatimSymlinks: true })
 const repository = await openRepository(checkout)
 const base = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
-const cacheDir = join(folder, 'cache')
+const warm = join(folder, 'cache')
 let count = 0
 
 const place = (): string => {
@@ -50,41 +51,65 @@ const clone = async (dir: string): Promise<number> => {
   return ms
 }
 
-const workspace = (dir: string): Promise<number> =>
-  took(async () => {
-    await createWorkspace({ repository, base, dir, branch: `bench/${count}` })
-    const { kind, reason } = await prepareDependencies({ repository, workspace: dir, cacheDir })
-    if (kind !== 'copied') throw new Error(`the packages were not copied: ${reason}`)
+const packagesFrom = async (cacheDir: string, dir: string): Promise<void> => {
+  const { kind, reason } = await prepareDependencies({ repository, workspace: dir, cacheDir })
+  if (kind !== 'copied') throw new Error(`the packages were not copied: ${reason}`)
+}
+
+const cloned = (dir: string): Promise<unknown> => createWorkspace({ repository, base, dir, branch: `bench/${count}` })
+
+/** As the engine does while agents work. */
+const fillPool = (): Promise<void> => tendPool({ cacheDir: warm, signal: new AbortController().signal })
+
+const workspace = async (dir: string): Promise<number> => {
+  await fillPool()
+  return took(async () => {
+    await cloned(dir)
+    await packagesFrom(warm, dir)
   })
+}
+
+const cold = async (dir: string): Promise<number> => {
+  await cloned(dir)
+  return took(() => packagesFrom(place(), dir))
+}
+
+const copy = async (dir: string): Promise<number> => {
+  const { ms, code } = await time(['cp', '-a', join(checkout, 'node_modules'), dir])
+  if (code !== 0) throw new Error('cp -a failed')
+  return ms
+}
 
 /** Without scripts, as a fair comparison: a copy runs none either. */
 const install = ['npm', 'ci', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
 
 const fresh = async (dir: string): Promise<number> => {
-  const cloned = await clone(dir)
+  const cloneMs = await clone(dir)
   const { ms, code } = await time(install, { cwd: dir })
   if (code !== 0) throw new Error('npm ci --offline failed: fill the cache with npm ci first')
-  return cloned + ms
+  return cloneMs + ms
 }
 
-// The first run of a project fills the private cache.
-const firstMs = await measured(workspace)
 const used = place()
-await workspace(used)
+await cloned(used)
+await packagesFrom(warm, used)
 const asideDir = join(folder, 'aside')
-const { cloneMs, workspaceMs, freshMs, healthMs } = await inTurns(rounds, {
+const { cloneMs, workspaceMs, coldMs, copyMs, freshMs, healthMs } = await inTurns(rounds, {
   cloneMs: () => measured(clone),
   workspaceMs: () => measured(workspace),
+  coldMs: () => measured(cold),
+  copyMs: () => measured(copy),
   freshMs: () => measured(fresh),
-  healthMs: () => took(() => mendDependencies({ repository, workspace: used, cacheDir, asideDir })),
+  healthMs: () => took(() => mendDependencies({ repository, workspace: used, cacheDir: warm, asideDir })),
 })
 const lock = JSON.parse(readFileSync(join(checkout, 'node_modules', '.package-lock.json'), 'utf8')) as {
   packages: object
 }
 print('workspace', {
   packages: Object.keys(lock.packages).length,
-  ...{ cloneMs, firstMs, workspaceMs, freshMs, healthMs },
-  overClone: workspaceMs / cloneMs,
-  ofFresh: workspaceMs / freshMs,
+  ...{ cloneMs, workspaceMs, coldMs, copyMs, freshMs, healthMs },
+  warmToClone: workspaceMs / cloneMs,
+  coldToCopy: coldMs / copyMs,
+  freshToWarm: freshMs / workspaceMs,
 })
 rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
