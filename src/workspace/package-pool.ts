@@ -15,7 +15,7 @@ import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
 import { keepDifference } from './kept-difference.ts'
 import { keyOf } from './package-kind.ts'
-import type { ContentReply } from './tree-content-process.ts'
+import type { ContentReply, ContentRequest } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
 
 /** How many trees of a kind wait: one for the next agent and one for the next checks. */
@@ -63,8 +63,12 @@ interface Returned {
   keepIn?: string
 }
 
+/** As many may wait to be looked at; each is as large as what is installed. */
+const mostReturned = 4
+
 /** Takes a tree out of its workspace at once; whether it may be used again is told by `tend`. */
 export const takeBack = async (kind: Kind, tree: string, returned: Returned): Promise<void> => {
+  if (returned.keepIn === undefined && (await namesIn(kind.returned)).length >= mostReturned) return removeFolder(tree)
   const folder = join(kind.returned, randomUUID())
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await writeFile(join(folder, 'returned.json'), JSON.stringify(returned))
@@ -76,14 +80,15 @@ export const takeBack = async (kind: Kind, tree: string, returned: Returned): Pr
 
 const program = fileURLToPath(new URL(`./tree-content-process${extname(import.meta.url)}`, import.meta.url))
 
-const readContent = async (root: string, signal: AbortSignal): Promise<TreeContent> => {
+/** `behind`: the work itself is held up while trees wait for their reader. */
+const readContent = async (root: string, behind: boolean, signal: AbortSignal): Promise<TreeContent> => {
   const child = fork(program, [], { cwd: '/', env: {}, execArgv: [], serialization: 'advanced', signal })
   // What goes wrong while nobody waits for it, as an end of the engine between its answer and its exit, is no error of ours.
   child.on('error', () => undefined)
   try {
     // An end without an answer is an answer as well.
     const answered = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })])
-    child.send(root)
+    child.send({ root, behind } satisfies ContentRequest)
     const [reply] = (await answered) as [ContentReply | number | null]
     if (typeof reply !== 'object' || reply?.content === undefined)
       throw new Error(`${root} could not be read: ${(reply as ContentReply | null)?.error ?? 'the reader ended'}`)
@@ -96,7 +101,7 @@ const readContent = async (root: string, signal: AbortSignal): Promise<TreeConte
 const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeContent> => {
   const kept = await readFile(kind.content, 'utf8').catch(() => undefined)
   if (kept !== undefined) return JSON.parse(kept) as TreeContent
-  const content = await readContent(kind.source, signal)
+  const content = await readContent(kind.source, false, signal)
   await writeFile(`${kind.content}.new`, JSON.stringify(content), { mode: 0o600 })
   await rename(`${kind.content}.new`, kind.content)
   return content
@@ -108,9 +113,12 @@ const settle = async (kind: Kind, name: string, signal: AbortSignal): Promise<vo
   const tree = join(folder, 'node_modules')
   const text = await readFile(join(folder, 'returned.json'), 'utf8').catch(() => '{}')
   const { keepIn } = JSON.parse(text) as Returned
-  const difference = differenceOf(await contentOfSource(kind, signal), await readContent(tree, signal))
+  const ready = (await namesIn(kind.ready)).length
+  if (keepIn === undefined && ready >= readyTrees) return removeFolder(folder)
+  const behind = ready === 0 || (await namesIn(kind.returned)).length >= mostReturned
+  const difference = differenceOf(await contentOfSource(kind, signal), await readContent(tree, behind, signal))
   if (keepIn !== undefined) await keepDifference(tree, difference, keepIn)
-  if (difference.changed.length + difference.removed.length === 0 && (await namesIn(kind.ready)).length < readyTrees) {
+  if (difference.changed.length + difference.removed.length === 0 && ready < readyTrees) {
     // Caches of tools, as a rule; they are no part of what was installed and could hold anything.
     for (const path of difference.added) await removeFolder(join(tree, path))
     await mkdir(kind.ready, { recursive: true, mode: 0o700 })

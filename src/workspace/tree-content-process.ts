@@ -6,6 +6,11 @@ import { setPriority } from 'node:os'
 import { messageOf } from '../errors.ts'
 import { contentOf, type TreeContent } from './tree-content.ts'
 
+export interface ContentRequest {
+  root: string
+  behind: boolean
+}
+
 export interface ContentReply {
   content?: TreeContent
   error?: string
@@ -20,9 +25,9 @@ const answer = (root: string): ContentReply => {
 }
 
 if (process.send === undefined) throw new Error('tree-content-process.ts is started by package-pool.ts only')
-// Nobody waits for it: the work goes first.
-setPriority(10)
-process.once('message', (root: string) => {
+process.once('message', ({ root, behind }: ContentRequest) => {
+  // As a rule nobody waits for it: the work goes first.
+  if (!behind) setPriority(10)
   // An engine that is gone needs no answer.
   process.send?.(answer(root), () => undefined)
 })
