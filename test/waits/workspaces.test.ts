@@ -223,4 +223,16 @@ describe('packages that an agent added', () => {
     const [run] = await scene.runs(goal)
     expect(run?.verdict?.installed).toMatchObject([{ manager: 'npm', folder: '' }])
   })
+
+  test.each([
+    ['package-lock.json', 'undefined'],
+    ['pnpm-lock.yaml', 'copy'],
+  ])('with %s are not linked to what other projects use (%s)', async (lockfile, method) => {
+    const told = 'String(process.env.pnpm_config_package_import_method)'
+    const files = { [lockfile]: '', 'told.js': `require('fs').writeFileSync('TOP/check', ${told})` }
+    const agent = claude(`begin(); put('TOP/agent', ${told}); put('made.txt', 'x'); end()`)
+    scene = await openScene({ agent }, {}, { files })
+    await scene.until(await scene.goal([{ commands: ['node told.js'] }]), 'ready', 'awaiting_human')
+    for (const who of ['agent', 'check']) expect(readFileSync(join(scene.top, who), 'utf8')).toBe(method)
+  })
 })

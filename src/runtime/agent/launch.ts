@@ -19,6 +19,7 @@ import type { NextLaunch } from './corrections.ts'
 import { firstCorrections } from './first-corrections.ts'
 import { preparedText, readPrepared } from './prepared.ts'
 import { rememberRefs } from './remembered-refs.ts'
+import { packageVariables } from '../core/package-variables.ts'
 import { portsText, portVariables } from '../core/lent-ports.ts'
 import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
 import { handOverText } from './work-so-far.ts'
@@ -102,6 +103,7 @@ const environmentOf = (session: Session, line: LaunchLine): Record<string, strin
     [...session.driver.environment, ...passedNames(session.context.config(), session.harness)],
     {
       ...line.env,
+      ...packageVariables(session.context.ports.files, workTreeOf(session)),
       ...portVariables(session.ports),
       UNSTUCK_RUN_DIR: session.paths.agentDir,
     },

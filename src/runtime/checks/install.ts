@@ -7,6 +7,7 @@ import type { Install } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
+import { packageVariables } from '../core/package-variables.ts'
 import type { CheckRequest } from './request.ts'
 
 export type InstallRequest = Omit<CheckRequest, 'commands' | 'source' | 'passed'>
@@ -34,7 +35,10 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
     const result = await ports.processes.runCommand(dir, {
       argv,
       cwd: join(workspace, install.folder),
-      environment: commandEnvironment(workspace, request.environment, request.extraNames),
+      environment: commandEnvironment(workspace, request.environment, request.extraNames, {
+        ...packageVariables(ports.files, workspace),
+        ...request.variables,
+      }),
       timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - clock.elapsed())),
       marker: request.marker,
       graceMs,

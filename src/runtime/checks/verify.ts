@@ -11,6 +11,7 @@ import { countedNoTest, ranNoTest } from '../../recovery/diagnosis/executed.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { checkFacts, directoryOf } from './check-facts.ts'
+import { packageVariables } from '../core/package-variables.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
 const graceMs = 5_000
@@ -49,6 +50,7 @@ const runStep = (
     argv: step.argv,
     cwd,
     environment: commandEnvironment(request.workspace, request.environment, request.extraNames, {
+      ...packageVariables(request.ports.files, request.workspace),
       ...request.variables,
       ...step.env,
     }),
