@@ -43,6 +43,12 @@ describe('the brief', () => {
     expect(text).toContain('- npm test')
     expect(text).toContain('/run')
   })
+  test('says where the checks run, but in the owner’s own folder, where they run in what is there', () => {
+    expect(buildBrief(input())).toContain('a clean checkout of your changes')
+    const direct = { requirement: 'r', repoMode: 'direct' } as BriefInput['goal']
+    expect(buildBrief(input({}, { goal: direct }))).not.toContain('clean checkout')
+    expect(buildBrief(input({ commands: [] }))).not.toContain('clean checkout')
+  })
   test('has no empty part, and takes the requirement where a task says nothing', () => {
     const text = buildBrief(input({ instructions: '', commands: [] }, { hostText: ' ' }))
     expect(text).not.toContain('## This machine')

@@ -32,6 +32,9 @@ export interface BriefInput {
 const section = (title: string, body: string, limit: number): string =>
   body.trim() === '' ? '' : cut(`## ${title}\n${body.trim()}`, limit)
 
+const cleanCheckout =
+  'They run in a clean checkout of your changes: what git ignores here is not there, but for packages that a lockfile names.'
+
 const rulesOf = (input: BriefInput): string => {
   const { task } = input
   const list = (items: string[]): string => items.map((item) => `- ${item}`).join('\n')
@@ -39,6 +42,7 @@ const rulesOf = (input: BriefInput): string => {
     `Change only: ${task.allowedPaths.join(', ')}`,
     task.deniedPaths.length === 0 ? '' : `Never change: ${task.deniedPaths.join(', ')}`,
     task.commands.length === 0 ? '' : `These commands decide whether the work is accepted:\n${list(task.commands)}`,
+    task.commands.length === 0 || input.goal.repoMode === 'direct' ? '' : cleanCheckout,
     'Leave the work as changed files; committing is not needed.',
     `Notes and scratch files go to ${input.runDir} (also $UNSTUCK_RUN_DIR); it is not part of the repository.`,
   ]
