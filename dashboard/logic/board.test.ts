@@ -49,7 +49,7 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   baseCommit: null,
   headCommit: null,
   autoMerge: false,
-  landing: { asked: false, outdated: false, unverified: false, sentBack: false, tries: 0, refused: null },
+  landing: { asked: false, outdated: false, unverified: false, sentBack: false, tries: 0, refused: null, broken: null },
   allowedDirs: [],
   limits: {},
   spend: { tokens: 0, costUsd: 0, seconds: 0 },

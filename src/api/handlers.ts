@@ -24,6 +24,7 @@ import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
+import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
 import { readEvents, storeNow } from '../store/event.ts'
@@ -148,15 +149,15 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       draining: engine.draining(),
       store,
     }),
-    status: async ({ query }) => statusView(context.db, query.ended),
+    status: async ({ query }) => statusView(context.db, query.ended, findBranches(context)),
     metrics: async () => metrics(context),
-    report: async ({ query }) => reportView(context.db, new Date(query.since)),
+    report: async ({ query }) => reportView(context.db, new Date(query.since), findBranches(context)),
     doctor: async () => doctor(context),
     snapshots: async () => listSnapshots(context.shadow),
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {
       await goalNamed(context.db, id)
-      return goalView(context.db, id)
+      return goalView(context.db, id, findBranches(context))
     },
     getTask: async ({ id }) => {
       const { goalId } = await taskNamed(context.db, id)

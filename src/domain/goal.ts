@@ -28,6 +28,25 @@ export interface LandingRefusal {
   paths: string[]
 }
 
+/** Why the branch of a goal is not where it belongs. */
+export interface BrokenBranch {
+  /**
+   * `lost`: it was deleted, and its commits are nowhere any more. `failed`: git does not put it back. `replaced`: there is
+   * another repository at this path than the one that the goal began in.
+   */
+  reason: 'lost' | 'failed' | 'replaced'
+  /** For people. */
+  detail: string
+  tries: number
+  /** The question about it, answered or not. */
+  question: string | null
+  /** A person wants the work done again, on what the target is now. */
+  again: boolean
+}
+
+/** How often putting a branch back is tried before a person is asked. */
+export const brokenLimit = 3
+
 /** How far a goal is on its way from its own branch to the user's. */
 export interface GoalLanding {
   /** A person asked for it, whatever `autoMerge` says. */
@@ -42,12 +61,15 @@ export interface GoalLanding {
   tries: number
   /** Why the last attempt left the target where it was; null = there was none, or the next one is under way. */
   refused: LandingRefusal | null
+  /** Nothing of the goal starts, merges or lands before its branch is there again; null = it is. */
+  broken: BrokenBranch | null
 }
 
 export const notLanding: GoalLanding = {
   ...{ asked: false, outdated: false, unverified: false, sentBack: false },
   tries: 0,
   refused: null,
+  broken: null,
 }
 
 export interface Goal {
@@ -86,6 +108,7 @@ export const goalFlow = {
     { from: 'active', to: 'paused', trigger: 'blocked', owner: 'executor', event: 'goal.paused' },
     { from: 'awaiting_human', to: 'paused', trigger: 'paused', owner: 'person', event: 'goal.paused' },
     { from: 'awaiting_human', to: 'paused', trigger: 'blocked', owner: 'executor', event: 'goal.paused' },
+    { from: 'ready', to: 'paused', trigger: 'blocked', owner: 'merge queue', event: 'goal.paused' },
     { from: 'paused', to: 'active', trigger: 'resumed', owner: 'person', event: 'goal.resumed' },
     {
       from: 'active',
@@ -117,7 +140,15 @@ export const isToLand = (goal: Pick<Goal, 'autoMerge' | 'landing'>): boolean => 
 
 /** Its landing is the engine's next step, until it is there or was refused. */
 export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | 'targetBranch'>): boolean =>
-  goal.state === 'ready' && goal.targetBranch !== null && isToLand(goal) && goal.landing.refused === null
+  goal.state === 'ready' &&
+  goal.targetBranch !== null &&
+  isToLand(goal) &&
+  goal.landing.refused === null &&
+  goal.landing.broken === null
+
+/** Only a person can say how it goes on. */
+export const waitsForBranch = ({ landing: { broken } }: Pick<Goal, 'landing'>): boolean =>
+  broken !== null && broken.tries >= brokenLimit && !broken.again
 
 /** How many of the goals that have ended a status shows by itself, the newest first, and how many it may be asked for. */
 export const endedShown = { standard: 50, most: 100_000 } as const

@@ -13,6 +13,8 @@ export interface MergeEntry {
   commit: string
   state: MergeState
   attempts: number
+  /** How often it ended with an error that says nothing about its work. */
+  failures: number
   /** The commit as it stands on the goal branch. */
   landedCommit: string | null
   detail: string
@@ -30,6 +32,9 @@ export const mergeFlow = {
     { from: 'pending', to: 'processing', trigger: 'claimed', owner: 'merge queue', event: 'merge.processing' },
     { from: 'processing', to: 'pending', trigger: 'interrupted', owner: 'engine', event: 'merge.retried' },
     { from: 'processing', to: 'pending', trigger: 'outrun', owner: 'merge queue', event: 'merge.retried' },
+    { from: 'processing', to: 'pending', trigger: 'threw', owner: 'merge queue', event: 'merge.retried' },
+    { from: 'pending', to: 'pending', trigger: 'threw', owner: 'merge queue', event: 'merge.retried' },
+    { from: 'pending', to: 'failed', trigger: 'failed', owner: 'merge queue', event: 'merge.failed' },
     { from: 'processing', to: 'merged', trigger: 'merged', owner: 'merge queue', event: 'merge.merged' },
     { from: 'processing', to: 'failed', trigger: 'failed', owner: 'merge queue', event: 'merge.failed' },
     { from: 'pending', to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'merge.cancelled' },

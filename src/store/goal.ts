@@ -43,6 +43,14 @@ export const getGoal = async (db: Queryable, id: string): Promise<Goal | undefin
 export const listGoals = async (db: Queryable): Promise<Goal[]> =>
   (await db.query<object>(sql`select * from goal order by created_at desc, id`)).map((row) => fromRow<Goal>(row))
 
+/** All that may still go on: one that failed is retried. */
+export const listUnendedGoals = async (db: Queryable): Promise<Goal[]> =>
+  (
+    await db.query<object>(
+      sql`select * from goal where state not in ('done', 'cancelled') order by created_at desc, id`,
+    )
+  ).map((row) => fromRow<Goal>(row))
+
 /** Without those that have ended for good: what the engine looks at in every pass must not grow with what it has done. */
 export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
   (

@@ -39,6 +39,11 @@ export const listMergesOf = async (db: Queryable, goalIds: readonly string[]): P
       order by number`)
   ).map(read)
 
+export const getMerge = async (db: Queryable, id: string): Promise<MergeEntry | undefined> => {
+  const row = await one<object>(db, sql`select * from merge_entry where id = ${id}`)
+  return row === undefined ? undefined : read(row)
+}
+
 /** Its commit stands elsewhere on the goal branch, because that was rebased. */
 export const relocateMerge = async (tx: Queryable, { id }: MergeEntry, landedCommit: string): Promise<void> => {
   await tx.query(sql`update merge_entry set landed_commit = ${landedCommit}, version = version + 1 where id = ${id}`)
@@ -55,6 +60,7 @@ export const moveMerge = async (
   const row = await one<object>(
     tx,
     sql`update merge_entry set state = ${step.row.to}, attempts = attempts + ${trigger === 'claimed' ? 1 : 0}::integer,
+      failures = failures + ${trigger === 'threw' ? 1 : 0}::integer,
       landed_commit = coalesce(${change.landedCommit ?? null}, landed_commit), detail = ${change.detail ?? ''}, version = version + 1, changed_at = unstuck_now()
     where id = ${entry.id} and version = ${entry.version} returning *`,
   )

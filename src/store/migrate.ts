@@ -14,6 +14,7 @@ import { migration as landing } from './migrations/0007-landing.ts'
 import { migration as edits } from './migrations/0008-edits.ts'
 import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
 import { migration as count } from './migrations/0011-count.ts'
+import { migration as stalled } from './migrations/0012-stalled.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -26,6 +27,7 @@ export const migrations: readonly string[] = [
   edits,
   commitIntent,
   count,
+  stalled,
 ]
 
 const uniqueViolation = '23505'

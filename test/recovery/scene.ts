@@ -39,7 +39,8 @@ export interface Scene {
   runs: (goal: string) => Promise<Run[]>
   questions: () => Promise<StatusView['escalations']>
   show: (path: string, goal: string) => string
-  restart: () => Promise<void>
+  /** `meanwhile` happens while no engine runs. */
+  restart: (meanwhile?: () => void) => Promise<void>
   clear: () => Promise<void>
 }
 
@@ -252,8 +253,9 @@ export const openScene = async (
       return (await call<GoalView>('POST', '/goals', { input, options: { ...plain, ...chosen } })).id
     },
     show: (path, goal) => git(root, 'show', `unstuck/goal/${goal}:${path}`),
-    restart: async () => {
+    restart: async (meanwhile) => {
       await served.stop()
+      meanwhile?.()
       served = await start()
     },
     clear: async () => {

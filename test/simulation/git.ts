@@ -251,6 +251,7 @@ const landingCalls = (state: State) => {
 }
 
 const workCalls = (state: State) => ({
+  directoryOf: (): string | undefined => '1:1',
   openRepository: (path: string): Repository => ({
     root: path,
     commonDir: `${path}/.git`,

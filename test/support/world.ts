@@ -200,6 +200,7 @@ const enqueue = (world: World, move: Extract<Move, { entity: 'enqueue' }>): void
     commit: '',
     state: mustStep(mergeFlow, '', 'enqueued').to as MergeState,
     attempts: 0,
+    failures: 0,
     landedCommit: null,
     detail: '',
     version: 1,

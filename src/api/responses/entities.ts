@@ -27,6 +27,12 @@ export const goalFields = {
   landing: z.strictObject({
     ...{ asked: z.boolean(), outdated: z.boolean(), unverified: z.boolean(), sentBack: z.boolean(), tries: count },
     refused: z.strictObject({ reason: text, detail: text, paths: names }).nullable(),
+    broken: z
+      .strictObject({
+        reason: z.enum(['lost', 'failed', 'replaced']),
+        ...{ detail: text, tries: count, question: text.nullable(), again: z.boolean() },
+      })
+      .nullable(),
   }),
   allowedDirs: names,
   limits,

@@ -32,7 +32,11 @@ const read = async (io: Io, since: Date): Promise<ReportView> => {
   if (client !== undefined) return client.get<ReportView>(`/report?since=${encodeURIComponent(since.toISOString())}`)
   const { withStore } = await import('../engine/offline.ts')
   const { reportView } = await import('../../runtime/people/views.ts')
-  return withStore(io, place, ({ db }) => reportView(db, since))
+  const { findBranches } = await import('../../runtime/landing/goal-branch.ts')
+  const { realPorts } = await import('../../runtime/core/ports.ts')
+  return withStore(io, place, ({ db, repository }) =>
+    reportView(db, since, findBranches({ repository, ports: realPorts })),
+  )
 }
 
 const report = async (io: Io, options: ReportOptions): Promise<number> => {

@@ -50,6 +50,7 @@ import { mendDependencies } from '../../workspace/mend.ts'
 import { tendPool } from '../../workspace/package-pool.ts'
 import { laySubmodules } from '../../workspace/submodules.ts'
 import { openRepository } from '../../workspace/repository.ts'
+import { directoryOf } from '../../workspace/same-directory.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
 import { realFiles, type Files } from './files.ts'
 
@@ -89,6 +90,7 @@ const realGit = {
   compareRefs,
   createWorkspace,
   diffText,
+  directoryOf,
   dropHandOver,
   dropSnapshot,
   ensureGoalBranch,

@@ -3,13 +3,25 @@ import { landCommand } from '../landing/goal-branch.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits } from '../../store/account.ts'
-import { must, type Queryable } from '../../store/db.ts'
+import { messageOf } from '../../errors.ts'
+import { must, StaleError, type Queryable } from '../../store/db.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
 import { dueTasks, listTasks, moveTask } from '../../store/task.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import type { Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
 import { dropAllUnused } from '../landing/hand-overs.ts'
-import { followTarget, lookDue, lookOf, tipsOfPass, tryLand, type Looked } from '../landing/land-goal.ts'
+import {
+  followTarget,
+  lookDue,
+  lookOf,
+  tipsOfPass,
+  tryLand,
+  type Look,
+  type Looked,
+  type TipOf,
+} from '../landing/land-goal.ts'
+import { refuseLanding } from '../landing/refused-landing.ts'
 import { isToVerify } from '../landing/goal-verify.ts'
 import { acceptedText } from '../landing/still-red.ts'
 
@@ -112,19 +124,46 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   )
 }
 
+const tend = async (context: Context, goal: Goal, given: { look: Look; tipOf: TipOf }): Promise<void> => {
+  const { look, tipOf } = given
+  // Until its branch is there again, nothing that is read from it says anything.
+  if (goal.landing.broken !== null) return
+  if (goal.state === 'ready' && lookDue(context, look, goal)) await tryLand(context, goal, look, tipOf)
+  if (goal.state !== 'active') return
+  const tasks = await listTasks(context.db, goal.id)
+  await followTarget(context, goal, tasks, given)
+  if (await cancelDependents(context, goal, tasks)) return
+  await finishGoal(context, goal, tasks)
+  const after = await getGoal(context.db, goal.id)
+  if (after?.state === 'ready') await tryLand(context, after, look, tipOf)
+}
+
+/** Told once, and not in every pass; one that is ready says with its state why it does not land. */
+const noteFailure = async (
+  context: Context,
+  goalId: string,
+  { look, detail }: { look: Look; detail: string },
+): Promise<void> => {
+  const goal = await getGoal(context.db, goalId)
+  if (goal?.state === 'ready') await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
+  else if (look.failed !== detail)
+    context.log.error({ goal: goalId, error: detail }, 'a goal could not be looked after')
+  look.failed = detail
+}
+
 /** Looks at every goal that has not ended and takes the next step that no run or merge takes. */
 export const cycleOnce = async (context: Context, looked: Looked): Promise<void> => {
   await requeueDue(context)
   const tipOf = tipsOfPass(context)
   for (const goal of await listLiveGoals(context.db)) {
     const look = lookOf(looked, goal)
-    if (goal.state === 'ready' && lookDue(context, look, goal)) await tryLand(context, goal, look, tipOf)
-    if (goal.state !== 'active') continue
-    const tasks = await listTasks(context.db, goal.id)
-    await followTarget(context, goal, tasks, { look, tipOf })
-    if (await cancelDependents(context, goal, tasks)) continue
-    await finishGoal(context, goal, tasks)
-    const after = await getGoal(context.db, goal.id)
-    if (after?.state === 'ready') await tryLand(context, after, look, tipOf)
+    try {
+      await tend(context, goal, { look, tipOf })
+      delete look.failed
+    } catch (error) {
+      if (endsPass(context, error)) throw error
+      // Somebody changed it at the same moment; the next pass sees how it is then.
+      if (!(error instanceof StaleError)) await noteFailure(context, goal.id, { look, detail: messageOf(error) })
+    }
   }
 }

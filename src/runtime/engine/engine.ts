@@ -29,6 +29,7 @@ import { createLead, type Lead } from './lead.ts'
 import { bringUpAll } from '../landing/bring-up.ts'
 import { mergeAll, recoverMerges } from '../landing/merge-queue.ts'
 import { guardGoalBranches } from '../landing/ref-guard.ts'
+import { checkRepository } from '../landing/same-repository.ts'
 import type { Session } from '../core/session.ts'
 import { dropUnborn } from '../goal/unborn.ts'
 
@@ -114,9 +115,12 @@ interface Loop {
 const leadOnce = async (context: Context, { engineId, grace, merger, looked }: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   if (grace.over()) await healAll(context, { engineId, liveness })
-  await judgeAll(context)
-  merger.start(context)
-  await cycleOnce(context, looked)
+  // While there is no repository (a disk that is not mounted), no goal and no merge is to blame for that.
+  if (await checkRepository(context)) {
+    await judgeAll(context)
+    merger.start(context)
+    await cycleOnce(context, looked)
+  }
   await finishCancels(context, cancelGraceSeconds)
 }
 

@@ -5,6 +5,7 @@
 import { proves, type Run, type Weakening } from '../../domain/run.ts'
 import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
+import { messageOf } from '../../errors.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
@@ -15,6 +16,7 @@ import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
+import { endsPass } from '../core/pass.ts'
 
 /** Why a run may not be merged; undefined = every gate holds. */
 export const rejectionOf = (run: Run): string | undefined => {
@@ -84,5 +86,12 @@ const judgeOne = async (context: Context, run: Run): Promise<void> => {
 
 /** Judges every successful run that has no judgement yet. */
 export const judgeAll = async (context: Context): Promise<void> => {
-  for (const run of await unjudgedRuns(context.db)) await judgeOne(context, run)
+  for (const run of await unjudgedRuns(context.db)) {
+    try {
+      await judgeOne(context, run)
+    } catch (error) {
+      if (endsPass(context, error)) throw error
+      context.log.error({ run: run.id, error: messageOf(error) }, 'a run could not be judged')
+    }
+  }
 }

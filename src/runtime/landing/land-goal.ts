@@ -20,13 +20,15 @@ import { forwardTarget, isOnTarget, tipOnRemote } from './remote-target.ts'
 const outrunLimit = 5
 
 /** What was seen at the last look at a goal. Only saves git calls; losing it costs nothing. */
-interface Look {
+export interface Look {
   /** Milliseconds. */
   at: number
   /** Tip of the target branch, which did not hold the goal's commits. */
   without?: string
   /** Tip and head of which the second holds the first. */
   within?: string
+  /** What went wrong then. */
+  failed?: string
 }
 
 /** Goal id -> its last look. */

@@ -3,11 +3,10 @@
  * fit on top is rebased and verified again. After a crash the commit that we would publish is looked for first, so nothing is
  * merged twice; the branch itself moves by compare-and-swap.
  */
-import { messageOf } from '../../errors.ts'
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
-import { isStoreTrouble, must, StaleError } from '../../store/db.ts'
+import { must } from '../../store/db.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, progressGoal } from '../../store/goal.ts'
 import { confirmLead } from '../../store/leader.ts'
@@ -16,9 +15,11 @@ import { recoveriesOf, waitEnd, type Recovery } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
 import { settleOpen } from '../core/store-record.ts'
 import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from '../core/remote-link.ts'
 import { fail, failChecks, failFit } from './failed-entry.ts'
+import { isRested, noteFailure } from './failing-entry.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { headOf, type Landing } from './landing.ts'
 import { guardBranch } from './ref-guard.ts'
@@ -120,17 +121,6 @@ const land = async (landing: Landing): Promise<void> => {
   await publish(landing, { from: head, to: integrated.commit })
 }
 
-/** An entry must not stay in processing after an error: it starts over, and after the last try a person is asked. */
-const startOver = async (landing: Landing, error: unknown): Promise<void> => {
-  const { context, entry } = landing
-  const detail = messageOf(error)
-  context.log.error({ entry: entry.id, error: detail }, 'a merge failed unexpectedly')
-  // A check that could not be followed to its end may still run.
-  await context.ports.processes.sweep(`${entry.id}-check`)
-  if (landing.tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text: detail }))
-  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
-}
-
 const letWait = async ({ context, entry }: Landing, error: Error): Promise<void> => {
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: error.message })))
 }
@@ -157,23 +147,20 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   const task = await getTask(context.db, pending.taskId)
   if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
   // What it stands on is about to be another.
-  if (goal.landing.outdated) return
-  if (!(await isReachable(context, goal))) return
+  if (goal.landing.outdated || goal.landing.broken !== null) return
+  if (!(await isRested(context, pending)) || !(await isReachable(context, goal))) return
   const waits = await waitsOf(context, pending)
   const last = waits.at(-1)
   if (last !== undefined && !(await isOver(context, last))) return
   const entry = must(await context.db.transaction((tx) => moveMerge(tx, pending, 'claimed')))
   context.at('merge-claimed')
-  const landing = { context, goal, run, task, entry, tries: entry.attempts - waits.length }
+  const landing = { context, goal, run, task, entry, tries: entry.attempts - entry.failures - waits.length }
   try {
     await (goal.repoMode === 'remote' ? landRemote(landing) : land(landing))
   } catch (error) {
-    if (context.stopping.aborted) return
-    // What was written last is unknown, and the merge is not to blame: the next flight looks for its effect.
-    if (isStoreTrouble(error) || error instanceof StaleError) throw error
     // What it was going to publish is looked for on the remote before it is pushed again.
-    if (isOutage(error)) await letWait(landing, error)
-    else await startOver(landing, error)
+    if (!isOutage(error) || context.stopping.aborted) throw error
+    await letWait(landing, error)
   }
   context.wake()
 }
@@ -181,11 +168,8 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
 /** Entries that a crash left in processing go back to the queue; their effect is looked for on the branch. */
 export const recoverMerges = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'processing' })) {
-    must(
-      await context.db.transaction((tx) =>
-        moveMerge(tx, entry, 'interrupted', { detail: 'the engine ended meanwhile' }),
-      ),
-    )
+    // One that a person took out meanwhile has gone its way.
+    await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: 'the engine ended meanwhile' }))
   }
 }
 
@@ -193,6 +177,13 @@ export const recoverMerges = async (context: Context): Promise<void> => {
 export const mergeAll = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'pending' })) {
     if (context.stopping.aborted) return
-    await process(context, entry)
+    try {
+      await process(context, entry)
+    } catch (error) {
+      if (context.stopping.aborted) return
+      // What was written last is unknown, and the merge is not to blame: the next flight looks for its effect.
+      if (endsPass(context, error)) throw error
+      await noteFailure(context, entry, error)
+    }
   }
 }

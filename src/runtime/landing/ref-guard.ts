@@ -4,15 +4,20 @@
  * from the run's own clone; any other move may be the user's own and is left alone. Goal branches are ours: the merge
  * queue puts them back (`guardGoalBranches`), never an executor, because only the queue knows that no merge is under way.
  */
-import type { Goal } from '../../domain/goal.ts'
+import { waitsForBranch, type Goal } from '../../domain/goal.ts'
+import { messageOf } from '../../errors.ts'
+import { StaleError } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
-import { listGoals, listLiveGoals } from '../../store/goal.ts'
+import { getGoal, listGoals, listLiveGoals } from '../../store/goal.ts'
 import { confirmLead } from '../../store/leader.ts'
 import { listMerges } from '../../store/merge.ts'
 import type { RefChange } from '../../workspace/refs.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
 import { keepRefs, remembered } from '../agent/remembered-refs.ts'
+import { askAgain, BranchLostError, isBranchRested, noteBroken, noteMended } from './broken-branch.ts'
 import { headOf } from './landing.ts'
+import { checkRepository } from './same-repository.ts'
 import type { Session } from '../core/session.ts'
 
 const shownRefs = 20
@@ -103,6 +108,17 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   keepRefs(session, await git.readRefs(context.repository))
 }
 
+/** One that was deleted. Its commits may be pruned by now: the shadow has what was made here. */
+const bringBack = async (context: Context, goal: Goal, head: string): Promise<void> => {
+  const { repository, shadow, ports } = context
+  // Into a repository that was made again at this path nothing of an older one is put.
+  if (!(await checkRepository(context)) || (await getGoal(context.db, goal.id))?.landing.broken?.reason === 'replaced')
+    throw new Error(`there is another repository at ${repository.root}, or none`)
+  if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: head, below: null, not: null })))
+    throw new BranchLostError(`commit ${head} is neither in the repository nor in Unstuck's own copy`)
+  await ports.git.publish(repository, shadow, { ref: goalRef(goal.id), from: null, to: head })
+}
+
 /** The goal branch is ours: if it differs from the store, something else moved it. It is put back, and an event says so. */
 export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
   const { git } = context.ports
@@ -111,7 +127,7 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
   if (found === head) return
   // What this engine knows may be old: to another leader's commit the branch must not be taken back.
   await confirmLead(context.db)
-  if (found === null) await git.ensureGoalBranch(context.repository, { name: goalBranch(goal.id), start: head })
+  if (found === null) await bringBack(context, goal, head)
   else await git.restoreRef(context.repository, { ref: goalRef(goal.id), from: found, to: head })
   await appendEvent(context.db, {
     type: 'ref.restored',
@@ -120,17 +136,42 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
   })
 }
 
-/** Puts back goal branches that something else moved or deleted. Where a merge is pending or under way the queue itself looks. */
+/** A branch that is moved may be so by a merge or rebase that a crash cut short; no crash of ours deletes one. */
+const isOthersMatter = async (context: Context, goal: Goal): Promise<boolean> => {
+  if (goal.landing.outdated) return true
+  const merges = await listMerges(context.db, { goalId: goal.id })
+  return merges.some(({ state }) => state === 'pending' || state === 'processing')
+}
+
+const guardOne = async (context: Context, goal: Goal, found: string | undefined): Promise<void> => {
+  const { broken } = goal.landing
+  if (broken?.again === true) return
+  const isHome = found === goal.headCommit
+  if (isHome && broken !== null && broken.reason !== 'replaced') return noteMended(context, goal.id)
+  if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAgain(context, goal.id)
+  if (isHome || (found !== undefined && (await isOthersMatter(context, goal)))) return
+  if (!(await isBranchRested(context, goal))) return
+  await guardBranch(context, goal)
+  if (broken !== null) await noteMended(context, goal.id)
+}
+
+/** Puts back goal branches that something else moved or deleted. What does not let itself be put back stops no other goal. */
 export const guardGoalBranches = async (context: Context): Promise<void> => {
   // One that waits for a person too: it is resumed, or looked at, from where it is.
   const goals = (await listLiveGoals(context.db)).filter(
-    // One that is outdated is rebased in this flight, which looks itself: a crash may have left it moved.
-    ({ repoMode, headCommit, landing }) => repoMode === 'local' && headCommit !== null && !landing.outdated,
+    ({ repoMode, headCommit }) => repoMode === 'local' && headCommit !== null,
   )
   if (goals.length === 0) return
   const refs = await context.ports.git.readRefs(context.repository, `refs/heads/${goalBranch('')}`)
-  for (const goal of goals.filter(({ id, headCommit }) => refs[goalRef(id)] !== headCommit)) {
-    const merges = await listMerges(context.db, { goalId: goal.id })
-    if (!merges.some(({ state }) => state === 'pending' || state === 'processing')) await guardBranch(context, goal)
+  for (const goal of goals) {
+    try {
+      await guardOne(context, goal, refs[goalRef(goal.id)])
+    } catch (error) {
+      if (endsPass(context, error)) throw error
+      if (error instanceof StaleError) continue
+      const detail = messageOf(error)
+      context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be put back')
+      await noteBroken(context, goal.id, { reason: error instanceof BranchLostError ? 'lost' : 'failed', detail })
+    }
   }
 }

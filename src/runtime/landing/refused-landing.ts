@@ -1,6 +1,6 @@
 /** Why a goal does not land: kept with the goal, so that the same refusal is told once and not at every look. */
 import { isDeepStrictEqual } from 'node:util'
-import { mayStartWork, type Goal, type LandingRefusal } from '../../domain/goal.ts'
+import { mayStartWork, type Goal, type GoalLanding, type LandingRefusal } from '../../domain/goal.ts'
 import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
@@ -44,9 +44,13 @@ const forPerson = new Set(['conflict', 'branch-missing'])
 /** Milliseconds. Whatever keeps git from working may be over after some of them. */
 const firstRestMs = 10_000
 
-/** Whether a refused rebase that nothing can start without is to be tried again by now. */
+/** Nothing of the goal goes on before this is over: sent-back work is on its branch, or git keeps it from being verified. */
+const isHeldUp = ({ sentBack, unverified }: GoalLanding, { reason }: LandingRefusal): boolean =>
+  sentBack || (unverified && reason === 'git-failed')
+
+/** Whether what was refused, and nothing can start without, is to be tried again by now. */
 export const isRested = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
-  if (!landing.sentBack || landing.refused === null) return true
+  if (landing.refused === null || !isHeldUp(landing, landing.refused)) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
   // Before it was refused = the clock was set back: better a try too many than a rest as long as the jump.
   return restedMs < 0 || restedMs >= firstRestMs * 2 ** (landing.tries - 1)
@@ -55,13 +59,16 @@ export const isRested = async (context: Context, { landing, changedAt }: Goal): 
 /** The goal pauses with a question: nothing of it can start before its branch is as it should be. */
 const ask = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const { reason, detail, paths } = refused
-  const question = `Work of "${goal.title}" is to be done again and could not be taken off ${goalBranch(goal.id)}: ${detail}${pathText(paths)}. Resume the goal after mending that, or cancel it?`
+  const what = goal.landing.sentBack
+    ? `Work of "${goal.title}" is to be done again and could not be taken off ${goalBranch(goal.id)}`
+    : `"${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
+  const question = `${what}: ${detail}${pathText(paths)}. Resume the goal after mending that, or cancel it?`
   must(await moveGoal(tx, goal, 'blocked', question))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
     ...{ kind: 'blocker', question, choices: ['resume', 'cancel'] },
     details: [
-      'Nothing of this goal begins until its branch is without that work. All work is kept, on the branch and in the snapshots of its runs.',
+      'Nothing of this goal begins until that is over. All work is kept, on the branch and in the snapshots of its runs.',
       `Next step: ${cure[reason] ?? 'mend that'}, then unstuck resume ${goal.id}.`,
     ].join('\n'),
   })
@@ -73,7 +80,7 @@ export const refuseLanding = async (context: Context, goal: Goal, refused: Landi
     const now = (await getGoal(tx, goal.id)) ?? goal
     const { sentBack, tries } = now.landing
     // Work that was sent back is still on the branch: it has to go before anything starts, whatever stands in the way of landing.
-    const isStuck = sentBack && mayStartWork(now)
+    const isStuck = isHeldUp(now.landing, refused) && mayStartWork(now)
     const counted = isStuck ? { tries: tries + 1 } : atRest.has(refused.reason) ? { tries: 0 } : {}
     const landing = { ...now.landing, asked: false, outdated: sentBack, refused, ...counted }
     if (isDeepStrictEqual(landing, now.landing)) return false

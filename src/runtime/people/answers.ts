@@ -1,6 +1,6 @@
 /** What a person may decide: pause, resume, retry, cancel. Every change goes through the flow tables; a second answer is told so. */
 import type { Choice } from '../../domain/escalation.ts'
-import { goalEnded, type Goal } from '../../domain/goal.ts'
+import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { liftLimits } from '../../store/account.ts'
@@ -11,7 +11,7 @@ import { getGoal, halfCancelled, listLiveGoals, moveGoal, progressGoal, resetGoa
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask, listTasks, moveTask } from '../../store/task.ts'
-import { landCommand } from '../landing/goal-branch.ts'
+import { findBranches, goneText, landCommand, landCommandNow } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpen } from '../core/store-record.ts'
@@ -107,12 +107,19 @@ const retriablePlaces: readonly Task['place'][] = [
 
 const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
 
+/** Its commits are given up: the merge queue begins it again, and nothing of it starts before that. */
+const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
+  if (broken === null) return
+  await progressGoal(tx, id, { landing: { outdated: true, broken: { ...broken, again: true, question: null } } })
+}
+
 /** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
     const tasks = (await listTasks(tx, id)).filter(retriable)
-    if (tasks.length === 0 || goal.state === 'cancelled') {
+    const broken = waitsForBranch(goal) ? goal.landing.broken : null
+    if ((tasks.length === 0 && broken === null) || goal.state === 'cancelled') {
       throw new AppError(
         'ILLEGAL',
         `goal ${id} is ${goal.state} and has no task to retry; "unstuck tasks" shows what each of them waits for`,
@@ -120,6 +127,7 @@ export const retryGoal = async (context: Context, id: string): Promise<Goal> => 
     }
     for (const task of tasks) await retryOne(tx, task, { choice: 'retry' })
     await answerGoal(tx, id, 'retry')
+    await giveUpBranch(tx, id, broken)
     await resetGoalSpend(tx, id)
     if (goal.state === 'paused') orThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
     else await reopen(tx, id)
@@ -213,6 +221,7 @@ export const pauseGoal = async (context: Context, id: string): Promise<Goal> => 
 
 /** Lands a ready goal now, whatever `autoMerge` says; the engine does it, and says with the goal how it went. */
 export const landGoal = async (context: Context, id: string): Promise<Goal> => {
+  const present = await findBranches(context)()
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
     if (goal.state === 'done') return
@@ -224,7 +233,7 @@ export const landGoal = async (context: Context, id: string): Promise<Goal> => {
     if (goal.targetBranch === null)
       throw new AppError(
         'ILLEGAL',
-        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${landCommand(goal)}`,
+        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${landCommandNow(goal, present) ?? goneText(goal)}`,
       )
     await progressGoal(tx, id, { reason: landCommand(goal), landing: { asked: true, tries: 0, refused: null } })
     await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch: goal.targetBranch } })
@@ -233,9 +242,15 @@ export const landGoal = async (context: Context, id: string): Promise<Goal> => {
   return goalNamed(context.db, id)
 }
 
-const resumeOne = async (context: Context, goal: Goal): Promise<void> => {
+/** To resume says that it is the same repository after all, or that what kept its branch away is over: that is looked at. */
+const trustBranch = (broken: BrokenBranch | null): BrokenBranch | null =>
+  broken === null || broken.reason === 'replaced' ? null : { ...broken, tries: 0 }
+
+const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
   await context.db.transaction(async (tx) => {
-    orThrow(await moveGoal(tx, await goalNamed(tx, goal.id), 'resumed', 'resumed by a person'))
+    const goal = await goalNamed(tx, id)
+    orThrow(await moveGoal(tx, goal, 'resumed', 'resumed by a person'))
+    if (waitsForBranch(goal)) await progressGoal(tx, id, { landing: { broken: trustBranch(goal.landing.broken) } })
     await answerGoal(tx, goal.id, 'resume')
     for (const task of (await listTasks(tx, goal.id)).filter(
       (candidate) => candidate.place === 'blocked(awaiting_human)',

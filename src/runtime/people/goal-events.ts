@@ -40,6 +40,14 @@ export const goalEvents: EventTypes = {
     meaning: 'a person asked for the landing of a ready goal',
     sentence: (p) => `its landing on ${text(p, 'branch')} was asked for`,
   },
+  'goal.began_again': {
+    meaning: 'its branch was gone for good; it begins again on what its target is now',
+    sentence: (p) => `the goal began again: ${text(p, 'tasks')} task(s) are done once more`,
+  },
+  'repository.replaced': {
+    meaning: 'another git directory is at the path of the repository',
+    sentence: () => 'the repository at this path was made again, copied or restored',
+  },
   'goal.failed': { meaning: 'a needed task was cancelled', sentence: (p) => `the goal failed: ${text(p, 'reason')}` },
   'goal.cancelled': { meaning: 'a person cancelled the goal', sentence: (p) => text(p, 'reason') },
 }

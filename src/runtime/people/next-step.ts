@@ -98,14 +98,21 @@ const limitStep = (task: Task, limits: TaskFacts['limits']): TaskStep | undefine
     : { owner: 'dispatcher', text: `the account of ${task.harness} is free again`, at: held.until }
 }
 
+/** A paused goal waits for its owner. */
+const pausedText = ({ id, landing: { broken } }: Goal): string =>
+  broken === null
+    ? `goal paused: unstuck resume ${id}`
+    : `goal paused until its branch is there again: unstuck retry ${id} | unstuck cancel ${id}`
+
 const queuedStep = (facts: TaskFacts): TaskStep => {
   const { task, goal, tasks } = facts
-  if (goal.state === 'paused') return { owner: 'person', text: `goal paused: unstuck resume ${goal.id}` }
+  if (goal.state === 'paused') return { owner: 'person', text: pausedText(goal) }
   const missing = task.dependsOn
     .map((id) => tasks.find((other) => other.id === id))
     .filter((other) => other?.place !== 'done')
   if (missing.length > 0)
     return { owner: 'dispatcher', text: `waits for task ${missing.map((other) => other?.number ?? '?').join(', ')}` }
+  if (goal.landing.broken !== null) return { owner: 'merge queue', text: 'its goal branch is brought back first' }
   if (goal.landing.outdated)
     return { owner: 'merge queue', text: `the goal branch is brought onto ${goal.targetBranch ?? 'its target'} first` }
   return (
@@ -125,7 +132,7 @@ const pendingStep = (entry: MergeEntry, waits: TaskFacts['waits']): TaskStep => 
 const judgeStep = ({ task, runs, merges, goal, waits }: TaskFacts): TaskStep | undefined => {
   const run = runs.filter((candidate) => candidate.taskId === task.id && candidate.state === 'success').at(-1)
   const entry = merges.find((candidate) => candidate.runId === run?.id)
-  if (goal.state === 'paused') return { owner: 'person', text: `goal paused: unstuck resume ${goal.id}` }
+  if (goal.state === 'paused') return { owner: 'person', text: pausedText(goal) }
   if (entry?.state === 'processing') return { owner: 'merge queue', text: `merge entry ${entry.number} is in work` }
   if (entry?.state === 'pending' && goal.landing.outdated)
     return { owner: 'merge queue', text: `merge entry ${entry.number} waits until the goal branch is rebased` }

@@ -18,7 +18,7 @@ import { stillRed, type Run } from '../../domain/run.ts'
 import { redOfGoal } from '../../domain/still-red.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
 import { holdsAreas, stateOf, type Task } from '../../domain/task.ts'
-import { landCommand } from '../landing/goal-branch.ts'
+import { goneText, landCommandNow, type FindBranches } from '../landing/goal-branch.ts'
 import { goalBranch } from '../core/context.ts'
 import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
 
@@ -77,12 +77,23 @@ const stepsOf = (
   }
 }
 
-const goalViews = async (
-  db: Queryable,
-  goals: Goal[],
-  shared: Required<Pick<TaskFacts, 'engines' | 'limits'>> & { tasks: Task[]; escalations: Escalation[]; now: Date },
-) => {
+/** How a ready goal is landed. The branch that it may name is looked for first, which is a process, so only where one is named. */
+const landings = async (goals: readonly Goal[], find: FindBranches | undefined) => {
+  const ready = goals.filter(({ state }) => state === 'ready')
+  const named = ready.some(({ targetBranch }) => targetBranch === null)
+  const present = named && find !== undefined ? await find() : new Set<string>()
+  return (goal: Goal): Pick<Goal, 'reason'> & { mergeCommand: string | null } => {
+    const mergeCommand = goal.state === 'ready' ? landCommandNow(goal, present) : null
+    const isGone = goal.state === 'ready' && mergeCommand === null
+    return { reason: isGone ? goneText(goal) : goal.reason, mergeCommand }
+  }
+}
+
+type Shared = Required<Pick<TaskFacts, 'engines' | 'limits'>> & { tasks: Task[]; escalations: Escalation[]; now: Date }
+
+const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: FindBranches | undefined) => {
   const { tasks, now } = shared
+  const landingOf = await landings(goals, find)
   const ids = goals.map(({ id }) => id)
   const [runs, merges, recoveries, waits] = [
     await listRunsOf(db, ids),
@@ -107,7 +118,7 @@ const goalViews = async (
       nextStep: shownStep(stepOf(task, goal)),
     })),
     stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
-    mergeCommand: goal.state === 'ready' ? landCommand(goal) : null,
+    ...landingOf(goal),
   }))
 }
 
@@ -127,13 +138,13 @@ const around = async (db: Queryable) => {
  * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
  * newest of those that have. A store keeps thousands of them, and whoever watches asks every few seconds.
  */
-export const statusView = async (db: Queryable, ended: number) => {
+export const statusView = async (db: Queryable, ended: number, find?: FindBranches) => {
   // Read first: whoever follows the events from here on misses nothing that this picture lacks.
   const lastEvent = await lastEventId(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
   const ids = shown.map(({ id }) => id)
   const shared = { ...(await around(db)), tasks: await listTasksOf(db, ids) }
-  const goals = await goalViews(db, shown, shared)
+  const goals = await goalViews(db, shown, shared, find)
   const { escalations, engines, limits, now } = shared
   const at = now.toISOString()
   const agents = await listAgents(db)
@@ -141,12 +152,12 @@ export const statusView = async (db: Queryable, ended: number) => {
 }
 
 /** One goal as in `statusView`, or undefined. */
-export const goalView = async (db: Queryable, id: string) => {
+export const goalView = async (db: Queryable, id: string, find?: FindBranches) => {
   const goal = await getGoal(db, id)
   if (goal === undefined) return undefined
   const others = (await holdingTasks(db)).filter(({ goalId }) => goalId !== id)
   const shared = { ...(await around(db)), tasks: [...(await listTasks(db, id)), ...others] }
-  return (await goalViews(db, [goal], shared))[0]
+  return (await goalViews(db, [goal], shared, find))[0]
 }
 
 /** The work of these goals' tasks, each at the commit that it is now. */
@@ -174,10 +185,10 @@ const landedSince = async (db: Queryable, since: Date) => {
 }
 
 /** Waits for nobody but the user: everything is done, and nothing of it is on his branch. */
-const readyNow = (goals: readonly Goal[]) =>
+const readyNow = (goals: readonly (Goal & { mergeCommand: string | null })[]) =>
   goals
     .filter(({ state }) => state === 'ready')
-    .map((goal) => ({ goal: goal.id, title: goal.title, command: landCommand(goal) }))
+    .map(({ id, title, mergeCommand }) => ({ goal: id, title, command: mergeCommand ?? 'unstuck status' }))
 
 const recoveredSince = async (db: Queryable, since: Date) =>
   (await listRecoveries(db, null))
@@ -198,8 +209,8 @@ const spentSince = async (db: Queryable, since: Date) =>
     .reduce((sum, { spend }) => addSpend(sum, spend), noSpend)
 
 /** What happened since a time: landed, recovered, waiting, spent. */
-export const reportView = async (db: Queryable, since: Date) => {
-  const status = await statusView(db, 0)
+export const reportView = async (db: Queryable, since: Date, find?: FindBranches) => {
+  const status = await statusView(db, 0, find)
   const tasks = status.goals.flatMap((goal) => goal.tasks)
   return {
     since: since.toISOString(),

@@ -1,0 +1,84 @@
+/**
+ * A goal whose branch is gone for good begins again, because a person said so: on what its target is now, with every task whose
+ * work is not on it. The branch first, then the store; a crash in between does both again.
+ */
+import type { Goal } from '../../domain/goal.ts'
+import type { Task } from '../../domain/task.ts'
+import { must } from '../../store/db.ts'
+import { appendEvent } from '../../store/event.ts'
+import { progressGoal } from '../../store/goal.ts'
+import { confirmLead } from '../../store/leader.ts'
+import { listMerges, moveMerge } from '../../store/merge.ts'
+import { listTasks, moveTask } from '../../store/task.ts'
+import { goalRef, type Context } from '../core/context.ts'
+import { failOpen } from '../core/store-record.ts'
+import { noteBroken } from './broken-branch.ts'
+
+/** Where the goal begins: its target, or what is checked out where it has none. Null = the folder itself, undefined = nowhere. */
+const startOf = async ({ ports, repository }: Context, goal: Goal): Promise<string | null | undefined> => {
+  if (goal.repoMode === 'direct') return null
+  if (goal.targetBranch !== null)
+    return (await ports.git.readRef(repository, `refs/heads/${goal.targetBranch}`)) ?? undefined
+  return (await ports.git.openRepository(repository.root)).head ?? undefined
+}
+
+const moveBranch = async (context: Context, goal: Goal, to: string): Promise<boolean> => {
+  const { git } = context.ports
+  const ref = goalRef(goal.id)
+  const from = await git.readRef(context.repository, ref)
+  await confirmLead(context.db)
+  return (await git.restoreRef(context.repository, { ref, from, to })) === 'done'
+}
+
+/** Of the tasks that are done, those whose work the start holds already. */
+const heldBy = async (context: Context, goal: Goal, start: string | null): Promise<Set<string>> => {
+  const { ports, repository, db } = context
+  const held = new Set<string>()
+  if (start === null) return held
+  for (const { taskId, landedCommit: commit } of await listMerges(db, { goalId: goal.id, state: 'merged' })) {
+    if (commit === null || !(await ports.git.isCommitOf(repository, { commit, below: null, not: null }))) continue
+    if (await ports.git.isBelow(repository, commit, start)) held.add(taskId)
+  }
+  return held
+}
+
+const isToRedo = ({ id, place }: Task, held: ReadonlySet<string>): boolean =>
+  place === 'blocked(awaiting_judge)' || (place === 'done' && !held.has(id))
+
+const record = async (
+  context: Context,
+  goal: Goal,
+  { start, held }: { start: string | null; held: ReadonlySet<string> },
+): Promise<void> => {
+  const redone = (await listTasks(context.db, goal.id)).filter((task) => isToRedo(task, held))
+  await context.db.transaction(async (tx) => {
+    for (const entry of await listMerges(tx, { goalId: goal.id, state: 'pending' }))
+      must(await moveMerge(tx, entry, 'cancelled', { detail: 'its goal began again' }))
+    for (const task of redone) {
+      await failOpen(tx, task.id, 'the goal began again')
+      must(await moveTask(tx, task, 'conflicted', { newCount: true, payload: { reason: 'began_again' } }))
+    }
+    const landing = { outdated: false, unverified: false, sentBack: false, tries: 0, refused: null, broken: null }
+    const at = start === null ? {} : { baseCommit: start, headCommit: start }
+    await progressGoal(tx, goal.id, { ...at, landing, reason: '' })
+    await appendEvent(tx, {
+      type: 'goal.began_again',
+      goalId: goal.id,
+      payload: { start, before: goal.headCommit, tasks: redone.length },
+    })
+  })
+}
+
+/** False = nothing more can be done about it now. */
+export const beginAgain = async (context: Context, goal: Goal): Promise<boolean> => {
+  const start = await startOf(context, goal)
+  if (start === undefined) {
+    const detail = `there is no branch ${goal.targetBranch ?? 'checked out'} to begin on`
+    await noteBroken(context, goal.id, { reason: 'failed', detail })
+    return false
+  }
+  if (start !== null && !(await moveBranch(context, goal, start))) return false
+  await record(context, goal, { start, held: await heldBy(context, goal, start) })
+  context.wake()
+  return true
+}
