@@ -154,7 +154,7 @@ create table goal (
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
-  landing jsonb not null default '{"asked": false, "tries": 0, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
+  landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
@@ -199,6 +199,7 @@ create table merge_entry (
   version integer not null default 1,
   created_at timestamp with time zone not null default unstuck_now(),
   changed_at timestamp with time zone not null default unstuck_now(),
+  failures integer not null default 0,
   constraint merge_entry_pkey PRIMARY KEY (id),
   constraint merge_entry_run_id_key UNIQUE (run_id),
   constraint merge_entry_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
@@ -243,6 +244,13 @@ create table recovery (
   constraint recovery_status_check CHECK ((status = ANY (ARRAY['acting'::text, 'success'::text, 'failed'::text])))
 );
 CREATE INDEX recovery_of_task ON public.recovery USING btree (task_id, started_at);
+
+create table repository_seen (
+  host text not null,
+  directory text not null,
+  seen_at timestamp with time zone not null default unstuck_now(),
+  constraint repository_seen_pkey PRIMARY KEY (host)
+);
 
 create table run (
   id text not null,

@@ -361,6 +361,7 @@ const shadowCalls = (state: State) => ({
     const id = `${request.runId}-${last + 1}`
     const { runId, reason, at } = request
     const commit = state.addCommit({ tree, parents: [request.base], message: `snapshot ${id} ${at}\n` })
+    state.shadowObjects.add(commit)
     state.snapshots.set(id, { id, runId, commit, tree, reason, at })
     return { id, commit, reason, at, leftOut: [] }
   },

@@ -114,3 +114,147 @@ describe('a goal branch that was deleted, and its commits pruned', () => {
     expect(git(scene.root, 'show', 'main:a.txt')).toBe('a 2')
   })
 })
+
+/** The first judged work loses its objects before it is merged: no try will ever merge it. */
+const losesFirst = (scene: () => Scene): NonNullable<SceneOptions['at']> => {
+  let isFirst = true
+  return (point) => {
+    if (point !== 'judged' || !isFirst) return
+    isFirst = false
+    emptyShadow(scene())
+  }
+}
+
+describe('a merge that fails whatever is tried', () => {
+  it('is set aside with a question after three failures, counted across restarts, and the others land', async () => {
+    const scene: Scene = await open({ at: losesFirst(() => scene) })
+    const first = await scene.goal([{}])
+    const retried = async (): Promise<number> => (await scene.events(first, 'merge.retried')).length
+    await scene.waitFor('the first failure', async () => ((await retried()) > 0 ? true : undefined))
+    await scene.restart()
+    await anotherLands(scene)
+    await scene.until(first, 'awaiting_human')
+    expect(await retried()).toBe(2)
+    expect(await scene.events(first, 'merge.failed')).toHaveLength(1)
+    const task = await scene.task(first)
+    expect(await scene.questions()).toMatchObject([{ goalId: first, taskId: task.id, choices: ['retry', 'cancel'] }])
+    expect(errorsIn(scene)).toHaveLength(3)
+    await passes(scene, 1)
+    expect(errorsIn(scene)).toHaveLength(3)
+    await scene.post(`/tasks/${task.id}/retry`)
+    await scene.until(first, 'ready')
+    expect(git(scene.root, 'show', `${branchOf(first)}:a.txt`)).toBe('a 2')
+  })
+
+  it('is set aside too where the error comes before anything was tried', async () => {
+    let isPoisoned = true
+    const at: NonNullable<SceneOptions['at']> = (point) => {
+      if (point === 'merge-claimed' && isPoisoned) throw new TypeError('nobody expects this')
+    }
+    const scene = await open({ at })
+    const first = await scene.goal([{}])
+    await scene.until(first, 'awaiting_human')
+    isPoisoned = false
+    expect(await scene.questions()).toMatchObject([{ goalId: first, question: /could not be merged.*nobody expects/ }])
+    await anotherLands(scene)
+  })
+})
+
+/** Deleted and made again: another history, or the same files with the same names. */
+const makeAgain = (scene: Scene): void => {
+  rmSync(join(scene.root, '.git'), { recursive: true })
+  git(scene.root, 'init', '-q', '-b', 'main')
+  git(scene.root, 'add', '-A')
+  git(scene.root, 'commit', '-qm', 'Start')
+}
+
+describe('a repository that was deleted and made again at the same path', () => {
+  it.each(['while the engine runs', 'while it does not'])(
+    'gets nothing of the goals before it, which ask once each, and new goals land: %s',
+    async (when) => {
+      const scene = await open()
+      const first = await readyGoal(scene)
+      await scene.post(`/goals/${first}/pause`).catch(() => undefined)
+      if (when === 'while the engine runs') makeAgain(scene)
+      else await scene.restart(() => makeAgain(scene))
+      await scene.until(first, 'paused')
+      await anotherLands(scene)
+      await scene.restart()
+      await passes(scene, 1)
+      const [question, ...more] = await scene.questions()
+      expect(more).toEqual([])
+      expect(question).toMatchObject({ goalId: first, choices: ['retry', 'resume', 'cancel'] })
+      expect(question?.question).toContain('another repository')
+      expect(has(scene, branchOf(first))).toBe(false)
+      expect(git(scene.root, 'ls-tree', '--name-only', 'main')).not.toContain('a.txt')
+      await scene.post(`/goals/${first}/retry`)
+      await scene.until(first, 'ready')
+      await land(scene, first)
+      expect(git(scene.root, 'show', 'main:a.txt')).toBe('a 2')
+      expect(errorsIn(scene)).toEqual([])
+    },
+  )
+
+  it.each([
+    ['copied', (root: string) => cpSync(join(root, '.git'), join(root, '.copy'), { recursive: true })],
+    ['cloned as a mirror', (root: string) => void git(root, 'clone', '-q', '--mirror', '.git', '.copy')],
+  ])('is the same one where it was %s, and asks nothing', async (_how, copy) => {
+    const scene = await open()
+    const first = await readyGoal(scene)
+    await scene.restart(() => {
+      copy(scene.root)
+      rmSync(join(scene.root, '.git'), { recursive: true })
+      renameSync(join(scene.root, '.copy'), join(scene.root, '.git'))
+      git(scene.root, 'config', 'core.bare', 'false')
+      git(scene.root, 'reset', '-q')
+    })
+    await anotherLands(scene)
+    await land(scene, first)
+    expect(await scene.questions()).toEqual([])
+  })
+
+  it('goes on where its owner says that it is the same one, restored without the branch', async () => {
+    const scene = await open()
+    cpSync(join(scene.root, '.git'), join(scene.top, 'backup'), { recursive: true })
+    const first = await readyGoal(scene)
+    await scene.restart(() => {
+      rmSync(join(scene.root, '.git'), { recursive: true })
+      cpSync(join(scene.top, 'backup'), join(scene.root, '.git'), { recursive: true })
+    })
+    await scene.until(first, 'paused')
+    await scene.post('/resume', { goal: first })
+    await scene.until(first, 'ready')
+    await land(scene, first)
+    expect(git(scene.root, 'show', 'main:a.txt')).toBe('a 1')
+    expect(await scene.questions()).toEqual([])
+  })
+})
+
+describe('a goal that was started on no branch', () => {
+  const commandOf = async (scene: Scene, goal: string): Promise<string | null> =>
+    (await goalOf(scene, goal)).mergeCommand
+
+  it('offers its branch only while that is there', async () => {
+    const scene = await open()
+    git(scene.root, 'checkout', '-q', '--detach')
+    const goal = await readyGoal(scene)
+    expect(await commandOf(scene, goal)).toBe(`git merge --ff-only ${branchOf(goal)}`)
+    // So that nobody brings it back before it was looked for.
+    writeFileSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', `${goal}.lock`), '')
+    rmSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', goal))
+    expect(await commandOf(scene, goal)).toBeNull()
+    expect((await goalOf(scene, goal)).reason).toContain('is not there')
+    expect((await scene.get<ReportView>('/report?since=2020-01-01T00:00:00Z')).ready).not.toMatchObject([
+      { command: expect.stringContaining('git merge') as string },
+    ])
+    // What git does not let happen is tried three times, then asked about.
+    await scene.until(goal, 'paused')
+    expect(await scene.questions()).toMatchObject([{ goalId: goal, choices: ['resume', 'retry', 'cancel'] }])
+    rmSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', `${goal}.lock`))
+    await scene.post('/resume', { goal })
+    await scene.until(goal, 'ready')
+    expect(await scene.questions()).toEqual([])
+    expect(existsSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', goal))).toBe(true)
+    expect(await commandOf(scene, goal)).toContain('git merge')
+  })
+})

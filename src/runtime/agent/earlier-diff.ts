@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import type { Session } from '../core/session.ts'
-import { handOverFile } from './work-so-far.ts'
+import { handOverFile, hasCommits } from './work-so-far.ts'
 
 const mostDiffChars = 200_000
 
@@ -19,6 +19,7 @@ export const tellConflict = async (session: Session): Promise<void> => {
   )
   const before = open === undefined ? undefined : await getRun(context.db, open.runId)
   if (open === undefined || before === undefined || before.commit === null || before.baseCommit === null) return
+  if (!(await hasCommits(context, [before.baseCommit, before.commit]))) return
   const path = join(paths.agentDir, 'earlier.diff')
   const range = { from: before.baseCommit, to: before.commit }
   files.writeFileSync(path, await git.diffText(context.shadow, range, mostDiffChars))

@@ -12,7 +12,7 @@ import { readOutput } from './denials.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { mendWorkspace } from './re-entry.ts'
 import type { Session } from '../core/session.ts'
-import { handOverFile, listChanges } from './work-so-far.ts'
+import { handOverFile, hasCommits, listChanges } from './work-so-far.ts'
 
 const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
 
@@ -102,7 +102,7 @@ const layOver = async ({ context, goal, paths }: Session, before: Run, base: str
   const { git } = context.ports
   if (goal.repoMode === 'direct' || before.baseCommit === null) return nothing
   const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
-  if (snapshot === null) return nothing
+  if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
   // A repository that does not ignore its packages has them in the snapshot; the next run installs its own.
   const packages = madeBy(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
   // What its task may not change would only be refused again.

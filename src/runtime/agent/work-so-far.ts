@@ -1,7 +1,7 @@
 /** What an agent has done so far, in words for the session that goes on with it. */
 import { join } from 'node:path'
 import type { Change } from '../../workspace/contract.ts'
-import type { RunPaths } from '../core/context.ts'
+import type { Context, RunPaths } from '../core/context.ts'
 import type { Session } from '../core/session.ts'
 import { workNow } from './collected.ts'
 
@@ -20,6 +20,13 @@ export const listChanges = (changes: readonly Pick<Change, 'path' | 'kind'>[]): 
 export const workSoFar = async (session: Session): Promise<string> => {
   const { changes } = await workNow(session)
   return listChanges(changes)
+}
+
+/** A deleted branch that was pruned takes commits along on which earlier work stood: then there is nothing to go on from. */
+export const hasCommits = async ({ ports, shadow }: Context, commits: readonly string[]): Promise<boolean> => {
+  for (const commit of commits)
+    if (!(await ports.git.isCommitOf(shadow.gitDir, { commit, below: null, not: null }))) return false
+  return true
 }
 
 export const handOverFile = (paths: RunPaths): string => join(paths.root, 'hand-over.md')
