@@ -34,8 +34,7 @@ const branchOf = (goal: string): string => `unstuck/goal/${goal}`
 const has = (scene: Scene, branch: string): boolean => git(scene.root, 'branch', '--list', branch) !== ''
 
 /** What anybody does who tidies up. */
-const prune = (root: string, goal: string): void => {
-  git(root, 'branch', '-D', branchOf(goal))
+const prune = (root: string): void => {
   git(root, 'reflog', 'expire', '--expire=now', '--all')
   git(root, 'gc', '--quiet', '--prune=now')
 }
@@ -72,15 +71,30 @@ const passes = async (scene: Scene, count: number): Promise<void> => {
   for (let pass = 0; pass < count; pass += 1) await scene.until(await scene.goal([{ harness: 'b' }]), 'ready')
 }
 
+const deletes = (root: string, goal: string): void => {
+  git(root, 'branch', '-D', branchOf(goal))
+  prune(root)
+}
+const moves = (root: string, goal: string): void => {
+  git(root, 'branch', '-f', branchOf(goal), 'main')
+  prune(root)
+}
+
 describe('a goal branch that was deleted, and its commits pruned', () => {
-  it('comes back from the shadow, and the other goals land meanwhile', async () => {
+  it.each([
+    ['comes back', deletes],
+    ['comes back where it was moved instead', moves],
+  ])('%s from the shadow, and the other goals land meanwhile', async (_how, lose) => {
     const scene = await open()
     const first = await readyGoal(scene)
     const { headCommit } = await goalOf(scene, first)
-    await scene.restart(() => prune(scene.root, first))
+    await scene.restart(() => lose(scene.root, first))
     await anotherLands(scene)
-    await scene.waitFor('the branch is back', async () => (has(scene, branchOf(first)) ? true : undefined))
-    expect(git(scene.root, 'rev-parse', branchOf(first))).toBe(headCommit)
+    await scene.waitFor('the branch is back', async () =>
+      git(scene.root, 'for-each-ref', '--format=%(objectname)', `refs/heads/${branchOf(first)}`) === headCommit
+        ? true
+        : undefined,
+    )
     expect(git(scene.root, 'fsck', '--strict', '--no-dangling')).toBe('')
     expect(await scene.events(first, 'ref.restored')).toHaveLength(1)
     await land(scene, first)
@@ -93,7 +107,7 @@ describe('a goal branch that was deleted, and its commits pruned', () => {
     const scene = await open()
     const first = await readyGoal(scene)
     await scene.restart(() => {
-      prune(scene.root, first)
+      deletes(scene.root, first)
       emptyShadow(scene)
     })
     const paused = await scene.until(first, 'paused')

@@ -108,27 +108,25 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   keepRefs(session, await git.readRefs(context.repository))
 }
 
-/** One that was deleted. Its commits may be pruned by now: the shadow has what was made here. */
-const bringBack = async (context: Context, goal: Goal, head: string): Promise<void> => {
+/** Where it was deleted or moved, its commits may be pruned by now: the shadow has what was made here. */
+const bringBack = async (context: Context, goal: Goal, move: { from: string | null; to: string }): Promise<void> => {
   const { repository, shadow, ports } = context
   // Into a repository that was made again at this path nothing of an older one is put.
   if (!(await checkRepository(context)) || (await getGoal(context.db, goal.id))?.landing.broken?.reason === 'replaced')
     throw new Error(`there is another repository at ${repository.root}, or none`)
-  if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: head, below: null, not: null })))
-    throw new BranchLostError(`commit ${head} is neither in the repository nor in Unstuck's own copy`)
-  await ports.git.publish(repository, shadow, { ref: goalRef(goal.id), from: null, to: head })
+  if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: move.to, below: null, not: null })))
+    throw new BranchLostError(`commit ${move.to} is neither in the repository nor in Unstuck's own copy`)
+  await ports.git.publish(repository, shadow, { ref: goalRef(goal.id), ...move })
 }
 
 /** The goal branch is ours: if it differs from the store, something else moved it. It is put back, and an event says so. */
 export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
-  const { git } = context.ports
   const head = headOf(goal)
-  const found = await git.readRef(context.repository, goalRef(goal.id))
+  const found = await context.ports.git.readRef(context.repository, goalRef(goal.id))
   if (found === head) return
   // What this engine knows may be old: to another leader's commit the branch must not be taken back.
   await confirmLead(context.db)
-  if (found === null) await bringBack(context, goal, head)
-  else await git.restoreRef(context.repository, { ref: goalRef(goal.id), from: found, to: head })
+  await bringBack(context, goal, { from: found, to: head })
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
