@@ -8,9 +8,12 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../harness/driver.ts'
+import { markOf } from '../platform/mark.ts'
+import { startTimeOf } from '../platform/process.ts'
 import { createTree, markerName } from '../process/find.ts'
 import { startGuard, type Guard } from '../process/guard.ts'
 import { createOutput, type Output } from '../process/output.ts'
+import { withMark } from '../process/program.ts'
 import { createRedactor, secretValues } from '../process/redact.ts'
 import { endTree } from '../process/stop.ts'
 import { usageOf, type ProcessUsage } from '../process/usage.ts'
@@ -67,13 +70,19 @@ const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
   return createOutput({ log, redact: createRedactor(secretValues(environment)), lineMaxBytes, secretMaxBytes })
 }
 
+/** The launches of this process follow each other, and none begins before all of the last one is gone. */
+const ownMark = (): string => {
+  const startTime = startTimeOf(process.pid)
+  return startTime === undefined ? '' : markOf({ pid: process.pid, startTime })
+}
+
 type Child = ChildProcessByStdio<null, Readable, Readable>
 
 const start = ({ argv, cwd, environment, stdinFile, marker }: LaunchParts): { child: Child; guard: Guard } => {
-  const [program = '', ...args] = argv
   const input = stdinFile === null ? 'ignore' : openSync(stdinFile, 'r')
   const env = { ...environment, [markerName]: marker }
-  const guard = startGuard(marker)
+  const [program = '', ...args] = withMark(argv, ownMark(), { cwd, environment: env })
+  const guard = startGuard(marker, ownMark())
   const child = spawn(program, args, { cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] }) as Child
   if (input !== 'ignore') closeSync(input)
   guard.owns(child.pid)
@@ -130,7 +139,7 @@ const awaitEnd = async (
 
 export const launchAgent = (parts: LaunchParts): RunningAgent => {
   const started = start(parts)
-  const look = createTree(parts.marker, started.child.pid)
+  const look = createTree(parts.marker, started.child.pid, { marks: [ownMark()] })
   const unfinished = readLines(started.child, parts)
   const asked = Promise.withResolvers<void>()
   let cause: string | undefined

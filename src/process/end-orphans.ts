@@ -1,6 +1,6 @@
 /**
  * Ends what a process left running that died without ending it; a program of its own, see `guard.ts`.
- * Usage: end-orphans.ts <marker> [<leader's pid> <its start time>]
+ * Usage: end-orphans.ts <marker> <mark, may be empty> [<leader's pid> <its start time>]
  */
 import { startTimeOf } from '../platform/process.ts'
 import { createTree } from './find.ts'
@@ -8,8 +8,8 @@ import { endTree } from './stop.ts'
 
 const graceMs = 5_000
 
-const [marker = '', pid, startTime] = process.argv.slice(2)
+const [marker = '', mark = '', pid, startTime] = process.argv.slice(2)
 // A pid may be somebody else's by now; the marker in the environment is nobody else's.
 const now = pid === undefined ? undefined : startTimeOf(Number(pid))
 const leader = pid === undefined || (now !== undefined && now !== startTime) ? undefined : Number(pid)
-if (marker !== '') await endTree(createTree(marker, leader), graceMs)
+if (marker !== '') await endTree(createTree(marker, leader, { marks: [mark] }), graceMs)

@@ -1,8 +1,9 @@
 /**
- * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker, works without
- * an owner in the launch's own folder, descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
+ * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker in its environment
+ * or the mark that is handed down without one, works without an owner in the launch's own folder, descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
  * gets killed. The asking process itself is left out.
  */
+import { processesMarked } from '../platform/mark.ts'
 import {
   descendantsOf,
   processTable,
@@ -45,15 +46,21 @@ const closeOverDescendants = (seeds: Set<number>, table: ProcessRow[]): Set<numb
   return all
 }
 
+export interface TreeSigns {
+  name?: string
+  marks?: readonly string[]
+  folder?: string | undefined
+}
+
 /**
  * A look at the tree, to be repeated. `leader` is the program's pid, whose number names its group and session; once no
  * process is left in them the number may be given to a stranger, so it is not used again. `name` is the variable that
- * holds the marker; `folder` is the launch's own.
+ * holds the marker; `marks` are those of its programs (platform/mark.ts); `folder` is the launch's own.
  */
 export const createTree = (
   marker: string,
   leader?: number,
-  { name = markerName, folder }: { name?: string; folder?: string | undefined } = {},
+  { name = markerName, marks = [], folder }: TreeSigns = {},
 ): (() => Member[]) => {
   const known = new Map<number, string>()
   let leaderIsOurs = leader !== undefined
@@ -65,6 +72,7 @@ export const createTree = (
       ...led.map(({ pid }) => pid),
       ...table.filter(({ pid, startTime }) => known.get(pid) === startTime).map(({ pid }) => pid),
       ...processesWithEnvironment(name, marker, table),
+      ...marks.flatMap((mark) => processesMarked(mark, table)),
       ...(folder === undefined ? [] : strayProcessesIn(folder, launchName, table)),
     ])
     if (seeds.size === 0) return []

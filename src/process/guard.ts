@@ -17,11 +17,11 @@ export interface Guard {
 
 const endOrphans = fileURLToPath(new URL(`./end-orphans${extname(import.meta.url)}`, import.meta.url))
 
-const script = 'leader=; read -r leader; read -r word && exit 0; exec "$0" "$1" "$2" $leader'
+const script = 'leader=; read -r leader; read -r word && exit 0; exec "$0" "$1" "$2" "$3" $leader'
 
 /** Started before the program, so that there is no moment in which nobody would end it. */
-export const startGuard = (marker: string): Guard => {
-  const child = spawn('/bin/sh', ['-c', script, process.execPath, endOrphans, marker], {
+export const startGuard = (marker: string, mark: string): Guard => {
+  const child = spawn('/bin/sh', ['-c', script, process.execPath, endOrphans, marker, mark], {
     ...{ cwd: '/', detached: true, env: {} },
     stdio: ['pipe', 'ignore', 'ignore'],
   })

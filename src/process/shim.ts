@@ -10,14 +10,15 @@
  *   node shim.ts < order
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, appendFileSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { appendFileSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
+import { markOf } from '../platform/mark.ts'
 import { identityOf, type ProcessIdentity } from '../platform/process.ts'
 import { followOutputs } from './capture.ts'
 import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './contract.ts'
 import { createTree, launchName, markerName, signalMember } from './find.ts'
 import { fileOf, readRecord, shimName, writeFirstRecord, writeRecord } from './folder.ts'
+import { canReach, filesOfProgram, isFolder, withMark } from './program.ts'
 import { createPulse, type Pulse } from './pulse.ts'
 import { secretValues } from './redact.ts'
 import { endTree } from './stop.ts'
@@ -82,17 +83,6 @@ const waitForGate = async (
   return false
 }
 
-const canReach = (path: string, mode: number): boolean => {
-  try {
-    accessSync(path, mode)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-
 /** What to run, as the launch folder and the order say it. */
 interface Ordered extends ShimOrder {
   spec: LaunchSpec
@@ -106,10 +96,7 @@ const spawnFault = ({ spec, environment }: Ordered, error: unknown): string => {
   if (!existsSync(spec.cwd)) return `the working folder ${spec.cwd} does not exist`
   if (!isFolder(spec.cwd)) return `the working folder ${spec.cwd} is not a folder`
   if (!canReach(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
-  const found = program.includes('/')
-    ? [isAbsolute(program) ? program : join(spec.cwd, program)]
-    : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder, program))
-  const file = found.find((path) => existsSync(path))
+  const [file] = filesOfProgram(program, { cwd: spec.cwd, environment })
   if (file === undefined)
     return `the program ${program} was not found${program.includes('/') ? '' : ' on PATH'} (${code})`
   if (isFolder(file)) return `the program ${file} is a folder (${code})`
@@ -131,8 +118,9 @@ const startProgram = async (ordered: Ordered): Promise<Started> => {
     return { fault: `the input file ${spec.stdinFile} cannot be read (${(error as NodeJS.ErrnoException).code})` }
   }
   try {
-    const [program = '', ...args] = spec.argv
     const env = { ...ordered.environment, [markerName]: spec.marker, [launchName]: shimName(ordered.me) }
+    const argv = withMark(spec.argv, markOf(ordered.me), { cwd: spec.cwd, environment: env })
+    const [program = '', ...args] = argv
     const child = spawn(program, args, { cwd: spec.cwd, detached: true, env, stdio: [input, 'pipe', 'pipe'] })
     if (child.pid !== undefined) return { child, pid: child.pid }
     const error = await new Promise((resolve) => child.once('error', resolve))
@@ -210,7 +198,7 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
-  const look = createTree(shimName(me), pid, { name: launchName, folder: spec.ownFolder })
+  const look = createTree(shimName(me), pid, { name: launchName, marks: [markOf(me)], folder: spec.ownFolder })
   crashGuard(dir, look)
   const { exited, ending } = trackEnding(child, begun)
   const identity = identityOf(pid)

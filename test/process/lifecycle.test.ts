@@ -49,6 +49,14 @@ describe('a launch', () => {
     expect(lines.filter((line) => /COMPILE_CACHE|CARRIED/.test(line))).toEqual([])
   })
 
+  test('hands over a variable whose name no shell could give', async () => {
+    const spec = bench.spec([process.execPath, '-p', 'process.env["BASH_FUNC_f%%"]'])
+    const { dir } = await startShim(bench.folder(), spec, { ...baseEnvironment, 'BASH_FUNC_f%%': '() { :; }' })
+    openGate(dir)
+    await exitOf(dir)
+    expect(allLines(dir).lines).toEqual(['() { :; }'])
+  })
+
   test('gives a program without an input file an empty one, not an open pipe', async () => {
     const { dir } = await bench.start(shell('cat; echo over'))
     openGate(dir)

@@ -200,14 +200,32 @@ describe('after the program ended by itself', () => {
   })
 
   test('a process without marker that holds the pipe does not delay the end', async () => {
-    // A stranger by every sign: own session, no marker, its parent gone before anybody looked.
-    const script = `env -i ${faultAgent('detach', '--hold-pipe').join(' ')}`
-    const { dir } = await bench.start(shell(script))
+    // A stranger by every sign: own session, no marker, its limit set again, its parent gone before anybody looked.
+    const forget = `bash -c 'ulimit -S -x unlimited; exec "$@"' bash`
+    const { dir } = await bench.start(shell(`env -i ${forget} ${faultAgent('detach', '--hold-pipe').join(' ')}`))
     openGate(dir)
     expect((await exitOf(dir)).code).toBe(0)
     const stranger = Number(allLines(dir).lines[0])
     expect(isGone(stranger)).toBe(false)
     process.kill(stranger, 'SIGKILL')
+  })
+
+  test.runIf(process.platform === 'linux').each([
+    ['in one more session', 'setsid sh -c'],
+    ['forked twice', `sh -c '(setsid sh -c "$1" &)' sh`],
+  ])('what forgot everything (%s) is known by the limit that it inherited', async (_how, leave) => {
+    const outer = await bench.start(shell('exec sleep 300'))
+    openGate(outer.dir)
+    const bystander = await agentOf(outer.dir)
+    const script = `cd /; env -i ${leave} 'echo $$ >${bench.root}/left; exec sleep 300 >/dev/null 2>&1' >/dev/null 2>&1 &
+      until [ -s ${bench.root}/left ]; do sleep 0.05; done; cat ${bench.root}/left; rm ${bench.root}/left`
+    const { dir } = await bench.start(shell(script))
+    openGate(dir)
+    expect(await exitOf(dir)).toMatchObject({ code: 0, forced: false })
+    expect(isGone(Number(allLines(dir).lines[0]))).toBe(true)
+    expect(isGone(bystander)).toBe(false)
+    requestStop(outer, 'shutdown')
+    await exitOf(outer.dir)
   })
 
   // With job control the child leads a group of its own, and only the session is left to find it by.
