@@ -239,4 +239,8 @@ export const spendOfLaunches = (launches: readonly Launch[]): Spend =>
 
 export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
 
+/** The shims that ran something. */
+export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch['shim']>[] =>
+  launches.flatMap(({ shim }) => (shim === null ? [] : [shim]))
+
 export const freshRun = { phase: 'prepare', launches: [], spend: noSpend } as const

@@ -16,6 +16,7 @@ import { createOutput, type Output } from '../process/output.ts'
 import { withMark } from '../process/program.ts'
 import { createRedactor, secretValues } from '../process/redact.ts'
 import { endTree } from '../process/stop.ts'
+import { survivorsIn, type Survivor } from '../process/sweep.ts'
 import { usageOf, type ProcessUsage } from '../process/usage.ts'
 
 const lineMaxBytes = 1024 * 1024
@@ -40,9 +41,15 @@ export interface LaunchParts {
   stopping?(cause: string): void
 }
 
+/** `fault` = it could not be started; `left` = what it started and what cannot be ended. */
+export interface AgentEnd extends AgentExit {
+  fault?: string
+  left?: Survivor[]
+}
+
 export interface RunningAgent {
-  /** Never rejects. `fault` = it could not be started. */
-  ended: Promise<AgentExit & { fault?: string }>
+  /** Never rejects. */
+  ended: Promise<AgentEnd>
   /** Ends the whole tree; the first cause is kept. */
   stop(cause: string): void
   /** What it began to print and did not go on with. */
@@ -118,7 +125,7 @@ const awaitEnd = async (
   { child, guard }: ReturnType<typeof start>,
   program: string,
   { look, asked, cause }: Ending,
-): Promise<AgentExit & { fault?: string }> => {
+): Promise<AgentEnd> => {
   const closed = once(child, 'close')
   try {
     await Promise.race([once(child, 'exit'), asked])
@@ -129,12 +136,17 @@ const awaitEnd = async (
   }
   const own = child.exitCode !== null || child.signalCode !== null
   const { survivors } = await endTree(look, graceMs)
+  const left = survivors === 0 ? [] : survivorsIn(look())
   if (survivors === 0) guard.release()
   await Promise.race([closed, delay(drainMs, undefined, { ref: false })])
   child.stdout.destroy()
   child.stderr.destroy()
   const stopCause = own ? undefined : cause()
-  return { code: child.exitCode, signal: child.signalCode, ...(stopCause === undefined ? {} : { stopCause }) }
+  return {
+    ...{ code: child.exitCode, signal: child.signalCode },
+    ...(stopCause === undefined ? {} : { stopCause }),
+    ...(left.length === 0 ? {} : { left }),
+  }
 }
 
 export const launchAgent = (parts: LaunchParts): RunningAgent => {

@@ -35,7 +35,7 @@ interface RecoveryPayload {
 export interface ExecResult {
   /** `refused`: it ended with 0, but a refused write stands, or something was refused and no file changed. */
   outcome: 'done' | 'refused' | 'failed' | 'waiting' | 'stopped'
-  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for, 3 with `refused`. */
+  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for, 3 with `refused` and where it left what cannot be ended. */
   exitCode: number
   text: string
   /** Our name of the failure, as in docs/recovery.md. */

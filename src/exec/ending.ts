@@ -1,5 +1,7 @@
 /** How `unstuck exec` ends: the result that it reports and the exit status that it ends with. */
 import type { AgentExit } from '../harness/driver.ts'
+import { exitCodes } from '../errors.ts'
+import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning } from '../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
 import { blockerText, permissionAdvice } from '../runtime/core/question.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
@@ -41,6 +43,14 @@ const emitBlocker = (parts: ExecParts, diagnosis: Diagnosis, reason: string): vo
       details: `${diagnosis.evidence} (${reason}). ${advice.join(' ')}`,
     },
   })
+}
+
+/** No other launch begins beside them, and whoever goes on with the folder has to know of them. */
+export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
+  const details = leftRunningAdvice('look at the folder before you go on')
+  const payload = { text: `${leftRunningText({ processes })}. Manual intervention required.`, details }
+  parts.emit({ type: 'blocker', timestamp: new Date().toISOString(), payload })
+  return { outcome: 'failed', exitCode: exitCodes.needsPerson, label: leftRunningLabel }
 }
 
 /** No recovery is left. */

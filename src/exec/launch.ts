@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { loginStamp } from '../harness/logins.ts'
-import type { AgentExit, Reading, Settled } from '../harness/driver.ts'
+import type { Reading, Settled } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
 import { stallLimits } from '../recovery/stall.ts'
@@ -21,13 +21,13 @@ import { stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
-import { launchAgent, type RunningAgent } from './agent.ts'
+import { launchAgent, type AgentEnd, type RunningAgent } from './agent.ts'
 import type { Change } from './command.ts'
 import type { ExecParts } from './contract.ts'
 
 export interface Ended {
   reading: Reading
-  exit: AgentExit
+  exit: AgentEnd
   settled: Settled
   denials: ObservedDenial[]
   look: Failed['look']

@@ -6,7 +6,7 @@ import { noCorrections } from '../domain/run.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
 import { exitCodes } from '../errors.ts'
-import { resultOf, type Ending } from './ending.ts'
+import { leftRunning, resultOf, type Ending } from './ending.ts'
 import { launchOnce, type Ended, type Launch } from './launch.ts'
 import type { createRecovery } from './recover.ts'
 import { standingRefusal } from './refusal.ts'
@@ -43,6 +43,7 @@ export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | {
   for (;;) {
     const ended = await launchOnce(parts, launch)
     if ('fault' in ended) return ended
+    if (ended.exit.left !== undefined) return resultOf(ended, launch.number, leftRunning(parts, ended.exit.left))
     if (parts.signal.aborted) return resultOf(ended, launch.number, { outcome: 'stopped', exitCode: 130 })
     if (recovery === undefined && endedWell(ended))
       return resultOf(ended, launch.number, { outcome: 'done', exitCode: 0 })

@@ -69,6 +69,13 @@ export const identityOf = (pid: number): ProcessIdentity | undefined => {
   return startTime === undefined ? undefined : { host: hostname(), bootId: bootId(), pid, startTime }
 }
 
+export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
+  identity.host === hostname() && identity.bootId === bootId()
+
+/** What people know a process by; empty where it is gone. */
+export const programNameOf = (pid: number): string =>
+  (linux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
+
 /** `elsewhere` = recorded on another host, about which nothing can be said from here. */
 export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere' => {
   if (identity.host !== hostname()) return 'elsewhere'

@@ -4,7 +4,8 @@
  */
 import type { ProcessIdentity } from '../platform/process.ts'
 import type { LaunchSpec, LaunchState, Shim, Stream } from './contract.ts'
-import { openGate, requestStop, startShim, sweep, touchKeepAlive, waitForExit } from './launch.ts'
+import { openGate, requestStop, startShim, touchKeepAlive, waitForExit } from './launch.ts'
+import { sweep } from './sweep.ts'
 import { readSegments } from './tail.ts'
 
 export interface CommandRequest {

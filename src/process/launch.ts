@@ -10,10 +10,9 @@ import { isAbsolute } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
-import { createTree, launchName, markerName } from './find.ts'
+import { launchName, markerName } from './find.ts'
 import { fileOf, readRecord, shimName, writeFirstRecord } from './folder.ts'
 import { giveOrder, spawnShim, takeSpare } from './spare.ts'
-import { endTree } from './stop.ts'
 import { createWake } from './wake.ts'
 
 const identityDeadlineMs = 15_000
@@ -21,7 +20,6 @@ const identityDeadlineMs = 15_000
 const spareDeadlineMs = 2_000
 const identityPollMs = 5
 const livenessEveryMs = 500
-const sweepGraceMs = 5000
 /** Node's timers take no longer delay than this; beyond it they fire at once. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -205,16 +203,4 @@ export const waitForExit = async (
   } finally {
     wake.close()
   }
-}
-
-/** Ends every process of a launch whose shim is lost, by the marker alone; gives how many there were. */
-export const sweep = async (marker: string, options: { graceMs?: number } = {}): Promise<number> => {
-  const look = createTree(marker)
-  const met = new Set<string>()
-  await endTree(() => {
-    const members = look()
-    for (const { pid, startTime } of members) met.add(`${pid} ${startTime}`)
-    return members
-  }, options.graceMs ?? sweepGraceMs)
-  return met.size
 }

@@ -32,7 +32,8 @@ const terminate = (member: Member): void => {
   signalMember(member, 'SIGCONT') // a stopped process receives SIGTERM only when it runs again
 }
 
-export const endTree = async (look: () => Member[], graceMs: number): Promise<Ending> => {
+/** `patienceMs`: how long after its first SIGKILL a process may take to be gone. */
+export const endTree = async (look: () => Member[], graceMs: number, patienceMs = killPatienceMs): Promise<Ending> => {
   const begun = performance.now()
   const told = new Set<string>()
   let forced = false
@@ -43,7 +44,7 @@ export const endTree = async (look: () => Member[], graceMs: number): Promise<En
     if (members.length === 0 && (told.size === 0 || ++cleanLooks === 2)) return { forced, survivors: 0 }
     if (members.length > 0) cleanLooks = 0
     const graceLeft = begun + graceMs - performance.now()
-    if (graceLeft < -killPatienceMs) return { forced, survivors: members.length }
+    if (graceLeft < -patienceMs) return { forced, survivors: members.length }
     for (const member of members) {
       const name = `${member.pid} ${member.startTime}`
       if (graceLeft <= 0) {

@@ -431,6 +431,7 @@ describe('other evidence', () => {
     [{ kind: 'unverified', reason: 'no check ran' }, 4, 'not_verified', 'verification_command_failed'],
     [{ kind: 'budget', text: 'spent' }, 8, 'budget', 'budget_exceeded'],
     [{ kind: 'merge', conflicts: ['a.ts'], onto: 'c' }, 7, 'git_conflict', 'branch_diverged_requires_recreate'],
+    [{ kind: 'leftRunning', processes: [{ pid: 7, name: 'a' }] }, 0, 'processes_left', 'environment_issue'],
     [{ kind: 'workspace', text: 'gone' }, 0, 'prepare', 'environment_issue'],
   ])('$kind', (evidence, rung, label, failureCode) => {
     expect(diagnose(evidence)).toMatchObject({ rung, label, failureCode, facts: {} })

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
-import { launchState, openGate, requestStop, sweep, unfinishedLine, waitForExit } from '../../src/process/launch.ts'
+import { launchState, openGate, requestStop, unfinishedLine, waitForExit } from '../../src/process/launch.ts'
+import { sweep } from '../../src/process/sweep.ts'
 import { treeUsage } from '../../src/process/usage.ts'
 import { allLines, createBench, exitOf, faultAgent, fixture, isGone, shell, until } from './bench.ts'
 
@@ -296,6 +297,22 @@ describe('when the shim is killed', () => {
     expect([isGone(agent), isGone(grandchild)]).toEqual([true, true])
     expect(await sweep(marker)).toBe(0)
   })
+
+  test.runIf(process.platform === 'linux')(
+    'a sweep that knows it ends what cleared its environment as well',
+    async () => {
+      const shim = await bench.start(shell('env -i setsid sh -c "echo \\$\\$; exec sleep 300" & exec sleep 300'))
+      openGate(shim.dir)
+      const left = Number(await firstLine(shim.dir))
+      process.kill(shim.identity.pid, 'SIGKILL')
+      expect((await waitForExit(shim.dir, { deadlineMs: 5000 })).state).toBe('lost')
+      const elsewhere = { ...shim.identity, bootId: 'another' }
+      expect(await sweep('nobody', { shims: [elsewhere] })).toBe(0)
+      expect(isGone(left)).toBe(false)
+      expect(await sweep('nobody', { shims: [shim.identity] })).toBe(2)
+      expect(isGone(left)).toBe(true)
+    },
+  )
 
   test('before it wrote who it is, the launch is lost as well', async () => {
     const shim = await bench.start(shell('true'))

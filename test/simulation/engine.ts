@@ -205,6 +205,8 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
   return {
     follow,
     askVersion: () => step('process.askVersion', () => '2.1.197'),
+    // Here a program has no way out of its tree, which its shim or a sweep ends.
+    endLeft: async () => sync(() => []),
     isOver,
     keepSpare: () => {},
     leasePorts: async () => undefined,

@@ -4,6 +4,7 @@
  */
 import type { StillRed } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
+import { leftRunningLabel, leftRunningText } from '../left-running.ts'
 import { visiblePath } from '../policy/fold.ts'
 import type { Meaning } from './labels.ts'
 
@@ -134,6 +135,12 @@ const kinds = {
     failureCode: 'setup_or_bootstrap_issue',
     category: 'setup',
     retryable: false,
+  }),
+  /** Processes of the run that could not be ended: what they write while its checks run would count as its work. */
+  leftRunning: kind({
+    ...{ rung: 0, label: leftRunningLabel, failureCode: 'environment_issue', category: 'env', retryable: false },
+    words: leftRunningText,
+    facts: none,
   }),
   workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
 }

@@ -1,6 +1,7 @@
 /** Ends what a run has started, after its work was kept. */
-import { lastLaunch } from '../../domain/run.ts'
+import { lastLaunch, shimsOf } from '../../domain/run.ts'
 import type { StopCause } from '../../process/contract.ts'
+import type { RunSigns } from '../../process/sweep.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 import { readPrepared } from './prepared.ts'
@@ -33,11 +34,17 @@ export const stopLaunch = async (session: Session, cause: StopCause): Promise<vo
   processes.requestStop(state.shim, cause)
 }
 
+/** What leads to the programs of a run besides its id. In place the agent works in the user's own folder, where others may be at work. */
+export const signsOf = (session: Session): RunSigns => ({
+  shims: shimsOf(session.run),
+  ...(session.goal.repoMode === 'direct' ? {} : { folder: workTreeOf(session) }),
+})
+
 /** No run ends while a process of it is alive: its agent would go on working, and spending, beside the next run of the task. */
 export const endPrograms = async (session: Session, cause: StopCause): Promise<void> => {
   const { processes } = session.context.ports
   await stopLaunch(session, cause)
   await processes.waitForExit(session.paths.launch(lastLaunch(session.run)?.number ?? 1), { deadlineMs: 60_000 })
-  await processes.sweep(session.run.id)
+  await processes.sweep(session.run.id, signsOf(session))
   await processes.sweep(`${session.run.id}-check`)
 }

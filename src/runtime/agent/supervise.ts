@@ -9,7 +9,7 @@ import type { LaunchExit, StopCause, Stream } from '../../process/contract.ts'
 import { renewLease } from '../../store/run.ts'
 import { watchLoops } from './loop-watch.ts'
 import { spendOf, watchSpend } from './spend-watch.ts'
-import { stopLaunch } from './stop.ts'
+import { signsOf, stopLaunch } from './stop.ts'
 import { bothSignals, letGo, type Session } from '../core/session.ts'
 import { watchStalls } from './stall-watch.ts'
 import { watchTurn } from './turn-watch.ts'
@@ -115,7 +115,7 @@ const follow = async (session: Session, launch: Launch, dir: string): Promise<Se
 }
 
 const lost = async (session: Session, launch: Launch, reading: Reading): Promise<LaunchResult> => {
-  const killed = await session.context.ports.processes.sweep(session.run.id)
+  const killed = await session.context.ports.processes.sweep(session.run.id, signsOf(session))
   const reason = `the shim of launch ${launch.number} is gone and left no exit status (${killed} process(es) of it were ended)`
   return { kind: 'lost', reason, spend: spendOf(session, launch, reading) }
 }

@@ -10,7 +10,6 @@ import {
   openGate,
   requestStop,
   startShim,
-  sweep,
   touchKeepAlive,
   unfinishedLine,
   waitForExit,
@@ -18,6 +17,7 @@ import {
 import { redactText } from '../../process/redact.ts'
 import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
+import { endLeft, sweep } from '../../process/sweep.ts'
 import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
 import { askVersion } from '../../process/version.ts'
@@ -56,6 +56,7 @@ import { realFiles, type Files } from './files.ts'
 
 const realProcesses = {
   askVersion,
+  endLeft,
   follow,
   isOver,
   keepSpare,

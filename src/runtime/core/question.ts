@@ -1,6 +1,7 @@
 /** What a person is asked when no recovery is left: the question, what was seen, and what they can do. */
 import type { EscalationKind } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
+import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Then } from '../../recovery/playbook.ts'
 import { providerQuestion } from './provider-question.ts'
@@ -91,6 +92,13 @@ export const questionOf = (
   if (diagnosis.label === 'tests_removed') {
     const next = `Next step: unstuck retry ${task.id} --hint "…"; where these tests are to go, name their files as allowed paths of the task first: unstuck edit ${task.id}.`
     details.push(next)
+  }
+  if (diagnosis.label === leftRunningLabel) {
+    return {
+      kind: 'no_playbook',
+      question: `Task ${task.number} "${task.title}" cannot be checked: ${diagnosis.evidence}. Retry it after ending them, or cancel it?`,
+      details: [...details, `Next step: ${leftRunningAdvice(`unstuck retry ${task.id}`)}`].join('\n'),
+    }
   }
   const { machine }: AnyFacts = diagnosis.facts
   if (machine !== undefined) {

@@ -17,6 +17,7 @@ import { carryOut, endWithout, recover } from '../carry-out.ts'
 import { checkWork, passedOnBase, passedWithout } from '../check-work.ts'
 import { discard, layOut, type NotReady } from '../clean-checks.ts'
 import { settleFeedback, settleTests, settleWeakened } from '../feedback.ts'
+import { leftRunning } from '../left-running.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { Next, Phase } from '../phase.ts'
 import { collectedWork, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
@@ -240,6 +241,8 @@ const verifyClean = async (session: Session): Promise<Next> => {
 
 export const verify: Phase = async (session) => {
   await session.context.ports.processes.sweep(`${session.run.id}-check`)
+  const left = await leftRunning(session)
+  if (left !== undefined) return recover(session, left, { source: 'engine' })
   await takeSuggestion(session)
   try {
     return await verifyClean(session)
