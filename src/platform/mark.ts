@@ -6,7 +6,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { linux, readOrUndefined } from './proc.ts'
-import { isOfThisBoot, type ProcessIdentity, type ProcessRow } from './process.ts'
+import type { ProcessIdentity, ProcessRow } from './process.ts'
 
 const shell = '/bin/sh'
 
@@ -16,9 +16,6 @@ const pids = 1n << 22n
 /** Start time and pid in one number: no two processes of a boot share it. */
 export const markOf = ({ pid, startTime }: Pick<ProcessIdentity, 'pid' | 'startTime'>): string =>
   linux ? String(BigInt(startTime) * pids + BigInt(pid)) : ''
-
-/** The marks of recorded processes; one of another machine or boot left none here. */
-export const marksOf = (identities: readonly ProcessIdentity[]): string[] => identities.filter(isOfThisBoot).map(markOf)
 
 /** dash names the limit by -w, as busybox does; bash and others by -x. Without it the program starts all the same. */
 const script = 'ulimit -S -w "$0" 2>/dev/null || ulimit -S -x "$0" 2>/dev/null; exec "$@"'

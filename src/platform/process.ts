@@ -3,7 +3,7 @@
  * a Mac yet). A process is identified by host, boot, pid and start time, so that a reused pid is never ours.
  */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { linux, readOrUndefined } from './proc.ts'
 
@@ -160,49 +160,6 @@ export const processesWithEnvironment = (name: string, value: string, table = pr
     const text = readOrUndefined(`/proc/${pid}/environ`)
     return text !== undefined && text.includes(wanted) && text.split('\0').includes(wanted)
   })
-}
-
-const workingFolderOf = (pid: number): string | undefined => {
-  try {
-    // The kernel adds this to the name of a folder that was removed meanwhile.
-    return readlinkSync(`/proc/${pid}/cwd`).replace(/ \(deleted\)$/, '')
-  } catch {
-    return undefined // it ended meanwhile, or another user's
-  }
-}
-
-const hasTerminal = (pid: number): boolean => {
-  const text = readOrUndefined(`/proc/${pid}/stat`) ?? ''
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')[4] !== '0'
-}
-
-const hasVariable = (pid: number, name: string): boolean =>
-  (readOrUndefined(`/proc/${pid}/environ`) ?? '').split('\0').some((entry) => entry.startsWith(`${name}=`))
-
-/** Whether a parent, or one above it, of the same session works outside: the leader may be long gone, as of a program that `nohup` left. */
-const isKept = (row: ProcessRow, inside: ReadonlySet<number>, table: ReadonlyMap<number, ProcessRow>): boolean => {
-  const parent = table.get(row.parent)
-  if (parent === undefined || parent.session !== row.session) return false
-  return !inside.has(parent.pid) || isKept(parent, inside, table)
-}
-
-/**
- * Live processes without an owner that work in a folder or below it: the environment names no launch (`name`), the session began
- * there too or has lost its leader and every parent outside, and there is no terminal. A command of the engine's own, another
- * launch in the same folder and a person's shell are left out. Linux alone.
- */
-export const strayProcessesIn = (folder: string, name: string, table = processTable()): number[] => {
-  if (!linux) return []
-  const inside = table.filter(({ pid }) => {
-    const at = workingFolderOf(pid)
-    return at !== undefined && (at === folder || at.startsWith(`${folder}/`))
-  })
-  const ids = new Set(inside.map(({ pid }) => pid))
-  const rows = new Map(table.map((row) => [row.pid, row]))
-  return inside
-    .filter((row) => ids.has(row.session) || (!rows.has(row.session) && !isKept(row, ids, rows)))
-    .filter(({ pid }) => !hasTerminal(pid) && !hasVariable(pid, name))
-    .map(({ pid }) => pid)
 }
 
 /** Live descendants of a process, children before grandchildren, without the process itself. */

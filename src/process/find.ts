@@ -1,7 +1,7 @@
 /**
  * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker in its environment
- * or the mark that is handed down without one, works without an owner in the launch's own folder, descends from a member, or was a member before and is still the same process. Nobody else ever is: what this returns
- * gets killed. The asking process itself is left out.
+ * or the mark that is handed down without one, works without an owner in the launch's own folder, descends from a member, or was
+ * a member before and is still the same process. Nobody else ever is: what this returns gets killed. The asking process itself is left out.
  */
 import { processesMarked } from '../platform/mark.ts'
 import {
@@ -9,9 +9,9 @@ import {
   processTable,
   processesWithEnvironment,
   startTimeOf,
-  strayProcessesIn,
   type ProcessRow,
 } from '../platform/process.ts'
+import { strayProcessesIn } from '../platform/stray.ts'
 
 export const markerName = 'UNSTUCK_RUN'
 
@@ -50,17 +50,19 @@ export interface TreeSigns {
   name?: string
   marks?: readonly string[]
   folder?: string | undefined
+  since?: string | undefined
 }
 
 /**
  * A look at the tree, to be repeated. `leader` is the program's pid, whose number names its group and session; once no
  * process is left in them the number may be given to a stranger, so it is not used again. `name` is the variable that
- * holds the marker; `marks` are those of its programs (platform/mark.ts); `folder` is the launch's own.
+ * holds the marker; `marks` are those of its programs (platform/mark.ts); `folder` is the launch's own, and
+ * `since` when the first of its processes began.
  */
 export const createTree = (
   marker: string,
   leader?: number,
-  { name = markerName, marks = [], folder }: TreeSigns = {},
+  { name = markerName, marks = [], folder, since }: TreeSigns = {},
 ): (() => Member[]) => {
   const known = new Map<number, string>()
   let leaderIsOurs = leader !== undefined
@@ -73,7 +75,7 @@ export const createTree = (
       ...table.filter(({ pid, startTime }) => known.get(pid) === startTime).map(({ pid }) => pid),
       ...processesWithEnvironment(name, marker, table),
       ...marks.flatMap((mark) => processesMarked(mark, table)),
-      ...(folder === undefined ? [] : strayProcessesIn(folder, launchName, table)),
+      ...(folder === undefined ? [] : strayProcessesIn({ folder, name: launchName, since }, table)),
     ])
     if (seeds.size === 0) return []
     const pids = closeOverDescendants(seeds, table)

@@ -198,7 +198,12 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
-  const look = createTree(shimName(me), pid, { name: launchName, marks: [markOf(me)], folder: spec.ownFolder })
+  const look = createTree(shimName(me), pid, {
+    name: launchName,
+    marks: [markOf(me)],
+    folder: spec.ownFolder,
+    since: me.startTime,
+  })
   crashGuard(dir, look)
   const { exited, ending } = trackEnding(child, begun)
   const identity = identityOf(pid)

@@ -1,6 +1,6 @@
 /** Ends what a run left running whose shims are gone, and tells what could not be ended. */
-import { marksOf } from '../platform/mark.ts'
-import { programNameOf, type ProcessIdentity } from '../platform/process.ts'
+import { markOf } from '../platform/mark.ts'
+import { isOfThisBoot, programNameOf, type ProcessIdentity } from '../platform/process.ts'
 import { createTree, type Member } from './find.ts'
 import { endTree } from './stop.ts'
 
@@ -10,14 +10,17 @@ const patienceMs = 5_000
 
 /** What leads to the processes of a run besides its marker. */
 export interface RunSigns {
-  /** The shims of its launches, whose marks their programs carry. */
+  /** The shims of its launches, in order, whose marks their programs carry. */
   shims?: readonly ProcessIdentity[]
   /** A folder in which nothing but the run works. */
   folder?: string
 }
 
-const treeOf = (marker: string, { shims = [], folder }: RunSigns): (() => Member[]) =>
-  createTree(marker, undefined, { marks: marksOf(shims), folder })
+const treeOf = (marker: string, { shims = [], folder }: RunSigns): (() => Member[]) => {
+  // One of another machine or boot left nothing here.
+  const here = shims.filter(isOfThisBoot)
+  return createTree(marker, undefined, { marks: here.map(markOf), folder, since: here[0]?.startTime })
+}
 
 /** Ends every process of a launch whose shim is lost; gives how many there were. */
 export const sweep = async (marker: string, options: RunSigns & { graceMs?: number } = {}): Promise<number> => {

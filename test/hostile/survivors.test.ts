@@ -11,6 +11,8 @@ import { user } from '../workspace/scene.ts'
 import { expectDone, fixture, openScene, type Scene } from './scene.ts'
 
 const hows = ['working folder', 'open file', 'nothing', 'forked twice']
+/** Whose limit was set again, which leaves the folder alone to know them by. */
+const unmarked = ['working folder alone', 'open file alone']
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-survivors-')))
 const told = join(root, 'survivor')
 const agentOf = (how: string): string[] => [process.execPath, fixture('survivor.mjs'), how, told]
@@ -44,15 +46,15 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 describe.runIf(process.platform === 'linux')('a run', () => {
   let scene: Scene
   beforeAll(async () => {
-    scene = await openScene(hows.map(nameOf), {
+    scene = await openScene([...hows, ...unmarked].map(nameOf), {
       files: { 'work.txt': 'open\n', 'alive.mjs': oracle },
-      commands: Object.fromEntries(hows.map((how) => [nameOf(how), agentOf(how)])),
+      commands: Object.fromEntries([...hows, ...unmarked].map((how) => [nameOf(how), agentOf(how)])),
     })
   })
   beforeEach(async () => scene.begin())
   afterAll(async () => scene.clear())
 
-  test.each(hows)('leaves no process that can be found by its %s when its checks begin', async (how) => {
+  test.each([...hows, ...unmarked])('leaves no process that is known by: %s when its checks begin', async (how) => {
     const goal = await scene.work([{ commands: [`node alive.mjs ${told}`] }], { harness: nameOf(how) })
     expect(survivor()).toBe('gone')
     expectDone(goal)
@@ -62,7 +64,7 @@ describe.runIf(process.platform === 'linux')('a run', () => {
 })
 
 describe.runIf(process.platform === 'linux')('exec', () => {
-  test.each(hows)('leaves no process that can be found by its %s', async (how) => {
+  test.each(hows)('leaves no process that is known by: %s', async (how) => {
     const cwd = mkdtempSync(join(root, 'work-'))
     writeFileSync(join(cwd, 'README.md'), '')
     const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
