@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../harness/driver.ts'
-import { markOf } from '../platform/mark.ts'
+import { dropMark, markOf } from '../platform/mark.ts'
 import { startTimeOf } from '../platform/process.ts'
 import { createTree, markerName } from '../process/find.ts'
 import { startGuard, type Guard } from '../process/guard.ts'
@@ -132,10 +132,12 @@ const awaitEnd = async (
   } catch (error) {
     closed.catch(() => undefined) // the same error, told once
     guard.release()
+    dropMark(ownMark())
     return { code: null, signal: null, fault: faultOf(program, error) }
   }
   const own = child.exitCode !== null || child.signalCode !== null
   const { survivors } = await endTree(look, graceMs)
+  dropMark(ownMark())
   const left = survivors === 0 ? [] : survivorsIn(look())
   if (survivors === 0) guard.release()
   await Promise.race([closed, delay(drainMs, undefined, { ref: false })])

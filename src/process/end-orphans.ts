@@ -2,6 +2,7 @@
  * Ends what a process left running that died without ending it; a program of its own, see `guard.ts`.
  * Usage: end-orphans.ts <marker> <mark, may be empty> [<leader's pid> <its start time>]
  */
+import { dropMark } from '../platform/mark.ts'
 import { startTimeOf } from '../platform/process.ts'
 import { createTree } from './find.ts'
 import { endTree } from './stop.ts'
@@ -13,3 +14,4 @@ const [marker = '', mark = '', pid, startTime] = process.argv.slice(2)
 const now = pid === undefined ? undefined : startTimeOf(Number(pid))
 const leader = pid === undefined || (now !== undefined && now !== startTime) ? undefined : Number(pid)
 if (marker !== '') await endTree(createTree(marker, leader, { marks: [mark] }), graceMs)
+dropMark(mark)

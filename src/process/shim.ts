@@ -12,7 +12,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { appendFileSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { markOf } from '../platform/mark.ts'
+import { dropMark, markOf } from '../platform/mark.ts'
 import { identityOf, type ProcessIdentity } from '../platform/process.ts'
 import { followOutputs } from './capture.ts'
 import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './contract.ts'
@@ -216,6 +216,7 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const cause = ending() === undefined ? stop.cause() : undefined
   const { forced, survivors } = await endTree(look, spec.graceMs)
   if (survivors === 0) await exited
+  dropMark(markOf(me))
   await outputs.settle()
   return {
     ...(ending() ?? endingNow(begun, null, null)),

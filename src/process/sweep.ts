@@ -1,5 +1,5 @@
 /** Ends what a run left running whose shims are gone, and tells what could not be ended. */
-import { markOf } from '../platform/mark.ts'
+import { dropMark, markOf } from '../platform/mark.ts'
 import { isOfThisBoot, programNameOf, type ProcessIdentity } from '../platform/process.ts'
 import { createTree, type Member } from './find.ts'
 import { endTree } from './stop.ts'
@@ -16,10 +16,18 @@ export interface RunSigns {
   folder?: string
 }
 
-const treeOf = (marker: string, { shims = [], folder }: RunSigns): (() => Member[]) => {
-  // One of another machine or boot left nothing here.
-  const here = shims.filter(isOfThisBoot)
-  return createTree(marker, undefined, { marks: here.map(markOf), folder, since: here[0]?.startTime })
+/** Those of another machine or boot left nothing here. */
+const shimsHere = ({ shims = [] }: RunSigns): ProcessIdentity[] => shims.filter(isOfThisBoot)
+
+const treeOf = (marker: string, signs: RunSigns): (() => Member[]) => {
+  const here = shimsHere(signs)
+  return createTree(marker, undefined, {
+    ...{ marks: here.map(markOf), folder: signs.folder, since: here[0]?.startTime },
+  })
+}
+
+const dropMarks = (signs: RunSigns): void => {
+  for (const shim of shimsHere(signs)) dropMark(markOf(shim))
 }
 
 /** Ends every process of a launch whose shim is lost; gives how many there were. */
@@ -31,6 +39,7 @@ export const sweep = async (marker: string, options: RunSigns & { graceMs?: numb
     for (const { pid, startTime } of members) met.add(`${pid} ${startTime}`)
     return members
   }, options.graceMs ?? graceMs)
+  dropMarks(options)
   return met.size
 }
 
@@ -47,5 +56,6 @@ export const survivorsIn = (members: readonly Member[]): Survivor[] =>
 export const endLeft = async (marker: string, signs: RunSigns): Promise<Survivor[]> => {
   const look = treeOf(marker, signs)
   await endTree(look, graceMs, patienceMs)
+  dropMarks(signs)
   return survivorsIn(look())
 }

@@ -7,12 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { makeGroup, removeGroup } from '../../src/platform/group.ts'
 import { user } from '../workspace/scene.ts'
 import { expectDone, fixture, openScene, type Scene } from './scene.ts'
 
-const hows = ['working folder', 'open file', 'nothing', 'forked twice']
+const hows = ['working folder', 'open file', 'limit', 'forked twice']
 /** Whose limit was set again, which leaves the folder alone to know them by. */
 const unmarked = ['working folder alone', 'open file alone']
+/** Who is known by nothing but the control group, where one can be made. */
+const grouped = makeGroup('unstuck-probe') === undefined ? [] : ['control group alone']
+removeGroup('unstuck-probe')
+const every = [...hows, ...unmarked, ...grouped]
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-survivors-')))
 const told = join(root, 'survivor')
 const agentOf = (how: string): string[] => [process.execPath, fixture('survivor.mjs'), how, told]
@@ -46,15 +51,15 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 describe.runIf(process.platform === 'linux')('a run', () => {
   let scene: Scene
   beforeAll(async () => {
-    scene = await openScene([...hows, ...unmarked].map(nameOf), {
+    scene = await openScene(every.map(nameOf), {
       files: { 'work.txt': 'open\n', 'alive.mjs': oracle },
-      commands: Object.fromEntries([...hows, ...unmarked].map((how) => [nameOf(how), agentOf(how)])),
+      commands: Object.fromEntries(every.map((how) => [nameOf(how), agentOf(how)])),
     })
   })
   beforeEach(async () => scene.begin())
   afterAll(async () => scene.clear())
 
-  test.each([...hows, ...unmarked])('leaves no process that is known by: %s when its checks begin', async (how) => {
+  test.each(every)('leaves no process that is known by: %s when its checks begin', async (how) => {
     const goal = await scene.work([{ commands: [`node alive.mjs ${told}`] }], { harness: nameOf(how) })
     expect(survivor()).toBe('gone')
     expectDone(goal)
@@ -64,7 +69,7 @@ describe.runIf(process.platform === 'linux')('a run', () => {
 })
 
 describe.runIf(process.platform === 'linux')('exec', () => {
-  test.each(hows)('leaves no process that is known by: %s', async (how) => {
+  test.each([...hows, ...grouped])('leaves no process that is known by: %s', async (how) => {
     const cwd = mkdtempSync(join(root, 'work-'))
     writeFileSync(join(cwd, 'README.md'), '')
     const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
