@@ -350,9 +350,10 @@ describe('exec itself killed with SIGKILL', () => {
 
   test('leaves no process of its agent running, in whatever session or without the marker', async () => {
     const script = `env -i sh -c 'echo $$ > bare; exec sleep 600' & setsid sh -c 'echo $$ > apart; exec sleep 600' &
+      env -i setsid -f sh -c 'echo $$ > both; exec sleep 600'
       echo $$ > agent; echo "$UNSTUCK_RUN" > marker; trap '' TERM; while :; do sleep 1; done`
     const { child, ended } = start(['--', 'bash', '-c', script])
-    const all = ['bare', 'apart', 'agent']
+    const all = ['bare', 'apart', 'both', 'agent']
     try {
       for (const name of all) await until(`${name} runs`, () => written(name))
       child.kill('SIGKILL')
