@@ -127,7 +127,7 @@ export const runCommand = async (dir: string, request: CommandRequest): Promise<
   const begun = performance.now()
   const shim = await startShim(dir, specOf(request), request.environment)
   const state = await attend(shim, request)
-  if (state.state !== 'ended') await sweep(request.marker, { graceMs: request.graceMs })
+  if (state.state !== 'ended') await sweep(request.marker, { graceMs: request.graceMs, shims: [shim.identity] })
   const ends = (stream: Stream): Text =>
     readEnds(dir, stream, request.headBytes ?? defaultEndBytes, request.tailBytes ?? defaultEndBytes)
   const stdout = ends('stdout')
