@@ -76,7 +76,8 @@ const waitForGate = async (
     // The gate first: a folder that is cleared after this look has no gate any more for the one who looks next.
     const open = existsSync(fileOf(dir, 'gate'))
     if (!owns(dir, me)) return undefined
-    if (open) return true
+    // Whoever asks for a stop before opening the gate asked after the first look.
+    if (open) return !existsSync(fileOf(dir, 'stop.json'))
     if (pulse.silentMs() >= spec.keepAliveMs) return false
     await sleep(gatePollMs)
   }
