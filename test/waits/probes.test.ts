@@ -145,12 +145,11 @@ test('a registry that is out of reach: a wait, and the work goes on when the reg
 
 const mended = async (goal: string) =>
   (await scene.events(goal, 'run.dependencies_mended')).map(({ payload }) => payload)
-const laidAgain = [{ damage: ['node_modules: dep has no package.json'], laid: true }]
 
 test('packages that an agent left damaged are laid again before its next launch, and what it wrote there is kept', async () => {
   const { goal, run } = await ended('torn')
   expect(await scene.task(goal)).toMatchObject({ place: 'done' })
-  expect(await mended(goal)).toEqual(laidAgain)
+  expect(await mended(goal)).toEqual([{ damage: ['node_modules: dep has no package.json'], laid: true }])
   const aside = join(scene.top, 'home')
   const kept = readdirSync(aside, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith(`${run?.id ?? ''}/dependencies-aside/1/dep/index.js`),
@@ -159,12 +158,16 @@ test('packages that an agent left damaged are laid again before its next launch,
 })
 
 // The last one, because it ends the engine.
-test('packages that are damaged when an engine takes a run up again are laid again before its checks', async () => {
+test('packages that are damaged when an engine takes a run up again reach no check of it', async () => {
   const goal = goals.get('orphaned') as string
   await scene.waitFor('the damage', async () => existsSync(join(scene.top, 'orphaned')) || undefined)
   await scene.restart()
   writeFileSync(join(scene.top, 'go'), '')
   await scene.until(goal, 'ready', 'awaiting_human')
   expect(await scene.task(goal)).toMatchObject({ place: 'done' })
-  expect(await mended(goal)).toEqual(laidAgain)
+  // It fails with the packages of the agent's workspace: it ran with others, in the one run that there was.
+  expect(await scene.runs(goal)).toMatchObject([
+    { verdict: { outcome: 'verified', checks: [{ command: checks.orphaned, exitCode: 0 }] } },
+  ])
+  expect(await mended(goal)).toEqual([])
 })
