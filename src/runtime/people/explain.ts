@@ -3,7 +3,7 @@ import { stillRed, type Verdict } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
 import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-words.ts'
-import { text, type EventTypes, type Payload } from './event-text.ts'
+import { movedRefs, text, type EventTypes, type Payload } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 
 /** What the checks showed, never more than that. */
@@ -236,7 +236,7 @@ export const eventTypes: EventTypes = {
   },
   'ref.moved': {
     meaning: 'refs of the user changed while an agent ran',
-    sentence: (p) => `refs changed while the agent ran: ${text(p, 'refs')}`,
+    sentence: (p) => `refs changed while the agent ran: ${movedRefs(p)}`,
   },
   'run.stop_asked': {
     meaning: 'the end of a run was asked for, wherever it is executed',
