@@ -134,6 +134,17 @@ const removing: Agent = {
     end()`,
 }
 
+const green = "const { test } = require('node:test')\ntest('is green', () => {})"
+
+const weakening: Agent = {
+  driver: 'claude',
+  program: `begin(); put('made.txt', 'made')
+    const { rmSync } = await import('node:fs')
+    if (${told('Take this back as it was before')}) put('green.test.js', ${JSON.stringify(green)})
+    else rmSync('green.test.js', { force: true })
+    end()`,
+}
+
 const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
 const silent: Agent = {
@@ -287,6 +298,11 @@ const cases: Case[] = [
     without: untold,
   },
   {
+    ...{ playbook: 'weakened-feedback', label: 'checks_weakened', agent: weakening },
+    ...{ actionTaken: 'RELAUNCH_WITH_FEEDBACK', counted: true, ends: 'awaiting_human' },
+    without: untold,
+  },
+  {
     ...{ playbook: 'missing-script-drop', label: 'missing_script', agent: steady },
     ...{ actionTaken: 'DROP_COMMAND', counted: true, ends: 'awaiting_human' },
     commands: ['npm run nowhere', 'node check.js'],
@@ -312,7 +328,7 @@ const files = {
   /** Whatever another agent writes elsewhere, nothing is here yet. */
   'red.test.js':
     "const { test } = require('node:test')\ntest('is red', () => require('node:assert').ok(require('./red.js')))",
-  'green.test.js': "const { test } = require('node:test')\ntest('is green', () => {})",
+  'green.test.js': green,
   'red.js': 'module.exports = false',
   'here.js': "process.exit(require('node:fs').existsSync('made.txt') ? 0 : 1)",
 }
@@ -423,7 +439,9 @@ describe('without effect', () => {
       const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
       expect(questions).toMatchObject([{ kind: row.ends === 'paused' ? 'blocker' : 'exhausted' }])
       expect(await scene.events(goal, 'blocker')).toHaveLength(row.ends === 'paused' ? 1 : 0)
-      expect(await scene.events(goal, 'task.recovery_escalated')).toHaveLength(1)
+      // Work that weakened its checks passes them: the attempt is a success, and the judge is who asks.
+      const asked = row.playbook === 'weakened-feedback' ? 'judge.review' : 'task.recovery_escalated'
+      expect(await scene.events(goal, asked)).toHaveLength(1)
     },
   )
 })
