@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(async () => store.close())
 
-const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '12')
+const seeds = Number(process.env.UNSTUCK_SIMULATE_SEEDS ?? '8')
 const run = (seed: number): Promise<Outcome> => runPlan(makePlan(String(seed)), store)
 
 /** What to say when a seed breaks a promise: everything needed to see it again. */
@@ -43,7 +43,7 @@ describe('the real runtime under a simulated clock, with faults at every port', 
     expect([...ends].sort()).toEqual(['cancelled', 'done', 'failed', 'ready'])
   })
 
-  test.each([3, 12])('seed %i gives the same trace, byte for byte, every time', async (seed) => {
+  test.each([3])('seed %i gives the same trace, byte for byte, every time', async (seed) => {
     const [first, second] = [await run(seed), await run(seed)]
     expect(second.fingerprint).toBe(first.fingerprint)
     expect(second.recent).toEqual(first.recent)
