@@ -34,6 +34,7 @@ const look = async (meanwhile: () => Promise<unknown>): Promise<{ moved: string[
     ...store.context,
     db: fencedBy(store.db, await takeLead(store.db, 'e-1')),
     clock: { now: () => new Date() },
+    stopping: new AbortController().signal,
     config: () => ({ verify: { knownFailures: [] } }),
     at: () => undefined,
     ports: { git },
