@@ -165,6 +165,7 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
   const { id } = address ?? (await openRepository(places.repo))
   const base = options.kind === 'direct' ? '' : git(places.repo, 'rev-parse', 'HEAD')
   const stateDir = stateDirOf(environment, id)
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const owners = join(address === undefined ? places.repo : mirrorRoot(stateDir), '.unstuck')
   mkdirSync(owners, { recursive: true })
   writeFileSync(join(owners, 'config.json'), JSON.stringify(configOf(places, options)))
