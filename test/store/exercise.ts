@@ -19,6 +19,7 @@ import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
 import { countAll } from '../../src/store/page.ts'
 import { insertRecovery, listRecoveries, recoveriesOf, settleRecovery } from '../../src/store/recovery.ts'
+import { noteDirectory, seenDirectory } from '../../src/store/repository.ts'
 import { finishRun, getRun, judgeRun, listRuns, renewLease, saveRun, unjudgedRuns } from '../../src/store/run.ts'
 import { dueTasks, insertTasks, listTasks, moveTask, nextRetryAt, setTaskCommands } from '../../src/store/task.ts'
 import { activeGoal, agents, claim, claimed, empty, end, goal, plannedGoal, recoveryOf, task, taskOf } from './scene.ts'
@@ -515,10 +516,27 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       expect(await db.transaction((tx) => moveMerge(tx, first!, 'claimed'))).toMatchObject({ code: 'stale' })
       const back = await db.transaction(async (tx) => must(await moveMerge(tx, taken, 'outrun')))
       const again = await db.transaction(async (tx) => must(await moveMerge(tx, back, 'claimed')))
-      expect(again.attempts).toBe(2)
+      expect(again).toMatchObject({ attempts: 2, failures: 0 })
+      // Both before and after its claim.
+      const thrown = await db.transaction(async (tx) => must(await moveMerge(tx, second!, 'threw')))
+      expect(thrown).toMatchObject({ state: 'pending', attempts: 0, failures: 1 })
       const landedCommit = 'd'.repeat(40)
       await db.transaction(async (tx) => must(await moveMerge(tx, again, 'merged', { landedCommit })))
       expect(await listMerges(db, { state: 'merged' })).toMatchObject([{ id: 'm1', landedCommit }])
+    })
+  })
+
+  describe('the repository', () => {
+    it('is noted per host, once for each directory that is seen', async () => {
+      const noted = (host: string, directory: string) => db.transaction((tx) => noteDirectory(tx, host, directory))
+      expect(await seenDirectory(db, 'h1')).toBeUndefined()
+      expect([await noted('h1', '1:2'), await noted('h1', '1:2'), await noted('h2', '9:9')]).toEqual([
+        true,
+        false,
+        true,
+      ])
+      expect(await noted('h1', '1:3')).toBe(true)
+      expect([await seenDirectory(db, 'h1'), await seenDirectory(db, 'h2')]).toEqual(['1:3', '9:9'])
     })
   })
 

@@ -83,7 +83,7 @@ const moves = (root: string, goal: string): void => {
 describe('a goal branch that was deleted, and its commits pruned', () => {
   it.each([
     ['comes back', deletes],
-    ['comes back where it was moved instead', moves],
+    ['comes back, moved instead of deleted,', moves],
   ])('%s from the shadow, and the other goals land meanwhile', async (_how, lose) => {
     const scene = await open()
     const first = await readyGoal(scene)
@@ -188,7 +188,6 @@ describe('a repository that was deleted and made again at the same path', () => 
     async (when) => {
       const scene = await open()
       const first = await readyGoal(scene)
-      await scene.post(`/goals/${first}/pause`).catch(() => undefined)
       if (when === 'while the engine runs') makeAgain(scene)
       else await scene.restart(() => makeAgain(scene))
       await scene.until(first, 'paused')
