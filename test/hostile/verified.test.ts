@@ -8,7 +8,7 @@ import { expectOneQuestion, openScene, type Scene } from './scene.ts'
 let scene: Scene
 beforeAll(async () => {
   const manifest = JSON.stringify({ name: 'p', version: '1.0.0', scripts: { test: 'node check.mjs' } })
-  scene = await openScene(['planted-bin', 'late-repair'], {
+  scene = await openScene(['planted-bin', 'late-repair', 'shadow-bin', 'install-hook', 'committed-bin'], {
     files: { 'package.json': manifest },
     ignored: ['node_modules/', '.venv/'],
   })
@@ -39,3 +39,19 @@ test('what repairs the work while it is checked makes no check pass', async () =
   expect(user(join(scene.root), 'show', 'main:src/work.txt')).toBe('open')
   await scene.expectUnharmed()
 })
+
+test.each([
+  ['shadow-bin', 'lib/package.json (1): brings programs called node, sh'],
+  ['committed-bin', 'node_modules/.bin/npm (1): found before the programs of the system'],
+  ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
+])(
+  '%s: what takes the place of a program of the check is told to it once, then to a person',
+  async (agent, finding) => {
+    const goal = await work(agent, { commands: ['npm test'] })
+    await expectOneQuestion(scene, goal, /weakened/)
+    const [question] = (await scene.status()).escalations.filter(({ goalId }) => goalId === goal.id)
+    expect(question?.details).toContain(finding)
+    expect(user(scene.root, 'log', '--all', '--format=%b', '--grep=Unstuck-Task')).toBe('')
+    await scene.expectUnharmed()
+  },
+)

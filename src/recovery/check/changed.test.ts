@@ -192,6 +192,65 @@ describe('is named', () => {
       { 'checks/strict.yml': 'all: false' },
       'configuration changed: checks/strict.yml: configuration of a file that the check names, changed',
     ],
+    [
+      'a package of the work whose program is called as one that starts the check',
+      ['npm test'],
+      { 'package.json': jest },
+      { 'lib/package.json': '{"name":"lib","bin":{"../Node":"a"}}', 'lib/a': '' },
+      'check redefined: lib/package.json: brings programs called node',
+    ],
+    [
+      'the same by a folder of programs',
+      ['npm test'],
+      { 'package.json': jest },
+      { 'lib/package.json': '{"directories":{"bin":"./bin"}}', 'lib/bin/jest': '' },
+      'check redefined: lib/package.json: brings programs called jest',
+    ],
+    [
+      'the same by a lockfile, named by its manifest',
+      ['npm test'],
+      { 'package.json': jest },
+      {
+        'package.json': scripts({ test: 'jest' }, { dependencies: { a: 'file:a.tgz' } }),
+        'package-lock.json': '{"packages":{"node_modules/a":{"resolved":"file:a.tgz","bin":{"jest":"a"}}}}',
+      },
+      'check redefined: package.json: brings programs called jest',
+    ],
+    [
+      'a lockfile that cannot be read',
+      ['npm test'],
+      { 'package.json': jest },
+      { 'package-lock.json': '{' },
+      'check redefined: package-lock.json: it cannot be read',
+    ],
+    [
+      'what an install of the work runs',
+      ['node check.mjs'],
+      {},
+      { 'a/package.json': scripts({ prepare: 'node a.js' }) },
+      'check redefined: a/package.json: prepare: none -> node a.js',
+    ],
+    [
+      'a program where package managers put theirs',
+      ['pytest'],
+      {},
+      { '.venv/bin/python3': '' },
+      'check redefined: .venv/bin/python3: found before the programs of the system',
+    ],
+    [
+      'a link in place of that folder',
+      ['npm test'],
+      { 'package.json': jest },
+      { node_modules: 'vendor' },
+      'check redefined: node_modules: found before the programs of the system',
+    ],
+    [
+      'a Python program called as one of the check',
+      ['pytest'],
+      {},
+      { 'pyproject.toml': '[project.scripts]\npytest = "lib:main"\n' },
+      'check redefined: pyproject.toml: brings programs called pytest',
+    ],
   ])('%s', async (_name, ...[commands, before, change, wanted]) => {
     expect(await look(commands, before, change)).toEqual([wanted])
   })
@@ -267,6 +326,22 @@ describe('is not named', () => {
       ['pytest'],
       { 'pyproject.toml': '[project]\na = 1\n' },
       { 'pyproject.toml': '[project]\na = 2\n' },
+    ],
+    [
+      'the tool of the check from a registry, and a program of another name',
+      ['npx vitest run'],
+      { 'package.json': '{}' },
+      {
+        'package.json': '{"bin":{"mine":"a.js"}}',
+        'package-lock.json':
+          '{"packages":{"node_modules/vitest":{"resolved":"https://registry.npmjs.org/v.tgz","bin":{"vitest":"a"}},"node_modules/x/node_modules/npm":{"bin":{"npm":"a"}}}}',
+      },
+    ],
+    [
+      'what was there before',
+      ['npm test'],
+      { 'package.json': scripts({ test: 'jest', prepare: 'husky' }, { bin: { node: 'a' } }) },
+      { 'package.json': scripts({ test: 'jest', prepare: 'husky' }, { bin: { node: 'b' } }) },
     ],
     ['anything, where no check ran', [], { '.npmrc': 'a' }, { '.npmrc': 'b' }],
   ])('%s', async (_name, commands, before, change) => {

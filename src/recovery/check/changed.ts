@@ -7,6 +7,7 @@ import { families } from '../test-families.ts'
 import { mayHoldTests } from '../weakened.ts'
 import { readMakefile } from './makefile.ts'
 import { makefileNames, partsOf, scriptsIn, type Named, type Parts, type ReadText } from './parts.ts'
+import { changedPrograms } from './programs.ts'
 import { thresholdsLowered } from './thresholds.ts'
 import { configurations, lostOrAdded } from './tools.ts'
 import { lastSegment } from './words.ts'
@@ -137,6 +138,7 @@ export const changedChecks = async (tree: ChangedTree): Promise<ChangedChecks> =
       : []),
     ...files.found,
     ...(await changedConfigurations(tree, parts)),
+    ...(await changedPrograms({ ...tree, words: parts.words })),
   ]
   return { found: found.slice(0, maxListed), asserting: files.asserting }
 }

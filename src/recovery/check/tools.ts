@@ -96,14 +96,18 @@ const loosened: Differs = (before, after) => {
 
 const manifest = /(?:^|\/)package\.json$/
 const pyproject = /(?:^|\/)pyproject\.toml$/
-const managers = /^(?:npm|npx|pnpm|yarn|bun|bunx)$/
 const python = /^(?:pytest|py\.test|coverage|tox|nox|hatch|poetry|uv|pdm|pipenv|unittest)$/
 const script = String.raw`\.(?:[cm]?[jt]s|json5?|ya?ml|toml)$`
 
 const named = (name: string): RegExp => new RegExp(String.raw`(?:^|/)(?:${name})${script}`)
 
 const javascript: readonly Configuration[] = [
-  { tool: 'npm', used: managers, file: /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml|\.pnpmfile\.c?js)$/ },
+  // Also where only node is called: what an install runs, it runs as this says.
+  {
+    tool: 'npm',
+    used: /^(?:npm|npx|pnpm|yarn|bun|bunx|node)$/,
+    file: /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml|\.pnpmfile\.c?js)$/,
+  },
   { tool: 'jest', used: /^(?:jest|react-scripts|ng)$/, file: named('jest[.-](?:config|setup)[\\w.-]*|setupTests') },
   { tool: 'jest', used: /^(?:jest|react-scripts)$/, file: manifest, differs: keys('jest') },
   { tool: 'vitest', used: /^vitest$/, file: named('vitest[.-](?:config|workspace|setup)[\\w.-]*') },

@@ -11,13 +11,18 @@ const maxFiles = 200
 
 /** What an agent writes behind that is not read, so that no file of it costs time; that lines are gone is seen all the same. */
 const maxText = 512 * 1024
+/** A lockfile counts as a whole or not at all. */
+const maxLockfile = 16 * 1024 * 1024
+const lockfile = /(?:^|\/)(?:package|package-lock|npm-shrinkwrap)\.json$/
+const mostOf = (path: string): number => (lockfile.test(path) ? maxLockfile : maxText)
 
 /** One look for each file, however many checks call it. */
 const readerOf = ({ context }: Session, commit: string): ReadText => {
   const read = new Map<string, Promise<string | undefined>>()
   return (path) => {
     const text =
-      read.get(path) ?? context.ports.git.textAt(context.shadow, commit, path).then((whole) => whole?.slice(0, maxText))
+      read.get(path) ??
+      context.ports.git.textAt(context.shadow, commit, path).then((whole) => whole?.slice(0, mostOf(path)))
     read.set(path, text)
     return text
   }

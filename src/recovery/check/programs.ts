@@ -1,0 +1,165 @@
+/**
+ * Programs that a change puts where a check looks for its own first, under the name of one that the check needs: by a `bin` of a
+ * package, by a file where package managers put theirs, or by what an install starts. Package managers put these folders before all
+ * others, so that such a `node` is the one that runs the tests.
+ */
+import type { Weakening } from '../../domain/run.ts'
+import { scriptsIn, type ReadText } from './parts.ts'
+import { joined, lastSegment, parentOf } from './words.ts'
+
+export interface ProgramsRequest {
+  paths: readonly string[]
+  before: ReadText
+  after: ReadText
+  /** Every word of every call of the checks. */
+  words: ReadonlySet<string>
+}
+
+/** By these, shells and runtimes are started: no package that only brings a tool has one. */
+const runtimes = new Set(
+  `node nodejs npm npx corepack pnpm pnpx yarn yarnpkg bun bunx deno sh bash dash zsh ksh env make gmake git python python2
+  python3 pip pip3 ruby perl php java go cargo rustc test [ true false cat cp mv rm ls ln mkdir echo printf grep sed awk find xargs
+  diff cmp sort head tail timeout sleep`.split(/\s+/),
+)
+
+/** Run by an install of the package, also by one that our clone of the work is given. */
+const hooks = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
+
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
+
+const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
+
+const withoutMark = (text: string | undefined): string => text?.replace(/^\uFEFF/, '') ?? '{}'
+
+/** undefined = it is no JSON. */
+const parsed = (text: string | undefined): Json | undefined => {
+  try {
+    return objectOf(JSON.parse(withoutMark(text)))
+  } catch {
+    return undefined
+  }
+}
+
+/** As a file system that folds case finds it; package managers take the last segment of a name as well. */
+const programName = (name: string): string => lastSegment(name.replaceAll('\\', '/')).toLowerCase()
+
+const binsOf = (manifest: Json, name: unknown): string[] => {
+  const { bin } = manifest
+  const names = typeof bin === 'string' ? [typeof name === 'string' ? name : ''] : Object.keys(objectOf(bin))
+  return names.map(programName)
+}
+
+interface Brought {
+  program: string
+  by: string
+  /** Its code comes with the work, not from a registry. */
+  local: boolean
+}
+
+const manifestPattern = /(?:^|\/)package\.json$/
+const lockPattern = /(?:^|\/)(?:package-lock|npm-shrinkwrap)\.json$/
+const nested = /node_modules\/.*node_modules\//
+
+const inLock = (text: string | undefined): Brought[] =>
+  Object.entries(objectOf(parsed(text)?.packages))
+    // What a package has below itself is linked for that package alone.
+    .filter(([place]) => place !== '' && !nested.test(place))
+    .flatMap(([place, entry]) => {
+      const { resolved, name = place } = objectOf(entry)
+      const local = !place.includes('node_modules/') || !/^https?:/.test(String(resolved))
+      return binsOf(objectOf(entry), name).map((program) => ({ program, by: place, local }))
+    })
+
+const inManifest = (text: string | undefined, path: string, paths: readonly string[]): Brought[] => {
+  const manifest = parsed(text) ?? {}
+  const { bin } = objectOf(manifest.directories)
+  const folder = typeof bin === 'string' ? joined(parentOf(path), bin) : undefined
+  const files = paths.filter((each) => folder !== undefined && each.startsWith(`${folder}/`)).map(programName)
+  return [...binsOf(manifest, manifest.name), ...files].map((program) => ({ program, by: path, local: true }))
+}
+
+const finding = (path: string, detail: string): Weakening => ({
+  ...{ kind: 'check redefined', path, count: 1, detail: detail.slice(0, 500) },
+})
+
+const unique = (names: readonly string[]): string[] => [...new Set(names)]
+
+/** No manifest that somebody wrote is longer. */
+const mostRead = 512 * 1024
+
+/** The tool that a check asks for may come from a registry, unless the check had it from somewhere else. */
+const takesPlace = ({ program, local }: Brought, words: ReadonlySet<string>, old: readonly Brought[]): boolean =>
+  runtimes.has(program) || (words.has(program) && (local || old.some((other) => other.program === program)))
+
+const broughtBy = async (request: ProgramsRequest, path: string): Promise<Weakening[]> => {
+  const { paths, words } = request
+  const [before, after] = [await request.before(path), await request.after(path)]
+  const isLock = lockPattern.test(path)
+  if (after !== undefined && parsed(after) === undefined)
+    return isLock || after.length > mostRead ? [finding(path, 'it cannot be read')] : []
+  const read = (text: string | undefined): Brought[] => (isLock ? inLock(text) : inManifest(text, path, paths))
+  const old = read(before)
+  const added = read(after).filter(({ program, by }) => !old.some((one) => one.program === program && one.by === by))
+  const names = added.filter((each) => takesPlace(each, words, old)).map(({ program }) => program)
+  if (names.length === 0) return []
+  // A lockfile follows its manifest: who names the one names the other.
+  const manifest = joined(parentOf(path), 'package.json')
+  return [
+    finding(isLock && paths.includes(manifest) ? manifest : path, `brings programs called ${unique(names).join(', ')}`),
+  ]
+}
+
+const changedHooks = async ({ before, after }: ProgramsRequest, path: string): Promise<Weakening[]> => {
+  const [old, now] = [scriptsIn(withoutMark(await before(path))), scriptsIn(withoutMark(await after(path)))]
+  return hooks
+    .filter((hook) => now[hook] !== undefined && now[hook] !== old[hook])
+    .map((hook) => finding(path, `${hook}: ${old[hook] ?? 'none'} -> ${now[hook] ?? ''}`))
+}
+
+const programPlace = /(?:^|\/)(?:node_modules\/\.bin|\.venv\/bin)\/([^/]+)$/i
+/** Where there should be a folder, only a link or a file is a change of its own. */
+const linkedPlace = /(?:^|\/)(?:node_modules(?:\/\.bin)?|\.venv(?:\/bin)?)$/i
+
+const inPlace = async ({ after, words }: ProgramsRequest, path: string): Promise<Weakening[]> => {
+  const program = programPlace.exec(path)?.[1]?.toLowerCase()
+  const isMeant = program === undefined ? linkedPlace.test(path) : runtimes.has(program) || words.has(program)
+  return isMeant && (await after(path)) !== undefined ? [finding(path, 'found before the programs of the system')] : []
+}
+
+/** Sections in which a Python project names the programs that its install makes. */
+const entryPoints = /(?:^|\/)(?:pyproject\.toml|setup\.cfg|setup\.py)$/
+const entryPoint = /(?:^[ \t]*["']?|["'][ \t]*)([\w.-]{1,100})["']?[ \t]*=[ \t]*["']?[\w.]+:/gm
+
+const entriesIn = (text: string | undefined): string[] =>
+  [...(text ?? '').matchAll(entryPoint)].map((match) => programName(match[1] ?? ''))
+
+const pythonPrograms = async ({ before, after, words }: ProgramsRequest, path: string): Promise<Weakening[]> => {
+  const old = entriesIn(await before(path))
+  const names = entriesIn(await after(path)).filter((name) => !old.includes(name))
+  const taken = unique(names.filter((name) => runtimes.has(name) || words.has(name)))
+  return taken.length === 0 ? [] : [finding(path, `brings programs called ${taken.join(', ')}`)]
+}
+
+const addedBuild = async ({ before, after }: ProgramsRequest, path: string): Promise<Weakening[]> =>
+  (await before(path)) === undefined && (await after(path)) !== undefined
+    ? [finding(path, 'an install of the package runs what it says')]
+    : []
+
+const looks: readonly [RegExp, (request: ProgramsRequest, path: string) => Promise<Weakening[]>][] = [
+  [manifestPattern, broughtBy],
+  [manifestPattern, changedHooks],
+  [lockPattern, broughtBy],
+  [entryPoints, pythonPrograms],
+  // pnpm reads the two other forms of a manifest.
+  [/(?:^|\/)(?:binding\.gyp|package\.(?:yaml|json5))$/, addedBuild],
+  [/./s, inPlace],
+]
+
+export const changedPrograms = async (request: ProgramsRequest): Promise<Weakening[]> => {
+  const found: Weakening[] = []
+  for (const path of request.paths)
+    for (const [pattern, look] of looks) if (pattern.test(path)) found.push(...(await look(request, path)))
+  return [...new Map(found.map((each) => [`${each.path}\0${each.detail}`, each])).values()]
+}
