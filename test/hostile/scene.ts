@@ -28,6 +28,7 @@ import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { commitAll, makeCanary, put, user, type Canary } from '../workspace/scene.ts'
+import { commitsOf, processesIn, unclearGoals, unverifiedCommits } from './oracle.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 export const fixture = (name: string): string => join(checkout, 'test', 'fixture', 'hostile', name)
@@ -65,7 +66,7 @@ export interface Scene {
   /** Since `begin`. */
   events(type?: string): Promise<EventView[]>
   cli(...args: string[]): Promise<{ stdout: string; stderr: string; exitCode?: number | undefined }>
-  /** Nothing foreign ran, what is the user's is as before, no process is left and the promises hold. */
+  /** Nothing foreign ran, what is the user's is as before, and so far as somebody outside can see the promises hold. */
   expectUnharmed(except?: (path: string) => boolean): Promise<void>
   /** Stops the engine and leaves the folders. */
   stop(): Promise<void>
@@ -138,6 +139,15 @@ const callerOf =
     return value
   }
 
+const engineParts = ['src', 'bin', 'node_modules/.cache'].map((folder) => join(checkout, folder, '/'))
+const patience = { timeout: 20_000, interval: 50 }
+
+/** What the oracle holds commits against. A check that is itself hostile is not started outside of the engine. */
+const askedBy = (tasks: readonly Task[]): { commands: string[]; given: string[] } => ({
+  commands: tasks.flatMap(({ commands }) => commands).filter((line) => !line.includes(fixture(''))),
+  given: tasks.flatMap(({ allowedPaths }) => allowedPaths),
+})
+
 /** A hostile program, else a fault agent. One that is not there would only look like an agent that fails. */
 const programOf = (agent: string): string => {
   const places = [fixture(`${agent}.mjs`), join(checkout, 'sim', 'agents', `${agent}.ts`)]
@@ -197,6 +207,9 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
   let before = picture(root)
   const outsideBefore = picture(outside)
   let shown = 0
+  const base = user(root, 'rev-parse', 'HEAD')
+  const asked = new Map<string, { branch: string; commands: string[]; given: string[] }>()
+  let known = new Set(commitsOf(root))
   const served = await serve({ root, environment, version: 'test' })
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
   const api = callerOf(served, stateDir)
@@ -229,6 +242,8 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
     events: async (type) => (await allEvents()).filter((event) => type === undefined || event.type === type),
     begin: async () => {
       before = picture(root)
+      asked.clear()
+      known = new Set(commitsOf(root))
       shown = (await allEvents()).at(-1)?.seq ?? shown
     },
     work: async (tasks = [{}], extra = {}) => {
@@ -242,7 +257,8 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
         },
         options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: null, limits: {}, ...extra },
       }
-      const { id } = await api<GoalView>('/goals', request)
+      const { id, branch } = await api<GoalView>('/goals', request)
+      asked.set(id, { branch, ...askedBy(request.input.tasks) })
       return until(() => settled(id), `goal ${id}`)
     },
     cli: async (...args) =>
@@ -266,6 +282,18 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
       for (const event of await allEvents()) {
         if (event.runId !== null) expect(processesWithEnvironment('UNSTUCK_RUN', event.runId)).toEqual([])
       }
+      const goals = [...asked.values()]
+      const given = goals.flatMap((goal) => goal.given)
+      expect(unverifiedCommits({ root, base, known, goals, given })).toEqual([])
+      const now = await status()
+      expect(
+        unclearGoals(
+          now,
+          now.goals.filter(({ id }) => asked.has(id)),
+        ),
+      ).toEqual([])
+      // The engine's own git comes and goes; what an agent left stays.
+      if (process.platform === 'linux') await expect.poll(() => processesIn(top, engineParts), patience).toEqual([])
     },
     stop: () => served.stop(),
     clear: async () => {
