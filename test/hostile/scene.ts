@@ -131,7 +131,11 @@ const callerOf =
   async <T>(path: string, body?: unknown): Promise<T> => {
     const token = readFileSync(join(stateDir, 'token'), 'utf8').trim()
     const answer = await fetch(`${served.url}${path}`, {
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: {
+        ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        // The engine is in this process: while git is waited for, it would close what is kept, unseen.
+        connection: 'close',
+      },
       ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     })
     const value = (await answer.json()) as T

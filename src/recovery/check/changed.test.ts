@@ -193,6 +193,20 @@ describe('is named', () => {
       'configuration changed: checks/strict.yml: configuration of a file that the check names, changed',
     ],
     [
+      'a file that the check runs by a link',
+      ['node a/linked.mjs'],
+      { 'a/linked.mjs': '../b/real.mjs', 'b/real.mjs': 'run()\n' },
+      { 'b/real.mjs': '' },
+      'check redefined: b/real.mjs: a file that the check runs was changed',
+    ],
+    [
+      'a name that is that of the check without case',
+      ['node check.mjs'],
+      { 'check.mjs': 'run()\n' },
+      { 'Check.mjs': '' },
+      'check redefined: Check.mjs: the name of a file that the check runs, but for its case',
+    ],
+    [
       'a package of the work whose program is called as one that starts the check',
       ['npm test'],
       { 'package.json': jest },

@@ -10,7 +10,7 @@ import { makefileNames, partsOf, scriptsIn, type Named, type Parts, type ReadTex
 import { changedPrograms } from './programs.ts'
 import { thresholdsLowered } from './thresholds.ts'
 import { configurations, lostOrAdded } from './tools.ts'
-import { lastSegment } from './words.ts'
+import { joined, lastSegment, parentOf } from './words.ts'
 
 export interface ChangedTree {
   commands: readonly string[]
@@ -77,6 +77,26 @@ const escapesGrew = (before: string, after: string): boolean =>
   [...after.matchAll(escapes)].length > [...before.matchAll(escapes)].length
 const lineIsGone = lostOrAdded(escapes)
 
+const linkDepth = 4
+
+/**
+ * Files that links among these lead to. A reader gives the target of a link as its text, and whatever else fits in one short line
+ * names no file that changed.
+ */
+const withTargets = async (before: ReadText, files: ReadonlySet<string>): Promise<Set<string>> => {
+  const found = new Set(files)
+  let last = [...files]
+  for (let depth = 0; depth < linkDepth && last.length > 0; depth++) {
+    const texts = await Promise.all(last.map(async (path) => ({ path, text: (await before(path)) ?? '' })))
+    const targets = texts.filter(({ text }) => /^[^\n\0]{1,500}$/.test(text))
+    last = targets
+      .map(({ path, text }) => joined(parentOf(path), text))
+      .filter((path) => path !== '' && !found.has(path))
+    for (const path of last) found.add(path)
+  }
+  return found
+}
+
 const hasAssertions = (path: string, text: string): boolean =>
   families.some(({ program, assertion }) => program?.test(path) === true && [...text.matchAll(assertion)].length > 0)
 
@@ -122,6 +142,14 @@ const changedConfigurations = async (
   return found
 }
 
+/** A file that the check runs, under a name that some file systems take for the same. */
+const collidingFiles = ({ paths }: ChangedTree, files: ReadonlySet<string>): Weakening[] => {
+  const folded = new Set([...files].map((path) => path.toLowerCase()))
+  return paths
+    .filter((path) => !files.has(path) && folded.has(path.toLowerCase()))
+    .map((path) => redefined(path, 'the name of a file that the check runs, but for its case'))
+}
+
 const isMake = (path: string): boolean => makefileNames.includes(lastSegment(path))
 
 export const changedChecks = async (tree: ChangedTree): Promise<ChangedChecks> => {
@@ -130,13 +158,15 @@ export const changedChecks = async (tree: ChangedTree): Promise<ChangedChecks> =
   const manifests = paths.filter((path) => lastSegment(path) === 'package.json')
   const parts = await partsOf(commands, before, manifests)
   const now = await partsOf(commands, after, manifests)
-  const files = await changedFiles(tree, new Set([...parts.files, ...now.files]))
+  const run = new Set([...parts.files, ...now.files])
+  const files = await changedFiles(tree, await withTargets(before, run))
   const found = [
     ...(manifests.length === 0 ? [] : await changedScripts(tree, parts.scripts)),
     ...(paths.some((path) => isMake(path) || parts.targets.some((target) => target.path === path))
       ? await changedTargets(tree, parts.targets)
       : []),
     ...files.found,
+    ...collidingFiles(tree, run),
     ...(await changedConfigurations(tree, parts)),
     ...(await changedPrograms({ ...tree, words: parts.words })),
   ]
