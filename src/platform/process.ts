@@ -76,8 +76,16 @@ export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
 export const programNameOf = (pid: number): string =>
   (linux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
 
-/** `elsewhere` = recorded on another host, about which nothing can be said from here. */
+/**
+ * Records come from files. For a signal 0 and -1 are whole groups and every process of the user, and a start time that is
+ * missing would equal that of a process that is not there.
+ */
+const namesOneProcess = (identity: Partial<ProcessIdentity> | null): boolean =>
+  Number.isSafeInteger(identity?.pid) && Number(identity?.pid) > 0 && typeof identity?.startTime === 'string'
+
+/** `elsewhere` = recorded on another host, about which nothing can be said from here. A damaged record is of nobody. */
 export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere' => {
+  if (!namesOneProcess(identity)) return 'dead'
   if (identity.host !== hostname()) return 'elsewhere'
   if (identity.bootId !== bootId()) return 'dead'
   return startTimeOf(identity.pid) === identity.startTime ? 'alive' : 'dead'

@@ -22,10 +22,10 @@ export const shimName = ({ pid, startTime }: ProcessIdentity): string => `${pid}
 
 export const fileOf = (dir: string, name: LaunchFile): string => join(dir, name)
 
-/** Undefined when the record is absent or not JSON: a reader treats both as "nothing is known". */
+/** Undefined when the record is absent, null or not JSON: a reader treats all of them as "nothing is known". */
 export const readRecord = <T>(dir: string, name: LaunchFile): T | undefined => {
   try {
-    return JSON.parse(readFileSync(fileOf(dir, name), 'utf8')) as T
+    return (JSON.parse(readFileSync(fileOf(dir, name), 'utf8')) as T | null) ?? undefined
   } catch {
     return undefined // absent, or damaged by something else than us, which cannot be told apart usefully
   }

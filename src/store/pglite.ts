@@ -33,7 +33,7 @@ const recordOf = (dataDir: string): string => `${dataDir}.process`
 
 const readRecord = (path: string): ProcessIdentity | undefined => {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity
+    return (JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity | null) ?? undefined
   } catch {
     return undefined // there was none, or a power failure took its content and the process
   }
@@ -42,12 +42,20 @@ const readRecord = (path: string): ProcessIdentity | undefined => {
 const goneMs = 10_000
 const stepMs = 5
 
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended between the look and the signal, or may not be ended by us: the next look tells which.
+  }
+}
+
 /** The process of an engine that was killed may still be in the middle of a statement: it ends before another one begins. */
 const endEarlier = async (dataDir: string): Promise<void> => {
   const earlier = readRecord(recordOf(dataDir))
   if (earlier === undefined) return
   for (let waited = 0; livenessOf(earlier) === 'alive'; waited += stepMs) {
-    if (waited === 0) process.kill(earlier.pid, 'SIGKILL')
+    if (waited === 0) kill(earlier.pid)
     if (waited > goneMs)
       throw new AppError('STORE_LOCKED', `process ${earlier.pid} works in ${dataDir} and does not end; stop it first`)
     await sleep(stepMs)
@@ -56,7 +64,8 @@ const endEarlier = async (dataDir: string): Promise<void> => {
 
 const writeRecord = (dataDir: string, pid: number): void => {
   const path = recordOf(dataDir)
-  writeFileSync(`${path}.new`, JSON.stringify(identityOf(pid)), { mode: 0o600 })
+  // One that has ended already works nowhere; its opening says so.
+  writeFileSync(`${path}.new`, JSON.stringify(identityOf(pid) ?? null), { mode: 0o600 })
   renameSync(`${path}.new`, path)
 }
 
