@@ -124,12 +124,23 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
 /** Lets the program start; to be called once the shim's identity is committed. */
 export const openGate = (dir: string): void => writeFileSync(fileOf(dir, 'gate'), '', { mode: 0o600 })
 
+/** One that its program stopped would keep no limit and write no end. To one that runs the signal means nothing. */
+const wake = (shim: ProcessIdentity | undefined): void => {
+  if (shim === undefined || livenessOf(shim) !== 'alive') return
+  try {
+    process.kill(shim.pid, 'SIGCONT')
+  } catch {
+    // It ended in between.
+  }
+}
+
 /**
  * Tells the shim that an engine still wants the program; false = the launch folder cannot be written, and the shim will
  * end the program. Needs no free disk space after the first time. Never throws: it is called from timers.
  */
 export const touchKeepAlive = (dir: string): boolean => {
   const path = fileOf(dir, 'keepalive')
+  wake(readRecord<ProcessIdentity>(dir, 'identity.json'))
   try {
     const at = new Date()
     if (existsSync(path)) utimesSync(path, at, at)
@@ -146,6 +157,7 @@ export const requestStop = (shim: Shim, cause: StopCause): void => {
   if (livenessOf(shim.identity) !== 'alive') return
   try {
     process.kill(shim.identity.pid, 'SIGTERM')
+    wake(shim.identity)
   } catch {
     // It ended in between; the signal only saves it a look at the file.
   }

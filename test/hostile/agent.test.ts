@@ -11,7 +11,7 @@ import { user } from '../workspace/scene.ts'
 import { expectDone, expectOneQuestion, filesAt, fixture, openScene, type Scene } from './scene.ts'
 
 const agents = `git-config git-deleted git-replaced clone-refs user-refs user-refs-fetched symlinks-out nested flood
-  fake-events-claude fake-events-codex fake-events-plain escapes secret-file odd-names weakens grandchild kills-shim config honest`
+  fake-events-claude fake-events-codex fake-events-plain escapes secret-file odd-names weakens grandchild kills-shim stops-shim config honest`
 
 let scene: Scene
 beforeAll(async () => {
@@ -194,6 +194,11 @@ test('a process of an own session that ignores SIGTERM is ended, and nothing of 
 
 test('an agent that kills its shim again and again is ended each time and becomes one question', async () => {
   await expectOneQuestion(scene, await work('kills-shim'), /interrupted 4 times/)
+  await scene.expectUnharmed()
+})
+
+test('an agent that stops its shim holds nothing up', async () => {
+  expectDone(await work('stops-shim'))
   await scene.expectUnharmed()
 })
 

@@ -111,21 +111,21 @@ describe('the pid of another process', () => {
     releasePorts(dir, 'r-first')
   })
 
-  it.each([['another start time', () => recycled], ...damaged.map(([what, value]) => [what, () => value] as const)])(
-    'in the address of an engine, with %s: no engine runs',
-    (_what, identity) => {
-      put('engine.json', { url: 'http://127.0.0.1:1', identity: identity() })
-      expect(engineIdentity({ stateDir: dir } as Place)).toBeUndefined()
-    },
-  )
+  it.each<[string, () => unknown]>([
+    ['another start time', () => recycled],
+    ...damaged.map(([what, value]): [string, () => unknown] => [what, () => value]),
+  ])('in the address of an engine, with %s: no engine runs', (_what, identity) => {
+    put('engine.json', { url: 'http://127.0.0.1:1', identity: identity() })
+    expect(engineIdentity({ stateDir: dir } as Place)).toBeUndefined()
+  })
 
-  it.each([['another start time', () => recycled], ...harmless.map(([what, value]) => [what, () => value] as const)])(
-    "in the record of the store's process, with %s: the store opens",
-    async (_what, identity) => {
-      put('store.process', identity())
-      const db = await openPglite({ dataDir: join(dir, 'store'), template: await loadTemplate(inject('storeCache')) })
-      expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }])
-      await db.close()
-    },
-  )
+  it.each<[string, () => unknown]>([
+    ['another start time', () => recycled],
+    ...harmless.map(([what, value]): [string, () => unknown] => [what, () => value]),
+  ])("in the record of the store's process, with %s: the store opens", async (_what, identity) => {
+    put('store.process', identity())
+    const db = await openPglite({ dataDir: join(dir, 'store'), template: await loadTemplate(inject('storeCache')) })
+    expect(await db.query(sql`select 1 as one`)).toEqual([{ one: 1 }])
+    await db.close()
+  })
 })
