@@ -1,5 +1,5 @@
 /** Repositories that try to start something on the machine of whoever lets Unstuck work in them. */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { attributes, makeHostile, makeRepository, user } from '../workspace/scene.ts'
@@ -48,4 +48,24 @@ test('a branch of the hostile repository is fast-forwarded without starting anyt
   expect(refusal.payload).toMatchObject({ reason: 'dirty', paths: ['README.md', 'staged.txt'] })
   await scene.expectUnharmed()
   expect(readFileSync(join(scene.root, 'README.md'), 'utf8')).toBe('edited, not committed\n')
+})
+
+test('work lands on a branch of the hostile repository that is checked out, and starts nothing', async () => {
+  scene = await openScene(['honest'], {
+    files: { '.gitattributes': attributes, 'a.md': 'a\n' },
+    arrange: ({ root, canary }) => {
+      user(root, 'reset', '--quiet', '--hard')
+      makeHostile(join(root, '.git'), canary)
+      const text = '[protocol "ext"]\n\tallow = always\n[remote "origin"]\n\turl = ext::sh -c true\n'
+      appendFileSync(join(root, '.git', 'config'), text.replace('sh -c true', canary.program))
+    },
+  })
+  const { id } = await scene.work([{}], { autoMerge: true })
+  const isDone = async (): Promise<true | undefined> =>
+    (await scene.status()).goals.some((goal) => goal.id === id && goal.state === 'done') || undefined
+  await until(isDone, 'the landing')
+  expect(readFileSync(join(scene.root, 'src/work.txt'), 'utf8')).toContain('done')
+  await scene.expectUnharmed(
+    (path) => path === 'src/work.txt' || path === '.git/index' || path === '.git/refs/heads/main',
+  )
 })
