@@ -139,7 +139,7 @@ beforeAll(async () => {
   )
   for (const environment of environments.values()) {
     const owners = join(stateDirOf(environment, parseRemote(address, '/').id), 'repository', '.unstuck')
-    mkdirSync(owners, { recursive: true })
+    mkdirSync(owners, { recursive: true, mode: 0o700 })
     const harness = {
       default: 'made',
       made: { driver: 'command', command: [process.execPath, join(top, 'agent.mjs')] },

@@ -186,7 +186,7 @@ const makeRemote = (top: string, work: string, home: string): { bare: string; id
   git(top, 'clone', '-q', '--bare', work, bare)
   const { id } = parseRemote(bare, top)
   const owners = join(mirrorRoot(stateDirOf({ UNSTUCK_HOME: home }, id)), '.unstuck')
-  mkdirSync(owners, { recursive: true })
+  mkdirSync(owners, { recursive: true, mode: 0o700 })
   renameSync(join(work, '.unstuck', 'config.json'), join(owners, 'config.json'))
   return { bare, id }
 }
