@@ -74,7 +74,7 @@ test('a tool child of Claude in a process group of its own is ended with it', as
   expect(groupOf(tool.pid)).not.toBe(groupOf(found(clis.claude)?.pid ?? tool.pid))
   started.kill('SIGTERM')
   expect(await started.ended).toMatchObject({
-    code: 130,
+    code: 143,
     stderr: expect.stringContaining('nothing of the agent is left'),
   })
   expect(processesWith(user.root)).toEqual([])
