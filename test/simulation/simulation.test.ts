@@ -176,3 +176,120 @@ describe('what the simulation found stays mended', () => {
     expect(met).toBeGreaterThan(0)
   })
 })
+
+describe('an agent that does not get on', () => {
+  const points = [
+    'agent-ended',
+    'recovery-intended',
+    'launch-intended',
+    'after-spawn',
+    'identity-committed',
+    'gate-open',
+  ]
+
+  test.each([
+    ['hang', 'stall-restart'],
+    ['circles', 'doom-loop-restart'],
+  ] as const)('%s: is restarted and ends, wherever the engine is killed meanwhile', async (behaviour, playbook) => {
+    for (const point of points) {
+      const fault = { kind: 'kill-before' as const, op: `point.${point}`, nth: point.includes('-ended') ? 1 : 2 }
+      const lines: string[] = []
+      const plan = aPlan([aGoal([aTask('t1', [behaviour, 'success'])])], [fault])
+      const outcome = await runPlan(plan, store, { each: (line) => lines.push(line) })
+      const told = `${point}\n${outcome.recent.slice(-40).join('\n')}`
+      expect(outcome.violation, told).toBeUndefined()
+      expect(outcome.ends, told).toEqual({ ready: 1 })
+      expect(
+        lines.some((line) => line.includes(playbook)),
+        told,
+      ).toBe(true)
+    }
+  })
+
+  test('an agent without work is done where the checks say so, wherever the engine is killed meanwhile', async () => {
+    for (const point of ['collected', 'check-passed', 'verified', 'run-finished']) {
+      const fault = { kind: 'kill-before' as const, op: `point.${point}`, nth: 1 }
+      const outcome = await runPlan(aPlan([aGoal([aTask('t1', ['no-change'])])], [fault]), store)
+      const told = `${point}\n${outcome.recent.slice(-40).join('\n')}`
+      expect(outcome.violation, told).toBeUndefined()
+      expect(outcome.ends, told).toEqual({ done: 1 })
+    }
+  })
+})
+
+describe('without a person', () => {
+  const playedOut = async (plan: Plan): Promise<Outcome & { told: string; lines: string[] }> => {
+    const lines: string[] = []
+    const outcome = await runPlan(plan, store, { each: (line) => lines.push(line) })
+    return { ...outcome, lines, told: `${outcome.violation?.text}\n${lines.slice(-60).join('\n')}` }
+  }
+  const questions = (lines: string[]): string[] => lines.filter((line) => line.includes(' escalation.opened '))
+
+  test('goals that touch the same file land one after the other, with what a user commits meanwhile', async () => {
+    const goals = ['one', 'two', 'three'].map((id, index) =>
+      aGoal([aTask(`${id}t`, ['success'], { paths: [`src/${id}`, 'src/shared-1'] })], {
+        ...{ id, atMs: index * 300, autoMerge: true },
+      }),
+    )
+    const events = [3_000, 9_000, 20_000].map((atMs, index) => ({
+      ...{ id: `e${index}`, kind: 'commit-by-hand' as const, atMs, pick: 1 },
+    }))
+    const outcome = await playedOut(aPlan(goals, [], events))
+    expect(outcome.violation, outcome.told).toBeUndefined()
+    expect(outcome.ends, outcome.told).toEqual({ done: 3 })
+    expect(questions(outcome.lines)).toEqual([])
+  })
+
+  test('a user who commits to the same file as the work costs another run, not a question', async () => {
+    const plan = aPlan(
+      [aGoal([aTask('t1', ['success'], { paths: ['src/shared-1', 'src/shared-2'] })], { autoMerge: true })],
+      [],
+      [2, 3, 4].map((pick) => ({ id: `e${pick}`, kind: 'conflict-by-hand' as const, atMs: 2_000 * pick, pick })),
+    )
+    const outcome = await playedOut(plan)
+    expect(outcome.violation, outcome.told).toBeUndefined()
+    expect(outcome.ends, outcome.told).toEqual({ done: 1 })
+    expect(questions(outcome.lines)).toEqual([])
+  })
+
+  test.each(['told', 'shrinks', 'stray', 'crash'] as const)(
+    'an agent that first behaves as "%s" and mends it is not a question',
+    async (behaviour) => {
+      for (const harness of ['claude', 'codex', 'tool'] as const) {
+        const tasks = [
+          aTask('t1', [behaviour, behaviour === 'crash' ? 'success' : behaviour], {
+            harness,
+          }),
+        ]
+        const outcome = await playedOut(aPlan([aGoal(tasks)]))
+        expect(outcome.violation, outcome.told).toBeUndefined()
+        expect(outcome.ends, outcome.told).toEqual({ ready: 1 })
+        expect(questions(outcome.lines), outcome.told).toEqual([])
+      }
+    },
+  )
+
+  test.each(['broken', 'wanders', 'crash', 'outside'] as const)(
+    'an agent that always behaves as "%s" is one question, after more than one start',
+    async (behaviour) => {
+      const outcome = await playedOut(aPlan([aGoal([aTask('t1', [behaviour])])]))
+      expect(outcome.violation, outcome.told).toBeUndefined()
+      const upToFirst = outcome.lines.slice(
+        0,
+        outcome.lines.findIndex((line) => line.includes(' escalation.opened ')),
+      )
+      expect(upToFirst.filter((line) => line.includes(' run.launched ')).length).toBeGreaterThan(1)
+    },
+  )
+
+  test('a test that was red before keeps a goal from landing by itself, until its owner mended it', async () => {
+    const goal = aGoal([aTask('t1', ['success'], { commands: [] })], { autoMerge: true })
+    const red = { ...aPlan([goal]), redBase: true }
+    const waiting = await playedOut(red)
+    expect(waiting.violation, waiting.told).toBeUndefined()
+    expect(waiting.ends, waiting.told).toEqual({ ready: 1 })
+    const mended = await playedOut({ ...red, events: [{ id: 'e1', kind: 'mend-base', atMs: 60_000, pick: 1 }] })
+    expect(mended.violation, mended.told).toBeUndefined()
+    expect(mended.ends, mended.told).toEqual({ done: 1 })
+  })
+})
