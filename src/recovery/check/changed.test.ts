@@ -348,7 +348,7 @@ describe('is not named', () => {
       {
         'package.json': '{"bin":{"mine":"a.js"}}',
         'package-lock.json':
-          '{"packages":{"node_modules/vitest":{"resolved":"https://registry.npmjs.org/v.tgz","bin":{"vitest":"a"}},"node_modules/x/node_modules/npm":{"bin":{"npm":"a"}}}}',
+          '{"packages":{"node_modules/vitest":{"resolved":"https://localhost/v.tgz","bin":{"vitest":"a"}},"node_modules/x/node_modules/npm":{"bin":{"npm":"a"}}}}',
       },
     ],
     [
