@@ -1,6 +1,6 @@
 /**
- * The stream of events as the reason to look again. Where a stream ends a new one begins at the number of the last event. A
- * page that nobody sees holds no connection: a browser has few for one address.
+ * The stream of events as the reason to look again. When a stream ends, a new one starts after the last event. A
+ * hidden page holds no connection, because a browser allows only a few per address.
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'

@@ -1,7 +1,7 @@
 /**
  * The login of this page. What is sent with requests is a session, worth nothing once the engine has ended; the tabs of
  * this browser share it. What leads to a session of the next engine is a key in the memory of this page alone: it is used
- * to sign and never sent, and only after whoever answers has proved that it knows the key and is at this very port.
+ * for signing and never sent, and only after the server has proved that it knows the key and listens on this port.
  */
 import type { Challenge, SessionKey, SessionView } from '../../src/api/contract.ts'
 

@@ -125,7 +125,7 @@ const home = async (c: Http, { context, dashboard }: AppParts): Promise<Response
     c.header('content-security-policy', contentPolicy('building'))
     return c.html(buildingPage())
   }
-  // Why is for the owner alone, and this page is shown to whoever asks.
+  // This page needs no login, so the reason goes to the owner's log only.
   if (found.state === 'failed') {
     context.log.error({ reason: found.reason }, 'the dashboard could not be built')
     return page(c, failedPage(), 500)

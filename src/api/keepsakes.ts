@@ -1,7 +1,8 @@
 /**
  * What a restarted engine takes up again, so that an open page goes on: its port and the keys of its logins. Both are
  * files of the state folder, written whole or not at all; without them, or with broken ones, there is a new port and a
- * new login, never an error. No session is among them: a key is never sent to an engine, so nobody can have seen it.
+ * new login, never an error. Sessions are not kept, because they travel with requests; a key is
+ * never sent, so nobody can have intercepted it.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

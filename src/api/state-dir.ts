@@ -20,8 +20,8 @@ export const cacheDirOf = (environment: Environment): string =>
 const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)
 
 /**
- * The state folder holds the token, and what is in it is believed: it must be this user's, and nobody else's. Made where it
- * is missing.
+ * Creates the state folder if it is missing. It holds the token and files that the engine trusts, so it must belong to this
+ * user and be closed to everybody else.
  */
 export const openStateDir = (stateDir: string): void => {
   makeFolder(stateDir, 0o700)

@@ -45,7 +45,7 @@ const emitBlocker = (parts: ExecParts, diagnosis: Diagnosis, reason: string): vo
   })
 }
 
-/** No other launch begins beside them, and whoever goes on with the folder has to know of them. */
+/** Nothing else is launched while they run, and the user needs to know about them before working in the folder. */
 export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
   const details = leftRunningAdvice('look at the folder before you go on')
   const payload = { text: `${leftRunningText({ processes })}. Manual intervention required.`, details }

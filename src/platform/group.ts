@@ -50,7 +50,7 @@ const foldersBelow = (folder: string): string[] => {
   }
 }
 
-/** The groups beside those that `makeGroup` makes, and those. */
+/** Names of all groups below our own, ours and those of others; files of the kernel are among them. */
 export const groupNames = (): string[] => {
   const own = ownGroup()
   try {
@@ -67,7 +67,7 @@ export const pidsInGroup = (name: string): Set<number> => {
   return new Set(lines.filter((line) => line !== '').map(Number))
 }
 
-/** Where somebody is still in it, it stays. */
+/** Keeps a group that still has processes in it. */
 export const removeGroup = (name: string): void => {
   const folder = folderOf(name)
   try {
