@@ -5,6 +5,7 @@
  */
 import { execa } from 'execa'
 import { AppError, messageOf } from '../errors.ts'
+import { endWithGroup } from './end-group.ts'
 
 export interface GitOptions {
   cwd: string
@@ -27,6 +28,8 @@ export interface GitOptions {
   keepHelpers?: boolean
   timeoutMs?: number
   signal?: AbortSignal
+  /** Where another side decides what is printed and how long that takes: bounded, and git's helpers end with git. */
+  foreign?: boolean
 }
 
 export interface GitResult {
@@ -135,9 +138,15 @@ const environmentOf = (options: GitOptions): Record<string, string | undefined> 
   }
 }
 
+const ownBounds = 512 * 1024 * 1024
+/** In characters: some 800,000 refs, and more than a hook on the other side has to say. */
+const foreignBounds = { stdout: 64 * 1024 * 1024, stderr: 4 * 1024 * 1024 }
+
 /** Runs one git command; an exit code outside `okCodes` (default: 0 alone) is GIT_FAILED and names what was attempted. */
 export const git = async (args: string[], options: GitOptions): Promise<GitResult> => {
-  const result = await execa('git', args, {
+  const timeout = options.timeoutMs ?? 600_000
+  const foreign = options.foreign === true
+  const running = execa('git', args, {
     cwd: options.cwd,
     env: environmentOf(options),
     extendEnv: options.environment === undefined,
@@ -145,10 +154,12 @@ export const git = async (args: string[], options: GitOptions): Promise<GitResul
     reject: false,
     stripFinalNewline: false,
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
-    maxBuffer: 512 * 1024 * 1024,
-    timeout: options.timeoutMs ?? 600_000,
+    maxBuffer: foreign ? foreignBounds : ownBounds,
+    detached: foreign,
+    timeout,
     ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
   })
+  const result = await (foreign ? endWithGroup(running, timeout) : running)
   if (result.exitCode !== undefined && !result.isMaxBuffer && (options.okCodes ?? [0]).includes(result.exitCode)) {
     return { code: result.exitCode, stdout: result.stdout, stderr: result.stderr }
   }
@@ -160,6 +171,7 @@ interface Failure {
   signal?: string
   timedOut: boolean
   isCanceled: boolean
+  isMaxBuffer: boolean
   stderr?: string
   cause?: unknown
 }
@@ -168,8 +180,10 @@ const saidBy = ({ stderr }: Failure): string => (stderr ?? '').trim().slice(0, 8
 
 const failureText = (args: string[], options: GitOptions, result: Failure): string => {
   const attempt = `git ${args.slice(0, 3).join(' ')} in ${options.workTree ?? options.cwd}`
+  if (result.timedOut && options.foreign === true) return `${attempt} did not end in time`
   if (result.timedOut) return `${attempt} did not end in time; look for a file there that cannot be read to its end`
   if (result.isCanceled) return `${attempt} was cancelled`
+  if (result.isMaxBuffer) return `${attempt} printed more than is kept, beginning with: ${saidBy(result)}`
   if (result.signal !== undefined) return `${attempt} was ended by ${result.signal}: ${saidBy(result)}`
   if (result.exitCode === undefined) {
     return `${attempt} could not be run: ${messageOf(result.cause)}; git 2.39 or newer must be on PATH, and the folder must exist`

@@ -57,6 +57,7 @@ const optionsOf = (wire: Wire, place: GitOptions): GitOptions => {
     // A helper of the user's is also told to keep what worked; a login from the address is not for keeping.
     keepHelpers: credentials === undefined,
     timeoutMs: wire.timeoutMs,
+    foreign: true,
     variables: {
       ...place.variables,
       GIT_ALLOW_PROTOCOL: 'file:ssh:git:http:https',
