@@ -207,7 +207,7 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
     XDG_CACHE_HOME: join(checkout, 'node_modules', '.cache'),
     ...options.environment,
   }
-  mkdirSync(environment.HOME)
+  mkdirSync(environment.HOME, { recursive: true })
   let before = picture(root)
   const outsideBefore = picture(outside)
   let shown = 0

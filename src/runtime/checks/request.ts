@@ -13,6 +13,8 @@ export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
   marker: string
   environment: Record<string, string | undefined>
   extraNames: string[]
+  /** Folder of the repository's own caches of build tools; absent = those of the user. */
+  caches?: string
   /** Of ours, beside the user's environment. */
   variables?: Record<string, string>
   timeoutMs: number

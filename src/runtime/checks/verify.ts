@@ -12,6 +12,7 @@ import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { checkFacts, directoryOf } from './check-facts.ts'
 import { packageVariables } from '../core/package-variables.ts'
+import { cacheVariables } from './private-caches.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
 const graceMs = 5_000
@@ -120,7 +121,8 @@ const observed = (request: CheckRequest, ended: Ended, step: Step | undefined): 
 }
 
 /** Runs the commands in order and stops at the first that fails. */
-export const runChecks = async (request: CheckRequest): Promise<CheckReport> => {
+export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
+  const request = { ...given, variables: { ...(await cacheVariables(given)), ...given.variables } }
   const deadline = request.clock.elapsed() + request.totalMs
   const results: CheckResult[] = []
   let first = 1

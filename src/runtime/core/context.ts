@@ -121,6 +121,9 @@ export interface MachineView {
   reach(host: string, port: number, timeoutMs: number): Promise<string | undefined>
 }
 
+/** Build tools' own, for checks alone: see private-caches.ts. */
+export const cachesOfChecks = (context: { stateDir: string }): string => join(context.stateDir, 'caches')
+
 export const runFolder = (context: { stateDir: string }, runId: string): string => join(context.stateDir, 'runs', runId)
 
 export interface RunPaths {

@@ -49,6 +49,7 @@ import { topOfCommit, treeOf } from '../../workspace/tree.ts'
 import { mendDependencies } from '../../workspace/mend.ts'
 import { tendPool } from '../../workspace/package-pool.ts'
 import { laySubmodules } from '../../workspace/submodules.ts'
+import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { directoryOf } from '../../workspace/same-directory.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
@@ -117,6 +118,7 @@ const realGit = {
   removePackages,
   removeWorkspace,
   restoreRef,
+  seedCaches,
   snapshot,
   tendPool,
   textAt,

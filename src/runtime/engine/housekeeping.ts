@@ -8,11 +8,12 @@ import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { tendPackages } from '../checks/tend-packages.ts'
-import { runPaths, type Context } from '../core/context.ts'
+import { cachesOfChecks, runPaths, type Context } from '../core/context.ts'
 import { dropUnused, handOverRef, listUnused } from '../landing/hand-overs.ts'
 import { dropRunRef, listRunRefs, runRef } from '../core/remote-link.ts'
 
 const retentionMs = 14 * 24 * 3600 * 1000
+const cachesMaxBytes = 8 * 1024 ** 3
 
 export interface Cleaned {
   kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'remote ref'
@@ -61,9 +62,19 @@ export const freeRun = async (context: Context, runId: string): Promise<void> =>
   }
 }
 
-/** What an engine that was killed left. */
+/** While no run goes on, because its checks may use them; the next checks fill them again. */
+const boundCaches = async (context: Context): Promise<void> => {
+  const { git } = context.ports
+  const caches = cachesOfChecks(context)
+  if ((await git.bytesOf(caches)) <= cachesMaxBytes) return
+  for (const runId of runIds(context)) if ((await getRun(context.db, runId))?.state === 'running') return
+  await git.removeWorkspace(caches)
+}
+
+/** What an engine that was killed left, and what has grown since the last start. */
 export const freeEnded = async (context: Context): Promise<void> => {
   for (const runId of runIds(context)) await freeRun(context, runId)
+  await boundCaches(context)
   await tendPackages(context)
 }
 

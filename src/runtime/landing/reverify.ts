@@ -13,7 +13,7 @@ import { makeFresh, runSetup } from '../checks/fresh-workspace.ts'
 import { carryOutInstalls } from '../checks/install.ts'
 import { keepPassed, passedBefore, stillToRun } from '../checks/kept-checks.ts'
 import { lendPorts, portVariables } from '../core/lent-ports.ts'
-import type { Context } from '../core/context.ts'
+import { cachesOfChecks, type Context } from '../core/context.ts'
 import { settleOpen } from '../core/store-record.ts'
 import { headOf, type Landing } from './landing.ts'
 
@@ -61,6 +61,7 @@ const requestOf = ({ context, id }: Recheck, place: Place) => {
     marker: `${id}-check`,
     extraNames: config.env,
     variables: portVariables(place.ports),
+    caches: cachesOfChecks(context),
     timeoutMs: config.verify.timeoutSeconds * 1000,
     totalMs: config.verify.totalSeconds * 1000,
     keepAliveMs: keepAliveMs(config.lease.ttlSeconds),

@@ -13,6 +13,7 @@ import { installKeyOf, type PostCondition } from '../../recovery/playbook.ts'
 import { StaleError, type Queryable } from '../../store/db.ts'
 import { holdLease } from '../../store/run.ts'
 import { setTaskCommands } from '../../store/task.ts'
+import { cachesOfChecks } from '../core/context.ts'
 import type { Next } from './phase.ts'
 import { carryOutInstall, type InstallRequest } from '../checks/install.ts'
 import type { ActionOf, Carriers, Chosen } from '../core/recovery-record.ts'
@@ -49,6 +50,7 @@ export const placeOfChecks = (session: Session, workspace = checkedTreeOf(sessio
     environment: context.environment,
     extraNames: passedNames(config, session.harness),
     variables: portVariables(session.ports),
+    ...(workspace === session.paths.checked ? { caches: cachesOfChecks(context) } : {}),
     timeoutMs: config.verify.timeoutSeconds * 1000,
     totalMs: Math.max(1, config.verify.totalSeconds * 1000 - usedMs(session)),
     keepAliveMs: keepAliveMs(config.lease.ttlSeconds),
