@@ -1,9 +1,9 @@
 /** What a run's workspace is given before its agent begins: submodules, the owner's files, the owner's set-up. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, hostname } from 'node:os'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { commitAll, makeRepository, user } from '../workspace/scene.ts'
 import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
@@ -234,5 +234,57 @@ describe('packages that an agent added', () => {
     scene = await openScene({ agent }, {}, { files })
     await scene.until(await scene.goal([{ commands: ['node told.js'] }]), 'ready', 'awaiting_human')
     for (const who of ['agent', 'check']) expect(readFileSync(join(scene.top, who), 'utf8')).toBe(method)
+  })
+})
+
+test('what cargo, Go and bun keep of what they downloaded and built is not shared between agents and checks', async () => {
+  const names = ['GOCACHE', 'GOMODCACHE', 'CARGO_HOME', 'BUN_INSTALL_CACHE_DIR']
+  const told = `JSON.stringify(${JSON.stringify(names)}.map((name) => process.env[name]?.includes('/caches/') ?? false))`
+  const files = { 'lib/go.mod': 'module m\n', 'told.js': `require('fs').writeFileSync('TOP/check', ${told})` }
+  const agent = claude(`begin(); put('TOP/agent', ${told}); put('made.txt', 'x'); end()`)
+  scene = await openScene({ agent }, {}, { files })
+  await scene.until(await scene.goal([{ commands: ['node told.js'] }]), 'ready', 'awaiting_human')
+  const seen = (who: string): unknown => JSON.parse(readFileSync(join(scene.top, who), 'utf8'))
+  expect([seen('agent'), seen('check')]).toEqual([names.map(() => false), names.map(() => true)])
+})
+
+describe("a virtual environment, where the owner's checkout has one", () => {
+  const install = (top: string): string => `#!/bin/sh
+[ "$2" = venv ] || exec false
+mkdir -p .venv/bin && printf '#!/bin/sh\\n[ -f requirements.txt ] && echo "$PWD" > .venv/made-at\\n' > .venv/bin/python
+chmod +x .venv/bin/python
+echo made >> ${top}/made
+`
+  const check = "process.exit(require('fs').readFileSync('.venv/made-at', 'utf8').trim() === process.cwd() ? 0 : 1)"
+  const open = async (program: (top: string) => string): Promise<string> => {
+    const programs = mkdtempSync(join(tmpdir(), 'unstuck-python-'))
+    onTestFinished(() => rmSync(programs, { recursive: true }))
+    writeFileSync(join(programs, 'python3'), program(programs), { mode: 0o755 })
+    const files = { 'requirements.txt': 'word==1.0\n', 'uses.js': check }
+    const agent = claude(`begin(); put('made.txt', String(existsSync('.venv/made-at'))); end()`)
+    const environment = { PATH: `${programs}:${process.env.PATH ?? ''}` }
+    scene = await openScene({ agent }, {}, { files, environment })
+    mkdirSync(join(scene.root, '.venv'))
+    return programs
+  }
+
+  test('is made at its own path for the agent and for its checks, and is in no commit', async () => {
+    const programs = await open(install)
+    const goal = await scene.goal([{ commands: ['node uses.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(git('show', `unstuck/goal/${goal}:made.txt`)).toBe('true')
+    expect(filesOf(goal).filter((path) => path.includes('.venv'))).toEqual([])
+    expect(await scene.recoveries(goal)).toEqual([])
+    expect(readFileSync(join(programs, 'made'), 'utf8')).toBe('made\nmade\n')
+  })
+
+  test('that cannot be made keeps no agent from its work', async () => {
+    await open(() => '#!/bin/sh\nmkdir -p .venv/bin && exit 1\n')
+    const goal = await scene.goal([{ commands: ['node check.js'] }])
+    await scene.until(goal, 'ready', 'awaiting_human')
+    expect((await scene.task(goal)).place).toBe('done')
+    expect(git('show', `unstuck/goal/${goal}:made.txt`)).toBe('false')
+    expect(filesOf(goal).filter((path) => path.includes('.venv'))).toEqual([])
   })
 })

@@ -17,6 +17,7 @@ import { lookAtDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
 import { bringBase } from '../remote-run.ts'
+import { makeEnvironment } from '../needed-installs.ts'
 import { placeOfChecks } from '../repair.ts'
 import { fencedRecoveries, settleOpen } from '../../core/store-record.ts'
 import { letGo, passedNames, save, type Session } from '../../core/session.ts'
@@ -125,6 +126,7 @@ const prepareClone = async (session: Session, base: string): Promise<Next | unde
   if (fresh.copyProblem !== undefined)
     return recover(session, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
   const { failed, tree } = await setUp(session, base)
+  if (failed === undefined) await makeEnvironment(session)
   if (letGo(session)) return 'ended'
   if (failed !== undefined) return recover(session, failed, { source: 'engine' })
   const prepared = { ...fresh.submodules, copied: config.copy, setupTree: tree }
