@@ -8,10 +8,13 @@ import { expectOneQuestion, openScene, type Scene } from './scene.ts'
 let scene: Scene
 beforeAll(async () => {
   const manifest = JSON.stringify({ name: 'p', version: '1.0.0', scripts: { test: 'node check.mjs' } })
-  scene = await openScene(['planted-bin', 'late-repair', 'shadow-bin', 'install-hook', 'committed-bin'], {
-    files: { 'package.json': manifest },
-    ignored: ['node_modules/', '.venv/'],
-  })
+  scene = await openScene(
+    ['planted-bin', 'late-repair', 'shadow-bin', 'archive-bin', 'install-hook', 'committed-bin'],
+    {
+      files: { 'package.json': manifest },
+      ignored: ['node_modules/', '.venv/'],
+    },
+  )
 })
 beforeEach(async () => scene.begin())
 afterAll(async () => scene.clear())
@@ -42,6 +45,7 @@ test('what repairs the work while it is checked makes no check pass', async () =
 
 test.each([
   ['shadow-bin', 'lib/package.json (1): brings programs called node, sh'],
+  ['archive-bin', 'package.json (1): brings programs called node'],
   ['committed-bin', 'node_modules/.bin/npm (1): found before the programs of the system'],
   ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
 ])(
