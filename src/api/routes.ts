@@ -173,7 +173,7 @@ export const routes = {
   },
   clean: change(
     '/clean',
-    'Removes workspaces and snapshots that nothing needs',
+    'Removes workspaces, snapshots and results of checks that nothing needs',
     contract.cleanRequest,
     outcomes.cleaned,
   ),

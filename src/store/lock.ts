@@ -33,8 +33,12 @@ const nobody = (path: string): ProcessIdentity => {
   return { host: hostname(), bootId: '', pid: 0, startTime: `${ino}-${mtimeMs}` }
 }
 
-const isIdentity = (value: unknown): value is ProcessIdentity =>
-  typeof value === 'object' && value !== null && 'pid' in value && 'startTime' in value && 'host' in value
+/** Of the right types: a forged one becomes a part of file names. */
+const isIdentity = (value: unknown): value is ProcessIdentity => {
+  if (typeof value !== 'object' || value === null) return false
+  const { host, pid, startTime } = value as Partial<ProcessIdentity>
+  return typeof host === 'string' && typeof pid === 'number' && typeof startTime === 'string'
+}
 
 const parsed = (text: string): ProcessIdentity | undefined => {
   try {
@@ -87,11 +91,16 @@ const guardPrefix = (path: string): string => `${basename(path)}.heir-`
 /**
  * The right to replace one dead holder: a lock of its own, named after the dead one, so that of all racing successors one
  * has it. Its winner may die as well; then the right to replace that one is raced for, and so on. Undefined = a living
- * rival has it, or the race is over.
+ * rival has it, or the race is over. Guards that lead back to one which was looked at come from no race but from a damaged
+ * folder: every rival reads them in the same order, so the next name after them is raced for like any other.
  */
 const winGuard = (path: string, holder: ProcessIdentity, me: ProcessIdentity): string | undefined => {
+  const seen = new Set<string>()
   for (let dead: ProcessIdentity = holder; ;) {
-    const guard = join(dirname(path), guardPrefix(path) + markOf(dead))
+    let guard = join(dirname(path), guardPrefix(path) + markOf(dead))
+    // No mark of a process has this character.
+    while (seen.has(guard)) guard += '+'
+    seen.add(guard)
     if (create(guard, me)) return guard
     const rival = readHolder(guard)
     if (rival === undefined || livenessOf(rival) !== 'dead') return undefined

@@ -1,17 +1,21 @@
 /** Agents that leave broken work behind and something that makes its checks pass: nothing of it may be called verified. */
+import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { GoalRequest, GoalView } from '../../src/api/contract.ts'
+import type { GoalRequest, GoalView, Run } from '../../src/api/contract.ts'
 import { user } from '../workspace/scene.ts'
 import { expectOneQuestion, openScene, type Scene } from './scene.ts'
 
 let scene: Scene
 beforeAll(async () => {
   const manifest = JSON.stringify({ name: 'p', version: '1.0.0', scripts: { test: 'node check.mjs' } })
-  scene = await openScene(['planted-bin', 'late-repair', 'shadow-bin', 'install-hook', 'committed-bin'], {
-    files: { 'package.json': manifest },
-    ignored: ['node_modules/', '.venv/'],
-  })
+  scene = await openScene(
+    ['planted-bin', 'late-repair', 'shadow-bin', 'archive-bin', 'install-hook', 'committed-bin', 'npmrc-places'],
+    {
+      files: { 'package.json': manifest },
+      ignored: ['node_modules/', '.venv/'],
+    },
+  )
 })
 beforeEach(async () => scene.begin())
 afterAll(async () => scene.clear())
@@ -42,6 +46,7 @@ test('what repairs the work while it is checked makes no check pass', async () =
 
 test.each([
   ['shadow-bin', 'lib/package.json (1): brings programs called node, sh'],
+  ['archive-bin', 'package.json (1): brings programs called node'],
   ['committed-bin', 'node_modules/.bin/npm (1): found before the programs of the system'],
   ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
 ])(
@@ -55,3 +60,12 @@ test.each([
     await scene.expectUnharmed()
   },
 )
+
+test('npm writes nothing where the work tells it to, and the packages are installed all the same', async () => {
+  const goal = await work('npmrc-places', { commands: ['test -e src/work.txt'] })
+  expect(globSync(`${scene.stateDir}/runs/*/written`)).toEqual([])
+  expect(goal.state).toBe('ready')
+  const [run] = await scene.api<Run[]>(`/runs?goal=${goal.id}`)
+  expect(run?.verdict?.installed).toHaveLength(1)
+  await scene.expectUnharmed()
+})

@@ -3,7 +3,7 @@
  * are where the trouble begins: what a test does there has happened before the engine's next step.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import type { EventView } from '../../src/api/contract.ts'
@@ -250,6 +250,61 @@ it.each([
   await scene.post(`/tasks/${(await scene.task(goal)).id}/retry`)
   await scene.until(goal, 'ready')
   expect(line(`unstuck/goal/${goal}`)).toEqual(['Task 1', 'Start'])
+})
+
+const forget = (root: string): void => {
+  const refs = git(root, 'for-each-ref', '--format=%(refname)', 'refs/unstuck', 'refs/heads/unstuck')
+  for (const ref of refs.split('\n').filter((each) => each !== '')) git(root, 'update-ref', '-d', ref)
+  git(root, 'gc', '--quiet', '--prune=now')
+}
+
+/** The branch and its commits are gone over there and in the mirror. */
+const lose = (): void => {
+  forget(scene.root)
+  for (const mirror of globSync(`${scene.top}/home/*/repository/.git`)) forget(mirror)
+}
+
+it('a goal branch that was deleted, and its commits pruned here and there, comes from the shadow and lands', async () => {
+  await open(() => undefined)
+  const goal = await scene.goal([{}])
+  await scene.until(goal, 'ready')
+  await scene.restart(lose)
+  await scene.post(`/goals/${goal}/land`)
+  await scene.until(goal, 'done', 'paused', 'awaiting_human')
+  expect(await scene.questions()).toEqual([])
+  expect(line('main')).toEqual(['Task 1', 'Start'])
+  expect(starts()).toBe(1)
+})
+
+it('where the shadow lacks them too it asks once, resumes when somebody pushed them, else does the work again', async () => {
+  await open(() => undefined)
+  const goal = await scene.goal([{}])
+  await scene.until(goal, 'ready')
+  const kept = join(scene.top, 'kept.git')
+  const loseAll = (): void => {
+    lose()
+    for (const folder of globSync(`${scene.top}/home/*/shadow.git/objects/??`)) rmSync(folder, { recursive: true })
+  }
+  await scene.restart(() => {
+    git(scene.top, 'clone', '-q', '--mirror', scene.root, kept)
+    loseAll()
+  })
+  await scene.until(goal, 'paused')
+  await scene.restart()
+  const questions = await scene.questions()
+  expect(questions).toMatchObject([{ goalId: goal, kind: 'blocker', choices: ['retry', 'resume', 'cancel'] }])
+  expect(questions[0]?.details).toContain(`git push ${scene.root} `)
+  git(kept, 'push', '-q', scene.root, `unstuck/goal/${goal}`)
+  await scene.post('/resume', { goal })
+  await scene.until(goal, 'ready')
+  expect(await scene.questions()).toEqual([])
+  await scene.restart(loseAll)
+  await scene.until(goal, 'paused')
+  await scene.post(`/goals/${goal}/retry`)
+  await scene.until(goal, 'ready')
+  expect(await scene.questions()).toEqual([])
+  expect(line(`unstuck/goal/${goal}`)).toEqual(['Task 1', 'Start'])
+  expect(starts()).toBe(2)
 })
 
 it('a goal of a folder is refused, with what to give instead', async () => {

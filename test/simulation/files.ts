@@ -4,7 +4,7 @@ import type { Files } from '../../src/runtime/core/files.ts'
 import { cloneDirOf, type SimGit } from './git.ts'
 import type { ProcessWorld } from './processes.ts'
 
-type Node = { kind: 'dir' } | { kind: 'file'; text: string }
+type Node = { kind: 'dir' } | { kind: 'file'; text: string; writtenAt?: number }
 
 const absent = (path: string): Error =>
   Object.assign(new Error(`ENOENT: no such file or directory, '${path}'`), { code: 'ENOENT' })
@@ -17,7 +17,13 @@ const inTree = (files: ReadonlyMap<string, string>, path: string): Node | undefi
   return undefined
 }
 
-export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<string, 'dir' | { text: string }>) => {
+interface Below {
+  git: SimGit
+  processes: ProcessWorld
+  wall: () => Date
+}
+
+export const createFiles = ({ git, processes, wall }: Below, start: Record<string, 'dir' | { text: string }>) => {
   const nodes = new Map<string, Node>()
   const makeDirs = (path: string): void => {
     for (let at = path; !nodes.has(at); at = dirname(at)) nodes.set(at, { kind: 'dir' })
@@ -83,7 +89,8 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
       return {
         mode: 0o700,
         uid: 0,
-        mtimeMs: 0,
+        mtimeMs: node.kind === 'file' ? (node.writtenAt ?? 0) : 0,
+        size: node.kind === 'file' ? Buffer.byteLength(node.text) : 0,
         isDirectory: () => node.kind === 'dir',
         isFile: () => node.kind === 'file',
       }
@@ -92,7 +99,7 @@ export const createFiles = (git: SimGit, processes: ProcessWorld, start: Record<
     homeDir: () => '/home/sim',
     writeFileSync: (path, text) => {
       makeDirs(dirname(path))
-      nodes.set(path, { kind: 'file', text })
+      nodes.set(path, { kind: 'file', text, writtenAt: wall().getTime() })
     },
   }
   return files

@@ -313,9 +313,12 @@ export const createWorld = (plan: Plan, store: SyncStore, hooks: Hooks = noHooks
     onStopRequest: (launch) => world.oracle.stopRequested(launch),
   })
   git.onDiscard = (dir) => world.oracle.discarded(dir)
-  world.files = createFiles(git, world.processes, {
-    ...{ '/state': 'dir', '/cache': 'dir', [sharedDir]: 'dir', [privateDir]: 'dir' },
-    ...{ '/bin/claude': { text: '' }, '/bin/codex': { text: '' }, '/bin/tool': { text: '' } },
-  })
+  world.files = createFiles(
+    { git, processes: world.processes, wall: world.wall },
+    {
+      ...{ '/state': 'dir', '/cache': 'dir', [sharedDir]: 'dir', [privateDir]: 'dir' },
+      ...{ '/bin/claude': { text: '' }, '/bin/codex': { text: '' }, '/bin/tool': { text: '' } },
+    },
+  )
   return world
 }

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -192,6 +192,7 @@ describe('racing successors of a killed owner', () => {
     ['full of zeros', '\0'.repeat(80)],
     ['cut off', '{"host":"h","bootId'],
     ['of another shape', '"locked"'],
+    ['with other values', '{"host":"h","bootId":"","pid":"../x","startTime":7}'],
   ])('a lock that a power failure left %s is taken over', (_what, content) => {
     const path = join(root, 'store.lock')
     writeFileSync(path, content)
@@ -211,6 +212,30 @@ describe('racing successors of a killed owner', () => {
     expect(ownerOf(path)?.holder.pid).toBe(process.pid)
     expect(readdirSync(root)).toEqual(['store.lock'])
     lock.release()
+  })
+
+  it.each([
+    ['the holder itself', (dead: string) => [dead]],
+    ['each other', (dead: string) => ['{"host":"h","bootId":"","pid":7,"startTime":"7"}', dead]],
+  ])('heirs that name %s, which no race leaves, do not keep the next one from the lock', async (_what, heirsOf) => {
+    const path = join(root, 'store.lock')
+    const first = start('taker.mjs', path, '0')
+    await first.line('won')
+    await first.kill()
+    const text = readFileSync(path, 'utf8')
+    let { pid, startTime } = ownerOf(path)!.holder
+    for (const heir of heirsOf(text).map((each) => each.replace('"h"', JSON.stringify(hostname())))) {
+      writeFileSync(join(root, `store.lock.heir-${pid}.${startTime}`), heir)
+      ;({ pid, startTime } = JSON.parse(heir) as { pid: number; startTime: string })
+    }
+    // In a process of its own: one that never comes to an end would take the test with it.
+    const at = String(Date.now() + 1500)
+    const rivals = Array.from({ length: 4 }, () => start('taker.mjs', path, at))
+    const said = Promise.all(rivals.map((rival) => Promise.race([rival.line('won'), rival.line('lost')])))
+    const ends = await Promise.race([said, delay(30_000, 'it goes on for ever', { ref: false })])
+    expect(ends).not.toBe('it goes on for ever')
+    expect(rivals.filter((rival) => rival.lines[0]?.startsWith('won') === true)).toHaveLength(1)
+    expect(readdirSync(root)).toEqual(['store.lock'])
   })
 
   it.each([2, 8])('of %i that find an empty lock at once exactly one wins', async (count) => {

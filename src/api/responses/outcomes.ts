@@ -6,7 +6,7 @@ import { count, of, text, time } from './parts.ts'
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
   z.strictObject({
-    kind: z.enum(['workspace', 'packages', 'snapshot', 'ref', 'remote ref']),
+    kind: z.enum(['workspace', 'packages', 'snapshot', 'ref', 'checks', 'remote ref']),
     id: text,
     reason: text,
     bytes: count.exactOptional(),

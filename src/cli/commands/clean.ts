@@ -1,4 +1,4 @@
-/** `unstuck clean`: removes workspaces and snapshots that nothing needs any more. */
+/** `unstuck clean`: removes workspaces, snapshots and results of checks that nothing needs any more. */
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
@@ -45,7 +45,7 @@ const clean = async (io: Io, options: CleanOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('clean')
-    .description('remove workspaces and snapshots that nothing needs')
+    .description('remove workspaces, snapshots and results of checks that nothing needs')
     .option('--dry-run', 'only say what would go')
     .option(...json)
     .action((options: CleanOptions) => act((io) => clean(io, options)))

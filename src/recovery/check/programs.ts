@@ -93,6 +93,18 @@ const mostRead = 512 * 1024
 const takesPlace = ({ program, local }: Brought, words: ReadonlySet<string>, old: readonly Brought[]): boolean =>
   runtimes.has(program) || (words.has(program) && (local || old.some((other) => other.program === program)))
 
+/** By program, the package that it comes from. */
+export type Laid = ReadonlyMap<string, string>
+
+/** As above for programs that a package manager laid, beside those that it laid without the work. */
+export const takenPrograms = (laid: Laid, old: Laid, words: ReadonlySet<string>): string[] =>
+  [...laid]
+    .filter(
+      ([program, by]) => (runtimes.has(program) || (words.has(program) && old.has(program))) && old.get(program) !== by,
+    )
+    .map(([program]) => program)
+    .sort()
+
 const broughtBy = async (request: ProgramsRequest, path: string): Promise<Weakening[]> => {
   const { paths, words } = request
   const [before, after] = [await request.before(path), await request.after(path)]

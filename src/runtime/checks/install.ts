@@ -7,7 +7,7 @@ import type { Install } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
-import { packageVariables } from '../core/package-variables.ts'
+import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
 import type { CheckRequest } from './request.ts'
 
@@ -29,7 +29,11 @@ const troubleOf = (result: CommandResult): string => {
 export const carryOutInstall = async (request: InstallRequest, install: Install): Promise<Installed> => {
   const { workspace, ports, clock } = request
   const deadline = clock.elapsed() + request.totalMs
-  const caches = await cacheVariables(request)
+  const folders = [workspace, join(workspace, install.folder)]
+  const variables = {
+    ...(install.manager.startsWith('npm') ? npmVariables(ports.files, request.environment, folders) : {}),
+    ...(await cacheVariables(request)),
+  }
   for (const [index, argv] of install.commands.entries()) {
     const dir = request.folder(index + 1)
     // What an interrupted one left there must not be taken for this one's.
@@ -39,7 +43,7 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
       cwd: join(workspace, install.folder),
       environment: commandEnvironment(workspace, request.environment, request.extraNames, {
         ...packageVariables(ports.files, workspace),
-        ...caches,
+        ...variables,
         ...request.variables,
       }),
       timeoutMs: Math.max(1, Math.min(request.timeoutMs, deadline - clock.elapsed())),

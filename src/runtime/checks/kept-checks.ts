@@ -46,6 +46,8 @@ const lockfiles = [
 /** Rises when what is kept changes its form or meaning. */
 const version = 4
 
+export const keptFolder = (stateDir: string): string => join(stateDir, 'baselines')
+
 /** The installed packages come from the user's checkout, so its lockfiles decide beside the tree. */
 const fileOf = async ({ git, files }: Ports, place: KeptPlace, commands: readonly string[]): Promise<string> => {
   const tree = await git.treeOf(place.shadow, place.commit)
@@ -55,7 +57,7 @@ const fileOf = async ({ git, files }: Ports, place: KeptPlace, commands: readonl
   )
   for (const name of [...lockfiles, ...workspace.copy])
     hash.update(`\0${name}\0${readOr(files, join(place.repository.root, name)) ?? ''}`)
-  return join(place.stateDir, 'baselines', `${hash.digest('hex').slice(0, 40)}.json`)
+  return join(keptFolder(place.stateDir), `${hash.digest('hex').slice(0, 40)}.json`)
 }
 
 const read = (files: Files, path: string): Kept | undefined => {

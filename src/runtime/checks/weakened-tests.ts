@@ -1,10 +1,11 @@
 /** Looks whether the collected work weakened the tests it is judged by, or what its checks are: texts from the base commit and the collected tree. */
 import type { Weakening } from '../../domain/run.ts'
 import { changedChecks } from '../../recovery/check/changed.ts'
-import type { ReadText } from '../../recovery/check/parts.ts'
+import { partsOf, type ReadText } from '../../recovery/check/parts.ts'
 import { mayHoldTests, weakenedBy, type TextChange } from '../../recovery/weakened.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
+import { laidPrograms } from './laid-programs.ts'
 
 /** Each costs two looks into the object store. */
 const maxFiles = 200
@@ -41,4 +42,19 @@ export const weakenedIn = async (
   for (const path of counted.slice(0, maxFiles))
     texts.push({ path, before: await before(path), after: await after(path) })
   return [...checks.found, ...weakenedBy(texts, checks.asserting)]
+}
+
+/** What installs for the checks put in the place of programs that the checks need. In the user's own folder nothing is installed by us. */
+export const programsLaid = async (
+  session: Session,
+  found: ChangeList,
+  commands: readonly string[],
+): Promise<Weakening[]> => {
+  const { context, goal, paths } = session
+  if (goal.repoMode === 'direct') return []
+  const changed = found.changes.map(({ path }) => path)
+  const manifests = changed.filter((path) => /(?:^|\/)package\.json$/.test(path))
+  const { words } = await partsOf(commands, readerOf(session, found.base), manifests)
+  const place = { files: context.ports.files, clean: paths.checked, checkout: context.repository.root }
+  return laidPrograms({ ...place, paths: changed, words })
 }

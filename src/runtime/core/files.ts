@@ -16,6 +16,7 @@ export interface Files {
     mode: number
     uid: number
     mtimeMs: number
+    size: number
     isDirectory(): boolean
     isFile(): boolean
   }

@@ -1,12 +1,14 @@
 /**
  * Removes what retention no longer needs. Installed packages go when their run has ended, workspaces when their run's work is merged or after 14 days,
- * snapshots after 14 days, a run's ref on a git remote like its workspace, one in the repository when its merge has ended; what a run that is still of use left is never touched.
+ * snapshots after 14 days, results of checks then or when they take too much room, a run's ref on a git remote like its workspace, one in the repository when its merge has ended; what a run that is still of use left is never touched.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
+import { listLiveGoals } from '../../store/goal.ts'
 import { getTask } from '../../store/task.ts'
+import { dropKept, keptTooLong } from '../checks/tend-kept.ts'
 import { tendPackages } from '../checks/tend-packages.ts'
 import { cachesOfChecks, runPaths, type Context } from '../core/context.ts'
 import { dropUnused, handOverRef, listUnused } from '../landing/hand-overs.ts'
@@ -16,7 +18,7 @@ const retentionMs = 14 * 24 * 3600 * 1000
 const cachesMaxBytes = 8 * 1024 ** 3
 
 export interface Cleaned {
-  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'remote ref'
+  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref'
   id: string
   reason: string
   /** What it takes on the disk. */
@@ -52,6 +54,7 @@ export const freeRun = async (context: Context, runId: string): Promise<void> =>
       // Left where an engine was killed while checks ran, and the run ended without them.
       const { checked } = runPaths(context, runId)
       if (context.ports.files.existsSync(checked)) await context.ports.git.removeWorkspace(checked)
+      dropKept(context, { all: false, dryRun: false })
     }
     const freed = await dropPackages(context, runId, false)
     if (freed.length === 0) return
@@ -129,6 +132,21 @@ const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promi
   return { kind: 'packages', id: runId, reason: 'its run has ended', ...size }
 }
 
+/** Results of checks are there for work on the same files: without a live goal nothing waits for one. */
+const cleanChecks = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
+  const all = (await listLiveGoals(context.db)).length === 0
+  const { count, bytes } = dropKept(context, { all, dryRun })
+  if (count === 0) return []
+  return [
+    {
+      kind: 'checks',
+      id: count === 1 ? '1 result' : `${count} results`,
+      reason: all ? 'no goal is open' : keptTooLong,
+      bytes,
+    },
+  ]
+}
+
 export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
   const { git } = context.ports
   const removed: Cleaned[] = []
@@ -145,5 +163,6 @@ export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[
     removed.push({ kind: 'ref', id: handOverRef(runId), reason: 'no merge will read it any more' })
     if (!dryRun) await dropUnused(context, runId)
   }
+  removed.push(...(await cleanChecks(context, dryRun)))
   return [...removed, ...(await cleanRemote(context, dryRun))]
 }

@@ -11,18 +11,33 @@ import { confirmLead } from '../../store/leader.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listTasks, moveTask } from '../../store/task.ts'
 import { goalRef, type Context } from '../core/context.ts'
+import { linkOf } from '../core/remote-link.ts'
 import { failOpen } from '../core/store-record.ts'
 import { noteBroken } from './broken-branch.ts'
+import { tipOnRemote } from './remote-target.ts'
 
 /** Where the goal begins: its target, or what is checked out where it has none. Null = the folder itself, undefined = nowhere. */
-const startOf = async ({ ports, repository }: Context, goal: Goal): Promise<string | null | undefined> => {
+const startOf = async (context: Context, goal: Goal): Promise<string | null | undefined> => {
+  const { ports, repository } = context
   if (goal.repoMode === 'direct') return null
+  if (goal.repoMode === 'remote') return (await tipOnRemote(context, goal)) ?? undefined
   if (goal.targetBranch !== null)
     return (await ports.git.readRef(repository, `refs/heads/${goal.targetBranch}`)) ?? undefined
   return (await ports.git.openRepository(repository.root)).head ?? undefined
 }
 
+const moveOnRemote = async (context: Context, goal: Goal, to: string): Promise<boolean> => {
+  const ref = goalRef(goal.id)
+  const expected = (await linkOf(context).see([ref]))[ref] ?? null
+  if (expected === to) return true
+  await confirmLead(context.db)
+  const pushed = await linkOf(context).push([{ ref, to, expected }])
+  if (pushed.kind === 'refused') throw new Error(`the remote refused ${ref}: ${pushed.detail}`)
+  return pushed.kind === 'done'
+}
+
 const moveBranch = async (context: Context, goal: Goal, to: string): Promise<boolean> => {
+  if (goal.repoMode === 'remote') return moveOnRemote(context, goal, to)
   const { git } = context.ports
   const ref = goalRef(goal.id)
   const from = await git.readRef(context.repository, ref)

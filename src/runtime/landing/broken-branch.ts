@@ -27,20 +27,29 @@ const again = ({ id, targetBranch }: Goal): string =>
   `unstuck retry ${id}: the goal begins again on what ${targetBranch ?? 'your checkout'} is now; what is not on it is done once more.`
 const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: the goal ends.`
 
-const askedAbout = ({ repository }: Context, goal: Goal, { reason, detail }: BrokenBranch): Asked => {
+/** Over there its owner may have the commit still, and only a look of ours that is asked for finds it. */
+const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): Asked => {
+  const branch = goalBranch(goal.id)
+  const commit = goal.headCommit ?? ''
+  const gone = `"${goal.title}" was deleted, and its commits are gone: ${detail}. Do the work again, or cancel the goal?`
+  const isRemote = goal.repoMode === 'remote'
+  const elsewhere = isRemote
+    ? `Where the commit is kept elsewhere: git push ${remote?.url ?? '<remote>'} ${commit}:refs/heads/${branch}, then unstuck resume ${goal.id}.`
+    : `Where the commit is kept elsewhere: fetch it and set the branch (git branch ${branch} ${commit}); the goal then goes on by itself.`
+  return {
+    question: `The branch ${branch} of ${gone}`,
+    help: [again(goal), cancel(goal), elsewhere],
+    choices: isRemote ? ['retry', 'resume', 'cancel'] : ['retry', 'cancel'],
+  }
+}
+
+const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): Asked => {
+  const { repository } = context
   const branch = goalBranch(goal.id)
   const about = `"${goal.title}"`
   switch (reason) {
     case 'lost':
-      return {
-        question: `The branch ${branch} of ${about} was deleted, and its commits are gone: ${detail}. Do the work again, or cancel the goal?`,
-        help: [
-          again(goal),
-          cancel(goal),
-          `Where the commit is kept elsewhere: fetch it and set the branch (git branch ${branch} ${goal.headCommit ?? ''}); the goal then goes on by itself.`,
-        ],
-        choices: ['retry', 'cancel'],
-      }
+      return askedAboutLost(context, goal, detail)
     case 'failed':
       return {
         question: `The branch ${branch} of ${about} could not be put back where it belongs: ${detail}. Resume the goal after mending that, do its work again, or cancel it?`,

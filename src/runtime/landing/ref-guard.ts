@@ -14,9 +14,11 @@ import { listMerges } from '../../store/merge.ts'
 import type { RefChange } from '../../workspace/refs.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
+import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { keepRefs, remembered } from '../agent/remembered-refs.ts'
 import { askAgain, BranchLostError, isBranchRested, noteBroken, noteMended } from './broken-branch.ts'
 import { headOf } from './landing.ts'
+import { guardHead } from './lost-head.ts'
 import { checkRepository } from './same-repository.ts'
 import type { Session } from '../core/session.ts'
 
@@ -153,20 +155,28 @@ const guardOne = async (context: Context, goal: Goal, found: string | undefined)
   if (broken !== null) await noteMended(context, goal.id)
 }
 
+/** Of goals in the user's repository, where their branches stand. */
+const branchesOf = async ({ ports, repository }: Context, goals: readonly Goal[]): Promise<Record<string, string>> =>
+  goals.some(({ repoMode }) => repoMode === 'local')
+    ? ports.git.readRefs(repository, `refs/heads/${goalBranch('')}`)
+    : {}
+
 /** Puts back goal branches that something else moved or deleted. What does not let itself be put back stops no other goal. */
 export const guardGoalBranches = async (context: Context): Promise<void> => {
   // One that waits for a person too: it is resumed, or looked at, from where it is.
   const goals = (await listLiveGoals(context.db)).filter(
-    ({ repoMode, headCommit }) => repoMode === 'local' && headCommit !== null,
+    ({ repoMode, headCommit }) =>
+      headCommit !== null && (repoMode === 'local' || (repoMode === 'remote' && context.remote !== undefined)),
   )
-  if (goals.length === 0) return
-  const refs = await context.ports.git.readRefs(context.repository, `refs/heads/${goalBranch('')}`)
+  const refs = await branchesOf(context, goals)
   for (const goal of goals) {
     try {
-      await guardOne(context, goal, refs[goalRef(goal.id)])
+      if (goal.repoMode === 'remote') await guardHead(context, goal)
+      else await guardOne(context, goal, refs[goalRef(goal.id)])
     } catch (error) {
       if (endsPass(context, error)) throw error
-      if (error instanceof StaleError) continue
+      // A remote that is away, or lets nobody in, says nothing about the branch.
+      if (error instanceof StaleError || isOutage(error) || isRefusal(error)) continue
       const detail = messageOf(error)
       context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be put back')
       await noteBroken(context, goal.id, { reason: error instanceof BranchLostError ? 'lost' : 'failed', detail })

@@ -46,7 +46,7 @@ export const layOut = async (session: Session, found: ChangeList, checks: number
   if (failed !== undefined || letGo(session)) return failed
   await wantInstalls(session, found)
   await carryOutRepairs(session)
-  return failed
+  return undefined
 }
 
 /** What the checks wrote is no part of the work. Whether it can be removed says nothing about that: the end of the run tries again. */

@@ -32,7 +32,7 @@ import { settleRepairs } from '../repair.ts'
 import { letGo, save, type Session } from '../../core/session.ts'
 import type { errorMetaOf } from '../endings.ts'
 import { takeSuggestion } from '../suggested-command.ts'
-import { weakenedIn } from '../../checks/weakened-tests.ts'
+import { programsLaid, weakenedIn } from '../../checks/weakened-tests.ts'
 import { keepPassed } from '../../checks/kept-checks.ts'
 import { trustedContract } from '../../checks/own-commands.ts'
 import { plannedChecks, type PlannedChecks } from '../../checks/verify-contract.ts'
@@ -201,12 +201,19 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
   return 'on'
 }
 
+const withoutRepeats = (weakened: readonly Weakening[]): Weakening[] => [
+  ...new Map(weakened.map((each) => [weakeningText(each), each])).values(),
+]
+
 const verifyChanged = async (session: Session, { found, planned, verdict }: Work): Promise<Next> => {
   // One that was dropped is looked at as well: the work may be the reason why it could not run.
   const commands = [...new Set([...planned.commands, ...verdict.dropped.map(({ command }) => command)])]
   const weakened = await weakenedIn(session, found, commands)
-  const work: Work = { found, planned, verdict: { ...verdict, weakened } }
+  // Before, since what runs in a check could take its traces away; afterwards, since a check may install as well.
+  const laid = await programsLaid(session, found, commands)
   const report = await checkWork(session, planned)
+  laid.push(...(await programsLaid(session, found, commands)))
+  const work: Work = { found, planned, verdict: { ...verdict, weakened: withoutRepeats([...weakened, ...laid]) } }
   if (letGo(session)) return 'ended'
   if (report.failed !== undefined) return failedVerification(session, report, work.verdict)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
