@@ -17,12 +17,17 @@ const work = { '/w/app/.npmrc': 'cache=/elsewhere\n' }
 const folders = ['/w', '/w/app']
 
 test.each([
-  ['as npm has it by itself', work, {}, '/home/account/.npmrc', '/home/account/.npm'],
-  ['by the home folder', work, { HOME: '/h' }, '/h/.npmrc', '/h/.npm'],
-  ["by the user's file", { ...work, '/h/.npmrc': 'x=1\n cache = ~/c \n' }, { HOME: '/h' }, '/h/.npmrc', '/h/c'],
-  ['by variables', { ...work, '/u/rc': 'cache=/u/c' }, { HOME: '/h', NPM_CONFIG_USERCONFIG: '/u/rc' }, '/u/rc', '/u/c'],
-  ['by a variable for the cache', work, { npm_config_cache: '/v' }, '/home/account/.npmrc', '/v'],
-])('%s', (_name, texts, environment, userconfig, cache) => {
+  ['as npm has it by itself', work, {}, ['/home/account/.npmrc', '/home/account/.npm']],
+  ['by the home folder', work, { HOME: '/h' }, ['/h/.npmrc', '/h/.npm']],
+  ["by the user's file", { ...work, '/h/.npmrc': 'x=1\n cache = ~/c \n' }, { HOME: '/h' }, ['/h/.npmrc', '/h/c']],
+  [
+    'by variables',
+    { ...work, '/u/rc': 'cache=/u/c' },
+    { HOME: '/h', NPM_CONFIG_USERCONFIG: '/u/rc' },
+    ['/u/rc', '/u/c'],
+  ],
+  ['by a variable for the cache', work, { npm_config_cache: '/v' }, ['/home/account/.npmrc', '/v']],
+])('%s', (_name, texts, environment, [userconfig, cache]) => {
   expect(npmVariables(over(texts), environment, folders)).toEqual({
     npm_config_userconfig: userconfig,
     npm_config_cache: cache,
