@@ -74,6 +74,13 @@ describe('is named', () => {
       'configuration changed: .npmrc: configuration of npm, added',
     ],
     [
+      "a setting among pnpm's packages",
+      ['pnpm test'],
+      { 'package.json': jest, 'pnpm-workspace.yaml': 'packages:\n  - a\n' },
+      { 'pnpm-workspace.yaml': 'packages:\n  - a\n"scriptShell": /bin/true\n' },
+      'configuration changed: pnpm-workspace.yaml: configuration of pnpm, changed',
+    ],
+    [
       'the configuration of the runner',
       ['npm test'],
       { 'package.json': jest, 'jest.config.js': 'a' },
@@ -292,6 +299,12 @@ describe('is not named', () => {
       ['cargo test'],
       { 'jest.config.js': 'a', '.npmrc': 'a' },
       { 'jest.config.js': 'b', '.npmrc': 'b' },
+    ],
+    [
+      "another of pnpm's packages, and a version",
+      ['pnpm test'],
+      { 'package.json': jest, 'pnpm-workspace.yaml': 'packages:\n  - a\ncatalog:\n  x: 1.0.0\n' },
+      { 'pnpm-workspace.yaml': '# all\npackages:\n- a\n- b\n\ncatalog:\n  x: 2.0.0\n' },
     ],
     [
       'another script',

@@ -44,6 +44,19 @@ const sections =
   (before, after) =>
     sectionsIn(before, header) !== sectionsIn(after, header)
 
+/** The top-level keys of a YAML file whose names do not match, with what stands below them, as one text. */
+const yamlWithout = (text: string | undefined, name: RegExp): string => {
+  const kept: string[] = []
+  let isKept = true
+  for (const line of (text ?? '').split(/\r?\n/)) {
+    const key = /^(['"]?)([\w-]+)\1\s*:/.exec(line)?.[2]
+    // Anything else that begins at the margin, but for the items of a list, is no key that we know.
+    if (/^[^\s#-]/.test(line)) isKept = key === undefined || !name.test(key)
+    if (isKept && line.trim() !== '' && !line.trim().startsWith('#')) kept.push(line.trimEnd())
+  }
+  return kept.join('\n')
+}
+
 const linesOf = (text: string | undefined): string[] =>
   (text ?? '')
     .split(/\r?\n/)
@@ -101,12 +114,19 @@ const script = String.raw`\.(?:[cm]?[jt]s|json5?|ya?ml|toml)$`
 
 const named = (name: string): RegExp => new RegExp(String.raw`(?:^|/)(?:${name})${script}`)
 
+const workspaceParts = /^(?:packages|catalogs?)$/
+
 const javascript: readonly Configuration[] = [
   // Also where only node is called: what an install runs, it runs as this says.
   {
     tool: 'npm',
     used: /^(?:npm|npx|pnpm|yarn|bun|bunx|node)$/,
     file: /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml|\.pnpmfile\.c?js)$/,
+  },
+  // The packages of the repository and their versions are ordinary work; the rest are settings, the shell of scripts among them.
+  {
+    ...{ tool: 'pnpm', used: /^(?:pnpm|pnpx|node)$/, file: /(?:^|\/)pnpm-workspace\.ya?ml$/ },
+    differs: (before, after) => yamlWithout(before, workspaceParts) !== yamlWithout(after, workspaceParts),
   },
   { tool: 'jest', used: /^(?:jest|react-scripts|ng)$/, file: named('jest[.-](?:config|setup)[\\w.-]*|setupTests') },
   { tool: 'jest', used: /^(?:jest|react-scripts)$/, file: manifest, differs: keys('jest') },
