@@ -113,7 +113,7 @@ describe('a repository by URL', () => {
     expect(doctor.output).toContain(`the git remote answers: ${bare}`)
     expect(doctor.code).toBe(0)
     const cleaned = await json<{ kind: string }[]>(['clean', '--json'])
-    expect(cleaned.map(({ kind }) => kind)).toEqual(['workspace', 'workspace'])
+    expect(cleaned.map(({ kind }) => kind)).toEqual(['workspace', 'workspace', 'checks'])
     expect((await cli(['--repo', url])).output).toContain(`unstuck/goal/<id> of ${bare}`)
     expect((await cli(['stop', '--repo', url])).code).toBe(0)
     expect((await cli(['doctor', '--repo', url])).output).toContain('not asked: no engine runs')
