@@ -230,6 +230,8 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   app.use('*', async (c, next) => {
     for (const [name, value] of Object.entries(answerHeaders)) c.header(name, value)
     c.header('content-security-policy', contentPolicy('data'))
+    // A page that asks again and again would keep its connection to this engine, and never find the next one at its port.
+    if (parts.context.stopping.aborted) c.header('connection', 'close')
     await next()
   })
   const { token, port, logins } = parts
