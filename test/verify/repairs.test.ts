@@ -95,7 +95,10 @@ const cases: Case[] = [
   { name: 'installs-nothing', commands: ['node stale/use.js', 'node check.js'] },
   {
     name: 'installs-twice',
-    program: `put('made-' + count('TOP/made') + '.txt', 'made')`,
+    // Both begin before either of them ends, so that one is verified on top of the other.
+    program: `const mine = count('TOP/made'); put('made-' + mine + '.txt', 'made')
+      for (const end = Date.now() + 60_000; mine === 1 && readFileSync('TOP/made', 'utf8') === '1' && Date.now() < end;)
+        await new Promise((next) => setTimeout(next, 20))`,
     commands: ['node app/use.js'],
     tasks: 2,
   },
