@@ -2,7 +2,7 @@
  * What a restarted engine takes up again, so that an open page goes on: its port and the keys of its logins. Both are
  * files of the state folder, written whole or not at all; without them, or with broken ones, there is a new port and a
  * new login, never an error. Sessions are not kept, because they travel with requests; a key is
- * never sent, so nobody can have intercepted it.
+ * never sent, so it cannot have been intercepted.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The end of a git that speaks to another side, with the helpers that it started. A helper that waits for the network notices
- * neither that git is gone nor that nobody reads, and it keeps git's output open: who waits for that would wait for ever.
+ * Ends a git that talks to a remote, together with the helpers that it started. A helper that waits for the network does not
+ * notice that git is gone, and keeps git's output open: waiting for the end of that output would never end.
  */
 import type { ChildProcess } from 'node:child_process'
 import { processTable, startTimeOf, type ProcessRow } from '../platform/process.ts'

@@ -175,7 +175,7 @@ export const guardGoalBranches = async (context: Context): Promise<void> => {
       else await guardOne(context, goal, refs[goalRef(goal.id)])
     } catch (error) {
       if (endsPass(context, error)) throw error
-      // A remote that is away, or lets nobody in, says nothing about the branch.
+      // A remote that is unreachable or denies access says nothing about the branch.
       if (error instanceof StaleError || isOutage(error) || isRefusal(error)) continue
       const detail = messageOf(error)
       context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be put back')
