@@ -6,16 +6,40 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 export interface SeedRequest {
-  /** Texts of go.sum and go.work.sum, and of Cargo.lock. */
-  goSums: readonly string[]
-  cargoLocks: readonly string[]
+  /** Whose lockfiles say what is needed. */
+  workspace: string
   /** The user's, as the tools would find them. */
   from: { goModules: string; cargoHome: string }
   to: { goModules: string; cargoHome: string }
 }
+
+const goSums = ['go.sum', 'go.work.sum']
+const cargoLock = 'Cargo.lock'
+const wanted = new Set([...goSums, cargoLock, 'go.mod', 'go.work', 'Cargo.toml', 'bun.lock', 'bun.lockb'])
+/** Folders below the top that are looked into. */
+const deepest = 4
+
+/** Paths of manifests and lockfiles. Plain files alone: a check may have left a pipe there, and reading it would never end. */
+const manifestsIn = async (folder: string, depth = deepest): Promise<string[]> => {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const here = entries.filter((entry) => entry.isFile() && wanted.has(entry.name))
+  const below = entries.filter(
+    (entry) => depth > 0 && entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules',
+  )
+  const found = await Promise.all(below.map(({ name }) => manifestsIn(join(folder, name), depth - 1)))
+  return [...here.map(({ name }) => join(folder, name)), ...found.flat()]
+}
+
+/** What cannot be read is told by the tool. */
+const textsOf = (paths: readonly string[], names: readonly string[]): Promise<string[]> =>
+  Promise.all(
+    paths.filter((path) => names.includes(basename(path))).map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+
+type Places = Omit<SeedRequest, 'workspace'>
 
 const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
@@ -45,9 +69,9 @@ const goFiles = (goSum: string): string[] => {
   )
 }
 
-const seedGo = async ({ goSums, from, to }: SeedRequest): Promise<void> => {
+const seedGo = async ({ from, to }: Places, sums: readonly string[]): Promise<void> => {
   const [there, here] = [from, to].map(({ goModules }) => join(goModules, 'cache', 'download'))
-  for (const file of new Set(goSums.flatMap(goFiles))) await bring(join(there ?? '', file), join(here ?? '', file))
+  for (const file of new Set(sums.flatMap(goFiles))) await bring(join(there ?? '', file), join(here ?? '', file))
 }
 
 /** Archives of registries, with the checksum that the lockfile has of them. */
@@ -66,7 +90,7 @@ const digestOf = async (path: string): Promise<string | undefined> => {
 /** The user's settings and logins, and two things whose content the lockfile pins: the index, by checksums, and git commits. */
 const linked = ['config', 'config.toml', 'credentials', 'credentials.toml', 'registry/index', 'git/db']
 
-const seedCargo = async ({ cargoLocks, from, to }: SeedRequest): Promise<void> => {
+const seedCargo = async ({ from, to }: Places, locks: readonly string[]): Promise<void> => {
   for (const name of linked) {
     const path = join(to.cargoHome, name)
     if ((await isThere(path)) || !(await isThere(join(from.cargoHome, name)))) continue
@@ -74,14 +98,18 @@ const seedCargo = async ({ cargoLocks, from, to }: SeedRequest): Promise<void> =
     await symlink(join(from.cargoHome, name), path).catch(() => undefined) // another run was first
   }
   const registries = await readdir(join(from.cargoHome, 'registry', 'cache')).catch(() => [])
-  for (const { file, sha256 } of cargoLocks.flatMap(crates))
+  for (const { file, sha256 } of locks.flatMap(crates))
     for (const registry of registries) {
       const [there, here] = [from, to].map(({ cargoHome }) => join(cargoHome, 'registry', 'cache', registry, file))
       if (!(await isThere(here ?? '')) && (await digestOf(there ?? '')) === sha256) await bring(there ?? '', here ?? '')
     }
 }
 
-export const seedCaches = async (request: SeedRequest): Promise<void> => {
-  await seedGo(request)
-  await seedCargo(request)
+/** False = nothing in the workspace is a matter of these tools. */
+export const seedCaches = async ({ workspace, ...places }: SeedRequest): Promise<boolean> => {
+  const paths = await manifestsIn(workspace)
+  if (paths.length === 0) return false
+  await seedGo(places, await textsOf(paths, goSums))
+  await seedCargo(places, await textsOf(paths, [cargoLock]))
+  return true
 }

@@ -280,7 +280,7 @@ const workCalls = (state: State) => ({
   removePackages: () => [],
   tendPool: () => undefined,
   bytesOf: () => 0,
-  seedCaches: () => undefined,
+  seedCaches: () => false,
   laySubmodules: () => ({ laid: [], missing: [] }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
   captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,12 +15,15 @@ beforeEach(() => {
 })
 afterEach(() => removeFolder(top))
 
-const seed = (goSums: string[], cargoLocks: string[]): Promise<void> =>
-  seedCaches({
-    ...{ goSums, cargoLocks },
+const seed = (goSums: string[], cargoLocks: string[]): Promise<boolean> => {
+  goSums.forEach((text, at) => put(top, { [`work/v2.${at}/go.sum`]: text }))
+  cargoLocks.forEach((text, at) => put(top, { [`work/${at}/Cargo.lock`]: text }))
+  return seedCaches({
+    workspace: join(top, 'work'),
     from: { goModules: join(top, 'go'), cargoHome: join(top, 'cargo') },
     to: { goModules: join(top, 'to', 'go'), cargoHome: join(top, 'to', 'cargo') },
   })
+}
 
 const entry = (name: string, content: string): string =>
   `[[package]]\nname = "${name}"\nversion = "1.0.0"\nsource = "registry+https://example.test/index"\nchecksum = "${createHash('sha256').update(content).digest('hex')}"\n`
@@ -68,4 +72,12 @@ test("of cargo, the user's settings, logins and index are the user's still", asy
   put(join(top, 'cargo'), { 'config.toml': '[http]\n' })
   expect(readFileSync(join(top, 'to', 'cargo', 'config.toml'), 'utf8')).toBe('[http]\n')
   expect(existsSync(join(top, 'to', 'cargo', 'git'))).toBe(false)
+})
+
+test('a pipe in the place of a lockfile holds nothing up, and a workspace of other tools needs no caches', async () => {
+  put(top, { 'work/package.json': '{}', 'work/node_modules/x/go.mod': 'module x\n' })
+  execFileSync('mkfifo', [join(top, 'work', 'go.sum')])
+  expect(await seed([], [])).toBe(false)
+  put(top, { 'work/services/api/v1/main/go.mod': 'module api\n' })
+  expect(await seed([], [])).toBe(true)
 })

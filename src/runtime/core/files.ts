@@ -35,10 +35,12 @@ export const realFiles: Files = {
   homeDir: homedir,
 }
 
+/** Undefined where there is no plain file, or it cannot be read. */
 export const readOr = (files: Files, path: string): string | undefined => {
   try {
-    return files.readFileSync(path, 'utf8')
+    // Reading a pipe, which an agent or a check can leave anywhere, would stop the engine until somebody wrote into it.
+    return files.statSync(path).isFile() ? files.readFileSync(path, 'utf8') : undefined
   } catch {
-    return undefined // not there, or not a file: it tells nothing
+    return undefined // not there, or not to be read: it tells nothing
   }
 }

@@ -6,6 +6,7 @@ import { npmVariables } from './package-variables.ts'
 const over = (texts: Record<string, string>): Files =>
   ({
     existsSync: (path: string) => path in texts,
+    statSync: (path: string) => ({ isFile: () => path in texts }),
     readFileSync: (path: string) => {
       if (texts[path] === undefined) throw new Error('ENOENT')
       return texts[path]

@@ -61,6 +61,8 @@ export const makeEnvironment = async (session: Session): Promise<void> => {
   const [install] = missingInstalls(look).filter((each) => madeBy([each]).includes('/.venv'))
   if (install === undefined) return
   const place = placeOfChecks(session, paths.workspace)
+  // Left by an engine that was killed in the middle of it.
+  await context.ports.processes.sweep(place.marker)
   const folder = (number: number): string => join(paths.root, 'environment', String(number))
   const made = await carryOutInstall({ ...place, folder, totalMs: Math.min(place.totalMs, environmentMs) }, install)
   context.log.info({ run: run.id, manager: install.manager, ...made }, 'the virtual environment of the workspace')
