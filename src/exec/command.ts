@@ -3,12 +3,12 @@
  * for, and how corrections go in. What the user wrote stays; only what is named here is added. Facts about the CLIs are
  * those of their drivers.
  */
-import { basename } from 'node:path'
+import { basename, resolve } from 'node:path'
 import type { LaunchCorrections } from '../domain/run.ts'
 import { AppError } from '../errors.ts'
 import type { Driver } from '../harness/driver.ts'
 import { driverNamed } from '../harness/drivers.ts'
-import { permissionsOf } from '../harness/opencode.ts'
+import { givenDirectories, looseningOf, type Loosening } from './restrictions.ts'
 
 /** What a launch changes; the first one nothing. */
 export interface Change {
@@ -147,6 +147,12 @@ const gemini: Adapter = {
   },
 }
 
+/** Only the directories: every other permission stays as the user's own configuration has it. The last matching pattern decides. */
+const openedTo = (dirs: string[]): string =>
+  JSON.stringify({
+    external_directory: { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
+  })
+
 const opencodeSwitches = ['--auto', '--continue', '-c', '--fork', '--share', '--thinking']
 
 const opencode: Adapter = {
@@ -166,7 +172,7 @@ const opencode: Adapter = {
       args: added(words, [...more, '--format', 'json', '--print-logs', '--log-level', 'ERROR']),
       env: {
         OPENCODE_DISABLE_AUTOUPDATE: 'true',
-        ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: permissionsOf(corrections.addDirs) }),
+        ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: openedTo(corrections.addDirs) }),
       },
       resumed: session !== undefined,
     }
@@ -185,11 +191,22 @@ export const execHarnesses = Object.keys(adapters)
 
 export interface AgentCommand {
   driver: Driver
+  /** Recoveries that would lift a restriction of this command line. */
+  loosening: readonly Loosening[]
   line(change: Change): ChangedLine
 }
 
-/** `wanted` = a harness's name, or `auto`: by the program's name. Throws USAGE for what waits for a person at a terminal. */
-export const agentCommand = (argv: readonly string[], wanted: string): AgentCommand => {
+/** A directory that the line gives already is not given twice. */
+const withoutGiven = ({ corrections, ...change }: Change, given: ReadonlySet<string>): Change => ({
+  ...change,
+  corrections: { ...corrections, addDirs: corrections.addDirs.filter((dir) => !given.has(dir)) },
+})
+
+/**
+ * `wanted` = a harness's name, or `auto`: by the program's name; `cwd`: where relative paths of the line begin. Throws USAGE
+ * for what waits for a person at a terminal.
+ */
+export const agentCommand = (argv: readonly string[], wanted: string, cwd = '/'): AgentCommand => {
   const [program = '', ...args] = argv
   const word = basename(program)
   const name = wanted === 'auto' ? (word in adapters ? word : 'command') : wanted
@@ -205,10 +222,12 @@ export const agentCommand = (argv: readonly string[], wanted: string): AgentComm
       'USAGE',
       `"${argv.join(' ')}" waits for a person at a terminal; give the headless form: unstuck exec -- ${adapter.form}`,
     )
+  const given = new Set(givenDirectories(driver.name, args).map((dir) => resolve(cwd, dir)))
   return {
     driver,
+    loosening: looseningOf(driver.name, args),
     line: (change) => {
-      const { args: changed, env, resumed } = adapter.line(args, change)
+      const { args: changed, env, resumed } = adapter.line(args, withoutGiven(change, given))
       return { argv: [program, ...changed], env, resumed }
     },
   }

@@ -9,7 +9,16 @@ import type { AgentCommand } from './command.ts'
 
 /** Events as the founding document prints them; `note` and `output` are what the agent itself says. */
 export type ExecEvent =
-  | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
+  | {
+      type: 'launch'
+      number: number
+      harness: string
+      resumed: boolean
+      /** The action and its evidence; null = the first launch. */
+      because: string | null
+      /** Secrets in it are redacted. */
+      argv: string[]
+    }
   | ({ type: 'note' } & AgentNote)
   | { type: 'output'; stream: StreamName; text: string }
   | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
@@ -18,7 +27,11 @@ export type ExecEvent =
       timestamp: string
       payload: { reason: string; evidence: string; until: string; seconds: number }
     }
-  | { type: 'blocker'; timestamp: string; payload: { text: string; details: string } }
+  | {
+      type: 'blocker'
+      timestamp: string
+      payload: { text: string; details: string; kind: 'permission' | 'left_running' }
+    }
   /** It stands still: only told of, or the reason for which it is ended now. */
   | { type: 'quiet'; timestamp: string; payload: Quieted }
   | { type: 'stalled'; timestamp: string; payload: Partial<Quieted> & { stall: StallCause } }
@@ -30,6 +43,14 @@ interface RecoveryPayload {
   action_taken: string
   status: 'success' | 'failed'
   retry_count: number
+}
+
+/** A refusal that an agent was given. `target`: the path or command, where the CLI names it. */
+export interface DenialView {
+  kind: string
+  tool: string
+  target: string | null
+  text: string
 }
 
 export interface ExecResult {
@@ -44,7 +65,9 @@ export interface ExecResult {
   tokens: number
   costUsd: number | null
   session: string | null
-  denials: { kind: string; target: string | null; text: string }[]
+  denials: DenialView[]
+  /** Whether a file below the working folder changed since the command began; null where nothing looked. */
+  changed: boolean | null
   /** Set with `waiting`, where the provider says it. */
   until: string | null
 }
@@ -61,5 +84,7 @@ export interface ExecParts {
   stall: StallSettings
   loops: LoopSettings
   signal: AbortSignal
+  /** When the command began, in ms since 1970. */
+  startedAt: number
   emit(event: ExecEvent): void
 }

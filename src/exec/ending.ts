@@ -7,7 +7,7 @@ import { blockerText, permissionAdvice } from '../runtime/core/question.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
 import type { Ended } from './launch.ts'
 
-export type Ending = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until'>>
+export type Ending = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until' | 'changed'>>
 
 const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
@@ -17,13 +17,14 @@ export const resultOf = (ended: Ended, launches: number, ending: Ending): ExecRe
   return {
     label: null,
     until: null,
+    changed: null,
     ...ending,
     text: settled.ok ? settled.text : (stall?.text ?? settled.error.text),
     launches,
     tokens: reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output,
     costUsd: reading.costUsd ?? null,
     session: reading.sessionId ?? null,
-    denials: denials.map(({ kind, target, text }) => ({ kind, target: target ?? null, text })),
+    denials: denials.map(({ kind, tool, target, text }) => ({ kind, tool, target: target ?? null, text })),
   }
 }
 
@@ -39,6 +40,7 @@ const emitBlocker = (parts: ExecParts, diagnosis: Diagnosis, reason: string): vo
     type: 'blocker',
     timestamp: new Date().toISOString(),
     payload: {
+      kind: 'permission',
       text: blockerText(parts.command.driver.name, directory),
       details: `${diagnosis.evidence} (${reason}). ${advice.join(' ')}`,
     },
@@ -48,7 +50,8 @@ const emitBlocker = (parts: ExecParts, diagnosis: Diagnosis, reason: string): vo
 /** Nothing else is launched while they run, and the user needs to know about them before working in the folder. */
 export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
   const details = leftRunningAdvice('look at the folder before you go on')
-  const payload = { text: `${leftRunningText({ processes })}. Manual intervention required.`, details }
+  const text = `${leftRunningText({ processes })}. Manual intervention required.`
+  const payload = { kind: 'left_running', text, details } as const
   parts.emit({ type: 'blocker', timestamp: new Date().toISOString(), payload })
   return { outcome: 'failed', exitCode: exitCodes.needsPerson, label: leftRunningLabel }
 }

@@ -3,11 +3,13 @@
  * lingers, stands still, goes in circles or insists on a wrong key. The clocks are those of a run of the engine.
  */
 import { randomUUID } from 'node:crypto'
+import { sep } from 'node:path'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { loginStamp } from '../harness/logins.ts'
 import type { Reading, Settled } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
+import { redactText } from '../process/redact.ts'
 import { stallLimits } from '../recovery/stall.ts'
 import type { Failed } from '../runtime/agent/launch-evidence.ts'
 import {
@@ -17,7 +19,7 @@ import {
   type ObservedLaunch,
   type RulesFor,
 } from '../runtime/agent/observe-denial.ts'
-import { stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
+import { seenAtStall, stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
@@ -115,6 +117,40 @@ export const rulesIn =
   (denial) =>
     command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
 
+/** Their mode may be changed: the working folder and the allowed ones themselves, nothing below them. */
+const ownFolders = ({ cwd, allowDirs }: ExecParts): ReadonlySet<string> =>
+  new Set(realDirectories(realFiles, [cwd, ...allowDirs]).filter((path) => !path.split(sep).includes('.git')))
+
+const withoutForeignModes = (denials: readonly ObservedDenial[], parts: ExecParts): ObservedDenial[] => {
+  if (denials.length === 0) return []
+  const own = ownFolders(parts)
+  return denials.map(({ unusable, ...denial }) =>
+    unusable === undefined || !own.has(unusable.path) ? denial : { ...denial, unusable },
+  )
+}
+
+/** Gemini reports a turn that it ended for its circles as a good end. */
+const circleStop = (parts: ExecParts, reading: Reading): Pick<Ended, 'settled' | 'stall'> | undefined => {
+  if (reading.loopStopped === undefined) return undefined
+  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: '' }
+  const seen = seenAtStall('doom_loop', reading, limits)
+  const error = { source: 'event', type: 'aborted', text: seen.text } as const
+  return { settled: { ok: false, error, fatal: true }, stall: { kind: 'doom_loop', tree: '', ...seen } }
+}
+
+/** An option whose name speaks of a secret has one as its value, whatever that looks like. */
+const secretOption = /^--?[\w-]*(?:key|token|secret|password|credential)[\w-]*$/i
+
+/** The command line as it may be shown and kept. */
+export const shownLine = (argv: readonly string[], environment: ExecParts['environment']): string[] => {
+  const clean = argv.map((arg) => redactText(arg, environment))
+  return clean.map((arg, at) => {
+    if (secretOption.test(argv[at - 1] ?? '') && !arg.startsWith('-')) return '[redacted]'
+    const [name = '', ...value] = arg.split('=')
+    return value.length > 0 && secretOption.test(name) ? `${name}=[redacted]` : arg
+  })
+}
+
 const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
   place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
   can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
@@ -145,7 +181,14 @@ export const launchOnce = async (
 ): Promise<Ended | { fault: string }> => {
   const { driver } = parts.command
   const { argv, env, resumed } = parts.command.line(change)
-  parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
+  parts.emit({
+    type: 'launch',
+    number,
+    harness: driver.name,
+    resumed,
+    because,
+    argv: shownLine(argv, parts.environment),
+  })
   const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
@@ -165,7 +208,8 @@ export const launchOnce = async (
   const reading = output.now()
   const ended = { reading, exit, settled: driver.settle(reading, exit) }
   const launched = launchedWith(parts, reading, change)
-  const denials = observeDenials(realFiles, reading.denials, launched)
-  const look: Ended['look'] = (refusal) => observeRefusals(realFiles, refusal, launched)
-  return { ...ended, denials, look, loginBefore, ...stallIn(parts, ended, question) }
+  const denials = withoutForeignModes(observeDenials(realFiles, reading.denials, launched), parts)
+  const look: Ended['look'] = (refusal) => withoutForeignModes(observeRefusals(realFiles, refusal, launched), parts)
+  const circles = ended.settled.ok ? circleStop(parts, reading) : undefined
+  return { ...ended, denials, look, loginBefore, ...(circles ?? stallIn(parts, ended, question)) }
 }

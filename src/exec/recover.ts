@@ -6,13 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { renewedLogin } from '../harness/logins.ts'
 import { isCorrectable } from '../recovery/diagnosis/agent.ts'
-import type { Evidence } from '../recovery/evidence.ts'
+import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import { dueAt } from '../recovery/reset-time.ts'
 import type { ActionIn } from '../recovery/playbook.ts'
 import { changeModes } from '../runtime/agent/change-modes.ts'
 import { nextLaunch, type Relaunch } from '../runtime/agent/corrections.ts'
 import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
+import { isInside, realDirectories } from '../runtime/agent/observe-denial.ts'
 import { outcomeOf } from '../runtime/agent/post-conditions.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import {
@@ -29,9 +30,10 @@ import type { ExecParts } from './contract.ts'
 import { giveUp, type Ending } from './ending.ts'
 import { rulesIn, type Ended } from './launch.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
+import { anyChanged } from './refusal.ts'
 
 /** Another launch, or the end of the command. */
-export type After = { next: Change; because: string } | { ending: Ending }
+export type After = { next: Change; because: string; waited?: true } | { ending: Ending }
 
 /** What a launch was, and what is known of it. */
 interface Launched {
@@ -41,12 +43,18 @@ interface Launched {
   change: Change
 }
 
-/** A turn that ended well is judged by nothing here, so a refusal told to the model is acted upon where it can be corrected. */
+/**
+ * A turn that ended well is judged by nothing here, so a refusal given to the model is acted upon where it can be corrected. Where the
+ * turn changed files, only one inside an allowed directory is: anything else would be done twice for what the user did not ask.
+ */
 const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   const { settled, reading, denials, look, stall, loginBefore } = ended
   const harness = parts.command.driver.name
   if (settled.ok) {
-    const open = denials.filter(isCorrectable)
+    const correctable = denials.filter(isCorrectable)
+    const changed = correctable.length > 0 && anyChanged(parts.cwd, parts.startedAt)
+    const allowed = realDirectories(realFiles, parts.allowDirs)
+    const open = changed ? correctable.filter((denial) => isAllowed(denial, allowed)) : correctable
     return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
   }
   const { environment } = parts
@@ -59,9 +67,12 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   )
 }
 
+const isAllowed = ({ directory }: ObservedDenial, allowed: readonly string[]): boolean =>
+  directory !== undefined && allowed.some((root) => isInside(directory, root))
+
 const becauseOf = ({ diagnosis, step }: Chosen): string => `${step.action.name} after "${diagnosis.evidence}"`
 
-/** Only a restart is told its hint in a session of its own; any other launch is given the task as it was. */
+/** Only a restart and a session that begins anew are given a hint of their own; any other launch is given the task as it was. */
 const changeBy = (
   { change, ended, parts }: Launched,
   action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
@@ -72,7 +83,8 @@ const changeBy = (
   const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
   const { corrections, resumeSession, hint } = next
   if (resumeSession !== null) return { corrections, told: { hint: hint ?? '', session: resumeSession } }
-  return action.restart === undefined || hint === null ? { corrections } : { corrections, told: { hint } }
+  const isNew = action.restart !== undefined || action.fresh === true
+  return !isNew || hint === null ? { corrections } : { corrections, told: { hint } }
 }
 
 /** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
@@ -102,13 +114,13 @@ const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promi
   const delayMs = dueAt(chosen.step.action, new Date()).getTime() - Date.now()
   const until = new Date(Date.now() + delayMs).toISOString()
   const payload = { reason: label, evidence, until, seconds: Math.ceil(delayMs / 1000) }
-  parts.emit({ type: 'waiting', timestamp: new Date().toISOString(), payload })
   if (delayMs > parts.maxWaitMs) return end(launched, chosen, 'the wait is too long')
+  parts.emit({ type: 'waiting', timestamp: new Date().toISOString(), payload })
   await failOpen(record, `the provider failed again: ${evidence}`)
   await record.begin(chosen)
   const waited = await delay(delayMs, true, { signal: parts.signal }).catch(() => false)
   if (!waited) return { ending: { outcome: 'stopped', exitCode: 130 } }
-  return { next: changeBy(launched, { resume: true, hint: goesOn }), because: becauseOf(chosen) }
+  return { next: changeBy(launched, { resume: true, hint: goesOn }), because: becauseOf(chosen), waited: true }
 }
 
 /** Nothing is prepared here, no check is run, and no other harness is known: the evidence for other actions never arises. */
@@ -133,9 +145,8 @@ const end = async (
 
 const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
   const { parts, record, ended } = launched
-  // A session that begins anew has to be told what was done, and only the engine knows that. An error that no rule knows is
-  // the caller's to judge: the exit status tells it.
-  const disabled = ['fresh-session', 'unknown-restart', 'unknown-requeue']
+  // An error that no rule knows is the caller's to judge: the exit status tells it.
+  const disabled = ['unknown-restart', 'unknown-requeue', ...parts.command.loosening]
   const policy = { playbooks, disabled, retry: parts.retry }
   const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
   if (step.kind === 'recover') return carryOutBy(actions, launched, { diagnosis, step })

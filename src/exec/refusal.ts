@@ -25,7 +25,12 @@ const changedSince = (path: string, since: number): boolean => {
 /** More is not looked through: then it counts as changed, and the agent's own status stands. */
 const mostEntries = 50_000
 
-const anyChanged = (root: string, since: number): boolean => {
+/** File systems take their times from a clock that lags a little behind. */
+const lagMs = 20
+
+/** Whether a file or folder below `root` changed since then (ms since 1970). */
+export const anyChanged = (root: string, startedAt: number): boolean => {
+  const since = startedAt - lagMs
   const open = [root]
   for (let looked = 0; open.length > 0 && looked < mostEntries; looked += 1) {
     const path = open.pop() ?? root
@@ -42,9 +47,6 @@ const anyChanged = (root: string, since: number): boolean => {
   return open.length > 0
 }
 
-/** File systems take their times from a clock that lags a little behind. */
-const lagMs = 20
-
 /**
  * The refusal for which the work is not done: a write that nothing made up for, or any of the last launch where no file changed.
  * `earlier`: what was refused in the launches before, which a grant may have cured without the agent using it.
@@ -57,5 +59,5 @@ export const standingRefusal = (
   const isMadeUpFor = (denial: ObservedDenial): boolean =>
     isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)
   const open = [...earlier.filter(isWrite), ...last].filter((denial) => !isMadeUpFor(denial))
-  return open.find(isWrite) ?? (open.length === 0 || anyChanged(cwd, since) ? undefined : open[0])
+  return open.find(isWrite) ?? (open.length === 0 || anyChanged(cwd, startedAt) ? undefined : open[0])
 }

@@ -50,7 +50,7 @@ describe('an agent that is refused', () => {
     expect(existsSync(join(outside, 'made.txt'))).toBe(false)
     expect(stdout).toBe('I could not write the file.\n')
     expect(stderr).toMatch(
-      /not done, because it was refused: Claude requested permissions to write to .*\(--allow-dir\)/,
+      /not done: claude was refused access to .*\n.*why: Claude requested permissions to write to .*\n.*to allow it: unstuck exec --allow-dir /,
     )
   })
 
@@ -75,11 +75,12 @@ describe('an agent that is refused', () => {
   test('Gemini that ends with a permission of the system goes on when the folder has its bits', async () => {
     program(
       'gemini',
-      `[ -d locked ] || { mkdir locked; chmod 500 locked; }
+      `[ -f ../locked-once ] || { chmod 500 locked; echo > ../locked-once; }
 if [ "$(stat -c %a locked)" = 500 ]; then echo "Permission denied writing to file: $PWD/locked/x (EACCES)" >&2; exit 1; fi
 echo '{"type":"result","status":"success"}'`,
     )
-    const { code, of } = await events(['--', 'gemini', '-p', 'Make it.'])
+    mkdirSync(join(work, 'locked'), { recursive: true })
+    const { code, of } = await events(['--allow-dir', join(work, 'locked'), '--', 'gemini', '-p', 'Make it.'])
     expect([code, statSync(join(work, 'locked')).mode & 0o777]).toEqual([0, 0o700])
     expect(of('recovery')).toMatchObject([
       { payload: { issue_detected: 'Permission denied', action_taken: 'RELAUNCH_WITH_CHMOD', status: 'success' } },
@@ -141,7 +142,6 @@ const args = process.argv.slice(2)
 const print = (event) => console.log(JSON.stringify({ session_id: 'session-1', ...event }))
 const path = process.cwd() + '/locked/made.txt'
 print({ type: 'system', subtype: 'init', cwd: process.cwd(), model: 'm' })
-if (!existsSync('locked')) mkdirSync('locked')
 const content = (() => { ${refusal} })()
 if (content === undefined) writeFileSync(path, 'made\\n')
 else {
@@ -152,18 +152,63 @@ print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
 `
     writeFileSync(file, lines)
     rmSync(join(work, 'locked'), { recursive: true, force: true })
+    mkdirSync(join(work, 'locked'))
     program('claude', `exec ${process.execPath} ${file} "$@"`)
   }
 
-  test('by the operating system below a folder of ours goes on when that folder has its bits', async () => {
+  test('by the operating system in an allowed folder goes on when that folder has its bits', async () => {
     claudeThat(`
       if (!existsSync('tried')) { writeFileSync('tried', ''); chmodSync('locked', 0o550) }
       if ((statSync('locked').mode & 0o200) === 0) return "EACCES: permission denied, open '" + path + "'"`)
-    const { code, of, result } = await events(['--', 'claude', '-p', 'Make it.'])
+    const { code, of, result } = await events(['--allow-dir', join(work, 'locked'), '--', 'claude', '-p', 'Make it.'])
     rmSync(join(work, 'tried'))
     expect([code, result.outcome, result.launches]).toEqual([0, 'done', 2])
     expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'RELAUNCH_WITH_CHMOD', status: 'success' } }])
     expect(statSync(join(work, 'locked')).mode & 0o777).toBe(0o750)
+  })
+
+  test('the mode of a folder below the working folder is left as it is', async () => {
+    claudeThat(`
+      chmodSync('locked', 0o550)
+      return "EACCES: permission denied, open '" + path + "'"`)
+    const { code, of } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([code, of('recovery'), statSync(join(work, 'locked')).mode & 0o777]).toEqual([3, [], 0o550])
+  })
+
+  test('a turn that changed files is not started again for a refusal that --allow-dir does not cover', async () => {
+    claudeThat(`
+      writeFileSync('also', String(Math.random()))
+      return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
+    const { result, of } = await events(['--', 'claude', '-p', 'Make it.'])
+    expect([result.outcome, result.launches, of('recovery')]).toEqual(['refused', 1, []])
+  })
+
+  test.each([
+    ['--permission-mode', 'plan'],
+    ['--permission-mode', 'dontAsk'],
+    ['--disallowedTools', 'Edit'],
+    ['--allowed-tools', 'Read'],
+  ])('what the command line restricts with %s %s is not loosened', async (...restriction) => {
+    claudeThat(`
+      return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
+    const { code, result, of } = await events(['--', 'claude', '-p', 'Make it.', ...restriction])
+    expect([code, result.launches, of('recovery')]).toEqual([3, 1, []])
+  })
+
+  test('a directory that the command line gives is not given twice', async () => {
+    speaksLike('claude', 'fenced.ts', join(root, 'nowhere', 'made.txt'))
+    const given = ['--allow-dir', outside, '--', 'claude', '-p', 'Make it.', '--add-dir', outside]
+    const { of } = await events(given)
+    const [first, ...more] = of('launch') as Extract<ExecEvent, { type: 'launch' }>[]
+    expect([first?.argv.filter((arg) => arg === outside), more]).toEqual([[outside], []])
+  })
+
+  test('a secret on the command line is in no event', async () => {
+    speaksLike('codex', 'untrusting.ts', 'made.txt')
+    const secret = 'hunter2hunter2'
+    const { all } = await events(['--', 'codex', 'exec', '-c', 'x=y', '--api-key', secret, 'Make it.'])
+    expect(JSON.stringify(all)).not.toContain(secret)
+    expect(JSON.stringify(all)).toContain('[redacted]')
   })
 
   test('an edit of its own folder goes on with a rule for that folder', async () => {
@@ -214,7 +259,7 @@ describe('a provider that does not answer', () => {
     const { code, of, result } = await events(['--max-wait', '1', '--', 'claude', '-p', 'x'])
     expect(code).toBe(75)
     expect(result).toMatchObject({ outcome: 'waiting', exitCode: 75, launches: 1 })
-    expect(of('waiting')).toHaveLength(1)
+    expect(of('waiting')).toEqual([])
   })
 })
 

@@ -71,9 +71,11 @@ const retryOf = (io: Io) => ({
 })
 
 export const exec = async (io: Io, argv: string[], options: ExecOptions): Promise<number> => {
-  const command = agentCommand(argv, options.harness)
+  const command = agentCommand(argv, options.harness, io.cwd)
   const emit =
-    options.json === true ? (event: ExecEvent) => printJson(io, event) : showLive(io, createPaint(io.colours))
+    options.json === true
+      ? (event: ExecEvent) => printJson(io, event)
+      : showLive(io, createPaint(io.colours), command.driver.name)
   const ended = await superviseCommand({
     command,
     cwd: io.cwd,
@@ -84,6 +86,7 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
     maxWaitMs: options.maxWait * 1000,
     ...withSettings(options.set),
     signal: io.signal,
+    startedAt: Date.now(),
     emit,
   })
   if ('fault' in ended) throw new AppError('HARNESS_MISSING', `${ended.fault}; install it or give its path`)

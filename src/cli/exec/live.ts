@@ -1,53 +1,114 @@
 /** What `unstuck exec` shows while an agent works: the agent's words on standard output, ours on standard error, so that a pipe gets what the agent said. */
-import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import type { DenialView, ExecEvent, ExecResult } from '../../exec/contract.ts'
+import { adviceFor, remedyFor, subjectOf } from '../../exec/remedy.ts'
+import type { Driver } from '../../harness/driver.ts'
 import type { Io } from '../io.ts'
 import { clockOf, safe, secondsText, type Paint } from '../render.ts'
 
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
-const resultLine = ({ outcome, text, exitCode, denials, until, label }: ExecResult): string | undefined => {
-  if (outcome === 'waiting')
-    return `the provider's limit has to be waited for${until === null ? '' : ` until ${until}`}`
-  if (outcome === 'stopped') return 'stopped; nothing of the agent is left running'
-  if (outcome === 'failed')
-    return `failed with status ${exitCode}${label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`}: ${text}`
+/** A CLI may quote a page of its rules in a refusal. */
+const longestReason = 300
+
+const shortened = (text: string): string => (text.length <= longestReason ? text : `${text.slice(0, longestReason)}…`)
+
+const refusalLines = (harness: Driver['name'], denial: DenialView, outcome: ExecResult['outcome']): string[] => {
+  const done = outcome === 'refused' ? 'not done: ' : ''
+  const remedy = remedyFor(harness, denial)
+  return [
+    `${done}${harness} was refused ${subjectOf(denial)}`,
+    `  why: ${shortened(denial.text)}`,
+    ...(remedy === undefined ? [] : [`  to allow it: ${remedy}`]),
+  ]
+}
+
+const failureLines = (harness: Driver['name'], { text, exitCode, label }: ExecResult): string[] => {
+  const advice = label === null ? undefined : adviceFor(harness, label)
+  return [
+    `failed with status ${exitCode}: ${shortened(text)}`,
+    ...(advice === undefined ? [] : [`  to go on: ${advice}`]),
+  ]
+}
+
+const waitingLine = (until: string | null): string => {
+  const time =
+    until === null ? '' : `; it ends at ${clockOf(until)}, in ${secondsText((Date.parse(until) - Date.now()) / 1000)}`
+  return `stopped: the provider's limit is reached${time}. Run the command again then, or give a longer --max-wait`
+}
+
+/** Last lines: what became of the work, why, and what to do. Every agent CLI exits with 0 after a refusal, so its status does not show it. */
+const resultLines = (harness: Driver['name'], result: ExecResult): string[] => {
+  const { outcome, denials, until, changed } = result
+  if (outcome === 'waiting') return [waitingLine(until)]
+  if (outcome === 'stopped') return ['stopped; nothing of the agent is left running']
+  if (outcome === 'failed') return failureLines(harness, result)
   const [first] = denials
-  const what = outcome === 'refused' ? 'not done, because it was refused' : 'refused on the way'
-  // All agent CLIs exit with 0 when a tool was refused, so the exit status alone does not show the refusal.
-  return first === undefined ? undefined : `${what}: ${first.text}${first.kind === 'scope' ? ' (--allow-dir)' : ''}`
+  return [
+    ...(first === undefined ? [] : refusalLines(harness, first, outcome)),
+    ...(changed === false ? ['no file was changed'] : []),
+  ]
+}
+
+/** What a relaunch changes, by the name of its action. */
+const relaunchWords: Record<string, string> = {
+  RELAUNCH_WITH_ADD_DIR: 'with access to the refused directory, which --allow-dir covers',
+  RELAUNCH_WITH_SKIP_GIT_CHECK: 'with --skip-git-repo-check',
+  RELAUNCH_WITH_TOOL_RULE: 'with a rule that allows edits in this folder',
+  RELAUNCH_WITH_CHMOD: 'with the missing access of its folder restored',
+  RELAUNCH_WITH_FRESH_SESSION: 'in a new session, because the conversation had become too long',
+  RELAUNCH_WITH_RENEWED_LOGIN: 'with the login that was renewed meanwhile',
+  RESTART_WITH_HINT: 'with a hint about what went wrong',
+}
+
+const relaunchLine = ({ because, number, resumed }: Extract<ExecEvent, { type: 'launch' }>): string | undefined => {
+  if (because === null) return undefined
+  const [action = '', quoted = ''] = because.split(/ after (.*)/s)
+  const evidence = quoted.replace(/^"(.*)"$/s, '$1')
+  const session = resumed ? ', in the same session' : ''
+  return `${shortened(evidence)}: starting the agent again ${relaunchWords[action] ?? 'after a pause'}${session} (launch ${number})`
 }
 
 type Note = Extract<ExecEvent, { type: 'note' }>
 
-/** Our own words about an event; undefined where there is nothing to say. */
-const remarkOn = (event: Exclude<ExecEvent, Note | { type: 'output' }>): string | undefined => {
+const stallWords: Record<string, string> = {
+  doom_loop: 'the agent repeats the same calls with the same results; it is stopped',
+  silence: 'the agent is not responding; it is stopped',
+}
+
+/** Our own words about an event, a line each; none where there is nothing to say. */
+const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { type: 'output' }>): string[] => {
   switch (event.type) {
-    case 'launch': {
-      const session = event.resumed ? ', the session goes on' : ''
-      return event.because === null ? undefined : `${event.because}: launch ${event.number}${session}`
-    }
+    case 'launch':
+      return [relaunchLine(event) ?? []].flat()
+    // What helped shows in how the agent goes on; what did not is said by the last lines.
     case 'recovery':
-      return `${event.payload.action_taken}: ${event.payload.status}`
+      return event.payload.status === 'success' ? [`that helped: ${shortened(event.payload.issue_detected)}`] : []
     case 'waiting': {
-      const { reason, evidence, seconds, until } = event.payload
-      return `${reason}: ${evidence}; to be tried again in ${secondsText(seconds)}, at ${clockOf(until)}`
+      const { evidence, seconds, until } = event.payload
+      return [`${shortened(evidence)}: waiting until ${clockOf(until)}, for ${secondsText(seconds)}`]
     }
     case 'quiet':
-      return `it has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`
+      return [`the agent has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`]
     case 'stalled':
-      return `${event.payload.stall.replaceAll('_', ' ')}: it is ended`
+      return [stallWords[event.payload.stall] ?? `the agent is stopped: ${event.payload.stall.replaceAll('_', ' ')}`]
+    // A refused permission is what the last lines are about.
     case 'blocker':
-      return `${event.payload.text} ${event.payload.details}`
+      return event.payload.kind === 'permission' ? [] : [`${event.payload.text} ${event.payload.details}`]
     case 'result':
-      return resultLine(event.payload)
+      return resultLines(harness, event.payload)
   }
 }
 
-export const showLive = (io: Io, paint: Paint): ((event: ExecEvent) => void) => {
+export const showLive = (io: Io, paint: Paint, harness: Driver['name']): ((event: ExecEvent) => void) => {
   let said = ''
+  let noted = ''
   const showNote = ({ kind, text }: Note): void => {
-    if (kind !== 'text' && kind !== 'result')
-      return io.error(`${paint.dim(`${kind.replace('_', ' ')}: ${safe(text)}`)}\n`)
+    if (kind !== 'text' && kind !== 'result') {
+      // Some CLIs report one error with the message and once more with the result.
+      const repeated = `${kind} ${text}` === noted && kind !== 'tool'
+      noted = `${kind} ${text}`
+      return repeated ? undefined : io.error(`${paint.dim(`${kind.replace('_', ' ')}: ${safe(text)}`)}\n`)
+    }
     // The result repeats the last words.
     if (kind === 'text' || text !== said) io.out(lines(text))
     said = text
@@ -56,7 +117,6 @@ export const showLive = (io: Io, paint: Paint): ((event: ExecEvent) => void) => 
     if (event.type === 'output')
       return event.stream === 'stdout' ? io.out(`${event.text}\n`) : io.error(`${event.text}\n`)
     if (event.type === 'note') return showNote(event)
-    const remark = remarkOn(event)
-    if (remark !== undefined) io.error(`${paint.dim(`unstuck: ${safe(remark)}`)}\n`)
+    for (const remark of remarksOn(harness, event)) io.error(`unstuck: ${safe(remark)}\n`)
   }
 }
