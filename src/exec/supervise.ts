@@ -37,7 +37,7 @@ const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denial
 
 /** Every agent CLI ends with 0 when it did nothing, so it is looked for. A command of any other kind need not write files. */
 const withChange = ({ command, cwd, startedAt }: ExecParts, ending: Ending): Ending =>
-  ending.exitCode === 0 && command.driver.name !== 'command'
+  (ending.outcome === 'done' || ending.outcome === 'refused') && command.driver.name !== 'command'
     ? { ...ending, changed: anyChanged(cwd, startedAt) }
     : ending
 

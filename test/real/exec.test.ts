@@ -1,5 +1,5 @@
 /** `unstuck exec` around the real Codex and the real Claude, as somebody without a project has them. */
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { installClis } from '../../scripts/install-clis.ts'
@@ -17,6 +17,8 @@ type Steps = ScriptInput['conversations'][number]['steps']
 
 const limited = { code: 75, outcome: 'waiting', label: 'llm_quota', launches: 1 }
 const waiting = (label: string) => ({ code: 75, outcome: 'waiting', label, launches: 1 })
+/** A new session is tried once. */
+const tooLong = { code: 1, outcome: 'failed', label: 'context_overflow', launches: 2 }
 const failed = (label: string) => ({ code: 1, outcome: 'failed', label, launches: 1 })
 
 const clis = () => installClis(process.env)
@@ -72,6 +74,43 @@ test('exit 0 on a denied tool: Claude is given the allowed directory and goes on
   expect(user.sim.requests().flatMap(({ step }) => step ?? [])).toEqual([0, 1, 2, 3])
 })
 
+describe('what the command line restricts is not loosened', () => {
+  const refused = { code: 3, outcome: 'refused' }
+  // A tool that was taken away is missing for Claude, not refused.
+  const idle = { code: 0, outcome: 'done' }
+  const rows: ['claude' | 'codex', string[], object][] = [
+    ['claude', ['--permission-mode', 'plan'], refused],
+    ['claude', ['--permission-mode', 'dontAsk'], refused],
+    ['claude', ['--disallowedTools', 'Write'], idle],
+    ['claude', ['--tools', 'Read'], idle],
+    ['codex', ['-s', 'read-only'], refused],
+  ]
+  test.each(rows)('%s %j', async (cli, restriction, expected) => {
+    user = await openUser((root) => [
+      {
+        name: 'job',
+        match: 'Make the file',
+        steps: [
+          { write: { path: join(root, 'project', 'made.txt'), content: 'made\n' } },
+          { text: 'I may not write there.' },
+        ],
+      },
+    ])
+    const { flags } = pointersTo(user.sim.url).codex
+    const agents = {
+      claude: [clis().claude, '-p', 'Make the file', ...restriction],
+      codex: [clis().codex, 'exec', ...flags, ...restriction, '--skip-git-repo-check', 'Make the file'],
+    }
+    const ended = await user.unstuck('exec', '--json', '--', ...agents[cli])
+    const events = printed(ended.stdout)
+    expect(events.filter(({ type }) => type === 'recovery')).toEqual([])
+    expect({ code: ended.code, ...events.at(-1)?.payload }, ended.stderr).toMatchObject({
+      ...{ ...expected, launches: 1, changed: false },
+    })
+    expect(existsSync(join(user.project, 'made.txt'))).toBe(false)
+  })
+})
+
 describe('what a provider refuses is told from the words of the real CLIs', () => {
   const always = 'always' as const
   const rows: [string, 'claude' | 'codex', Steps[number], object][] = [
@@ -79,8 +118,8 @@ describe('what a provider refuses is told from the words of the real CLIs', () =
     ['a limit', 'claude', { limit: { resetInSeconds: 3600, times: always } }, limited],
     ['an overload', 'claude', { error: { status: 529, times: always } }, waiting('provider_overloaded')],
     ['an overload', 'codex', { error: { status: 503, times: always } }, waiting('provider_overloaded')],
-    ['a conversation that is too long', 'claude', { overflow: { times: always } }, failed('context_overflow')],
-    ['a conversation that is too long', 'codex', { overflow: { times: always } }, failed('context_overflow')],
+    ['a conversation that is too long', 'claude', { overflow: { times: always } }, tooLong],
+    ['a conversation that is too long', 'codex', { overflow: { times: always } }, tooLong],
     ['a wrong key', 'claude', { error: { status: 401, times: always } }, failed('auth_failure')],
     ['a wrong key', 'codex', { error: { status: 401, times: always } }, failed('auth_failure')],
     ['a model that is not there', 'claude', { error: { status: 404, times: always } }, failed('model_missing')],

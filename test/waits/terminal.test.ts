@@ -35,7 +35,7 @@ const steady = (text: string): string =>
     .replaceAll(work, '<repo>')
     .replaceAll(root, '<home>')
     .replace(/\d\d:\d\d(:\d\d)?/g, '<time>')
-    .replace(/\bin \d+ (s|min|h)\b/g, 'in <a while>')
+    .replace(/\bin [\d.]+ (s|min|h)\b/g, 'in <a while>')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
 
 const asTyped = (args: string[]): string => args.map((arg) => (/^[\w./:=<>-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ')
