@@ -29,6 +29,11 @@ export const register: Register = (program, act) => {
     )
     .option('--stdin <file>', 'standard input of the agent (otherwise it is empty)')
     .option('--json', 'events as JSON lines, the result last')
+    .addHelpText(
+      'after',
+      '\nExit status: that of the agent; 75 when it ended waiting for a limit; 3 when it ended with 0 although a refused write stands, or although' +
+        '\nsomething was refused and no file changed. What the command line of the agent restricts is never loosened.',
+    )
     .action((command: string[], options: ExecOptions) =>
       act(async (io) => (await import('../exec/exec.ts')).exec(io, command, options)),
     )
