@@ -11,14 +11,9 @@ const failed = (session: string, error: ExpectedError, more: Partial<Expected> =
 const unstarted = (error: ExpectedError, more: Partial<Expected> = {}): Expected =>
   row({ session: null, error, ...more })
 
-/** The run ends there, with exit code 0 and without an end. */
+/** The turn ends there, with exit code 0 and without a final event: a refusal, no death. */
 const rejected = (session: string, denial: Expected['denials'][number]): Expected =>
-  failed(session, exit('no_result', 'opencode exited with 0 without its final event'), {
-    tokens: [1200, 42],
-    cost: 0,
-    toolCalls: 1,
-    denials: [denial],
-  })
+  done(session, { tokens: [1200, 42], final: null, denials: [denial] })
 
 const badKey = event('authentication_failed', 'Incorrect API key provided: sk-bad.', {
   code: 'invalid_api_key',
