@@ -44,7 +44,10 @@ export interface ExecResult {
   tokens: number
   costUsd: number | null
   session: string | null
-  denials: { kind: string; target: string | null; text: string }[]
+  /** `remedy`: what would allow it, in the options of this CLI. */
+  denials: { kind: string; tool: string; target: string | null; text: string; remedy: string }[]
+  /** Whether a file of the working folder was changed; null = it was not looked at, or there are too many files. */
+  changed: boolean | null
   /** Set with `waiting`, where the provider says it. */
   until: string | null
 }
@@ -58,6 +61,8 @@ export interface ExecParts {
   retry: RetryPolicy
   /** The longest single wait for a provider. */
   maxWaitMs: number
+  /** The pause before another launch: the first one, doubled each time up to the longest. */
+  pause: { firstMs: number; longestMs: number }
   stall: StallSettings
   loops: LoopSettings
   signal: AbortSignal

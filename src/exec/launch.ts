@@ -17,10 +17,11 @@ import {
   type ObservedLaunch,
   type RulesFor,
 } from '../runtime/agent/observe-denial.ts'
-import { stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
+import { seenAtStall, stallOf, watchQuiet } from '../runtime/agent/stall-looks.ts'
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
+import { restrained } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent.ts'
 import type { Change } from './command.ts'
 import type { ExecParts } from './contract.ts'
@@ -33,6 +34,7 @@ export interface Ended {
   look: Failed['look']
   /** `loginStamp` before the launch. */
   loginBefore: string | null
+  startedAt: number
   /** Why it was ended, where it did not get on and its provider is not the reason. */
   stall?: ObservedStall
 }
@@ -97,6 +99,16 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
   }
 }
 
+/** Gemini ends its own circles with a success, and the work is as unfinished as when we end them. */
+const withoutLoopStop = ({ loopStopped }: Reading, settled: Settled): Settled =>
+  loopStopped === undefined || !settled.ok
+    ? settled
+    : {
+        ok: false,
+        fatal: true,
+        error: { source: 'event', text: 'the agent repeated the same call and ended its turn' },
+      }
+
 /** Any command other than an agent's CLI may do something that must not be done twice: its death is no stall. */
 const stallIn = (
   parts: ExecParts,
@@ -104,7 +116,12 @@ const stallIn = (
   question: string,
 ) => {
   const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
-  const stall = stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
+  const circles =
+    reading.loopStopped === undefined ? undefined : seenAtStall('doom_loop', reading, { ...limits, question })
+  const stall =
+    circles === undefined
+      ? stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
+      : { kind: 'doom_loop' as const, ...circles }
   const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
   return stall === undefined || isOther ? {} : { stall: { ...stall, tree: '' } }
 }
@@ -116,7 +133,11 @@ export const rulesIn =
     command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
 
 const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
-  place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
+  place: {
+    workTree: parts.cwd,
+    allowed: realDirectories(realFiles, parts.allowDirs),
+    given: [...corrections.addDirs, ...realDirectories(realFiles, parts.command.given(parts.cwd))],
+  },
   can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
   granted: corrections.toolRules ?? [],
   rulesFor: rulesIn(parts),
@@ -144,11 +165,12 @@ export const launchOnce = async (
   { number, change, because }: Launch,
 ): Promise<Ended | { fault: string }> => {
   const { driver } = parts.command
-  const { argv, env, resumed } = parts.command.line(change)
+  const { argv, env, resumed } = parts.command.line(change, parts.cwd)
   parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
   const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
+  const startedAt = Date.now()
   const agent = launchAgent({
     ...{ argv, cwd: parts.cwd, stdinFile: parts.stdinFile, marker: `exec-${randomUUID()}` },
     environment: { ...env, ...parts.environment },
@@ -163,9 +185,11 @@ export const launchOnce = async (
   watch.end()
   if (exit.fault !== undefined) return { fault: exit.fault }
   const reading = output.now()
-  const ended = { reading, exit, settled: driver.settle(reading, exit) }
+  const ended = { reading, exit, settled: withoutLoopStop(reading, driver.settle(reading, exit)) }
   const launched = launchedWith(parts, reading, change)
-  const denials = observeDenials(realFiles, reading.denials, launched)
-  const look: Ended['look'] = (refusal) => observeRefusals(realFiles, refusal, launched)
-  return { ...ended, denials, look, loginBefore, ...stallIn(parts, ended, question) }
+  const may = parts.command.restriction(parts.environment)
+  const restrain = (denials: ObservedDenial[]) => denials.map((denial) => restrained(denial, may))
+  const denials = restrain(observeDenials(realFiles, reading.denials, launched))
+  const look: Ended['look'] = (refusal) => restrain(observeRefusals(realFiles, refusal, launched))
+  return { ...ended, denials, look, loginBefore, startedAt, ...stallIn(parts, ended, question) }
 }

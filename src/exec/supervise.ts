@@ -2,6 +2,7 @@
  * The supervision around one agent command, without a project, a store or an engine: the same readings, diagnoses and
  * ladder as a run of the engine has, with a record that lasts as long as the command.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { noCorrections } from '../domain/run.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
@@ -10,6 +11,7 @@ import { leftRunning, resultOf, type Ending } from './ending.ts'
 import { launchOnce, type Ended, type Launch } from './launch.ts'
 import type { createRecovery } from './recover.ts'
 import { standingRefusal } from './refusal.ts'
+import { createHider } from './secrets.ts'
 
 interface Honest {
   ended: Ended
@@ -27,33 +29,45 @@ const honest = (
   const refused = standingRefusal({ earlier, last }, { cwd: parts.cwd, startedAt })
   if (refused === undefined) return { ended, ending }
   return {
-    ended: { ...ended, denials: last.includes(refused) ? last : [refused, ...last] },
+    ended: { ...ended, denials: [refused, ...last.filter((denial) => denial !== refused)] },
     ending: { outcome: 'refused', exitCode: exitCodes.needsPerson },
   }
 }
 
 const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denials.length === 0
 
+/** False = the user stopped it meanwhile. */
+const pauseBefore = async ({ pause, signal }: ExecParts, launched: number): Promise<boolean> => {
+  const ms = Math.min(pause.longestMs, pause.firstMs * 2 ** (launched - 1))
+  return delay(ms, true, { signal }).catch(() => false)
+}
+
+const stopped: Ending = { outcome: 'stopped', exitCode: 130 }
+
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
-export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
+export const superviseCommand = async (given: ExecParts): Promise<ExecResult | { fault: string }> => {
+  const hide = createHider(given.command.argv, given.environment)
+  const parts: ExecParts = { ...given, emit: (event) => given.emit(hide(event)) }
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: Launch = { number: 1, change: { corrections: noCorrections }, because: null }
-  const startedAt = Date.now()
+  const command = { harness: parts.command.driver.name, cwd: parts.cwd, startedAt: Date.now() }
+  const { startedAt } = command
   const earlier: ObservedDenial[] = []
+  const result = (ended: Ended, ending: Ending): ExecResult => hide(resultOf(command, ended, launch.number, ending))
   for (;;) {
     const ended = await launchOnce(parts, launch)
     if ('fault' in ended) return ended
-    if (ended.exit.left !== undefined) return resultOf(ended, launch.number, leftRunning(parts, ended.exit.left))
-    if (parts.signal.aborted) return resultOf(ended, launch.number, { outcome: 'stopped', exitCode: 130 })
-    if (recovery === undefined && endedWell(ended))
-      return resultOf(ended, launch.number, { outcome: 'done', exitCode: 0 })
+    if (ended.exit.left !== undefined) return result(ended, leftRunning(parts, ended.exit.left))
+    if (parts.signal.aborted) return result(ended, stopped)
+    if (recovery === undefined && endedWell(ended)) return result(ended, { outcome: 'done', exitCode: 0 })
     recovery ??= (await import('./recover.ts')).createRecovery(parts)
     const after = await recovery(ended, launch.change)
     if ('ending' in after) {
       const told = honest(parts, { ended, ending: after.ending }, { earlier, startedAt })
-      return resultOf(told.ended, launch.number, told.ending)
+      return result(told.ended, told.ending)
     }
     earlier.push(...ended.denials)
+    if (after.waited !== true && !(await pauseBefore(parts, launch.number))) return result(ended, stopped)
     launch = { number: launch.number + 1, change: after.next, because: after.because }
   }
 }

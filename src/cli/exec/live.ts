@@ -1,33 +1,54 @@
 /** What `unstuck exec` shows while an agent works: the agent's words on standard output, ours on standard error, so that a pipe gets what the agent said. */
 import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import { refusedThing } from '../../exec/remedy.ts'
+import { doing } from '../../exec/words.ts'
 import type { Io } from '../io.ts'
 import { clockOf, safe, secondsText, type Paint } from '../render.ts'
 
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
-const resultLine = ({ outcome, text, exitCode, denials, until, label }: ExecResult): string | undefined => {
-  if (outcome === 'waiting')
-    return `the provider's limit has to be waited for${until === null ? '' : ` until ${until}`}`
-  if (outcome === 'stopped') return 'stopped; nothing of the agent is left running'
-  if (outcome === 'failed')
-    return `failed with status ${exitCode}${label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`}: ${text}`
-  const [first] = denials
-  const what = outcome === 'refused' ? 'not done, because it was refused' : 'refused on the way'
-  // All agent CLIs exit with 0 when a tool was refused, so the exit status alone does not show the refusal.
-  return first === undefined ? undefined : `${what}: ${first.text}${first.kind === 'scope' ? ' (--allow-dir)' : ''}`
+const capital = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`
+
+const refusalLines = ({ denials: [first] }: ExecResult, harness: string, end: string): string[] =>
+  first === undefined
+    ? []
+    : [`${end}: ${capital(harness)} was refused ${refusedThing(first)} (${first.text})`, `to allow it: ${first.remedy}`]
+
+const failedLines = ({ exitCode, label, text, changed }: ExecResult): string[] => {
+  const named = label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`
+  return [`failed with status ${exitCode}${named}: ${text}`, ...(changed === false ? ['no file was changed'] : [])]
+}
+
+/** The last lines: whether the work was done, why not, and what to do. */
+const resultLines = (result: ExecResult, harness: string): string[] => {
+  const { outcome, until, changed } = result
+  const unchanged = changed === false ? ['no file was changed'] : []
+  switch (outcome) {
+    case 'waiting':
+      return [`the provider's limit has to be waited for${until === null ? '' : ` until ${until}`}; run it again then`]
+    case 'stopped':
+      return ['stopped; nothing of the agent is left running']
+    case 'failed':
+      return failedLines(result)
+    // All agent CLIs exit with 0 when a tool was refused, so the exit status alone does not show the refusal.
+    case 'refused':
+      return [...unchanged, ...refusalLines(result, harness, 'not done')]
+    case 'done':
+      return [...refusalLines(result, harness, 'done without what was refused'), ...unchanged]
+  }
 }
 
 type Note = Extract<ExecEvent, { type: 'note' }>
 
 /** Our own words about an event; undefined where there is nothing to say. */
-const remarkOn = (event: Exclude<ExecEvent, Note | { type: 'output' }>): string | undefined => {
+const remarkOn = (event: Exclude<ExecEvent, Note | { type: 'output' | 'result' }>): string | undefined => {
   switch (event.type) {
     case 'launch': {
-      const session = event.resumed ? ', the session goes on' : ''
-      return event.because === null ? undefined : `${event.because}: launch ${event.number}${session}`
+      const session = event.resumed ? ', in the same session' : ''
+      return event.because === null ? undefined : `${event.because} (launch ${event.number}${session})`
     }
     case 'recovery':
-      return `${event.payload.action_taken}: ${event.payload.status}`
+      return `${doing(event.payload.action_taken)} ${event.payload.status === 'success' ? 'helped' : 'did not help'}`
     case 'waiting': {
       const { reason, evidence, seconds, until } = event.payload
       return `${reason}: ${evidence}; to be tried again in ${secondsText(seconds)}, at ${clockOf(until)}`
@@ -38,13 +59,13 @@ const remarkOn = (event: Exclude<ExecEvent, Note | { type: 'output' }>): string 
       return `${event.payload.stall.replaceAll('_', ' ')}: it is ended`
     case 'blocker':
       return `${event.payload.text} ${event.payload.details}`
-    case 'result':
-      return resultLine(event.payload)
   }
 }
 
 export const showLive = (io: Io, paint: Paint): ((event: ExecEvent) => void) => {
   let said = ''
+  let harness = 'agent'
+  const remark = (text: string): void => io.error(`${paint.dim(`unstuck: ${safe(text)}`)}\n`)
   const showNote = ({ kind, text }: Note): void => {
     if (kind !== 'text' && kind !== 'result')
       return io.error(`${paint.dim(`${kind.replace('_', ' ')}: ${safe(text)}`)}\n`)
@@ -56,7 +77,9 @@ export const showLive = (io: Io, paint: Paint): ((event: ExecEvent) => void) => 
     if (event.type === 'output')
       return event.stream === 'stdout' ? io.out(`${event.text}\n`) : io.error(`${event.text}\n`)
     if (event.type === 'note') return showNote(event)
-    const remark = remarkOn(event)
-    if (remark !== undefined) io.error(`${paint.dim(`unstuck: ${safe(remark)}`)}\n`)
+    if (event.type === 'launch') harness = event.harness
+    if (event.type === 'result') return resultLines(event.payload, harness).forEach(remark)
+    const text = remarkOn(event)
+    if (text !== undefined) remark(text)
   }
 }
