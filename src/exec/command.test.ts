@@ -107,10 +107,10 @@ describe('a relaunch', () => {
       false,
     ],
     [
-      'gemini goes on, trusts and includes',
+      "gemini goes on and includes; trust is its user's decision",
       ['gemini', '-p', 'do'],
       { addDirs: ['/a', '/b,c'], skipGitCheck: true, resume: 's' },
-      ['gemini', '-p', 'Go on.', '--resume', 's', '-o', 'stream-json', '--skip-trust', '--include-directories', '/a'],
+      ['gemini', '-p', 'Go on.', '--resume', 's', '-o', 'stream-json', '--include-directories', '/a'],
       true,
     ],
     [
@@ -153,12 +153,28 @@ describe('a relaunch', () => {
     expect(lineOf(given, change)).toMatchObject({ argv, resumed })
   })
 
+  test.each([
+    [['claude', '-p', 'do', '--add-dir', '/x', '/a', '--model', 'm'], '--add-dir', 2],
+    [['codex', 'exec', '--add-dir=/', 'do'], '--add-dir', 0],
+    [['gemini', '-p', 'do', '--include-directories', '/x,/a'], '--include-directories', 2],
+  ])('%j is not given twice what it has', (argv, flag, added) => {
+    const line = lineOf(argv, { addDirs: ['/a', '/b'] }).argv
+    expect(line.filter((arg) => arg === flag)).toHaveLength(added)
+    expect(line.includes('/b')).toBe(added > 0)
+  })
+
+  test('a fresh session resumes nothing, not even what its user named', () => {
+    const fresh = { corrections: noCorrections, told: { hint: 'Go on.', fresh: true as const } }
+    const line = (argv: string[]) => agentCommand(argv, 'auto').line(fresh).argv.join(' ')
+    expect(line(['claude', '-p', 'do', '--resume', 'old'])).toMatch(/do\n\nGo on\.$/)
+    expect(line(['gemini', '-p', 'do', '--resume', 'old'])).not.toContain('old')
+    expect(line(['opencode', 'run', '--session', 'old', 'do'])).not.toContain('old')
+  })
+
   test('opencode gets directories by its environment', () => {
     expect(lineOf(['opencode', 'run', 'x']).env).not.toHaveProperty('OPENCODE_PERMISSION')
-    expect(
-      JSON.parse(lineOf(['opencode', 'run', 'x'], { addDirs: ['/a'] }).env.OPENCODE_PERMISSION ?? ''),
-    ).toMatchObject({
-      external_directory: { '*': 'deny', '/a/**': 'allow' },
+    expect(JSON.parse(lineOf(['opencode', 'run', 'x'], { addDirs: ['/a'] }).env.OPENCODE_PERMISSION ?? '')).toEqual({
+      external_directory: { '/a/**': 'allow' },
     })
   })
 })

@@ -3,18 +3,21 @@
  * for, and how corrections go in. What the user wrote stays; only what is named here is added. Facts about the CLIs are
  * those of their drivers.
  */
-import { basename, resolve } from 'node:path'
+import { basename } from 'node:path'
 import type { LaunchCorrections } from '../domain/run.ts'
 import { AppError } from '../errors.ts'
 import type { Driver } from '../harness/driver.ts'
 import { driverNamed } from '../harness/drivers.ts'
-import { givenDirectories, looseningOf, type Loosening } from './restrictions.ts'
+import { givenDirectories, notGiven, restrictionOf, type Restriction } from './restriction.ts'
 
 /** What a launch changes; the first one nothing. */
 export interface Change {
   corrections: LaunchCorrections
-  /** A hint that takes the place of the task where this session goes on, and stands behind it in one of its own. */
-  told?: { hint: string; session?: string }
+  /**
+   * A hint that takes the place of the task where this session continues, and stands behind it in a session of its own.
+   * `fresh`: no earlier session is resumed, not even one that the user named.
+   */
+  told?: { hint: string; session?: string; fresh?: true }
 }
 
 export interface ChangedLine {
@@ -77,7 +80,10 @@ const claude: Adapter = {
     const hinted = withHint(own, at, told)
     // An id of a session may be used once.
     const free = told === undefined ? hinted : withoutValued(hinted, '--session-id')
-    const words = session === undefined ? free : withoutValued(free, '--resume', '-r')
+    const words =
+      session === undefined && told?.fresh === undefined
+        ? free
+        : withoutValued(free, '--resume', '-r').filter((arg) => arg !== '--continue' && arg !== '-c')
     const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
     const rules = corrections.toolRules ?? []
     const allowed = rules.length === 0 ? [] : ['--allowedTools', ...rules]
@@ -132,28 +138,24 @@ const gemini: Adapter = {
     const hinted = withHint(own, promptAfter(own, '-p', '--prompt'), told)
     // An id of a session may be used once.
     const free = told === undefined ? hinted : withoutValued(hinted, '--session-id')
-    const words =
-      told?.session === undefined ? free : [...withoutValued(free, '--resume', '-r'), '--resume', told.session]
-    const skip = corrections.skipGitCheck && !has(own, '--skip-trust') ? ['--skip-trust'] : []
+    const other =
+      told?.fresh === undefined && told?.session === undefined ? free : withoutValued(free, '--resume', '-r')
+    const words = told?.session === undefined ? other : [...other, '--resume', told.session]
     const dirs = corrections.addDirs
       .filter((dir) => !dir.includes(','))
       .flatMap((dir) => ['--include-directories', dir])
     const rules = (corrections.toolRules ?? []).flatMap((rule) => ['--allowed-tools', rule])
     return {
-      args: [...words, '-o', 'stream-json', ...skip, ...dirs, ...rules],
+      args: [...words, '-o', 'stream-json', ...dirs, ...rules],
       env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
       resumed: told?.session !== undefined,
     }
   },
 }
 
-/** Only the directories: every other permission stays as the user's own configuration has it. The last matching pattern decides. */
-const openedTo = (dirs: string[]): string =>
-  JSON.stringify({
-    external_directory: { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
-  })
-
 const opencodeSwitches = ['--auto', '--continue', '-c', '--fork', '--share', '--thinking']
+
+const openedBy = (dirs: readonly string[]) => Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow']))
 
 const opencode: Adapter = {
   form: 'opencode run "<task>"',
@@ -164,7 +166,7 @@ const opencode: Adapter = {
     const session = at < 0 ? undefined : told?.session
     const hinted = withHint(own, at, told)
     const words =
-      session === undefined
+      session === undefined && told?.fresh === undefined
         ? hinted
         : withoutValued(hinted, '--session', '-s').filter((arg) => !['--continue', '-c', '--fork'].includes(arg))
     const more = session === undefined ? [] : ['--session', session]
@@ -172,7 +174,10 @@ const opencode: Adapter = {
       args: added(words, [...more, '--format', 'json', '--print-logs', '--log-level', 'ERROR']),
       env: {
         OPENCODE_DISABLE_AUTOUPDATE: 'true',
-        ...(corrections.addDirs.length === 0 ? {} : { OPENCODE_PERMISSION: openedTo(corrections.addDirs) }),
+        // It is merged into the user's own permissions: nothing but these directories is opened.
+        ...(corrections.addDirs.length === 0
+          ? {}
+          : { OPENCODE_PERMISSION: JSON.stringify({ external_directory: openedBy(corrections.addDirs) }) }),
       },
       resumed: session !== undefined,
     }
@@ -191,22 +196,16 @@ export const execHarnesses = Object.keys(adapters)
 
 export interface AgentCommand {
   driver: Driver
-  /** Recoveries that would lift a restriction of this command line. */
-  loosening: readonly Loosening[]
-  line(change: Change): ChangedLine
+  argv: readonly string[]
+  /** What a correction may change. */
+  restriction(environment: Record<string, string | undefined>): Restriction
+  /** Directories that the command line gives already. */
+  given(cwd: string): string[]
+  line(change: Change, cwd?: string): ChangedLine
 }
 
-/** A directory that the line gives already is not given twice. */
-const withoutGiven = ({ corrections, ...change }: Change, given: ReadonlySet<string>): Change => ({
-  ...change,
-  corrections: { ...corrections, addDirs: corrections.addDirs.filter((dir) => !given.has(dir)) },
-})
-
-/**
- * `wanted` = a harness's name, or `auto`: by the program's name; `cwd`: where relative paths of the line begin. Throws USAGE
- * for what waits for a person at a terminal.
- */
-export const agentCommand = (argv: readonly string[], wanted: string, cwd = '/'): AgentCommand => {
+/** `wanted` = a harness's name, or `auto`: by the program's name. Throws USAGE for what waits for a person at a terminal. */
+export const agentCommand = (argv: readonly string[], wanted: string): AgentCommand => {
   const [program = '', ...args] = argv
   const word = basename(program)
   const name = wanted === 'auto' ? (word in adapters ? word : 'command') : wanted
@@ -220,14 +219,20 @@ export const agentCommand = (argv: readonly string[], wanted: string, cwd = '/')
   if (!adapter.isHeadless(args))
     throw new AppError(
       'USAGE',
-      `"${argv.join(' ')}" waits for a person at a terminal; give the headless form: unstuck exec -- ${adapter.form}`,
+      `"${program}" without its headless option waits for a person at a terminal; give the headless form: unstuck exec -- ${adapter.form}`,
     )
-  const given = new Set(givenDirectories(driver.name, args).map((dir) => resolve(cwd, dir)))
   return {
     driver,
-    loosening: looseningOf(driver.name, args),
-    line: (change) => {
-      const { args: changed, env, resumed } = adapter.line(args, withoutGiven(change, given))
+    argv,
+    restriction: (environment) => restrictionOf(driver.name, args, environment),
+    given: (cwd) => givenDirectories(driver.name, args, cwd),
+    line: ({ corrections, ...change }, cwd = process.cwd()) => {
+      const addDirs = notGiven(corrections.addDirs, givenDirectories(driver.name, args, cwd))
+      const {
+        args: changed,
+        env,
+        resumed,
+      } = adapter.line(args, { ...change, corrections: { ...corrections, addDirs } })
       return { argv: [program, ...changed], env, resumed }
     },
   }

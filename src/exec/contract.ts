@@ -9,16 +9,7 @@ import type { AgentCommand } from './command.ts'
 
 /** Events as the founding document prints them; `note` and `output` are what the agent itself says. */
 export type ExecEvent =
-  | {
-      type: 'launch'
-      number: number
-      harness: string
-      resumed: boolean
-      /** The action and its evidence; null = the first launch. */
-      because: string | null
-      /** Secrets in it are redacted. */
-      argv: string[]
-    }
+  | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
   | ({ type: 'note' } & AgentNote)
   | { type: 'output'; stream: StreamName; text: string }
   | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
@@ -45,14 +36,6 @@ interface RecoveryPayload {
   retry_count: number
 }
 
-/** A refusal that an agent was given. `target`: the path or command, where the CLI names it. */
-export interface DenialView {
-  kind: string
-  tool: string
-  target: string | null
-  text: string
-}
-
 export interface ExecResult {
   /** `refused`: it ended with 0, but a refused write stands, or something was refused and no file changed. */
   outcome: 'done' | 'refused' | 'failed' | 'waiting' | 'stopped'
@@ -65,8 +48,9 @@ export interface ExecResult {
   tokens: number
   costUsd: number | null
   session: string | null
-  denials: DenialView[]
-  /** Whether a file below the working folder changed since the command began; null where nothing looked. */
+  /** `remedy`: what would allow it, in the options of this CLI. */
+  denials: { kind: string; tool: string; target: string | null; text: string; remedy: string }[]
+  /** Whether a file of the working folder was changed; null = it was not looked at, or there are too many files. */
   changed: boolean | null
   /** Set with `waiting`, where the provider says it. */
   until: string | null
@@ -81,10 +65,10 @@ export interface ExecParts {
   retry: RetryPolicy
   /** The longest single wait for a provider. */
   maxWaitMs: number
+  /** The pause before another launch: the first one, doubled each time up to the longest. */
+  pause: { firstMs: number; longestMs: number }
   stall: StallSettings
   loops: LoopSettings
   signal: AbortSignal
-  /** When the command began, in ms since 1970. */
-  startedAt: number
   emit(event: ExecEvent): void
 }

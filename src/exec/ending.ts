@@ -1,4 +1,5 @@
 /** How `unstuck exec` ends: the result that it reports and the exit status that it ends with. */
+import type { DriverName } from '../harness/capabilities.ts'
 import type { AgentExit } from '../harness/driver.ts'
 import { exitCodes } from '../errors.ts'
 import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning } from '../recovery/left-running.ts'
@@ -6,43 +7,75 @@ import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
 import { blockerText, permissionAdvice } from '../runtime/core/question.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
 import type { Ended } from './launch.ts'
+import { changedIn } from './refusal.ts'
+import { remedyOf } from './remedy.ts'
 
-export type Ending = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until' | 'changed'>>
+export type Ending = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until'>>
 
 const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
 
-export const resultOf = (ended: Ended, launches: number, ending: Ending): ExecResult => {
+interface Command {
+  harness: DriverName
+  cwd: string
+  startedAt: number
+}
+
+export const resultOf = (
+  { harness, cwd, startedAt }: Command,
+  ended: Ended,
+  launches: number,
+  ending: Ending,
+): ExecResult => {
   const { reading, settled, denials, stall } = ended
   return {
     label: null,
     until: null,
-    changed: null,
     ...ending,
     text: settled.ok ? settled.text : (stall?.text ?? settled.error.text),
     launches,
     tokens: reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output,
     costUsd: reading.costUsd ?? null,
     session: reading.sessionId ?? null,
-    denials: denials.map(({ kind, tool, target, text }) => ({ kind, tool, target: target ?? null, text })),
+    denials: denials.map((denial) => ({
+      ...{ kind: denial.kind, tool: denial.tool, target: denial.target ?? null, text: denial.text },
+      remedy: remedyOf(harness, denial, reading.stderrTail),
+    })),
+    changed: harness === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
   }
+}
+
+interface GivenUp {
+  ended: Ended
+  diagnosis: Diagnosis
 }
 
 const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagnosis.retryable
 
-const emitBlocker = (parts: ExecParts, diagnosis: Diagnosis, reason: string): void => {
-  const { directory = parts.cwd }: AnyFacts = diagnosis.facts
-  const advice = permissionAdvice(diagnosis, {
+/** What would allow it, in this CLI's own options where the label alone does not say. */
+const adviceFor = ({ command, cwd }: ExecParts, { reading, denials }: Ended, diagnosis: Diagnosis): string[] => {
+  const { name } = command.driver
+  if (name === 'gemini' && diagnosis.label === 'GIT_TRUST_ERROR')
+    return [`To trust ${cwd}: add --skip-trust to the agent's command, or trust the folder in Gemini CLI.`]
+  const [first] = denials
+  if (diagnosis.label === 'TOOL_DENIED' && first !== undefined)
+    return [`To allow it: ${remedyOf(name, first, reading.stderrTail)}.`]
+  return permissionAdvice(diagnosis, {
     again: 'run the command again',
     allow: (directory) => `To allow it: unstuck exec --allow-dir ${directory} -- …`,
   })
+}
+
+const emitBlocker = (parts: ExecParts, { ended, diagnosis }: GivenUp): void => {
+  const { directory = parts.cwd }: AnyFacts = diagnosis.facts
+  const advice = adviceFor(parts, ended, diagnosis)
   parts.emit({
     type: 'blocker',
     timestamp: new Date().toISOString(),
     payload: {
       kind: 'permission',
       text: blockerText(parts.command.driver.name, directory),
-      details: `${diagnosis.evidence} (${reason}). ${advice.join(' ')}`,
+      details: `"${diagnosis.evidence}". ${advice.join(' ')}`,
     },
   })
 }
@@ -57,14 +90,12 @@ export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes'
 }
 
 /** No recovery is left. */
-export const giveUp = (
-  parts: ExecParts,
-  { ended, diagnosis, reason }: { ended: Ended; diagnosis: Diagnosis; reason: string },
-): Ending => {
+export const giveUp = (parts: ExecParts, given: GivenUp): Ending => {
+  const { ended, diagnosis } = given
   const { label } = diagnosis
   const { resetAt }: AnyFacts = diagnosis.facts
   if (isLimit(diagnosis)) return { outcome: 'waiting', exitCode: 75, label, until: resetAt?.toISOString() ?? null }
-  if (diagnosis.rung <= 1) emitBlocker(parts, diagnosis, reason)
+  if (diagnosis.rung <= 1) emitBlocker(parts, given)
   // The status of an agent that we ended is that of our signal, and says nothing.
   const exitCode = ended.exit.stopCause === undefined ? statusOf(ended.exit) || 1 : 1
   return { outcome: 'failed', exitCode, label }

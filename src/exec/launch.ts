@@ -9,7 +9,6 @@ import { loginStamp } from '../harness/logins.ts'
 import type { Reading, Settled } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
-import { redactText } from '../process/redact.ts'
 import { stallLimits } from '../recovery/stall.ts'
 import type { Failed } from '../runtime/agent/launch-evidence.ts'
 import {
@@ -23,6 +22,7 @@ import { seenAtStall, stallOf, watchQuiet } from '../runtime/agent/stall-looks.t
 import { watchTurn } from '../runtime/agent/turn-watch.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
+import { restrained } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent.ts'
 import type { Change } from './command.ts'
 import type { ExecParts } from './contract.ts'
@@ -35,6 +35,7 @@ export interface Ended {
   look: Failed['look']
   /** `loginStamp` before the launch. */
   loginBefore: string | null
+  startedAt: number
   /** Why it was ended, where it did not get on and its provider is not the reason. */
   stall?: ObservedStall
 }
@@ -99,6 +100,16 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
   }
 }
 
+/** Gemini ends its own circles with a success, and the work is as unfinished as when we end them. */
+const withoutLoopStop = ({ loopStopped }: Reading, settled: Settled): Settled =>
+  loopStopped === undefined || !settled.ok
+    ? settled
+    : {
+        ok: false,
+        fatal: true,
+        error: { source: 'event', text: 'the agent repeated the same call and ended its turn' },
+      }
+
 /** Any command other than an agent's CLI may do something that must not be done twice: its death is no stall. */
 const stallIn = (
   parts: ExecParts,
@@ -106,7 +117,12 @@ const stallIn = (
   question: string,
 ) => {
   const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
-  const stall = stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
+  const circles =
+    reading.loopStopped === undefined ? undefined : seenAtStall('doom_loop', reading, { ...limits, question })
+  const stall =
+    circles === undefined
+      ? stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
+      : { kind: 'doom_loop' as const, ...circles }
   const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
   return stall === undefined || isOther ? {} : { stall: { ...stall, tree: '' } }
 }
@@ -117,42 +133,19 @@ export const rulesIn =
   (denial) =>
     command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
 
-/** Their mode may be changed: the working folder and the allowed ones themselves, nothing below them. */
+/** Their mode may be changed: the working folder and the allowed ones themselves, nothing below them and no part of a git directory. */
 const ownFolders = ({ cwd, allowDirs }: ExecParts): ReadonlySet<string> =>
   new Set(realDirectories(realFiles, [cwd, ...allowDirs]).filter((path) => !path.split(sep).includes('.git')))
 
-const withoutForeignModes = (denials: readonly ObservedDenial[], parts: ExecParts): ObservedDenial[] => {
-  if (denials.length === 0) return []
-  const own = ownFolders(parts)
-  return denials.map(({ unusable, ...denial }) =>
-    unusable === undefined || !own.has(unusable.path) ? denial : { ...denial, unusable },
-  )
-}
-
-/** Gemini reports a turn that it ended for its circles as a good end. */
-const circleStop = (parts: ExecParts, reading: Reading): Pick<Ended, 'settled' | 'stall'> | undefined => {
-  if (reading.loopStopped === undefined) return undefined
-  const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: '' }
-  const seen = seenAtStall('doom_loop', reading, limits)
-  const error = { source: 'event', type: 'aborted', text: seen.text } as const
-  return { settled: { ok: false, error, fatal: true }, stall: { kind: 'doom_loop', tree: '', ...seen } }
-}
-
-/** An option whose name speaks of a secret has one as its value, whatever that looks like. */
-const secretOption = /^--?[\w-]*(?:key|token|secret|password|credential)[\w-]*$/i
-
-/** The command line as it may be shown and kept. */
-export const shownLine = (argv: readonly string[], environment: ExecParts['environment']): string[] => {
-  const clean = argv.map((arg) => redactText(arg, environment))
-  return clean.map((arg, at) => {
-    if (secretOption.test(argv[at - 1] ?? '') && !arg.startsWith('-')) return '[redacted]'
-    const [name = '', ...value] = arg.split('=')
-    return value.length > 0 && secretOption.test(name) ? `${name}=[redacted]` : arg
-  })
-}
+const withoutForeignMode = ({ unusable, ...denial }: ObservedDenial, own: ReadonlySet<string>): ObservedDenial =>
+  unusable === undefined || !own.has(unusable.path) ? denial : { ...denial, unusable }
 
 const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
-  place: { workTree: parts.cwd, allowed: realDirectories(realFiles, parts.allowDirs), given: corrections.addDirs },
+  place: {
+    workTree: parts.cwd,
+    allowed: realDirectories(realFiles, parts.allowDirs),
+    given: [...corrections.addDirs, ...realDirectories(realFiles, parts.command.given(parts.cwd))],
+  },
   can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
   granted: corrections.toolRules ?? [],
   rulesFor: rulesIn(parts),
@@ -180,18 +173,12 @@ export const launchOnce = async (
   { number, change, because }: Launch,
 ): Promise<Ended | { fault: string }> => {
   const { driver } = parts.command
-  const { argv, env, resumed } = parts.command.line(change)
-  parts.emit({
-    type: 'launch',
-    number,
-    harness: driver.name,
-    resumed,
-    because,
-    argv: shownLine(argv, parts.environment),
-  })
+  const { argv, env, resumed } = parts.command.line(change, parts.cwd)
+  parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
   const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
+  const startedAt = Date.now()
   const agent = launchAgent({
     ...{ argv, cwd: parts.cwd, stdinFile: parts.stdinFile, marker: `exec-${randomUUID()}` },
     environment: { ...env, ...parts.environment },
@@ -206,10 +193,13 @@ export const launchOnce = async (
   watch.end()
   if (exit.fault !== undefined) return { fault: exit.fault }
   const reading = output.now()
-  const ended = { reading, exit, settled: driver.settle(reading, exit) }
+  const ended = { reading, exit, settled: withoutLoopStop(reading, driver.settle(reading, exit)) }
   const launched = launchedWith(parts, reading, change)
-  const denials = withoutForeignModes(observeDenials(realFiles, reading.denials, launched), parts)
-  const look: Ended['look'] = (refusal) => withoutForeignModes(observeRefusals(realFiles, refusal, launched), parts)
-  const circles = ended.settled.ok ? circleStop(parts, reading) : undefined
-  return { ...ended, denials, look, loginBefore, ...(circles ?? stallIn(parts, ended, question)) }
+  const may = parts.command.restriction(parts.environment)
+  const own = ownFolders(parts)
+  const restrain = (denials: ObservedDenial[]) =>
+    denials.map((denial) => restrained(withoutForeignMode(denial, own), may))
+  const denials = restrain(observeDenials(realFiles, reading.denials, launched))
+  const look: Ended['look'] = (refusal) => restrain(observeRefusals(realFiles, refusal, launched))
+  return { ...ended, denials, look, loginBefore, startedAt, ...stallIn(parts, ended, question) }
 }

@@ -5,15 +5,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { renewedLogin } from '../harness/logins.ts'
-import { isCorrectable } from '../recovery/diagnosis/agent.ts'
+import { isCorrectable, isOwed } from '../recovery/diagnosis/agent.ts'
 import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import { dueAt } from '../recovery/reset-time.ts'
 import type { ActionIn } from '../recovery/playbook.ts'
 import { changeModes } from '../runtime/agent/change-modes.ts'
 import { nextLaunch, type Relaunch } from '../runtime/agent/corrections.ts'
-import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
 import { isInside, realDirectories } from '../runtime/agent/observe-denial.ts'
+import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
 import { outcomeOf } from '../runtime/agent/post-conditions.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import {
@@ -29,8 +29,9 @@ import type { Change, ChangedLine } from './command.ts'
 import type { ExecParts } from './contract.ts'
 import { giveUp, type Ending } from './ending.ts'
 import { rulesIn, type Ended } from './launch.ts'
+import { changedIn } from './refusal.ts'
+import { becauseText } from './words.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
-import { anyChanged } from './refusal.ts'
 
 /** Another launch, or the end of the command. */
 export type After = { next: Change; because: string; waited?: true } | { ending: Ending }
@@ -43,18 +44,19 @@ interface Launched {
   change: Change
 }
 
-/**
- * A turn that ended well is judged by nothing here, so a refusal given to the model is acted upon where it can be corrected. Where the
- * turn changed files, only one inside an allowed directory is: anything else would be done twice for what the user did not ask.
- */
+/** Refused inside a directory of `--allow-dir`, and there is a correction for it. */
+const isAllowed = ({ allowDirs }: ExecParts, denial: ObservedDenial): boolean =>
+  isOwed(denial) &&
+  realDirectories(realFiles, allowDirs).some((root) => isInside(denial.directory ?? denial.allowedBy ?? '', root))
+
+/** A turn that ended well is judged by nothing here, so a refusal told to the model is acted upon where it can be corrected. */
 const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   const { settled, reading, denials, look, stall, loginBefore } = ended
   const harness = parts.command.driver.name
   if (settled.ok) {
-    const correctable = denials.filter(isCorrectable)
-    const changed = correctable.length > 0 && anyChanged(parts.cwd, parts.startedAt)
-    const allowed = realDirectories(realFiles, parts.allowDirs)
-    const open = changed ? correctable.filter((denial) => isAllowed(denial, allowed)) : correctable
+    // Work that was done is not done again, unless what the user allowed was refused.
+    const changed = changedIn(parts.cwd, ended.startedAt) !== false
+    const open = denials.filter((denial) => (changed ? isAllowed(parts, denial) : isCorrectable(denial)))
     return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
   }
   const { environment } = parts
@@ -67,12 +69,10 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   )
 }
 
-const isAllowed = ({ directory }: ObservedDenial, allowed: readonly string[]): boolean =>
-  directory !== undefined && allowed.some((root) => isInside(directory, root))
+const becauseOf = ({ parts }: Launched, { diagnosis, step }: Chosen): string =>
+  becauseText(parts.command.driver.name, diagnosis.evidence, step.action)
 
-const becauseOf = ({ diagnosis, step }: Chosen): string => `${step.action.name} after "${diagnosis.evidence}"`
-
-/** Only a restart and a session that begins anew are given a hint of their own; any other launch is given the task as it was. */
+/** Only a restart and a fresh session are given their hint behind the task; any other launch is given the task as it was. */
 const changeBy = (
   { change, ended, parts }: Launched,
   action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
@@ -83,12 +83,17 @@ const changeBy = (
   const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
   const { corrections, resumeSession, hint } = next
   if (resumeSession !== null) return { corrections, told: { hint: hint ?? '', session: resumeSession } }
-  const isNew = action.restart !== undefined || action.fresh === true
-  return !isNew || hint === null ? { corrections } : { corrections, told: { hint } }
+  if (hint === null || (action.restart === undefined && action.fresh === undefined)) return { corrections }
+  return { corrections, told: { hint, ...(action.fresh === undefined ? {} : { fresh: true as const }) } }
 }
 
 /** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
 const isSame = (one: ChangedLine, other: ChangedLine): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+const sameReason = ({ restart, fresh }: Relaunch): string =>
+  restart === undefined && fresh === undefined
+    ? 'the command has this correction already'
+    : 'a hint cannot be added: where the task stands in this command is not known'
 
 const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>): Promise<After> => {
   const { parts, record, ended, change } = launched
@@ -96,12 +101,12 @@ const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>
   const next = changeBy(launched, action)
   // A mode or a login that is changed on disk needs no other line.
   const changedOnDisk = action.chmod !== undefined || 'renewedLogin' in chosen.diagnosis.facts
-  if (!changedOnDisk && isSame(parts.command.line(change), parts.command.line(next)))
-    return ended.settled.ok ? endWell(record) : end(launched, chosen, 'the command has this correction already')
+  if (!changedOnDisk && isSame(parts.command.line(change, parts.cwd), parts.command.line(next, parts.cwd)))
+    return ended.settled.ok ? endWell(record) : end(launched, chosen, sameReason(action))
   await record.begin(chosen)
   const locked = await changeModes(record, realFiles, execRun.runId)
   return locked === undefined
-    ? { next, because: becauseOf(chosen) }
+    ? { next, because: becauseOf(launched, chosen) }
     : recoverFrom(launched, { kind: 'directory', directory: locked })
 }
 
@@ -120,7 +125,11 @@ const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promi
   await record.begin(chosen)
   const waited = await delay(delayMs, true, { signal: parts.signal }).catch(() => false)
   if (!waited) return { ending: { outcome: 'stopped', exitCode: 130 } }
-  return { next: changeBy(launched, { resume: true, hint: goesOn }), because: becauseOf(chosen), waited: true }
+  return {
+    next: changeBy(launched, { resume: true, hint: goesOn }),
+    because: becauseOf(launched, chosen),
+    waited: true,
+  }
 }
 
 /** Nothing is prepared here, no check is run, and no other harness is known: the evidence for other actions never arises. */
@@ -140,13 +149,15 @@ const end = async (
   reason: string,
 ): Promise<After> => {
   await failOpen(record, reason)
-  return { ending: giveUp(parts, { ended, diagnosis, reason }) }
+  return { ending: giveUp(parts, { ended, diagnosis }) }
 }
 
 const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
   const { parts, record, ended } = launched
-  // An error that no rule knows is the caller's to judge: the exit status tells it.
-  const disabled = ['unknown-restart', 'unknown-requeue', ...parts.command.loosening]
+  // An error that no rule knows is the caller's to judge: the exit status shows it. Whether a CLI may trust a folder is the
+  // user's decision, except for Codex's check of the repository, which looks at nothing but git.
+  const { trust } = parts.command.restriction(parts.environment)
+  const disabled = ['unknown-restart', 'unknown-requeue', ...(trust ? [] : ['git-trust-relaunch'])]
   const policy = { playbooks, disabled, retry: parts.retry }
   const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
   if (step.kind === 'recover') return carryOutBy(actions, launched, { diagnosis, step })

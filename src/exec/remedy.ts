@@ -1,29 +1,25 @@
-/** What lets an agent CLI do what it was refused: the exact option of that CLI, for the last line of `unstuck exec`. */
+/** What a user can do about a refusal, in the options of the CLI that refused. */
 import { dirname } from 'node:path'
-import type { Driver } from '../harness/driver.ts'
-import type { DenialView } from './contract.ts'
+import type { DriverName } from '../harness/capabilities.ts'
+import type { ObservedDenial } from '../recovery/evidence.ts'
 
-type Harness = Driver['name']
+/** What a refusal says and what it was about. */
+export type Refused = Pick<ObservedDenial, 'kind' | 'tool' | 'text'> &
+  Partial<Pick<ObservedDenial, 'target' | 'directory'>>
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+/** As one word for a shell. */
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 
-/** A folder that a person would name: the one that holds the refused file. */
-const folderOf = (target: string | null): string => (target === null ? '<directory>' : dirname(target))
+const doubleQuoted = (text: string): string => (/["$`\\!]/.test(text) ? quoted(text) : `"${text}"`)
 
-const toDirectory: Partial<Record<Harness, (dir: string) => string>> = {
-  claude: (dir) => `--add-dir ${dir}`,
-  codex: (dir) => `-s workspace-write --add-dir ${dir}`,
-  gemini: (dir) => `--include-directories ${dir}`,
-  opencode: (dir) => `"permission": {"external_directory": {"${dir}/**": "allow"}} in opencode.json`,
-}
+/** The folder to allow: the existing one, else the one that holds the path. */
+const folderOf = ({ directory, target }: Refused): string =>
+  directory ?? (target === undefined ? '<dir>' : dirname(target))
 
-/** A mode of a CLI that lets files be written in the folder, and nothing else. */
-const toEdit: Partial<Record<Harness, string>> = {
-  claude: '--permission-mode acceptEdits',
-  codex: '-s workspace-write',
-  gemini: '--approval-mode auto_edit',
-  opencode: '"permission": {"edit": "allow"} in opencode.json',
-}
+const orAllow = (option: string, refused: Refused): string =>
+  `add ${option} to the agent's command, or run unstuck exec --allow-dir ${quoted(folderOf(refused))} -- …`
+
+type Remedy = (refused: Refused, open: { stderr: readonly string[] }) => string
 
 /** The single commands of a line, without where their output goes: rules are written for each. */
 const partsOf = (line: string): string[] => [
@@ -35,61 +31,87 @@ const partsOf = (line: string): string[] => [
   ),
 ]
 
-const toRun: Partial<Record<Harness, (command: string | null) => string>> = {
-  claude: (command) =>
-    `--allowedTools ${partsOf(command ?? '<command>')
-      .map((part) => quoted(`Bash(${part}:*)`))
-      .join(' ')}`,
-  codex: () => '-s workspace-write',
-  gemini: (command) =>
-    `--allowed-tools ${quoted(`run_shell_command(${(command ?? '<command>').split(' ')[0] ?? ''})`)}`,
-  opencode: (command) => {
-    const patterns = partsOf(command ?? '').map((part) => `${JSON.stringify(`${part}*`)}: "allow"`)
-    return `"permission": {"bash": {${patterns.join(', ') || '"*": "allow"'}}} in opencode.json`
-  },
+const edits = new Set(['Edit', 'MultiEdit', 'NotebookEdit', 'Write'])
+
+const claudeTool = ({ tool, target, text }: Refused): string => {
+  if (text.includes('while in plan mode')) return 'choose another mode, such as --permission-mode acceptEdits'
+  if (text.includes('is not enabled in this context'))
+    return `remove ${tool} from --disallowedTools, or add it to --tools`
+  if (/^Permission to use \w+ (?:with .+ )?has been denied/.test(text) && !text.includes("in don't ask mode"))
+    return `remove the rule that denies ${tool} (--disallowedTools, or permissions.deny in the settings)`
+  // The redirection of a shell is refused as a write to its file, whatever the command was.
+  if (edits.has(tool) || text.startsWith('Output redirection to ')) return 'add --permission-mode acceptEdits'
+  const rules = tool === 'Bash' && target !== undefined ? partsOf(target).map((part) => `Bash(${part}:*)`) : [tool]
+  return `add --allowedTools ${rules.map(doubleQuoted).join(' ')}`
 }
 
-/** The redirection of a shell is refused as a write to its file, whatever the command was. */
-const isRedirection = ({ text }: DenialView): boolean => text.startsWith('Output redirection to ')
+const claude: Remedy = (refused) =>
+  refused.kind === 'scope' ? orAllow(`--add-dir ${quoted(folderOf(refused))}`, refused) : claudeTool(refused)
 
-const shells = new Set(['Bash', 'bash', 'run_shell_command', 'shell', 'command_execution'])
-
-const isCommand = (denial: DenialView): boolean => shells.has(denial.tool) && !isRedirection(denial)
-
-/** How a person lets it through, as the end of "To allow it: …"; undefined where no option does. */
-export const remedyFor = (harness: Harness, denial: DenialView): string | undefined => {
-  const { kind, target } = denial
-  if (kind === 'safety') return undefined
-  if (kind === 'filesystem') return target === null ? undefined : `make ${target} writable for this user`
-  if (kind === 'scope') {
-    const dir = folderOf(target)
-    const own = toDirectory[harness]?.(dir)
-    return `unstuck exec --allow-dir ${dir} -- …${own === undefined ? '' : `, or ${own}`}`
-  }
-  return isCommand(denial) ? toRun[harness]?.(target) : toEdit[harness]
+const codex: Remedy = (refused) => {
+  if (refused.kind === 'tool' && /read-only sandbox/.test(refused.text)) return 'add -s workspace-write'
+  if (refused.kind === 'scope' || refused.target !== undefined)
+    return `add -s workspace-write, and for a folder outside --add-dir ${quoted(folderOf(refused))} (or unstuck exec --allow-dir ${quoted(folderOf(refused))} -- …)`
+  return 'choose a wider sandbox, such as -s workspace-write'
 }
 
-/** What it was about, for people: a path or a command, else the tool. */
-export const subjectOf = (denial: DenialView): string => {
-  const { tool, target } = denial
-  if (target === null) return tool === '' ? 'a tool call' : `the tool ${tool}`
-  return isCommand(denial) ? `the command "${target}"` : `access to ${target}`
+const gemini: Remedy = (refused) => {
+  const { kind, tool, target } = refused
+  if (kind === 'scope') return orAllow(`--include-directories ${quoted(folderOf(refused))}`, refused)
+  if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
+  return target === undefined
+    ? 'add --approval-mode yolo'
+    : `add ${partsOf(target)
+        .map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)
+        .join(' ')}`
 }
 
-const logins: Partial<Record<Harness, string>> = {
+/** OpenCode names the permission on its standard error. */
+const requested = /permission requested: (\w+) \((.*)\); auto-rejecting/
+
+const opencode: Remedy = (refused, { stderr }) => {
+  const [, permission, pattern] = stderr.map((line) => requested.exec(line)).findLast((found) => found !== null) ?? []
+  const { kind, text, tool } = refused
+  const isOutside = kind === 'scope' || permission === 'external_directory'
+  const key = isOutside ? 'external_directory' : (permission ?? (tool === 'write' ? 'edit' : tool))
+  const dir = kind === 'scope' ? folderOf(refused) : (pattern ?? '').replace(/\/\*+$/, '')
+  const value = isOutside && dir !== '' ? `{ "${dir}/**": "allow" }` : '"allow"'
+  const setting = `set "permission": { "${key}": ${value} } in opencode.json`
+  // `--auto` allows what would be asked, and nothing that is denied.
+  return text.startsWith('The user rejected permission') ? `${setting}, or add --auto` : setting
+}
+
+const remedies: Partial<Record<DriverName, Remedy>> = { claude, codex, gemini, opencode }
+
+/** What to do, as the rest of "To allow it: …". */
+export const remedyOf = (harness: DriverName, refused: Refused, stderr: readonly string[] = []): string => {
+  const { kind, target } = refused
+  if (kind === 'safety') return 'nothing allows this; change the task'
+  if (kind === 'filesystem')
+    return target === undefined
+      ? 'correct the mode or the owner of the folder'
+      : `make ${quoted(folderOf(refused))} writable for this user: chmod u+rwx ${quoted(folderOf(refused))}`
+  return remedies[harness]?.(refused, { stderr }) ?? 'allow it by the options of that program'
+}
+
+/** What was refused, by its path or command. */
+export const refusedThing = ({ tool, target, text }: { tool: string; target?: string | null; text: string }): string =>
+  target ?? (tool === '' ? `something ("${text}")` : `the tool ${tool}`)
+
+const logins: Partial<Record<DriverName, string>> = {
   claude: 'run "claude" and then /login, or set ANTHROPIC_API_KEY; then run the command again',
   codex: 'run "codex login", or set CODEX_API_KEY; then run the command again',
   gemini: 'set GEMINI_API_KEY, or log in by running "gemini"; then run the command again',
   opencode: 'run "opencode auth login", or set the key of its provider; then run the command again',
 }
 
-const trust: Partial<Record<Harness, string>> = {
+const trust: Partial<Record<DriverName, string>> = {
   codex: 'add --skip-git-repo-check to the command, or run it inside a git repository',
   gemini: 'if you trust this folder, add --skip-trust to the command or set GEMINI_CLI_TRUST_WORKSPACE=true',
 }
 
 /** What a person can do about a failure of this label; undefined where only the CLI's own words help. */
-export const adviceFor = (harness: Harness, label: string): string | undefined => {
+export const adviceFor = (harness: DriverName, label: string): string | undefined => {
   switch (label) {
     case 'auth_failure':
       return logins[harness]

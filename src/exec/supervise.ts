@@ -10,7 +10,8 @@ import { exitCodes } from '../errors.ts'
 import { leftRunning, resultOf, type Ending } from './ending.ts'
 import { launchOnce, type Ended, type Launch } from './launch.ts'
 import type { createRecovery } from './recover.ts'
-import { anyChanged, standingRefusal } from './refusal.ts'
+import { standingRefusal } from './refusal.ts'
+import { createHider } from './secrets.ts'
 
 interface Honest {
   ended: Ended
@@ -28,49 +29,45 @@ const honest = (
   const refused = standingRefusal({ earlier, last }, { cwd: parts.cwd, startedAt })
   if (refused === undefined) return { ended, ending }
   return {
-    ended: { ...ended, denials: last.includes(refused) ? last : [refused, ...last] },
+    ended: { ...ended, denials: [refused, ...last.filter((denial) => denial !== refused)] },
     ending: { outcome: 'refused', exitCode: exitCodes.needsPerson },
   }
 }
 
 const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denials.length === 0
 
-/** Every agent CLI ends with 0 when it did nothing, so it is looked for. A command of any other kind need not write files. */
-const withChange = ({ command, cwd, startedAt }: ExecParts, ending: Ending): Ending =>
-  (ending.outcome === 'done' || ending.outcome === 'refused') && command.driver.name !== 'command'
-    ? { ...ending, changed: anyChanged(cwd, startedAt) }
-    : ending
+/** False = the user stopped it meanwhile. */
+const pauseBefore = async ({ pause, signal }: ExecParts, launched: number): Promise<boolean> => {
+  const ms = Math.min(pause.longestMs, pause.firstMs * 2 ** (launched - 1))
+  return delay(ms, true, { signal }).catch(() => false)
+}
 
-/** Before the first relaunch and the longest between two: a CLI that dies at once must not use up its tries within a second. */
-const firstPauseMs = 500
-const longestPauseMs = 8_000
-
-/** Between two launches; false = the user stopped the command meanwhile. */
-const pause = (launches: number, { signal }: ExecParts): Promise<boolean> =>
-  delay(Math.min(firstPauseMs * 2 ** (launches - 1), longestPauseMs), true, { signal }).catch(() => false)
+const stopped: Ending = { outcome: 'stopped', exitCode: 130 }
 
 /** Runs the command to its end. Rejects only when it cannot be started at all. */
-export const superviseCommand = async (parts: ExecParts): Promise<ExecResult | { fault: string }> => {
+export const superviseCommand = async (given: ExecParts): Promise<ExecResult | { fault: string }> => {
+  const hide = createHider(given.command.argv, given.environment)
+  const parts: ExecParts = { ...given, emit: (event) => given.emit(hide(event)) }
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: Launch = { number: 1, change: { corrections: noCorrections }, because: null }
-  const { startedAt } = parts
+  const command = { harness: parts.command.driver.name, cwd: parts.cwd, startedAt: Date.now() }
+  const { startedAt } = command
   const earlier: ObservedDenial[] = []
+  const result = (ended: Ended, ending: Ending): ExecResult => hide(resultOf(command, ended, launch.number, ending))
   for (;;) {
     const ended = await launchOnce(parts, launch)
     if ('fault' in ended) return ended
-    if (ended.exit.left !== undefined) return resultOf(ended, launch.number, leftRunning(parts, ended.exit.left))
-    if (parts.signal.aborted) return resultOf(ended, launch.number, { outcome: 'stopped', exitCode: 130 })
-    if (recovery === undefined && endedWell(ended))
-      return resultOf(ended, launch.number, withChange(parts, { outcome: 'done', exitCode: 0 }))
+    if (ended.exit.left !== undefined) return result(ended, leftRunning(parts, ended.exit.left))
+    if (parts.signal.aborted) return result(ended, stopped)
+    if (recovery === undefined && endedWell(ended)) return result(ended, { outcome: 'done', exitCode: 0 })
     recovery ??= (await import('./recover.ts')).createRecovery(parts)
     const after = await recovery(ended, launch.change)
     if ('ending' in after) {
       const told = honest(parts, { ended, ending: after.ending }, { earlier, startedAt })
-      return resultOf(told.ended, launch.number, withChange(parts, told.ending))
+      return result(told.ended, told.ending)
     }
-    if (!after.waited && !(await pause(launch.number, parts)))
-      return resultOf(ended, launch.number, { outcome: 'stopped', exitCode: 130 })
     earlier.push(...ended.denials)
+    if (after.waited !== true && !(await pauseBefore(parts, launch.number))) return result(ended, stopped)
     launch = { number: launch.number + 1, change: after.next, because: after.because }
   }
 }

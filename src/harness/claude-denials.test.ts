@@ -49,6 +49,15 @@ describe("Claude's refusals", () => {
       expect(denialOf(call, quoted, '/repo')).toBeUndefined()
   })
 
+  it('a tool that the command line took away was refused; one that does not exist was not', () => {
+    const said = (tool: string, more: string) =>
+      `<tool_use_error>Error: No such tool available: ${tool}${more}</tool_use_error>`
+    const taken = said('Write', '. Write exists but is not enabled in this context. Use one of: Read.')
+    expect(denialOf(write, taken, '/repo')).toMatchObject({ kind: 'tool', tool: 'Write' })
+    expect(denialOf(write, taken, '/repo')).not.toHaveProperty('target')
+    expect(denialOf(write, said('NoSuchTool', ''), '/repo')).toBeUndefined()
+  })
+
   it('a blocked access is one of scope where its path lies outside, and a network policy’s is none', () => {
     expect(denialOf(write, 'Access blocked: /outside/a b.txt', '/repo')?.kind).toBe('scope')
     expect(denialOf(write, 'Access blocked by network policy', '/repo')).toBeUndefined()

@@ -11,7 +11,7 @@ import { cut, firstLine } from './reading.ts'
 
 interface Rule {
   starts: RegExp
-  kind: Denial['kind'] | 'path'
+  kind: Denial['kind'] | 'path' | 'disabled'
 }
 
 /** `path`: outside the working directory it is a matter of scope, inside it the permission mode is in the way. */
@@ -36,6 +36,11 @@ const rules: Rule[] = [
   { starts: /^Access blocked\b(?! by (?:\w+ ){0,3}policy\b)/, kind: 'path' },
   { starts: /^Permission to use \w+ (?:with .+ )?has been denied/, kind: 'tool' },
   { starts: /^Cannot write to (.+?) while in plan mode\./, kind: 'tool' },
+  // Of `--disallowedTools` and `--tools`; a name that no tool has is no refusal. No target: no rule lets it through.
+  {
+    starts: /^(?:<tool_use_error>)?Error: No such tool available: \w+\. \w+ exists but is not enabled in this context/,
+    kind: 'disabled',
+  },
   { starts: /^Dangerous rm operation detected: /, kind: 'safety' },
 ]
 
@@ -56,6 +61,7 @@ const isOutside = (path: string, cwd: string | undefined): boolean => {
 }
 
 const kindOf = (kind: Rule['kind'], path: string | undefined, cwd: string | undefined): Denial['kind'] => {
+  if (kind === 'disabled') return 'tool'
   if (kind !== 'path') return kind
   return path !== undefined && isOutside(path, cwd) ? 'scope' : 'tool'
 }
@@ -75,7 +81,7 @@ export const denialOf = (call: OpenCall | undefined, content: string, cwd: strin
   for (const rule of rules) {
     const match = rule.starts.exec(text)
     if (match === null) continue
-    const target = call.path ?? match[1] ?? call.command
+    const target = rule.kind === 'disabled' ? undefined : (call.path ?? match[1] ?? call.command)
     return make(kindOf(rule.kind, target, cwd), call, target, text)
   }
   // A shell command's own "Permission denied" is its output; only the file tools report the system's error themselves.

@@ -13,7 +13,7 @@ const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'w
 export const pathOf = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'filePath') ?? textAt(input, 'path')
 
-/** The CLI ends its turn with this one, without a final event. */
+/** A permission set to ask has no person to ask here and is refused, and the CLI ends with it: status 0 and no final event. */
 export const rejected = /^The user rejected permission to use this specific tool call\./
 const ruled = /^The user has specified a rule which prevents you from using this specific tool call\./
 /** The rules that it quotes as relevant end with those of the class that refused. */

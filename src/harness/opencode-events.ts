@@ -6,7 +6,7 @@
 import type { FaultType, OpenCall, Reading } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
-import { opencodeDenial, pathOf, rejected } from './opencode-denials.ts'
+import { opencodeDenial, pathOf } from './opencode-denials.ts'
 import { opencodeError, retryInLog } from './opencode-errors.ts'
 import type { Step } from './reading.ts'
 import {
@@ -79,15 +79,7 @@ const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
   const answer = textAt(state, 'output') ?? textAt(state, 'error') ?? ''
   const counted = withoutOpenCall(withOpenCall(working, call, input), call.id, answer)
   const denial = opencodeDenial(call, state, input)
-  if (denial !== undefined) {
-    const denied = withDenial(counted, denial)
-    // A step that follows all the same takes this end away again.
-    const final = { isError: false, reason: 'rejected', text: counted.lastText }
-    return {
-      reading: rejected.test(denial.text) ? { ...denied, final } : denied,
-      note: { kind: 'denial', text: denial.text },
-    }
-  }
+  if (denial !== undefined) return { reading: withDenial(counted, denial), note: { kind: 'denial', text: denial.text } }
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
   if (textAt(state, 'status') !== 'error') return { reading: counted, note: { kind: 'tool', text } }

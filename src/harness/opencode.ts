@@ -5,6 +5,7 @@
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
 import { causeInLog, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
+import { rejected } from './opencode-denials.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
 
@@ -67,10 +68,19 @@ const launch = (request: LaunchRequest): LaunchLine => ({
 const overcame = (reading: Reading, exit: AgentExit): boolean =>
   exit.code === 1 && exit.stopCause === undefined && reading.errors.every((error) => error.type === 'prompt_too_long')
 
+/** A rejected permission ends the turn at once: the refusal is the news, not the missing final event. */
+const endedRejected = (reading: Reading, { code, stopCause }: AgentExit): boolean =>
+  code === 0 &&
+  stopCause === undefined &&
+  reading.final === undefined &&
+  reading.errors.length === 0 &&
+  reading.denials.some(({ text }) => rejected.test(text))
+
 const settle = (reading: Reading, exit: AgentExit): Settled => {
   const compacted = reading.errors.length > 0 && overcame(reading, exit)
   const done = settleFinal(reading, compacted ? { code: 0, signal: null } : exit)
   if (done !== undefined) return done
+  if (endedRejected(reading, exit)) return { ok: true, text: reading.lastText }
   const said = failing(exit) ? opencodeStderrError(reading) : undefined
   const settled = settleFailed('opencode', reading, exit, said)
   if (settled.ok || settled.error.source !== 'event' || settled.error.type !== undefined) return settled

@@ -15,11 +15,18 @@ export const shortClocks = [
   ...['silenceSeconds=1', 'afterToolResultSeconds=1', 'toolSeconds=2', 'promptSeconds=1', 'lingerSeconds=0.3'],
 ].flatMap((text) => ['--set', `stall.${text}`])
 
+/** Between launches; the pauses themselves are in test/waits. */
+const noPauses = { FAILED_TASK_RETRY_COOLDOWN_MS: '20' }
+
 export const openExecScene = () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-exec-')))
   const [bin, work, outside] = ['bin', 'work', 'outside'].map((name) => join(root, name)) as [string, string, string]
   for (const dir of [bin, work, outside]) mkdirSync(dir)
-  const environment = { PATH: [bin, dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter), HOME: root }
+  const environment = {
+    PATH: [bin, dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter),
+    HOME: root,
+    ...noPauses,
+  }
 
   const program = (name: string, script: string): void => {
     writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`)

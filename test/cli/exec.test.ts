@@ -32,6 +32,14 @@ describe('an agent that is refused', () => {
     expect(result).toMatchObject({ outcome: 'done', exitCode: 0, text: 'Made it.', launches: 2 })
   })
 
+  test('what was done and why is told in sentences', async () => {
+    speaksLike('codex', 'untrusting.ts', 'made.txt')
+    const { stderr } = await exec(['--', 'codex', 'exec', 'Make it.'])
+    expect(stderr).toContain('("Not inside a trusted directory"). Starting it again with --skip-git-repo-check.')
+    expect(stderr).toContain('that helped: Not inside a trusted directory')
+    expect(stderr).not.toMatch(/RELAUNCH|success/)
+  })
+
   test('Claude gets an allowed directory and goes on in its session', async () => {
     speaksLike('claude', 'fenced.ts', join(outside, 'made.txt'))
     const { code, of, result } = await events(['--allow-dir', outside, '--', 'claude', '-p', 'Make it.'])
@@ -48,9 +56,10 @@ describe('an agent that is refused', () => {
     const { code, stdout, stderr } = await exec(['--', 'claude', '-p', 'Make it.'])
     expect(code).toBe(3)
     expect(existsSync(join(outside, 'made.txt'))).toBe(false)
+    expect(stderr).toContain('no file was changed')
     expect(stdout).toBe('I could not write the file.\n')
     expect(stderr).toMatch(
-      /not done: claude was refused access to .*\n.*why: Claude requested permissions to write to .*\n.*to allow it: unstuck exec --allow-dir /,
+      /not done: claude was refused \S*made\.txt\n.*why: Claude requested .*\n.*to allow it: add --add-dir \S+outside .*--allow-dir \S+outside/,
     )
   })
 
@@ -183,34 +192,6 @@ print({ type: 'result', subtype: 'success', is_error: false, result: 'done' })
     expect([result.outcome, result.launches, of('recovery')]).toEqual(['refused', 1, []])
   })
 
-  test.each([
-    ['--permission-mode', 'plan'],
-    ['--permission-mode', 'dontAsk'],
-    ['--disallowedTools', 'Edit'],
-    ['--allowed-tools', 'Read'],
-  ])('what the command line restricts with %s %s is not loosened', async (...restriction) => {
-    claudeThat(`
-      return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
-    const { code, result, of } = await events(['--', 'claude', '-p', 'Make it.', ...restriction])
-    expect([code, result.launches, of('recovery')]).toEqual([3, 1, []])
-  })
-
-  test('a directory that the command line gives is not given twice', async () => {
-    speaksLike('claude', 'fenced.ts', join(root, 'nowhere', 'made.txt'))
-    const given = ['--allow-dir', outside, '--', 'claude', '-p', 'Make it.', '--add-dir', outside]
-    const { of } = await events(given)
-    const [first, ...more] = of('launch') as Extract<ExecEvent, { type: 'launch' }>[]
-    expect([first?.argv.filter((arg) => arg === outside), more]).toEqual([[outside], []])
-  })
-
-  test('a secret on the command line is in no event', async () => {
-    speaksLike('codex', 'untrusting.ts', 'made.txt')
-    const secret = 'hunter2hunter2'
-    const { all } = await events(['--', 'codex', 'exec', '-c', 'x=y', '--api-key', secret, 'Make it.'])
-    expect(JSON.stringify(all)).not.toContain(secret)
-    expect(JSON.stringify(all)).toContain('[redacted]')
-  })
-
   test('an edit of its own folder goes on with a rule for that folder', async () => {
     claudeThat(`
       if (!args.includes('Edit(/' + process.cwd() + '/**)')) return 'Claude requested permissions to write to ' + path + ", but you haven't granted it yet."`)
@@ -247,7 +228,7 @@ describe('a provider that does not answer', () => {
 
   test('is waited for', async () => {
     overloaded()
-    const { code, of, result } = await events(['--', 'claude', '-p', 'x'], { FAILED_TASK_RETRY_COOLDOWN_MS: '20' })
+    const { code, of, result } = await events(['--', 'claude', '-p', 'x'])
     expect(code).toBe(0)
     expect(of('waiting')).toMatchObject([{ payload: { reason: 'provider_overloaded', seconds: 1 } }])
     expect(of('recovery')).toMatchObject([{ payload: { action_taken: 'WAIT_AND_REQUEUE', status: 'success' } }])
@@ -256,7 +237,9 @@ describe('a provider that does not answer', () => {
 
   test('longer than was allowed: the command ends with 75', async () => {
     overloaded()
-    const { code, of, result } = await events(['--max-wait', '1', '--', 'claude', '-p', 'x'])
+    const { code, of, result } = await events(['--max-wait', '1', '--', 'claude', '-p', 'x'], {
+      FAILED_TASK_RETRY_COOLDOWN_MS: '5000',
+    })
     expect(code).toBe(75)
     expect(result).toMatchObject({ outcome: 'waiting', exitCode: 75, launches: 1 })
     expect(of('waiting')).toEqual([])

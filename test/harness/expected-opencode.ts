@@ -11,9 +11,9 @@ const failed = (session: string, error: ExpectedError, more: Partial<Expected> =
 const unstarted = (error: ExpectedError, more: Partial<Expected> = {}): Expected =>
   row({ session: null, error, ...more })
 
-/** The CLI ends its turn there, with exit code 0 and without a final event: the refusal is the end. */
+/** The turn ends there, with exit code 0 and without a final event: a refusal, no death. */
 const rejected = (session: string, denial: Expected['denials'][number]): Expected =>
-  done(session, { tokens: [1200, 42], denials: [denial], final: 'rejected' })
+  done(session, { tokens: [1200, 42], final: null, denials: [denial] })
 
 const badKey = event('authentication_failed', 'Incorrect API key provided: sk-bad.', {
   code: 'invalid_api_key',

@@ -1,10 +1,10 @@
 /** The clocks of `unstuck exec`: the same as a run of the engine has, around fault agents that stand still. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isGone, openExecScene, shortClocks } from '../cli/exec-scene.ts'
 
-const { work, memory, plays, events, clear } = openExecScene()
+const { root, work, memory, program, plays, start, events, clear } = openExecScene()
 afterAll(clear)
 
 describe('an agent that stands still', () => {
@@ -36,5 +36,38 @@ describe('an agent that stands still', () => {
     const burn = 'const until = performance.now() + 4000; while (performance.now() < until);'
     const silent = await events([...shortClocks, '--', process.execPath, '-e', burn])
     expect([silent.code, silent.of('stalled'), silent.result.launches]).toEqual([0, [], 1])
+  })
+})
+
+describe('launches that end at once', () => {
+  const dies = (): string => {
+    const times = join(root, 'times')
+    rmSync(times, { force: true })
+    program('claude', `date +%s%N >> ${times}; kill -9 $$`)
+    return times
+  }
+  const timesIn = (path: string): number[] =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((text) => Number(text) / 1e6)
+  const normal = { FAILED_TASK_RETRY_COOLDOWN_MS: '60000' }
+
+  test('do not follow each other at once: each pause is longer', async () => {
+    const times = dies()
+    const { result } = await events(['--', 'claude', '-p', 'x'], normal)
+    expect(result).toMatchObject({ outcome: 'failed', label: 'agent_died', launches: 3 })
+    const [first = 0, second = 0, third = 0] = timesIn(times)
+    expect(second - first).toBeGreaterThan(1000)
+    expect(third - second).toBeGreaterThan(2000)
+  })
+
+  test('SIGINT ends the pause', async () => {
+    const times = dies()
+    const { child, ended } = start(['--', 'claude', '-p', 'x'], normal)
+    while (!existsSync(times)) await new Promise((resolve) => setTimeout(resolve, 20))
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 130 })
+    expect(timesIn(times)).toHaveLength(1)
   })
 })

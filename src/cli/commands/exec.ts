@@ -6,7 +6,7 @@ export const register: Register = (program, act) => {
   program
     .command('exec')
     .description(
-      'run one headless agent command under the same supervision, with no project, store or engine: unstuck exec -- codex exec "<task>"',
+      'run one headless agent command under the same supervision, with no project, store or engine: unstuck exec -- codex exec "<task>". What the command forbids its agent stays forbidden. Exit status: the agent\'s own; 75 = it waits for a limit; 3 = it ended with 0, but a refused write is missing, or something was refused and no file changed',
     )
     .argument('<command...>', 'the agent command, behind --')
     .option(
@@ -16,7 +16,7 @@ export const register: Register = (program, act) => {
     )
     .option(
       '--allow-dir <dir>',
-      'a directory outside that the agent may be given when it is refused (repeatable)',
+      'a directory outside that the agent may be given when it is refused there, within what its own options allow (repeatable)',
       collect,
       [],
     )

@@ -70,8 +70,21 @@ const retryOf = (io: Io) => ({
   quotaMaxSeconds: 1800,
 })
 
+/**
+ * Pauses before another launch: long enough that a CLI which fails at once is not started several times a second (it may
+ * lock its session, or count towards a rate limit), short enough to wait for. A shorter FAILED_TASK_RETRY_COOLDOWN_MS
+ * shortens them too.
+ */
+const firstPauseMs = 1_000
+const longestPauseMs = 8_000
+
+const pauseOf = (io: Io) => {
+  const cooldownMs = Math.max(0, numberIn(io, 'FAILED_TASK_RETRY_COOLDOWN_MS', longestPauseMs))
+  return { firstMs: Math.min(firstPauseMs, cooldownMs), longestMs: Math.min(longestPauseMs, cooldownMs) }
+}
+
 export const exec = async (io: Io, argv: string[], options: ExecOptions): Promise<number> => {
-  const command = agentCommand(argv, options.harness, io.cwd)
+  const command = agentCommand(argv, options.harness)
   const emit =
     options.json === true
       ? (event: ExecEvent) => printJson(io, event)
@@ -84,9 +97,9 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
     allowDirs: options.allowDir.map((dir) => allowedDirectory(io.cwd, dir)),
     retry: retryOf(io),
     maxWaitMs: options.maxWait * 1000,
+    pause: pauseOf(io),
     ...withSettings(options.set),
     signal: io.signal,
-    startedAt: Date.now(),
     emit,
   })
   if ('fault' in ended) throw new AppError('HARNESS_MISSING', `${ended.fault}; install it or give its path`)

@@ -1,6 +1,6 @@
 /** What `unstuck exec` shows while an agent works: the agent's words on standard output, ours on standard error, so that a pipe gets what the agent said. */
-import type { DenialView, ExecEvent, ExecResult } from '../../exec/contract.ts'
-import { adviceFor, remedyFor, subjectOf } from '../../exec/remedy.ts'
+import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import { adviceFor, refusedThing } from '../../exec/remedy.ts'
 import type { Driver } from '../../harness/driver.ts'
 import type { Io } from '../io.ts'
 import { clockOf, safe, secondsText, type Paint } from '../render.ts'
@@ -8,19 +8,18 @@ import { clockOf, safe, secondsText, type Paint } from '../render.ts'
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
 /** A CLI may quote a page of its rules in a refusal. */
-const longestReason = 300
+const longestReason = 400
 
 const shortened = (text: string): string => (text.length <= longestReason ? text : `${text.slice(0, longestReason)}…`)
 
-const refusalLines = (harness: Driver['name'], denial: DenialView, outcome: ExecResult['outcome']): string[] => {
-  const done = outcome === 'refused' ? 'not done: ' : ''
-  const remedy = remedyFor(harness, denial)
-  return [
-    `${done}${harness} was refused ${subjectOf(denial)}`,
-    `  why: ${shortened(denial.text)}`,
-    ...(remedy === undefined ? [] : [`  to allow it: ${remedy}`]),
-  ]
-}
+const refusalLines = ({ outcome, denials: [first] }: ExecResult, harness: Driver['name']): string[] =>
+  first === undefined
+    ? []
+    : [
+        `${outcome === 'refused' ? 'not done: ' : ''}${harness} was refused ${refusedThing(first)}`,
+        `  why: ${shortened(first.text)}`,
+        `  to allow it: ${first.remedy}`,
+      ]
 
 const failureLines = (harness: Driver['name'], { text, exitCode, label }: ExecResult): string[] => {
   const advice = label === null ? undefined : adviceFor(harness, label)
@@ -38,35 +37,15 @@ const waitingLine = (until: string | null): string => {
 
 /** Last lines: what became of the work, why, and what to do. Every agent CLI exits with 0 after a refusal, so its status does not show it. */
 const resultLines = (harness: Driver['name'], result: ExecResult): string[] => {
-  const { outcome, denials, until, changed } = result
+  const { outcome, until, changed } = result
   if (outcome === 'waiting') return [waitingLine(until)]
   if (outcome === 'stopped') return ['stopped; nothing of the agent is left running']
   if (outcome === 'failed') return failureLines(harness, result)
-  const [first] = denials
-  return [
-    ...(first === undefined ? [] : refusalLines(harness, first, outcome)),
-    ...(changed === false ? ['no file was changed'] : []),
-  ]
+  return [...refusalLines(result, harness), ...(changed === false ? ['no file was changed'] : [])]
 }
 
-/** What a relaunch changes, by the name of its action. */
-const relaunchWords: Record<string, string> = {
-  RELAUNCH_WITH_ADD_DIR: 'with access to the refused directory, which --allow-dir covers',
-  RELAUNCH_WITH_SKIP_GIT_CHECK: 'with --skip-git-repo-check',
-  RELAUNCH_WITH_TOOL_RULE: 'with a rule that allows edits in this folder',
-  RELAUNCH_WITH_CHMOD: 'with the missing access of its folder restored',
-  RELAUNCH_WITH_FRESH_SESSION: 'in a new session, because the conversation had become too long',
-  RELAUNCH_WITH_RENEWED_LOGIN: 'with the login that was renewed meanwhile',
-  RESTART_WITH_HINT: 'with a hint about what went wrong',
-}
-
-const relaunchLine = ({ because, number, resumed }: Extract<ExecEvent, { type: 'launch' }>): string | undefined => {
-  if (because === null) return undefined
-  const [action = '', quoted = ''] = because.split(/ after (.*)/s)
-  const evidence = quoted.replace(/^"(.*)"$/s, '$1')
-  const session = resumed ? ', in the same session' : ''
-  return `${shortened(evidence)}: starting the agent again ${relaunchWords[action] ?? 'after a pause'}${session} (launch ${number})`
-}
+const relaunchLine = ({ because, number, resumed }: Extract<ExecEvent, { type: 'launch' }>): string[] =>
+  because === null ? [] : [`${shortened(because)} (launch ${number}${resumed ? ', in the same session' : ''})`]
 
 type Note = Extract<ExecEvent, { type: 'note' }>
 
@@ -79,7 +58,7 @@ const stallWords: Record<string, string> = {
 const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { type: 'output' }>): string[] => {
   switch (event.type) {
     case 'launch':
-      return [relaunchLine(event) ?? []].flat()
+      return relaunchLine(event)
     // What helped shows in how the agent goes on; what did not is said by the last lines.
     case 'recovery':
       return event.payload.status === 'success' ? [`that helped: ${shortened(event.payload.issue_detected)}`] : []
@@ -91,9 +70,10 @@ const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { t
       return [`the agent has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`]
     case 'stalled':
       return [stallWords[event.payload.stall] ?? `the agent is stopped: ${event.payload.stall.replaceAll('_', ' ')}`]
-    // A refused permission is what the last lines are about.
-    case 'blocker':
-      return event.payload.kind === 'permission' ? [] : [`${event.payload.text} ${event.payload.details}`]
+    case 'blocker': {
+      const { kind, text, details } = event.payload
+      return [kind === 'permission' ? details : `${text} ${details}`]
+    }
     case 'result':
       return resultLines(harness, event.payload)
   }
