@@ -13,7 +13,7 @@ import { rules } from './rules/all.ts'
 import type { Rule } from './rules/rule.ts'
 import { isTalk, readTests, type TestReport } from './runner.ts'
 import { labelOfSignal, labelOfStatus } from './status.ts'
-import { commandInLog, exitInLog, soundsOfTrouble, withoutPasses } from './spoken.ts'
+import { commandInLog, exitInLog, missedCoverage, soundsOfTrouble, withoutPasses } from './spoken.ts'
 import { isFooter, isQuoted, isWarning, linesOf, type Line } from './text.ts'
 
 export interface Failure {
@@ -232,6 +232,8 @@ const ordered = (reading: Reading, verdict: Verdict): Verdict => {
 const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
   const { tests } = reading
   const judged = verdictOf('test_failure', 'runner/failed', tests.evidence)
+  const uncovered = tests.failed ? undefined : missedCoverage(reading.lines)
+  if (uncovered !== undefined) return verdictOf('test_failure', 'runner/coverage', uncovered)
   const found = tests.asserted ? judged : bestOf(reading, known)
   const byPlan = unsupported(reading, found)
   if (byPlan !== undefined) return byPlan

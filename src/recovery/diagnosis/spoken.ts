@@ -3,6 +3,7 @@
  * which status it ended, and which of its parts passed. Reads text only.
  */
 import { readCommand, type CommandFacts } from './argv.ts'
+import { isCoverage } from './cause.ts'
 import { testCounts } from './executed.ts'
 import { isFooter, isWarning, type Line } from './text.ts'
 
@@ -108,6 +109,17 @@ const passOf = (part: readonly Line[]): number =>
     : part.findLastIndex(({ text, bare }) =>
         testCounts.some(({ some }) => some !== undefined && (some.test(text) || some.test(bare))),
       )
+
+/**
+ * All that failed is a coverage threshold: tests passed, none failed, and what those tests printed is no cause. The line that
+ * says so.
+ */
+export const missedCoverage = (lines: readonly Line[]): string | undefined => {
+  const missed = lines.filter(({ text }) => isCoverage(text))
+  return missed.length > 0 && passOf(lines.filter(({ text }) => !isCoverage(text))) !== -1
+    ? missed[0]?.text.trim()
+    : undefined
+}
 
 const partsOf = (lines: readonly Line[]): Line[][] => {
   const parts: Line[][] = [[]]
