@@ -46,6 +46,12 @@ describe('a log of which nothing else is known', () => {
     ['npm WARN EBADENGINE Unsupported engine\nnpm WARN tar ENOSPC: no space left on device, write', 'quiet'],
     ['(node:7) [DEP0040] DeprecationWarning: The `punycode` module is deprecated.', 'quiet'],
     ['Finished: 0 errors, 3 warnings', 'quiet'],
+    ['Build succeeded.\n    0 Warning(s)\n    0 Error(s)', 'quiet'],
+    ['/repo/a.js\n  1:1  warning  Unused x  no-x\n\n✖ 1 problem (0 errors, 1 warning)', 'quiet'],
+    [
+      '/repo/a.js\n  1:1  warning  Unused x  no-x\n\n✖ 1 problem (0 errors, 1 warning)\n\nESLint found too many warnings (maximum: 0).',
+      'lint_error',
+    ],
     ['waiting\nit failed somehow\nbye', 'unknown'],
     // What a test that passes writes is no failure, but what follows the count is one.
     [' RUN  v4.0.0 /repo\nError: connect ECONNREFUSED 127.0.0.1:5432\n      Tests  2 passed (2)', 'passed'],

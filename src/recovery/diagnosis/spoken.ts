@@ -161,6 +161,6 @@ const trouble =
   /\b(?:[Ee]rrors?|ERRORS?|ERR!|[Ff]ail(?:ed|ure|ures|s|ing)?|FAIL(?:ED|URE)?|[Ff]atal|FATAL|[Pp]anic(?:ked)?|[Dd]enied|[Rr]efused|[Cc]annot|[Cc]ould not|[Nn]ot found|[Nn]o such|[Mm]issing|[Uu]nable to|[Kk]illed|[Aa]borted|[Ee]xception|[Tt]imed out|[Ii]nvalid|\w+(?:Error|Exception))\b|\bE(?:ACCES|PERM|NO[A-Z]+|CONN[A-Z]+|[NM]FILE)\b|[✗✘✖✕]|\*\*\*/
 /** "0 errors", "no failures". */
 const none =
-  /\b(?:0|[Nn]o|without) (?:\w+ )?(?:errors?|failures?|failed|failing|problems?)\b|(?:[Ee]rrors?|[Ff]ail(?:ed|ures?)?):? 0\b/g
+  /\b(?:0|no|without) (?:\w+ )?(?:errors?|failures?|failed|failing|problems?)\b|(?:errors?|fail(?:ed|ures?)?):? 0\b/gi
 
 export const soundsOfTrouble = ({ text }: Line): boolean => !isWarning(text) && trouble.test(text.replace(none, ''))

@@ -40,7 +40,7 @@ const stamp = /^(?:[^\t]{1,80}\t[^\t]{1,80}\t)?\uFEFF?\d{4}-\d\d-\d\dT\d\d:\d\d:
 
 /** A warning tells of something that the tool could live with. */
 const warning =
-  /^(?:npm (?:warn|WARN)\b|(?:\[\w+\] )?warning:? |\s*WARN\b|\(node:\d+\) (?:\[\w+\] )?(?:\w*Warning\b|Warning:)|\(Use `node --trace-)|^\S+:\d+: \w*(?:Deprecation|Future|User|Runtime|Resource)Warning: |^\s*\w*DeprecationWarning: |^DEPRECAT(?:ED|ION)\b|^\[DEP\d+\]/
+  /^(?:npm (?:warn|WARN)\b|(?:\[\w+\] )?warning:? |\s*WARN\b|\(node:\d+\) (?:\[\w+\] )?(?:\w*Warning\b|Warning:)|\(Use `node --trace-)|^\S+:\d+: \w*(?:Deprecation|Future|User|Runtime|Resource)Warning: |^\s*\w*DeprecationWarning: |^\s+\d+:\d+\s+warning\s|^✖ \d+ problems? \(0 errors, |^DEPRECAT(?:ED|ION)\b|^\[DEP\d+\]/
 
 export const isWarning = (text: string): boolean => warning.test(text)
 
