@@ -1,12 +1,11 @@
 /** The work of `unstuck classify`: what a log means, for a person; or corpus entries in, one JSON object each out, as they come. */
-import { createReadStream } from 'node:fs'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { AppError, exitCodes } from '../errors.ts'
-import { classify as classifyFailure } from '../recovery/diagnosis/classify.ts'
-import { labels, nextStepOf } from '../recovery/diagnosis/labels.ts'
+import { classify as classifyFailure, type Calm, type Classification } from '../recovery/diagnosis/classify.ts'
+import { labels, nextStepOf, type Label, type RecoveryKind } from '../recovery/diagnosis/labels.ts'
 import { line, printJson, type Io } from './io.ts'
+import { readLog } from './read-log.ts'
 import { safe } from './render.ts'
 
 const entrySchema = z.object({
@@ -73,29 +72,49 @@ const classifyStream = async (io: Io): Promise<number> => {
   return bad > 0 ? exitCodes.usage : exitCodes.ok
 }
 
-const readAll = async (stream: AsyncIterable<Buffer | string>): Promise<string> => {
-  const pieces: Buffer[] = []
-  for await (const piece of stream) pieces.push(Buffer.from(piece))
-  return Buffer.concat(pieces).toString('utf8')
-}
-
-const readLog = async (io: Io, file: string): Promise<string> => {
-  if (file === '-') return readAll(process.stdin)
-  try {
-    return await readAll(createReadStream(resolve(io.cwd, file)))
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new AppError(
-      'USAGE',
-      `${file} cannot be read (${code ?? 'unknown'}); name a log file, or "-" for standard input`,
-    )
-  }
-}
-
 export interface ClassifyOptions {
   jsonl?: true
   command?: string
   exitCode?: number
+}
+
+const calm: Record<Calm, string> = {
+  empty: 'The log is empty.',
+  passed: 'A test runner counted passed tests and no failed ones, and no error follows.',
+  quiet: 'No line reports an error.',
+}
+
+/** What a run does by itself with a check that failed in this way. */
+const inRun: Record<RecoveryKind, string> = {
+  drop_command: 'Unstuck leaves the check out only if it fails in the same way without the agent’s work.',
+  reorder: 'Unstuck runs the build before the check.',
+  reinstall: 'Unstuck installs the dependencies again and repeats the check.',
+  install: 'Unstuck installs the project’s dependencies and repeats the check.',
+  rebuild: 'Unstuck compares with a run without the agent’s work; if that passes, the agent gets the message.',
+  retry_later: 'Unstuck repeats it after growing delays.',
+  escalate: 'Unstuck stops the task and asks you, unless the same check passes without the agent’s work.',
+  code_fix: 'Unstuck sends the message to the agent, then checks its work again.',
+  adjust_paths: 'Unstuck tells the agent which paths are allowed and starts it again.',
+  relaunch: 'Unstuck starts the agent again with the setting corrected.',
+}
+
+/** A check that failed for an unknown reason has still judged the work. */
+const inRunOf = (label: Label, kind: RecoveryKind): string => inRun[label === 'unknown' ? 'code_fix' : kind]
+
+const printCalm = (io: Io, evidence: string, why: Calm): void => {
+  line(io, `No failure found. ${calm[why]}`)
+  if (why !== 'empty') line(io, `  shown by  ${safe(evidence)}`)
+  line(io, '  next      If the command did fail, give its line and status: --command "npm test" --exit-code 1')
+}
+
+const printCause = (io: Io, found: Classification): void => {
+  const { label, failureCode, isInfra, recoveryKind, evidence } = found
+  const where = label === 'unknown' ? '' : `; ${isInfra ? 'the environment' : 'the code'} is the cause`
+  line(io, labels[label].meaning)
+  line(io, `  shown by  ${safe(evidence)}`)
+  line(io, `  label     ${label} (${failureCode})${where}`)
+  line(io, `  next      ${nextStepOf(recoveryKind)}`)
+  line(io, `  in a run  ${inRunOf(label, recoveryKind)}`)
 }
 
 export const classify = async (io: Io, file: string | undefined, options: ClassifyOptions): Promise<number> => {
@@ -104,14 +123,12 @@ export const classify = async (io: Io, file: string | undefined, options: Classi
   // One file holds both streams of a command; most tools speak of trouble on the second.
   const found = classifyFailure({
     command: options.command ?? '',
-    exitCode: options.exitCode ?? 1,
+    exitCode: options.exitCode ?? null,
     signal: null,
     stdout: '',
     stderr: await readLog(io, file),
   })
-  line(io, `${found.label} (${found.failureCode}, ${found.isInfra ? 'the environment' : 'the code'})`)
-  line(io, `  shown by  ${safe(found.evidence)}`)
-  line(io, `  means     ${labels[found.label].meaning}`)
-  line(io, `  next      ${nextStepOf(found.recoveryKind)}`)
+  if (found.calm === undefined) printCause(io, found)
+  else printCalm(io, found.evidence, found.calm)
   return exitCodes.ok
 }

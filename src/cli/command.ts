@@ -43,6 +43,11 @@ export const positive = (text: string): number => {
   return value
 }
 
+export const exitStatus = (text: string): number => {
+  if (!/^\d{1,3}$/.test(text) || Number(text) > 255) throw new InvalidArgumentError('give an exit status from 0 to 255')
+  return Number(text)
+}
+
 export const collect = (value: string, before: string[] | boolean = []): string[] => [
   ...(typeof before === 'boolean' ? [] : before),
   value,

@@ -12,16 +12,25 @@ import { chooseInstall } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
+import { isFooter, isWarning, plain } from './text.ts'
 
 const verification = { rung: 4 } as const
 
 type CheckFinding = Extract<Finding, { facts: CheckFacts }>
 
-/** The last non-empty line of the stream a tool complains on, without colours; the whole output is in the run's log. */
+const frame = /^\s*at .*:\d+:\d+\)?$|^\s*File ".*", line \d+|^Node\.js v\d/
+
+/**
+ * The last line of the stream a tool complains on that may say why, without colours: no frame of a stack, and no line which
+ * says only that it failed. The whole output is in the run's log.
+ */
 const lastLine = (check: ObservedCheck): string => {
   const text = check.stderr.trim() === '' ? check.stdout : check.stderr
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '')
-  return (lines.at(-1) ?? '').slice(0, 300)
+  const lines = plain(text)
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== '')
+  const last = lines.findLast((line) => !frame.test(line) && !isFooter(line) && !isWarning(line)) ?? lines.at(-1)
+  return (last ?? '').slice(0, 300)
 }
 
 const endOf = (check: ObservedCheck): string =>
@@ -181,7 +190,7 @@ const readOutput = (check: ObservedCheck): CheckFinding => {
   const { seen, fault, machine } = probed(check, label)
   if (fault === 'environment' && outages.has(label)) return { seen, ...outage(check, found, machine) }
   if (fault === 'work' || isClaim(label) || isUnproven(check, label))
-    return { ...brokenBy(check, ended(check, label, isNever(check, label) ? found.evidence : lastLine(check))), seen }
+    return { ...brokenBy(check, ended(check, label, label === 'unknown' ? lastLine(check) : found.evidence)), seen }
   return { seen, ...named(check, label, found, machine) }
 }
 

@@ -12,10 +12,14 @@ import { isArtifact } from './refine/scene.ts'
 import { rules } from './rules/all.ts'
 import type { Rule } from './rules/rule.ts'
 import { isTalk, readTests, type TestReport } from './runner.ts'
-import { isQuoted, linesOf, type Line } from './text.ts'
+import { labelOfSignal, labelOfStatus } from './status.ts'
+import { commandInLog, exitInLog, missedCoverage, soundsOfTrouble, withoutPasses } from './spoken.ts'
+import { isFooter, isQuoted, isWarning, linesOf, type Line } from './text.ts'
 
 export interface Failure {
+  /** Empty where it is not known: then the log itself says what was run. */
   command: string
+  /** `null` where a signal ended the command, and where neither is known. */
   exitCode: number | null
   signal: string | null
   stdout: string
@@ -35,7 +39,11 @@ export interface Classification {
   evidence: string
   signature: string
   ruleId: string
+  /** The command may well have passed: nothing was printed, or a runner says so, or nothing speaks of trouble. */
+  calm?: Calm
 }
+
+export type Calm = 'empty' | 'passed' | 'quiet'
 
 interface Verdict {
   label: Label
@@ -45,6 +53,7 @@ interface Verdict {
   action?: RecoveryKind
   infra?: boolean
   code?: string
+  calm?: Calm
 }
 
 interface Options {
@@ -54,8 +63,13 @@ interface Options {
 
 interface Reading {
   failure: Failure
+  /** As given, or as the log tells it. */
   command: CommandFacts
+  /** Without warnings. */
   lines: Line[]
+  warnings: Line[]
+  /** Where the log shows that a run of tests passed. */
+  passed?: string
   tests: TestReport
 }
 
@@ -83,6 +97,11 @@ const atLoad = new Set<Label>(['compile_error', 'config_error', 'command_not_fou
 
 /** Node's test runner writes what was thrown as a quoted value of its own. */
 const reported = /^\s+(?:error|code): ['"]/
+
+/** Nothing is known of how the command ended. */
+const isUnended = ({ exitCode, signal }: Failure): boolean => exitCode === null && signal === null
+
+const isGiven = ({ command }: Failure): boolean => command.trim() !== ''
 
 const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined => {
   for (const text of line.bare === line.text ? [line.text] : [line.text, line.bare]) {
@@ -125,7 +144,12 @@ const bestOf = (reading: Reading, known: readonly Rule[]): Verdict | undefined =
     for (const rule of known) {
       if (rule.specificity <= (best?.specificity ?? 0)) continue
       if (rule.stream !== 'either' && rule.stream !== line.stream) continue
-      if (rule.exits !== undefined && !rule.exits.includes(reading.failure.exitCode ?? -1)) continue
+      if (
+        rule.exits !== undefined &&
+        !isUnended(reading.failure) &&
+        !rule.exits.includes(reading.failure.exitCode ?? -1)
+      )
+        continue
       const verdict = apply(rule, line, reading)
       if (verdict !== undefined) best = verdict
     }
@@ -165,61 +189,14 @@ const unsupported = ({ command }: Reading, found: Verdict | undefined): Verdict 
   return verdictOf('unsupported_format', 'plan/unsupported', `${command.plan.reason}: ${command.plan.piece}`)
 }
 
-const signals: Record<string, Label> = {
-  SIGKILL: 'out_of_memory',
-  SIGTERM: 'timeout',
-  SIGSEGV: 'runtime_error',
-  SIGABRT: 'runtime_error',
-  SIGBUS: 'runtime_error',
-  SIGFPE: 'runtime_error',
-  SIGILL: 'runtime_version',
-  SIGXFSZ: 'resource_limit',
-  SIGXCPU: 'resource_limit',
-  SIGALRM: 'timeout',
-  SIGSYS: 'runtime_error',
-  SIGTRAP: 'runtime_error',
-}
-
-/** Exit statuses with one meaning (POSIX shells, coreutils `timeout`, 128 + signal). */
-const statuses: Record<number, Label> = {
-  124: 'timeout',
-  126: 'permission_denied',
-  127: 'command_not_found',
-  132: 'runtime_version',
-  134: 'runtime_error',
-  135: 'runtime_error',
-  136: 'runtime_error',
-  137: 'out_of_memory',
-  139: 'runtime_error',
-  142: 'timeout',
-  143: 'timeout',
-  152: 'resource_limit',
-  153: 'resource_limit',
-}
-
-/** Programs that may fail without a word and say by their status why (their manuals, "exit status"). */
-const ownStatuses: Record<string, Record<number, Label>> = {
-  curl: {
-    5: 'network_unreachable',
-    6: 'network_unreachable',
-    7: 'service_unavailable',
-    28: 'network_transient',
-    35: 'network_unreachable',
-    52: 'network_transient',
-    56: 'network_transient',
-    60: 'network_unreachable',
-    67: 'auth_failure',
-  },
-  wget: { 4: 'network_unreachable', 5: 'network_unreachable', 6: 'auth_failure' },
-  pytest: { 4: 'invalid_usage', 5: 'no_test_files' },
-}
-
 /** The status decides only where nothing of what was printed does. */
 const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
-  const { exitCode, signal } = failure
+  const { signal } = failure
+  const exitCode = isUnended(failure) ? exitInLog(lines) : failure.exitCode
+  if (exitCode === null && signal === null) return undefined
   const ended = signal === null ? `exit ${exitCode}` : `signal ${signal}`
-  const own = ownStatuses[command.programs.at(-1) ?? '']?.[exitCode ?? -1]
-  const bySignal = signal === null ? (statuses[exitCode ?? -1] ?? own) : signals[signal]
+  const bySignal =
+    signal === null ? labelOfStatus(exitCode ?? -1, command.programs.at(-1) ?? '') : labelOfSignal(signal)
   if (bySignal !== undefined) return verdictOf(bySignal, `status/${ended}`, lines.at(-1)?.text.trim() ?? ended)
   if (exitCode !== 0 && (lines.length === 0 || speaksDifference.test(command.text)) && isSilentCheck(command, exitCode))
     return verdictOf('test_failure', 'status/silent-check', `${command.text}: ${ended}`)
@@ -253,8 +230,10 @@ const ordered = (reading: Reading, verdict: Verdict): Verdict => {
 }
 
 const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
-  const { tests, failure, lines } = reading
+  const { tests } = reading
   const judged = verdictOf('test_failure', 'runner/failed', tests.evidence)
+  const uncovered = tests.failed ? undefined : missedCoverage(reading.lines)
+  if (uncovered !== undefined) return verdictOf('test_failure', 'runner/coverage', uncovered)
   const found = tests.asserted ? judged : bestOf(reading, known)
   const byPlan = unsupported(reading, found)
   if (byPlan !== undefined) return byPlan
@@ -262,29 +241,66 @@ const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
   if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(reading, found)
   if (tests.failed) return judged
   if (status !== undefined) return ordered(reading, status)
-  const last = lines.at(-1)?.text.trim()
-  return verdictOf(
-    'unknown',
-    'unknown',
-    last ?? (failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`),
+  return byWarnings(reading, known) ?? unknown(reading)
+}
+
+const isOfSystem = ({ family, specificity }: Rule): boolean => family === 'os' && specificity >= 90
+
+/** A warning is never the cause, but for words of the operating system where the command certainly failed and said nothing else. */
+const byWarnings = (reading: Reading, known: readonly Rule[]): Verdict | undefined =>
+  reading.lines.length > 0 || isUnended(reading.failure) || reading.failure.exitCode === 0
+    ? undefined
+    : bestOf({ ...reading, lines: reading.warnings }, known.filter(isOfSystem))
+
+const unknown = ({ failure, lines, warnings, passed }: Reading): Verdict => {
+  const last = (lines.findLast(({ text }) => !isFooter(text)) ?? lines.at(-1))?.text.trim()
+  if (!isUnended(failure) && failure.exitCode !== 0) {
+    const ended = failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`
+    return verdictOf('unknown', 'unknown', last ?? ended)
+  }
+  const bad = lines.findLast((line) => soundsOfTrouble(line) && !isFooter(line.text)) ?? lines.findLast(soundsOfTrouble)
+  if (bad !== undefined) return verdictOf('unknown', 'unknown', bad.text.trim())
+  if (passed !== undefined) return { ...verdictOf('unknown', 'log/passed', passed), calm: 'passed' }
+  if (last === undefined && warnings.length > 0)
+    return { ...verdictOf('unknown', 'log/quiet', 'only warnings were printed'), calm: 'quiet' }
+  if (last === undefined) return { ...verdictOf('unknown', 'log/empty', 'nothing was printed'), calm: 'empty' }
+  return { ...verdictOf('unknown', 'log/quiet', last), calm: 'quiet' }
+}
+
+const readingOf = (failure: Failure, all: Line[], without?: string): Reading => {
+  const lines = all.filter(({ text }) => !isWarning(text))
+  const command = isGiven(failure) ? readCommand(failure.command) : commandInLog(lines)
+  const warnings = lines.length === all.length ? [] : all.filter(({ text }) => isWarning(text))
+  return { failure, command, lines, warnings, tests: readTests(lines, without) }
+}
+
+/** Where no failure is sure, the parts of a log that passed are left out of the search for a cause. */
+const withoutPassed = (whole: Reading, known: readonly Rule[], without?: string): Reading => {
+  const { failure } = whole
+  if (!isUnended(failure) && failure.exitCode !== 0) return whole
+  const tests = readTests([])
+  const { rest, evidence } = withoutPasses(
+    whole.lines,
+    (part) => bestOf({ ...whole, lines: part, tests }, known) !== undefined,
   )
+  if (evidence === undefined) return whole
+  return { ...whole, lines: rest, tests: readTests(rest, without), passed: evidence }
 }
 
 const maxEvidence = 400
 
 export const classify = (failure: Failure, options: Options = {}): Classification => {
   const { without } = options
-  const command = readCommand(failure.command)
-  const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
-  const reading: Reading = { failure, command, lines, tests: readTests(lines, without) }
   const known = without === undefined ? rules : rules.filter(({ tools }) => !tools.includes(without))
+  const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
+  const reading = withoutPassed(readingOf(failure, lines, without), known, without)
   const verdict = decide(reading, known)
   const row = labels[verdict.label]
   const failureCode = verdict.code ?? row.code
   const [category, retryable] = codes[failureCode] ?? ['model', true]
   const action: RecoveryKind = verdict.action ?? row.action
   const evidence = verdict.evidence.slice(0, maxEvidence)
-  const tool = command.programs.at(-1) ?? ''
+  const tool = reading.command.programs.at(-1) ?? ''
   return {
     label: verdict.label,
     failureCode,
@@ -302,5 +318,6 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
       cause: evidence,
     }),
     ruleId: verdict.ruleId,
+    ...(verdict.calm === undefined ? {} : { calm: verdict.calm }),
   }
 }

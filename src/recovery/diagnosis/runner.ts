@@ -2,6 +2,7 @@
  * What a test runner reports: that tests ran and failed, which ones, that a test judged (an assertion), or that none ran.
  * A test that judged and said no is a test failure, whatever words it was given to judge.
  */
+import { causeOf, isJudgement, marked } from './cause.ts'
 import type { Line } from './text.ts'
 
 interface Runner {
@@ -38,7 +39,7 @@ export const runners: readonly Runner[] = [
     tool: 'python unittest',
     summary: /^FAILED \((?:\w+=\d+, )*(?:failures|errors|unexpected successes)=\d+/,
     example: 'FAILED (failures=1)',
-    name: /^(?:FAIL|ERROR): (\S.*)$/,
+    name: /^(?:FAIL|ERROR): (\S+ \(.+)$/,
   },
   {
     tool: 'tcltest',
@@ -73,7 +74,7 @@ export const runners: readonly Runner[] = [
     name: /^\s*not ok \d+ -? ?([^#]+)/,
   },
   { tool: 'node --test', summary: /^(?:#|ℹ) fail [1-9]/, example: 'ℹ fail 1', name: /^\s*✖ (.+?) \([\d.]+ms\)$/ },
-  { tool: 'mocha', summary: /^\s*[1-9]\d* failing$/, example: '  2 failing', name: /^\s+\d+\) (\S.*)$/ },
+  { tool: 'mocha', summary: /^\s*[1-9]\d* failing$/, example: '  2 failing', name: /^\s+\d+\) (\S.*?):?$/ },
   {
     tool: 'playwright',
     summary: /^\s*[1-9]\d* (?:failed|flaky)$/,
@@ -199,23 +200,9 @@ export const runners: readonly Runner[] = [
   },
 ]
 
-/** An assertion that was judged: the words of the assertion libraries themselves. */
-const assertions: readonly RegExp[] = [
-  /AssertionError\b|ERR_ASSERTION|AssertionFailedError|ComparisonFailure|ExpectationNotMetError|ExpectationFailedException/,
-  /^\s*(?:Error: |error: )?expect\(.*\)\.?/,
-  /^\s*[-+]?\s*(?:Expected|Received|expected|actual|Actual|got|want)\b ?(?:\[?\w* ?\w*\]?)?:/,
-  /assertion `?.{0,80}`? failed|assertion failed|Assertion .{0,200} failed/i,
-  /^\s*(?:left|right): /,
-  /\bDID NOT RAISE\b|\bFailure\/Error: (?:expect|assert|is_expected)/,
-  /\b(?:test|hook) timed out (?:after|in) \d+ ?m?s\b|Exceeded timeout of \d+|Test timeout of \d+|Timeout of \d+ms exceeded/i,
-  /\bgot\b.{0,200}\bwant(?:ed)?\b|\bwant(?:ed)?\b.{0,200}\bgot\b|\bexpected\b.{0,200}\b(?:to (?:be|equal|have|match|include|throw|contain)|but (?:was|got)|actual)\b/,
-  /^E +assert |^E +(?:Failed|AssertionError)\b|^\s*Failed asserting|Values are not equal|Assertion with \w+ failed|Test Failed\*\*\*|^Failed example:/,
-  /\*\*\*(?:Failed|Timeout)\b|Expected equality of these values|Value of: |^\s*REQUIRE\(|^\s*CHECK\(|did not match the regular expression|snapshot.{0,20}(?:mismatch|obsolete|does ?n[o']t match)/i,
-]
-
 /** Lines in which a runner repeats names, sources and values: nothing in them happened. */
 const talk: readonly RegExp[] = [
-  /^\s*(?:✕|✗|✘|×|✖|✓|✔|●|❯|FAIL\b|---? FAIL|--- |not ok|ok \d|# Subtest|test .*\.\.\. |\(fail\)|\(pass\)|FAILED |ERROR |=== RUN|\d+\) |_{3,}|={3,})/,
+  marked,
   /^\s*>? ?\d+ ?[|│]/,
   /^>\s/,
   /^\s+\|/,
@@ -224,7 +211,6 @@ const talk: readonly RegExp[] = [
   /^\s*location: |^\s*at .*\(?\S+:\d+:\d+\)?$/,
 ]
 
-const isCode = /^\s*>?\s*\d+\s*[|│]/
 export const suiteFailed =
   /unittest\.loader\._FailedTest|Test suite failed to run|ERROR collecting|Failed Suites|^\s+exitCode: \d|\[build failed\]|\[setup failed\]|error occurred outside of examples/
 
@@ -269,14 +255,11 @@ export const readTests = (lines: readonly Line[], without?: string): TestReport 
     const name = names.size < maxNames ? testNameOf(text) : undefined
     if (name !== undefined) names.add(name)
   }
-  const judged = lines.find(
-    ({ text }) => !isCode.test(text) && !talk[0]?.test(text) && assertions.some((pattern) => pattern.test(text)),
-  )
   return {
     failed: true,
-    asserted: judged !== undefined,
+    asserted: lines.some(({ text }) => isJudgement(text)),
     suite: lines.some(({ text }) => suiteFailed.test(text)),
-    evidence: (judged ?? summary).text.trim(),
+    evidence: causeOf(lines) ?? summary.text.trim(),
     names: [...names].sort(),
   }
 }

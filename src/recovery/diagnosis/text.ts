@@ -35,6 +35,21 @@ const gutters: readonly RegExp[] = [
   /^[\w.-]+-\d+ +\| /,
 ]
 
+/** What CI services put before each line: the time, and before it the job and the step. */
+const stamp = /^(?:[^\t]{1,80}\t[^\t]{1,80}\t)?\uFEFF?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:\d\d[OE][ +])?/
+
+/** A warning tells of something that the tool could live with. */
+const warning =
+  /^(?:npm (?:warn|WARN)\b|(?:\[\w+\] )?warning:? |\s*WARN\b|\(node:\d+\) (?:\[\w+\] )?(?:\w*Warning\b|Warning:)|\(Use `node --trace-)|^\S+:\d+: \w*(?:Deprecation|Future|User|Runtime|Resource)Warning: |^\s*\w*DeprecationWarning: |^\s+\d+:\d+\s+warning\s|^✖ \d+ problems? \(0 errors, |^DEPRECAT(?:ED|ION)\b|^\[DEP\d+\]/
+
+export const isWarning = (text: string): boolean => warning.test(text)
+
+/** What follows a failure and says only that there was one, or where more is to be read. */
+const footer =
+  /^\s*(?:npm (?:error|ERR!)(?:\s*$| A complete log| {4,}\S*\.log$| Lifecycle script| (?:code|errno|path|workspace|location|command) | Test failed| Exit status| This is probably not)|\s*ELIFECYCLE|error Command failed with exit code|info Visit |(?:##\[error\]|Error: )?(?:The )?[Pp]rocess completed with exit code|##\[endgroup\]|error: script .* exited with code)|^make(?:\[\d+\])?: (?:Leaving|Entering) directory|^\d{4}-\S+-debug-\d+\.log$/
+
+export const isFooter = (text: string): boolean => footer.test(text)
+
 export const plain = (text: string): string => (text.includes(escape) ? text.replace(colours, '') : text)
 
 /** Takes at most three prefixes off: a runner in a runner in a log. */
@@ -91,7 +106,9 @@ export const linesOf = (text: string, stream: Line['stream']): Line[] => {
   let index = 0
   for (const piece of piecesOf(text)) {
     index += 1
-    const line = plain(piece.length > maxLine * 2 ? piece.slice(0, maxLine * 2) : piece).slice(0, maxLine)
+    const line = plain(piece.length > maxLine * 2 ? piece.slice(0, maxLine * 2) : piece)
+      .replace(stamp, '')
+      .slice(0, maxLine)
     if (line.trim() === '') continue
     const shape = shapeOf(line)
     const count = seen.get(shape) ?? 0

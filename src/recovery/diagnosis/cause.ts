@@ -1,0 +1,67 @@
+/**
+ * The line that tells why the first failed test failed: what it asserted or what was thrown in it. Not what a test that
+ * passes printed, not the frames of a stack, not a coverage threshold that a failed run misses as well. Reads text only.
+ */
+import type { Line } from './text.ts'
+
+/** An assertion that was judged: the words of the assertion libraries themselves. */
+const assertions: readonly RegExp[] = [
+  /AssertionError\b|ERR_ASSERTION|AssertionFailedError|ComparisonFailure|ExpectationNotMetError|ExpectationFailedException/,
+  /^\s*(?:Error: |error: )?expect\(.*\)\.?/,
+  /^\s*[-+]?\s*(?:Expected|Received|expected|actual|Actual|got|want)\b ?(?:\[?\w* ?\w*\]?)?:/,
+  /assertion `?.{0,80}`? failed|assertion failed|Assertion .{0,200} failed/i,
+  /^\s*(?:left|right): /,
+  /\bDID NOT RAISE\b|\bFailure\/Error: (?:expect|assert|is_expected)/,
+  /\b(?:test|hook) timed out (?:after|in) \d+ ?m?s\b|Exceeded timeout of \d+|Test timeout of \d+|Timeout of \d+ms exceeded/i,
+  /\bgot\b.{0,200}\bwant(?:ed)?\b|\bwant(?:ed)?\b.{0,200}\bgot\b|\bexpected\b.{0,200}\b(?:to (?:be|equal|have|match|include|throw|contain)|but (?:was|got)|actual)\b/,
+  /^E +assert |^E +(?:Failed|AssertionError)\b|^\s*Failed asserting|Values are not equal|Assertion with \w+ failed|Test Failed\*\*\*|^Failed example:/,
+  /\*\*\*(?:Failed|Timeout)\b|Expected equality of these values|Value of: |^\s*REQUIRE\(|^\s*CHECK\(|did not match the regular expression|snapshot.{0,20}(?:mismatch|obsolete|does ?n[o']t match)/i,
+]
+
+const isCode = /^\s*>?\s*\d+\s*[|│]/
+
+/** A runner's own mark before the name of a test or of a part of its report. */
+export const marked =
+  /^\s*(?:✕|✗|✘|×|✖|✓|✔|●|❯|FAIL\b|---? FAIL|--- |not ok|ok \d|# Subtest|test .*\.\.\. |\(fail\)|\(pass\)|FAILED |ERROR |=== RUN|\d+\) |_{3,}|={3,})/
+
+export const isJudgement = (text: string): boolean =>
+  !isCode.test(text) && !marked.test(text) && assertions.some((pattern) => pattern.test(text))
+
+/** Where a runner begins to report failures one by one, after all that the tests printed. */
+const report =
+  /Failed (?:Tests|Suites) \d|^\s*FAIL\s+\S.* > |^\s*● (?!Console$)|^\s*[1-9]\d* failing$|^✖ failing tests:|^=+ (?:FAILURES|ERRORS) =+$|^\s*--- FAIL: |^(?:failures|Failures):$|^---- .* stdout ----$|^(?:FAIL|ERROR): \S+ \(|^\s*not ok \d/
+
+/** What a language or a library writes of an error that nothing caught. */
+const thrown =
+  /^\s*(?:E\s+)?(?:\S+:\d+: )?(?:Uncaught )?(?:[\w$]+[.:]+)*\w*(?:Error|Exception|Failure|Panic)\b(?: \[\w+\])?: \S|^\s*(?:panic: |thread '.*' panicked at )|^\s+error: ['"]\S/
+
+/** pytest names the cause behind the test where it prints no more of it. */
+const named = /^(?:FAILED|ERROR) \S+ - \S/
+
+export const isCoverage = (text: string): boolean =>
+  /\bcoverage\b.{0,80}(?:\bthreshold\b|does not meet|not met|not reached|fail[-_]under)/i.test(text)
+
+const isCause = ({ text }: Line): boolean =>
+  !isCoverage(text) && (isJudgement(text) || (!isCode.test(text) && thrown.test(text)))
+
+const maxFollowing = 3
+const frame = /^\s*at \S|^\s*File "/
+const value = /^\s*(?:Expected|Received)\b.*: /
+
+/** An assertion that announces its values, with the values. */
+const withValues = (lines: readonly Line[], at: number): string => {
+  const text = (lines[at]?.text ?? '').trim().replace(/^E\s+/, '')
+  const following = lines.slice(at + 1, at + 1 + maxFollowing).map((line) => line.text.trim())
+  const next = following[0] ?? ''
+  if (/\):$|equal:$|:$/.test(text)) return /^[-+]\s/.test(next) || frame.test(next) ? text : `${text} ${next}`.trim()
+  return /^(?:Error: )?expect\(/.test(text) ? [text, ...following.filter((line) => value.test(line))].join('; ') : text
+}
+
+/** Of a run of tests that failed; `undefined` where the runner says no more than how many. */
+export const causeOf = (lines: readonly Line[]): string | undefined => {
+  const from = lines.findIndex(({ text }) => report.test(text))
+  const reported = from === -1 ? -1 : lines.findIndex((line, at) => at >= from && isCause(line))
+  if (reported !== -1) return withValues(lines, reported)
+  const at = lines.findIndex(({ text }) => isJudgement(text) && !isCoverage(text))
+  return at === -1 ? lines.find(({ text }) => named.test(text))?.text.trim() : withValues(lines, at)
+}

@@ -1,0 +1,166 @@
+/**
+ * What a log says of itself where nothing else is known of the command: which commands it announces, which tool speaks, with
+ * which status it ended, and which of its parts passed. Reads text only.
+ */
+import { readCommand, type CommandFacts } from './argv.ts'
+import { isCoverage } from './cause.ts'
+import { testCounts } from './executed.ts'
+import { isFooter, isWarning, type Line } from './text.ts'
+
+/** How package managers, CI services and shells write a command before they run it. */
+const announced: readonly RegExp[] = [
+  /^(?:##\[group\]|> )?Run (\S.*)$/,
+  /^> (?!Task |Configure |Failed |Could |Run |Get |Executing |\d)([\w./@$"'][^>|]*)$/,
+  /^(?:\[\d+\/\d+\] )?\$ ([\w./"'].*)$/,
+  /^(?:#\d+ \[[^\]]*\d+\/\d+\]|Step \d+\/\d+ :) RUN (.+)$/,
+  /^[\w.-]+@[\w.-]+[: ]\S* ?[$#%] (.+)$/,
+  /^npm (?:error|ERR!) command (?:sh|bash) -c (.+)$/,
+]
+
+/** The header of npm, pnpm and yarn that names a package and a script; the command follows in a line of its own. */
+const script = /^> (?:@?[\w./-]+@\S+ )[\w:./-]+(?: \S+)?$/
+
+/** The line by which a tool shows that it speaks, whoever started it. */
+const banners: readonly [program: string, banner: RegExp][] = [
+  ['vitest', /^\s*(?:RUN|DEV) +v\d/],
+  ['pytest', /^=+ test session starts =+$/],
+  ['npm install', /^npm (?:error|ERR!) (?:code (?:E|ENO)|request to |network )/],
+  ['yarn install', /^yarn install v\d|^\[\d\/4\] |^➤ YN\d{4}/],
+  ['pnpm install', /^\s*(?:ERR_PNPM_|Lockfile is up to date)/],
+  ['bun install', /^bun (?:install|add) v\d/],
+  ['pip install', /^(?:Collecting|Downloading) [\w.-]+|^Requirement already satisfied|^(?:ERROR|WARNING): .*\bpip\b/],
+  ['cargo build', /^\s+(?:Compiling|Checking|Downloaded|Updating|Blocking|Locking) \S/],
+  ['go build', /^go: |^(?:ok|FAIL)\t\S+|^\?\s+\S+\s+\[no test files\]/],
+  ['make', /^g?make(?:\[\d+\])?: /],
+  ['gradle', /^> Task :|^FAILURE: Build failed with an exception|^Starting a Gradle Daemon/],
+  ['mvn', /^\[INFO\] (?:Scanning for projects|BUILD )|^\[ERROR\] Failed to execute goal/],
+  ['docker build', /^#\d+ \[|^Step \d+\/\d+ : |^ERROR: failed to (?:solve|build)/],
+  ['git fetch', /^remote: |^fatal: (?:unable to access|repository|could not read|Authentication)/],
+  ['curl', /^curl: \(\d+\)/],
+  ['bundle install', /^Fetching gem|^Bundler (?:could|found)/],
+  ['composer install', /^(?:Loading composer|Installing dependencies from lock)/],
+  ['poetry install', /^Installing dependencies from lock file|^pyproject\.toml changed/],
+  ['terraform init', /^Initializing (?:the backend|provider plugins)/],
+]
+
+const commandOf = ({ text }: Line): string | undefined => {
+  if (script.test(text)) return undefined
+  for (const pattern of announced) {
+    const found = pattern.exec(text)?.[1]
+    if (found !== undefined) return found.trim()
+  }
+  return undefined
+}
+
+const maxCommands = 12
+
+/** What the log itself says was run; the programs of tools that show themselves by their wording count as well. */
+export const commandInLog = (lines: readonly Line[]): CommandFacts => {
+  const found = new Set<string>()
+  for (const line of lines) {
+    const command = found.size < maxCommands ? commandOf(line) : undefined
+    if (command !== undefined) found.add(command)
+  }
+  for (const [program, banner] of banners) if (lines.some(({ text }) => banner.test(text))) found.add(program)
+  const read = [...found].map((command) => readCommand(command))
+  return {
+    text: [...found].join('\n'),
+    // What a log shows of a command is not how it was written, so nothing can be wrong with its form.
+    plan: { ok: true, steps: [] },
+    argvs: read.flatMap(({ argvs }) => argvs),
+    programs: [...new Set(read.flatMap(({ programs }) => programs))],
+  }
+}
+
+const endings: readonly RegExp[] = [
+  /^(?:##\[error\]|Error: )?(?:The )?[Pp]rocess completed with exit code (\d+)/,
+  /^(?:ERROR: )?Job failed: exit (?:code|status) (\d+)/,
+  /^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)$/,
+  /ELIFECYCLE.* (?:Command|Test) failed with exit code (\d+)/,
+  /^error Command failed with exit code (\d+)/,
+  /^error: (?:script|Recipe) .* (?:exited with code|with exit code) (\d+)/,
+  /returned a non-zero code: (\d+)$|did not complete successfully: exit code: (\d+)/,
+]
+
+/** The exit status of the command as its runner wrote it; `null` where nothing says so. */
+export const exitInLog = (lines: readonly Line[]): number | null => {
+  for (const { text } of lines.toReversed()) {
+    for (const pattern of endings) {
+      const found = pattern
+        .exec(text)
+        ?.slice(1)
+        .find((group) => group !== undefined)
+      if (found !== undefined) return Number(found)
+    }
+  }
+  return null
+}
+
+const begins = ({ text }: Line): boolean =>
+  script.test(text) || banners[0]?.[1].test(text) === true || banners[1]?.[1].test(text) === true
+
+const counted =
+  /\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|\bfail(?:ed|ures?|ing)?:? +[1-9]|^\s*(?:FAIL|FAILED|not ok|✖|✗|✕|×|--- FAIL)(?:[\s:]|$)/i
+
+/** Where a runner counted passes, and nothing in the same part of the log counts a failure. */
+const passOf = (part: readonly Line[]): number =>
+  part.some(({ text, bare }) => counted.test(text) || counted.test(bare))
+    ? -1
+    : part.findLastIndex(({ text, bare }) =>
+        testCounts.some(({ some }) => some !== undefined && (some.test(text) || some.test(bare))),
+      )
+
+/**
+ * All that failed is a coverage threshold: tests passed, none failed, and what those tests printed is no cause. The line that
+ * says so.
+ */
+export const missedCoverage = (lines: readonly Line[]): string | undefined => {
+  const missed = lines.filter(({ text }) => isCoverage(text))
+  return missed.length > 0 && passOf(lines.filter(({ text }) => !isCoverage(text))) !== -1
+    ? missed[0]?.text.trim()
+    : undefined
+}
+
+const partsOf = (lines: readonly Line[]): Line[][] => {
+  const parts: Line[][] = [[]]
+  for (const [index, line] of lines.entries()) {
+    const before = lines[index - 1]
+    if (begins(line) && (before === undefined || !begins(before))) parts.push([])
+    parts.at(-1)?.push(line)
+  }
+  return parts
+}
+
+export interface Passed {
+  /** The lines that are left to be judged: what a run of tests printed that passed says nothing of a failure. */
+  rest: Line[]
+  /** The line in which the last runner counts its passes. */
+  evidence: string | undefined
+}
+
+/** `names` tells whether some lines name a cause. */
+export const withoutPasses = (lines: readonly Line[], names: (part: Line[]) => boolean): Passed => {
+  const rest: Line[] = []
+  let evidence: string | undefined
+  for (const part of partsOf(lines)) {
+    const at = passOf(part)
+    const after = part.slice(at + 1)
+    // A runner that passed may be followed by what says that the whole failed without a reason of its own.
+    const ended = at !== -1 && (exitInLog(after) ?? 0) === 0 && !after.some(({ text }) => isFooter(text))
+    if (at === -1 || (!ended && !names(after))) {
+      rest.push(...part)
+      continue
+    }
+    evidence = part[at]?.text.trim()
+    rest.push(...after)
+  }
+  return { rest, evidence }
+}
+
+const trouble =
+  /\b(?:[Ee]rrors?|ERRORS?|ERR!|[Ff]ail(?:ed|ure|ures|s|ing)?|FAIL(?:ED|URE)?|[Ff]atal|FATAL|[Pp]anic(?:ked)?|[Dd]enied|[Rr]efused|[Cc]annot|[Cc]ould not|[Nn]ot found|[Nn]o such|[Mm]issing|[Uu]nable to|[Kk]illed|[Aa]borted|[Ee]xception|[Tt]imed out|[Ii]nvalid|\w+(?:Error|Exception))\b|\bE(?:ACCES|PERM|NO[A-Z]+|CONN[A-Z]+|[NM]FILE)\b|[✗✘✖✕]|\*\*\*/
+/** "0 errors", "no failures". */
+const none =
+  /\b(?:0|no|without) (?:\w+ )?(?:errors?|failures?|failed|failing|problems?)\b|(?:errors?|fail(?:ed|ures?)?):? 0\b/gi
+
+export const soundsOfTrouble = ({ text }: Line): boolean => !isWarning(text) && trouble.test(text.replace(none, ''))
