@@ -17,6 +17,8 @@ type Steps = ScriptInput['conversations'][number]['steps']
 
 const limited = { code: 75, outcome: 'waiting', label: 'llm_quota', launches: 1 }
 const waiting = (label: string) => ({ code: 75, outcome: 'waiting', label, launches: 1 })
+/** The second launch is a new session, which is too long as well. */
+const tooLong = { code: 1, outcome: 'failed', label: 'context_overflow', launches: 2 }
 const failed = (label: string) => ({ code: 1, outcome: 'failed', label, launches: 1 })
 
 const clis = () => installClis(process.env)
@@ -79,8 +81,8 @@ describe('what a provider refuses is told from the words of the real CLIs', () =
     ['a limit', 'claude', { limit: { resetInSeconds: 3600, times: always } }, limited],
     ['an overload', 'claude', { error: { status: 529, times: always } }, waiting('provider_overloaded')],
     ['an overload', 'codex', { error: { status: 503, times: always } }, waiting('provider_overloaded')],
-    ['a conversation that is too long', 'claude', { overflow: { times: always } }, failed('context_overflow')],
-    ['a conversation that is too long', 'codex', { overflow: { times: always } }, failed('context_overflow')],
+    ['a conversation that is too long', 'claude', { overflow: { times: always } }, tooLong],
+    ['a conversation that is too long', 'codex', { overflow: { times: always } }, tooLong],
     ['a wrong key', 'claude', { error: { status: 401, times: always } }, failed('auth_failure')],
     ['a wrong key', 'codex', { error: { status: 401, times: always } }, failed('auth_failure')],
     ['a model that is not there', 'claude', { error: { status: 404, times: always } }, failed('model_missing')],
