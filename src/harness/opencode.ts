@@ -13,7 +13,7 @@ import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
  * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
  * decides, so what is denied in general stands before what is allowed.
  */
-export const permissionsOf = (dirs: string[], unrestricted = false): string =>
+const permissionsOf = (dirs: string[], unrestricted = false): string =>
   JSON.stringify({
     read: unrestricted
       ? { '*': 'allow' }

@@ -136,7 +136,7 @@ describe('the endless retries of OpenCode end', () => {
     const never: Steps = [{ overflow: { times: 1000 } }, { text: 'It fits.' }]
     await open(() => Array.from({ length: 9 }, () => never).flat(), {}, { default: true })
     const { result, stderr } = await user.exec([], opencode())
-    expect(result, stderr).toMatchObject({ outcome: 'failed', label: 'context_overflow', launches: 1 })
+    expect(result, stderr).toMatchObject({ outcome: 'failed', label: 'context_overflow', launches: 2 })
     expect(user.sim.requests().length).toBeLessThan(400)
   })
 })
