@@ -250,6 +250,16 @@ export interface LogView {
   ended: boolean
 }
 
+/** What a run does at this moment. */
+export interface ActivityView {
+  /** So far, without cached input. */
+  tokens: number
+  /** The agent's last line. */
+  last: string | null
+  /** The command of a check that runs now. */
+  check: string | null
+}
+
 export interface ReportView {
   since: string
   until: string

@@ -17,9 +17,10 @@ const code =
     `\u001b[${open}m${text}\u001b[${close}m`
 const plain = (text: string): string => text
 
+/** Magenta instead of yellow, which cannot be read on a light background. */
 export const createPaint = (colours: boolean): Paint =>
   colours
-    ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(33, 39) }
+    ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(35, 39) }
     : { bold: plain, dim: plain, good: plain, bad: plain, warn: plain }
 
 /** Text of agents and tools is shown without anything that could move the cursor, recolour or retitle the terminal. */

@@ -8,6 +8,7 @@ import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
 import { line, printJson, type Io } from '../io.ts'
+import type { Live } from '../live/live.ts'
 import { clockOf, safe } from '../render.ts'
 
 const pollMs = 250
@@ -73,12 +74,13 @@ const showRest = async (follower: Follower, after: () => number, show: (batch: E
 
 /** Prints the goal's events as they come until it has ended or waits for a person. */
 export const followGoal = async (
-  io: Io,
+  { io, watch }: Live,
   first: Client,
   { id, json, after: from }: { id: string; json: boolean; after: number },
 ): Promise<GoalView | undefined> => {
   const follower: Follower = { io, id, client: first }
   const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
+  watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
   let after = from
   const show = (batch: EventView[]): void => {
