@@ -3,16 +3,17 @@ import type { Run } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
-import { safe, secondsText } from '../render.ts'
+import { safe } from '../render.ts'
+import { cut, durationText } from '../times.ts'
 
 interface RunsOptions extends JsonOption {
   task?: string
 }
 
 const runLine = (run: Run): string => {
-  const why = run.errorMeta === null ? '' : `  ${safe(run.errorMeta.message).slice(0, 100)}`
+  const why = run.errorMeta === null ? '' : `  ${cut(safe(run.errorMeta.message), 100)}`
   const launches = run.launches.length > 1 ? `, ${run.launches.length} launches` : ''
-  return `${run.id}  task ${run.taskId}  attempt ${run.number}  ${run.state} (${run.phase})  ${run.harness}${launches}  ${secondsText(run.spend.seconds)}${why}`
+  return `${run.id}  task ${run.taskId}  attempt ${run.number}  ${run.state} (${run.phase})  ${run.harness}${launches}  ${durationText(run.spend.seconds)}${why}`
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
