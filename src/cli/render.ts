@@ -48,11 +48,11 @@ const stepText = (task: TaskView, now: string): string => {
   return `${step.text} ${dueText(step.at, now)}`
 }
 
-export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
+export const taskLine = (paint: Paint, task: TaskView, now: string, attempt = ''): string => {
   const step = stepText(task, now)
   const { outcome = null, notes = [] } = (task.place === 'done' ? task.run : null) ?? {}
   const shown = `${outcomeText(outcome)}${notes.map((text) => `\n      ${paint.dim(`noted: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${cut(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
+  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${cut(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** Said only where the checks did not show that the work holds. */
@@ -123,6 +123,14 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
 const spentText = (spent: ReportView['spent']): string =>
   `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${durationText(spent.seconds)} of agent time`
 
+const recoveryWords: Record<string, string> = { success: 'worked', failed: 'without effect', acting: 'still acting' }
+
+/** A wait that still acts has neither helped nor failed yet. */
+const recoveredText = (all: ReportView['recovered']): string => {
+  const count = (status: string): number => all.filter((entry) => entry.status === status).length
+  return `Recovered: ${count('success')}, still acting: ${count('acting')}, without effect: ${count('failed')}`
+}
+
 export const reportLines = (paint: Paint, report: ReportView): string[] => [
   paint.bold(`Since ${whenText(report.since, report.until)}`),
   `Landed: ${report.landed.length}`,
@@ -132,10 +140,10 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   ]),
   `Ready, not on your branch yet: ${report.ready.length}`,
   ...report.ready.map((entry) => `  ${safe(entry.title)}: ${paint.bold(entry.command)}`),
-  `Recovered: ${report.recovered.filter((entry) => entry.status === 'success').length} of ${report.recovered.length}`,
+  recoveredText(report.recovered),
   ...report.recovered.map(
     (entry) =>
-      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${entry.label}: ${entry.action}, ${entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`} ${paint.dim(safe(entry.detail))}`,
+      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${entry.label}: ${entry.action}, ${recoveryWords[entry.status] ?? entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`} ${paint.dim(safe(entry.detail))}`,
   ),
   `Waiting for you: ${report.waiting.length}`,
   ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
