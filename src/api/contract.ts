@@ -209,7 +209,10 @@ export interface TaskView extends TaskJson {
   state: string
   /** The newest attempt. */
   run:
-    | (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> & { outcome: Outcome | null; notes: string[] })
+    | (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt' | 'endedAt'> & {
+        outcome: Outcome | null
+        notes: string[]
+      })
     | null
   /** Recoveries so far, over all runs. */
   recoveries: number

@@ -30,6 +30,7 @@ export const taskView = of<Wire<TaskView>>()(
     run: z
       .strictObject({
         ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
+        endedAt: time.nullable(),
         outcome: outcome.nullable(),
         notes: names,
       })

@@ -1,13 +1,14 @@
 /** What `unstuck exec` shows while an agent works: the agent's words on standard output, ours on standard error, so that a pipe gets what the agent said. */
 import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
 import type { Io } from '../io.ts'
-import { clockOf, safe, secondsText, type Paint } from '../render.ts'
+import { safe, type Paint } from '../render.ts'
+import { durationText, timeText } from '../times.ts'
 
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
 const resultLine = ({ outcome, text, exitCode, denials, until, label }: ExecResult): string | undefined => {
   if (outcome === 'waiting')
-    return `the provider's limit has to be waited for${until === null ? '' : ` until ${until}`}`
+    return `the provider's limit has to be waited for${until === null ? '' : ` until ${timeText(until, Date.now())}`}`
   if (outcome === 'stopped') return 'stopped; nothing of the agent is left running'
   if (outcome === 'failed')
     return `failed with status ${exitCode}${label === null || label === 'unknown' ? '' : ` (${label.replaceAll('_', ' ')})`}: ${text}`
@@ -30,10 +31,10 @@ const remarkOn = (event: Exclude<ExecEvent, Note | { type: 'output' }>): string 
       return `${event.payload.action_taken}: ${event.payload.status}`
     case 'waiting': {
       const { reason, evidence, seconds, until } = event.payload
-      return `${reason}: ${evidence}; to be tried again in ${secondsText(seconds)}, at ${clockOf(until)}`
+      return `${reason}: ${evidence}; to be tried again at ${timeText(until, Date.now())}, in ${durationText(seconds)}`
     }
     case 'quiet':
-      return `it has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`
+      return `it has printed nothing for ${durationText(event.payload.quietSeconds)} and uses no processor time`
     case 'stalled':
       return `${event.payload.stall.replaceAll('_', ' ')}: it is ended`
     case 'blocker':

@@ -2,7 +2,7 @@
  * Lines at the bottom of the terminal that are redrawn in place, and lines that scroll away above them. The cursor is
  * never hidden and always waits below the block, so nothing has to be restored however this process ends.
  */
-import { widthOf } from './width.ts'
+import { widthOf } from '../width.ts'
 import type { Terminal } from './terminal.ts'
 
 const up = (rows: number): string => (rows === 0 ? '' : `\u001b[${rows}A`)

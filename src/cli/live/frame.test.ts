@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ActivityView } from '../../api/contract.ts'
 import { createPaint } from '../render.ts'
 import { frame, type FrameOptions, type LiveView } from './frame.ts'
-import { widthOf } from './width.ts'
+import { widthOf } from '../width.ts'
 
 const now = new Date(2026, 10, 24, 23, 32, 5)
 const ago = (seconds: number): string => new Date(now.getTime() - seconds * 1000).toISOString()

@@ -3,8 +3,9 @@ import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.
 import { isLanding } from '../../domain/goal.ts'
 import type { RunPhase } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
-import { elapsedText, whenText } from './when.ts'
-import { cut, cutPainted, widthOf } from './width.ts'
+import { whenText } from '../times.ts'
+import { elapsedText } from './elapsed.ts'
+import { cut, cutPainted, widthOf } from '../width.ts'
 
 export interface LiveView {
   goal: Wire<GoalView>
@@ -44,7 +45,8 @@ const mergeWords = (text: string): string => (text.includes('in work') ? 'mergin
 
 const waitWords = (task: LiveTask, now: Date): string => {
   const step = task.nextStep
-  const when = step?.at === undefined ? '' : ` ${whenText(step.at, now)}`
+  // A time that is over is about to be used.
+  const when = step?.at === undefined ? '' : ` ${whenText(Math.max(Date.parse(step.at), now.getTime()), now)}`
   if (task.place === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
   if (task.place === 'failed') return `next attempt${when}`
   return `${safe(step?.text ?? 'waiting')}${when}`

@@ -12,8 +12,8 @@ import { createBlock, type Block } from './block.ts'
 import { frame, type LiveView } from './frame.ts'
 import { onSuspend } from './suspend.ts'
 import type { Terminal } from './terminal.ts'
-import { elapsedText } from './when.ts'
-import { cut } from './width.ts'
+import { elapsedText } from './elapsed.ts'
+import { cut } from '../width.ts'
 
 const everyMs = 1_000
 /** Tasks whose activity is asked for: more do not fit a terminal. */

@@ -10,7 +10,7 @@ import { createPaint, statusLines } from '../render.ts'
 import { createBlock } from './block.ts'
 import { watchKeys } from './keys.ts'
 import type { Terminal } from './terminal.ts'
-import { cut, cutPainted } from './width.ts'
+import { cut, cutPainted } from '../width.ts'
 
 const everyMs = 1_000
 

@@ -9,7 +9,8 @@ import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
 import { line, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
-import { clockOf, safe } from '../render.ts'
+import { safe } from '../render.ts'
+import { localTimes, secondText } from '../times.ts'
 
 const pollMs = 250
 const pageSize = 500
@@ -18,7 +19,8 @@ const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'ta
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
-  return `${clockOf(String(event.at))}${task} ${safe(sentenceOf(event))}`
+  const now = new Date()
+  return `${secondText(String(event.at), now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
 }
 
 const settled = (goal: GoalView): boolean =>
