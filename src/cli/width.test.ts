@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cut, cutPainted, widthOf } from './width.ts'
+import { cut, cutPainted, widthOf, wrapPainted } from './width.ts'
 
 describe('columns of a text', () => {
   test.each([
@@ -36,4 +36,10 @@ test('a painted text keeps its colours and ends them', () => {
   expect(cutPainted('\u001b[31mred\u001b[39m car', 5)).toBe('\u001b[31mred\u001b[39m…\u001b[0m')
   expect(cutPainted('\u001b[31mred\u001b[39m', 3)).toBe('\u001b[31mred\u001b[39m')
   expect(widthOf(cutPainted('修复\u001b[1m登录\u001b[22m', 5))).toBeLessThanOrEqual(5)
+})
+
+test('a painted text is wrapped into rows, its colours kept', () => {
+  expect(wrapPainted('\u001b[2mabcde\u001b[22mfg', 3)).toEqual(['\u001b[2mabc', 'de\u001b[22mf', 'g'])
+  expect(wrapPainted('修复登录', 5)).toEqual(['修复', '登录'])
+  expect(wrapPainted('', 5)).toEqual([''])
 })

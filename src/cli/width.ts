@@ -53,3 +53,22 @@ export const cutPainted = (text: string, columns: number): string => {
   }
   return columns < 1 ? '' : `${kept}…${kept.includes('\u001b') ? '\u001b[0m' : ''}`
 }
+
+/** A text with colours as rows of at most so many columns; a colour that is on stays on in the next row. */
+export const wrapPainted = (text: string, columns: number): string[] => {
+  const rows = ['']
+  let width = 0
+  for (const part of text.split(colour)) {
+    const pieces = part.startsWith('\u001b') ? [part] : Array.from(graphemes.segment(part), ({ segment }) => segment)
+    for (const piece of pieces) {
+      const more = widthOf(piece)
+      if (width > 0 && width + more > columns) {
+        rows.push('')
+        width = 0
+      }
+      rows[rows.length - 1] += piece
+      width += more
+    }
+  }
+  return rows
+}

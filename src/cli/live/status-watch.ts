@@ -10,7 +10,7 @@ import { createPaint, statusLines } from '../render.ts'
 import { createBlock } from './block.ts'
 import { watchKeys } from './keys.ts'
 import type { Terminal } from './terminal.ts'
-import { cut, cutPainted } from '../width.ts'
+import { cut, wrapPainted } from '../width.ts'
 
 const everyMs = 1_000
 
@@ -43,13 +43,17 @@ const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client
   }
 }
 
-/** The lines that fit, with the footer last. Pure. */
+const endColours = '\u001b[0m'
+
+/** The lines that fit, with the footer last. Long ones are wrapped: they hold commands to copy. Pure. */
 export const fit = (texts: readonly string[], footer: string, size: { columns: number; rows: number }): string[] => {
-  const lines = texts.flatMap((text) => text.split('\n'))
+  const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => wrapPainted(text, size.columns))
   const room = Math.max(1, size.rows - 2)
   const left = lines.length - room
-  const shown = left > 0 ? [...lines.slice(0, room - 1), `… and ${left + 1} more lines: unstuck status`] : lines
-  return [...shown.map((text) => cutPainted(text, size.columns)), ...(footer === '' ? [] : [cut(footer, size.columns)])]
+  const more = cut(`… and ${left + 1} more lines: unstuck status`, size.columns)
+  const last = lines.some((text) => text.includes('\u001b')) ? `${endColours}${more}` : more
+  const shown = left > 0 ? [...lines.slice(0, room - 1), last] : lines
+  return [...shown, ...(footer === '' ? [] : [cut(footer, size.columns)])]
 }
 
 const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promise<number> => {
