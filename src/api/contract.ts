@@ -209,7 +209,10 @@ export interface TaskView extends TaskJson {
   state: string
   /** The newest attempt. */
   run:
-    | (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt'> & { outcome: Outcome | null; notes: string[] })
+    | (Pick<Run, 'id' | 'number' | 'state' | 'phase' | 'startedAt' | 'endedAt'> & {
+        outcome: Outcome | null
+        notes: string[]
+      })
     | null
   /** Recoveries so far, over all runs. */
   recoveries: number
@@ -248,6 +251,16 @@ export interface LogView {
   lines: { stream: 'stdout' | 'stderr'; kind: string; text: string }[]
   next: { launch: number; stdout: number; stderr: number }
   ended: boolean
+}
+
+/** What a run does at this moment. */
+export interface ActivityView {
+  /** So far, without cached input. */
+  tokens: number
+  /** The agent's last line. */
+  last: string | null
+  /** The command of a check that runs now. */
+  check: string | null
 }
 
 export interface ReportView {

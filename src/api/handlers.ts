@@ -23,6 +23,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
+import { createActivities } from '../runtime/people/run-activity.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -138,6 +139,23 @@ const lists = (context: Context) =>
     },
   }) satisfies Partial<Handlers>
 
+const runReads = (context: Context) => {
+  const activityOf = createActivities(context)
+  const driverOf = ({ harness }: Run) => harnessNamed(context.config(), harness).driver
+  return {
+    getRun: async ({ id }) => runNamed(context.db, id),
+    runActivity: async ({ id }) => {
+      const run = await runNamed(context.db, id)
+      return activityOf(run, driverOf(run))
+    },
+    runLog: async ({ id, query }) => {
+      const run = await runNamed(context.db, id)
+      const { processes } = context.ports
+      return readRunLog({ run, driver: driverOf(run), paths: runPaths(context, run.id), processes }, query)
+    },
+  } satisfies Partial<Handlers>
+}
+
 const reads = ({ context, engine, version, store }: HandlerParts) =>
   ({
     health: async () => ({
@@ -163,13 +181,7 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       const { goalId } = await taskNamed(context.db, id)
       return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
     },
-    getRun: async ({ id }) => runNamed(context.db, id),
-    runLog: async ({ id, query }) => {
-      const run = await runNamed(context.db, id)
-      const { driver } = harnessNamed(context.config(), run.harness)
-      const { processes } = context.ports
-      return readRunLog({ run, driver, paths: runPaths(context, run.id), processes }, query)
-    },
+    ...runReads(context),
     explain: async ({ id }) => explain(context, id),
     ...lists(context),
   }) satisfies Partial<Handlers>

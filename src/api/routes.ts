@@ -123,6 +123,12 @@ export const routes = {
   getTask: read('/tasks/:id', 'One task with its next step', none, views.taskView),
   listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, entities.run),
   getRun: read('/runs/:id', 'One run', none, entities.run),
+  runActivity: read(
+    '/runs/:id/activity',
+    "What a run does now: the agent's last line, its tokens so far, the check in progress",
+    none,
+    views.activity,
+  ),
   runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),

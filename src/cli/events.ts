@@ -9,7 +9,8 @@ import { connectKnown, findEngine } from './engine/connect.ts'
 import { followEvents } from './engine/follow-events.ts'
 import { placeOf } from './engine/place.ts'
 import { line, printJson, type Io } from './io.ts'
-import { clockOf, safe } from './render.ts'
+import { safe } from './render.ts'
+import { localTimes, secondText } from './times.ts'
 
 const pollMs = 300
 const pageSize = 500
@@ -20,9 +21,14 @@ export interface EventsOptions extends JsonOption {
 }
 
 const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
+  const now = new Date()
   for (const event of batch) {
     if (options.json === true) printJson(io, event)
-    else line(io, `${clockOf(String(event.at))} ${event.type.padEnd(24)} ${safe(sentenceOf(event))}`)
+    else
+      line(
+        io,
+        `${secondText(String(event.at), now)} ${event.type.padEnd(24)} ${localTimes(safe(sentenceOf(event)), now)}`,
+      )
   }
 }
 

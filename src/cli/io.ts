@@ -1,11 +1,15 @@
 /** What a command may touch of its process: one reader of environment, streams and working folder, given by main. */
+import { canRedraw, coloursOf, terminalOf, type Terminal } from './live/terminal.ts'
+
 export interface Io {
   cwd: string
   environment: Record<string, string | undefined>
   out(text: string): void
   error(text: string): void
-  /** Standard output is a terminal that shows colours. */
+  /** Standard output is meant to have colours. */
   colours: boolean
+  /** Standard output, where it can show a block that is redrawn in place. */
+  terminal?: Terminal | undefined
   version: string
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -31,7 +35,8 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io =>
     environment,
     out: (text) => void process.stdout.write(text),
     error: (text) => void process.stderr.write(text),
-    colours: process.stdout.isTTY && environment.NO_COLOR === undefined,
+    colours: coloursOf(environment, process.stdout.isTTY),
+    terminal: canRedraw(environment, process.stdout.isTTY) ? terminalOf(process.stdout) : undefined,
     version,
     signal: stop.signal,
     self: [process.execPath, process.argv[1] ?? ''],

@@ -2,6 +2,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
 import { redText } from '../domain/still-red.ts'
+import { durationText, localTimes, timeText, whenText } from './times.ts'
+import { cut } from './width.ts'
 
 export interface Paint {
   bold(text: string): string
@@ -17,28 +19,15 @@ const code =
     `\u001b[${open}m${text}\u001b[${close}m`
 const plain = (text: string): string => text
 
+/** Magenta instead of yellow, which cannot be read on a light background. */
 export const createPaint = (colours: boolean): Paint =>
   colours
-    ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(33, 39) }
+    ? { bold: code(1, 22), dim: code(2, 22), good: code(32, 39), bad: code(31, 39), warn: code(35, 39) }
     : { bold: plain, dim: plain, good: plain, bad: plain, warn: plain }
 
 /** Text of agents and tools is shown without anything that could move the cursor, recolour or retitle the terminal. */
 export const safe = (text: string): string =>
   stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}]/gu, (char) => (char === '\n' || char === '\t' ? ' ' : ''))
-
-export const clockOf = (iso: string): string => new Date(iso).toTimeString().slice(0, 8)
-
-/** With its day, unless that is today. */
-const dayClockOf = (iso: string, now: string): string => {
-  const [day, today] = [new Date(iso).toDateString(), new Date(now).toDateString()]
-  return day === today ? clockOf(iso) : `${clockOf(iso)} on ${day}`
-}
-
-export const secondsText = (seconds: number): string => {
-  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 6) / 10} h`
-}
 
 const placeText = (paint: Paint, place: string): string => {
   if (place === 'done') return paint.good(place)
@@ -46,23 +35,26 @@ const placeText = (paint: Paint, place: string): string => {
   return place.includes('awaiting_human') ? paint.warn(place) : place
 }
 
+/** A time that has come and is not acted on yet is not "ago". */
+const dueText = (at: string, now: string): string => (Date.parse(at) > Date.parse(now) ? whenText(at, now) : 'now')
+
 const stepText = (task: TaskView, now: string): string => {
   const step = task.nextStep
   if (step === null) return 'STUCK: run "unstuck doctor" and report this'
   if (step.owner === 'nobody') return ''
   if (step.at === undefined) return step.text
-  const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
-  // Who reads this in the evening wants to know whether it goes on tonight.
-  if (task.place === 'blocked(quota_wait)')
-    return `task retry: quota ${secondsText(seconds).replace(' ', '')}, at ${dayClockOf(step.at, now)}: ${step.text}`
-  return `${step.text} in ${secondsText(seconds)}`
+  if (task.place === 'blocked(quota_wait)') {
+    const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
+    return `task retry: quota ${durationText(seconds)}, at ${timeText(step.at, now)}: ${step.text}`
+  }
+  return `${step.text} ${dueText(step.at, now)}`
 }
 
-export const taskLine = (paint: Paint, task: TaskView, now: string): string => {
+export const taskLine = (paint: Paint, task: TaskView, now: string, attempt = ''): string => {
   const step = stepText(task, now)
   const { outcome = null, notes = [] } = (task.place === 'done' ? task.run : null) ?? {}
   const shown = `${outcomeText(outcome)}${notes.map((text) => `\n      ${paint.dim(`noted: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${safe(task.title).slice(0, 60)} ${paint.dim(`[${task.id}]`)}${shown}${step === '' ? '' : `\n      ${paint.dim(safe(step))}`}`
+  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${cut(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** Said only where the checks did not show that the work holds. */
@@ -86,7 +78,7 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
 }
 
 export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
-  `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${safe(goal.reason)})`)}`,
+  `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${localTimes(safe(goal.reason), now)})`)}`,
   ...goal.tasks.map((task) => taskLine(paint, task, now)),
   ...stillFailingLine(paint, goal.stillFailing),
   ...landingLines(paint, goal),
@@ -113,7 +105,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
   ])
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
-      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${dayClockOf(new Date(until).toISOString(), status.at)}: ${safe(evidence).slice(0, 200)} ${paint.dim(`[${account}]`)}`,
+      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${timeText(until, status.at)}: ${cut(safe(evidence), 200)} ${paint.dim(`[${account}]`)}`,
   )
   return [
     ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),
@@ -131,10 +123,18 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
 }
 
 const spentText = (spent: ReportView['spent']): string =>
-  `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${secondsText(spent.seconds)} of agent time`
+  `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${durationText(spent.seconds)} of agent time`
+
+const recoveryWords: Record<string, string> = { success: 'worked', failed: 'without effect', acting: 'still acting' }
+
+/** A wait that still acts has neither helped nor failed yet. */
+const recoveredText = (all: ReportView['recovered']): string => {
+  const count = (status: string): number => all.filter((entry) => entry.status === status).length
+  return `Recovered: ${count('success')}, still acting: ${count('acting')}, without effect: ${count('failed')}`
+}
 
 export const reportLines = (paint: Paint, report: ReportView): string[] => [
-  paint.bold(`Since ${report.since}`),
+  paint.bold(`Since ${whenText(report.since, report.until)}`),
   `Landed: ${report.landed.length}`,
   ...report.landed.flatMap((entry) => [
     `  ${paint.good('+')} ${safe(entry.title)} ${paint.dim((entry.commit ?? '').slice(0, 12))}${outcomeText(entry.outcome)}`,
@@ -142,15 +142,17 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
   ]),
   `Ready, not on your branch yet: ${report.ready.length}`,
   ...report.ready.map((entry) => `  ${safe(entry.title)}: ${paint.bold(entry.command)}`),
-  `Recovered: ${report.recovered.filter((entry) => entry.status === 'success').length} of ${report.recovered.length}`,
+  recoveredText(report.recovered),
   ...report.recovered.map(
     (entry) =>
-      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${entry.label}: ${entry.action}, ${entry.status}${entry.ms === null ? '' : ` after ${secondsText(entry.ms / 1000)}`} ${paint.dim(safe(entry.detail))}`,
+      `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${entry.label}: ${entry.action}, ${recoveryWords[entry.status] ?? entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`} ${paint.dim(safe(entry.detail))}`,
   ),
   `Waiting for you: ${report.waiting.length}`,
   ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
   ...(report.retrying.length === 0
     ? []
-    : [`Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} at ${clockOf(entry.at)}`).join(', ')}`]),
+    : [
+        `Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} ${dueText(entry.at, report.until)}`).join(', ')}`,
+      ]),
   `Spent: ${spentText(report.spent)}`,
 ]

@@ -9,6 +9,7 @@ import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { JsonOption } from './command.ts'
 import { placeOf } from './engine/place.ts'
 import { line, printJson, type Io } from './io.ts'
+import { whenText } from './times.ts'
 
 export interface RestoreOptions extends JsonOption {
   into?: string
@@ -36,7 +37,7 @@ const showSnapshots = (io: Io, all: Snapshot[], options: RestoreOptions): void =
     for (const entry of all)
       line(
         io,
-        `${entry.id}  ${entry.at}  ${entry.reason}${entry.leftOut.length === 0 ? '' : `  (${entry.leftOut.length} file(s) left out)`}`,
+        `${entry.id}  ${whenText(entry.at, Date.now())}  ${entry.reason}${entry.leftOut.length === 0 ? '' : `  (${entry.leftOut.length} file(s) left out)`}`,
       )
 }
 

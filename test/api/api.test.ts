@@ -97,6 +97,7 @@ describe('every answer is what the table says', () => {
     getTask: () => ({ path: '/tasks/{doneTask}' }),
     listRuns: () => ({ path: '/runs?task={doneTask}' }),
     getRun: () => ({ path: '/runs/{run}' }),
+    runActivity: () => ({ path: '/runs/{run}/activity' }),
     runLog: () => ({ path: '/runs/{run}/log' }),
     listRecoveries: () => ({ path: '/recoveries' }),
     listEscalations: () => ({ path: '/escalations?state=pending' }),

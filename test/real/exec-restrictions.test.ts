@@ -43,7 +43,7 @@ const beyond = (root: string): string => join(outside(root), 'made.txt')
 describe('Claude', () => {
   test.each<[string[], RegExp]>([
     [['--permission-mode', 'plan'], /another mode|--allowedTools|acceptEdits/],
-    [['--permission-mode', 'dontAsk'], /another mode/],
+    [['--permission-mode', 'dontAsk'], /acceptEdits/],
     [['--disallowedTools', 'Write'], /remove Write from --disallowedTools/],
     [['--allowed-tools', 'Read'], /--permission-mode acceptEdits/],
     [['--settings', '{"permissions":{"deny":["Write"]}}'], /Write/],

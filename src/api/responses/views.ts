@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { AccountLimit } from '../../domain/account.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import type {
+  ActivityView,
   DoctorView,
   ExplainView,
   GoalView,
@@ -29,6 +30,7 @@ export const taskView = of<Wire<TaskView>>()(
     run: z
       .strictObject({
         ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
+        endedAt: time.nullable(),
         outcome: outcome.nullable(),
         notes: names,
       })
@@ -92,6 +94,9 @@ export const log = of<LogView>()(
     next: z.strictObject({ launch: count, stdout: count, stderr: count }),
     ended: z.boolean(),
   }),
+)
+export const activity = of<ActivityView>()(
+  z.strictObject({ tokens: z.number(), last: text.nullable(), check: text.nullable() }),
 )
 export const report = of<ReportView>()(
   z.strictObject({

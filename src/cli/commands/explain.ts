@@ -3,7 +3,8 @@ import type { ExplainView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
-import { clockOf, createPaint, safe } from '../render.ts'
+import { createPaint, safe } from '../render.ts'
+import { localTimes, secondText } from '../times.ts'
 
 const explain = async (io: Io, id: string, options: JsonOption): Promise<number> => {
   const { connectKnown } = await import('../engine/connect.ts')
@@ -11,7 +12,8 @@ const explain = async (io: Io, id: string, options: JsonOption): Promise<number>
   if (options.json === true) printJson(io, view)
   else {
     line(io, createPaint(io.colours).bold(safe(view.title)))
-    for (const entry of view.lines) line(io, `  ${clockOf(entry.at)} ${safe(entry.text)}`)
+    const now = new Date()
+    for (const { at, text } of view.lines) line(io, `  ${secondText(at, now)} ${localTimes(safe(text), now)}`)
   }
   return exitCodes.ok
 }

@@ -10,6 +10,9 @@ export const register: Register = (program, act) => {
     .argument('<goal>')
     .option(...json)
     .action((id: string, options: JsonOption) =>
-      act(async (io) => (await import('../run/land.ts')).land(io, id, options)),
+      act(async (io) => {
+        const { withLive } = await import('../live/live.ts')
+        return withLive(io, options, async (live) => (await import('../run/land.ts')).land(live, id, options))
+      }),
     )
 }

@@ -21,6 +21,11 @@ export const register: Register = (program, act) => {
     .option(...database)
     .option('--json', 'events as JSON lines, the goal last')
     .action((goal: string[], options: RunOptions & DatabaseOption) =>
-      act(async (io) => (await import('../run/run.ts')).run(withDatabase(io, options), goal, options)),
+      act(async (given) => {
+        const io = withDatabase(given, options)
+        // Shown before the rest is loaded, which takes its time on a busy machine.
+        const { withLive } = await import('../live/live.ts')
+        return withLive(io, options, async (live) => (await import('../run/run.ts')).run(live, goal, options))
+      }),
     )
 }

@@ -3,16 +3,25 @@ import type { Run } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
-import { safe, secondsText } from '../render.ts'
+import { safe } from '../render.ts'
+import { durationText, whenText } from '../times.ts'
+import { cut } from '../width.ts'
 
 interface RunsOptions extends JsonOption {
   task?: string
 }
 
-const runLine = (run: Run): string => {
-  const why = run.errorMeta === null ? '' : `  ${safe(run.errorMeta.message).slice(0, 100)}`
+const outcomeText = ({ state, phase, verdict, errorMeta }: Run): string => {
+  if (state === 'running') return `running (${phase})`
+  if (state === 'success') return `succeeded: ${verdict?.outcome ?? 'not verified'}`
+  return `${state}${errorMeta === null ? '' : `: ${cut(safe(errorMeta.message), 100)}`}`
+}
+
+export const runLine = (run: Run, now: Date): string => {
   const launches = run.launches.length > 1 ? `, ${run.launches.length} launches` : ''
-  return `${run.id}  task ${run.taskId}  attempt ${run.number}  ${run.state} (${run.phase})  ${run.harness}${launches}  ${secondsText(run.spend.seconds)}${why}`
+  const lasted = (Date.parse(String(run.endedAt ?? now.toISOString())) - Date.parse(String(run.startedAt))) / 1000
+  const when = `${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(lasted)}`
+  return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${outcomeText(run)}`
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
@@ -20,14 +29,14 @@ const runs = async (io: Io, options: RunsOptions): Promise<number> => {
   const filter = options.task === undefined ? '' : `?task=${encodeURIComponent(options.task)}`
   const found = await (await connectKnown(io)).all<Run>(`/runs${filter}`)
   if (options.json === true) printJson(io, found)
-  else for (const run of found) line(io, runLine(run))
+  else for (const run of found.toReversed()) line(io, runLine(run, new Date()))
   return exitCodes.ok
 }
 
 export const register: Register = (program, act) => {
   program
     .command('runs')
-    .description('all attempts')
+    .description('all attempts, the newest first')
     .option('--task <id>', 'of this task')
     .option(...json)
     .action((options: RunsOptions) => act((io) => runs(io, options)))

@@ -7,12 +7,15 @@ import { createPaint, statusLines } from '../render.ts'
 
 interface StatusOptions extends JsonOption {
   ended?: string
+  watch?: boolean
 }
 
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
+  const path = `/status${options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`}`
+  if (options.watch === true)
+    return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
   const { connectKnown } = await import('../engine/connect.ts')
-  const query = options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`
-  const view = await (await connectKnown(io)).get<StatusView>(`/status${query}`)
+  const view = await (await connectKnown(io)).get<StatusView>(path)
   if (options.json === true) printJson(io, view)
   else for (const text of statusLines(createPaint(io.colours), view)) line(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
@@ -23,6 +26,7 @@ export const register: Register = (program, act) => {
     .command('status')
     .description('goals, tasks with their next step, and what waits for you')
     .option('--ended <count>', 'show this many of the goals that have ended, the newest first (standard: 50)')
+    .option('-w, --watch', 'refresh it in place until q or Ctrl-C; on a pipe, print it after each change')
     .option(...json)
     .action((options: StatusOptions) => act((io) => status(io, options)))
 }

@@ -1,12 +1,20 @@
 /** `unstuck tasks`: all tasks, or those of a goal. */
-import type { StatusView } from '../../api/contract.ts'
+import type { StatusView, TaskView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { createPaint, taskLine } from '../render.ts'
+import { durationText, whenText } from '../times.ts'
 
 interface TasksOptions extends JsonOption {
   goal?: string
+}
+
+/** When its newest attempt began, and how long it took. */
+const attemptText = ({ run }: TaskView, now: string): string => {
+  if (run === null) return ''
+  const seconds = (Date.parse(String(run.endedAt ?? now)) - Date.parse(String(run.startedAt))) / 1000
+  return ` ${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(seconds)}`
 }
 
 const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
@@ -18,14 +26,14 @@ const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
   const found = goals.flatMap((goal) => goal.tasks)
   if (options.json === true) printJson(io, found)
-  else for (const task of found) line(io, taskLine(createPaint(io.colours), task, view.at))
+  else for (const task of found) line(io, taskLine(createPaint(io.colours), task, view.at, attemptText(task, view.at)))
   return exitCodes.ok
 }
 
 export const register: Register = (program, act) => {
   program
     .command('tasks')
-    .description('all tasks')
+    .description('all tasks, those of the newest goal first')
     .option('--goal <id>', 'of this goal')
     .option(...json)
     .action((options: TasksOptions) => act((io) => tasks(io, options)))

@@ -14,6 +14,9 @@ import type { Io } from '../io.ts'
 import { createClient, type Client } from './client.ts'
 import { makeRoot, placeOf, requireStore, type Place } from './place.ts'
 
+/** Shows what a command waits for. */
+type Say = (text: string) => void
+
 interface Address {
   url: string
   identity: ProcessIdentity
@@ -98,7 +101,8 @@ const spawnUp = (io: Io, place: Place, logPath: string): ChildProcess => {
   return child
 }
 
-const startEngine = async (io: Io, place: Place): Promise<Client> => {
+const startEngine = async (io: Io, place: Place, say: Say): Promise<Client> => {
+  say('starting the engine')
   openStateDir(place.stateDir)
   makeRoot(place)
   const logPath = join(place.stateDir, 'up.log')
@@ -107,6 +111,7 @@ const startEngine = async (io: Io, place: Place): Promise<Client> => {
   while (performance.now() < deadline) {
     const client = await findEngine(place)
     if (client !== undefined) return client
+    if (isHeld(place)) say('opening the store')
     const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined
     // After a crash its own parent restarts the engine as well: the one of the two that holds the store will answer.
     if (ended && !isHeld(place)) {
@@ -136,14 +141,17 @@ const checkStore = async (io: Io, place: Place, client: Client): Promise<void> =
 }
 
 /** The engine of this repository; started when `start` is set and none runs. */
-export const connect = async (io: Io, options: { start: boolean }): Promise<{ client: Client; place: Place }> => {
+export const connect = async (
+  io: Io,
+  options: { start: boolean; say?: Say },
+): Promise<{ client: Client; place: Place }> => {
   const place = await placeOf(io)
   const found = await findEngine(place)
   if (found !== undefined) {
     await checkStore(io, place, found)
     return { client: found, place }
   }
-  if (options.start) return { client: await startEngine(io, place), place }
+  if (options.start) return { client: await startEngine(io, place, options.say ?? (() => undefined)), place }
   throw new AppError(
     'ENGINE_UNAVAILABLE',
     `no engine runs for ${repositoryName(place.repository)}; start it with "unstuck up" or "unstuck run"`,
@@ -154,7 +162,7 @@ export const connect = async (io: Io, options: { start: boolean }): Promise<{ cl
  * For commands about what was done here. An engine that went to rest is started again, so that a look in the morning works
  * like one in the evening; one for a folder in which nothing was ever run could only say so.
  */
-export const connectKnown = async (io: Io): Promise<Client> => {
+export const connectKnown = async (io: Io, say?: Say): Promise<Client> => {
   requireStore(await placeOf(io))
-  return (await connect(io, { start: true })).client
+  return (await connect(io, { start: true, ...(say === undefined ? {} : { say }) })).client
 }

@@ -3,7 +3,8 @@ import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
 import { adviceFor, refusedThing } from '../../exec/remedy.ts'
 import type { Driver } from '../../harness/driver.ts'
 import type { Io } from '../io.ts'
-import { clockOf, safe, secondsText, type Paint } from '../render.ts'
+import { safe, type Paint } from '../render.ts'
+import { durationText, timeText } from '../times.ts'
 
 const lines = (text: string): string => `${text.split('\n').map(safe).join('\n')}\n`
 
@@ -31,7 +32,9 @@ const failureLines = (harness: Driver['name'], { text, exitCode, label }: ExecRe
 
 const waitingLine = (until: string | null): string => {
   const time =
-    until === null ? '' : `; it ends at ${clockOf(until)}, in ${secondsText((Date.parse(until) - Date.now()) / 1000)}`
+    until === null
+      ? ''
+      : `; it ends at ${timeText(until, Date.now())}, in ${durationText((Date.parse(until) - Date.now()) / 1000)}`
   return `stopped: the provider's limit is reached${time}. Run the command again then, or give a longer --max-wait`
 }
 
@@ -64,10 +67,12 @@ const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { t
       return event.payload.status === 'success' ? [`that helped: ${shortened(event.payload.issue_detected)}`] : []
     case 'waiting': {
       const { evidence, seconds, until } = event.payload
-      return [`${shortened(evidence)}: waiting until ${clockOf(until)}, for ${secondsText(seconds)}`]
+      return [`${shortened(evidence)}: waiting until ${timeText(until, Date.now())}, for ${durationText(seconds)}`]
     }
     case 'quiet':
-      return [`the agent has printed nothing for ${secondsText(event.payload.quietSeconds)} and uses no processor time`]
+      return [
+        `the agent has printed nothing for ${durationText(event.payload.quietSeconds)} and uses no processor time`,
+      ]
     case 'stalled':
       return [stallWords[event.payload.stall] ?? `the agent is stopped: ${event.payload.stall.replaceAll('_', ' ')}`]
     case 'blocker': {

@@ -3,6 +3,7 @@ import type { Escalation, Goal, GoalView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
 import { line, printJson, type Io } from '../io.ts'
+import type { Live } from '../live/live.ts'
 import { createPaint, goalLines } from '../render.ts'
 import { followGoal } from './follow.ts'
 
@@ -30,12 +31,14 @@ const showEnd = (io: Io, end: GoalView, asJson: boolean): void => {
 
 /** `after`: number of the last event that is not shown. */
 export const followToEnd = async (
-  io: Io,
+  live: Live,
   client: Client,
   goal: Goal,
   { json, after }: { json: boolean; after: number },
 ): Promise<number> => {
-  const end = await followGoal(io, client, { id: goal.id, json, after })
+  const { io } = live
+  const end = await followGoal(live, client, { id: goal.id, json, after })
+  live.close()
   if (end === undefined) {
     line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
     return interrupted

@@ -8,7 +8,9 @@ import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
 import { line, printJson, type Io } from '../io.ts'
-import { clockOf, safe } from '../render.ts'
+import type { Live } from '../live/live.ts'
+import { safe } from '../render.ts'
+import { localTimes, secondText } from '../times.ts'
 
 const pollMs = 250
 const pageSize = 500
@@ -17,7 +19,8 @@ const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'ta
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
-  return `${clockOf(String(event.at))}${task} ${safe(sentenceOf(event))}`
+  const now = new Date()
+  return `${secondText(String(event.at), now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
 }
 
 const settled = (goal: GoalView): boolean =>
@@ -73,12 +76,13 @@ const showRest = async (follower: Follower, after: () => number, show: (batch: E
 
 /** Prints the goal's events as they come until it has ended or waits for a person. */
 export const followGoal = async (
-  io: Io,
+  { io, watch }: Live,
   first: Client,
   { id, json, after: from }: { id: string; json: boolean; after: number },
 ): Promise<GoalView | undefined> => {
   const follower: Follower = { io, id, client: first }
   const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
+  watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
   let after = from
   const show = (batch: EventView[]): void => {

@@ -7,7 +7,8 @@ import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
 import { placeOf } from '../engine/place.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { line, printJson } from '../io.ts'
+import type { Live } from '../live/live.ts'
 import { followToEnd } from './end.ts'
 import { checkHere, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
 
@@ -26,7 +27,8 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
   }
 }
 
-export const run = async (io: Io, words: string[], options: RunOptions): Promise<number> => {
+export const run = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
+  const { io } = live
   const input = readInput(io, words.join(' '))
   const place = await placeOf(io)
   const config = loadConfig({ root: place.repository.root, environment: io.environment })
@@ -37,14 +39,21 @@ export const run = async (io: Io, words: string[], options: RunOptions): Promise
   checkHarnesses(words, input, harnessOf)
   for (const warning of input.warnings) io.error(`warning: ${warning}\n`)
   if (options.dryRun === true) {
+    live.close()
     if (options.json === true) printJson(io, request)
     else showPlan(io, request, harnessOf)
     return exitCodes.ok
   }
-  const { client } = await connect(io, { start: true })
+  return begin(live, request, options)
+}
+
+const begin = async (live: Live, request: object, options: RunOptions): Promise<number> => {
+  const { client } = await connect(live.io, { start: true, say: live.say })
+  live.say('handing over the goal')
   const goal = await client.post<Goal>('/goals', request)
-  if (options.detach !== true) return followToEnd(io, client, goal, { json: options.json ?? false, after: 0 })
-  if (options.json === true) printJson(io, goal)
-  else line(io, `${goal.id} is in work; watch it with "unstuck status" or "unstuck events -f"`)
+  if (options.detach !== true) return followToEnd(live, client, goal, { json: options.json ?? false, after: 0 })
+  live.close()
+  if (options.json === true) printJson(live.io, goal)
+  else line(live.io, `${goal.id} is in work; watch it with "unstuck status" or "unstuck events -f"`)
   return exitCodes.ok
 }

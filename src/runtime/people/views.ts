@@ -47,6 +47,7 @@ const shownRun = (run: Run | undefined) =>
     ? null
     : {
         ...{ id: run.id, number: run.number, state: run.state, phase: run.phase, startedAt: run.startedAt },
+        endedAt: run.endedAt,
         outcome: run.verdict?.outcome ?? null,
         notes: run.verdict?.notes ?? [],
       }

@@ -1,0 +1,148 @@
+/** What the live block of `run` shows: a goal, its live tasks and what they do, as lines that fit the terminal. Pure. */
+import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.ts'
+import { isLanding } from '../../domain/goal.ts'
+import type { RunPhase } from '../../domain/run.ts'
+import { safe, type Paint } from '../render.ts'
+import { whenText } from '../times.ts'
+import { elapsedText } from './elapsed.ts'
+import { cut, cutPainted, widthOf } from '../width.ts'
+
+export interface LiveView {
+  goal: Wire<GoalView>
+  /** What the runs in progress do, by the run's id. */
+  activities: ReadonlyMap<string, ActivityView>
+  /** The engine is not responding. */
+  silent: boolean
+}
+
+export interface FrameOptions {
+  columns: number
+  rows: number
+  now: Date
+  paint: Paint
+}
+
+type LiveTask = Wire<TaskView>
+
+const phaseWords: Record<RunPhase, string> = {
+  prepare: 'preparing',
+  launch: 'preparing',
+  supervise: 'the agent works',
+  collect: 'collecting its changes',
+  verify: 'checking',
+  policy: 'reviewing its changes',
+  commit: 'committing',
+  finish: 'finishing',
+}
+
+const goalWords = (goal: Wire<GoalView>): string => {
+  if (isLanding(goal)) return `landing on ${safe(goal.targetBranch ?? 'your branch')}`
+  if (goal.state === 'active') return 'in progress'
+  return goal.state === 'awaiting_human' ? 'waiting for you' : goal.state
+}
+
+const mergeWords = (text: string): string => (text.includes('in work') ? 'merging' : 'waiting to merge')
+
+const waitWords = (task: LiveTask, now: Date): string => {
+  const step = task.nextStep
+  // A time that is over is about to be used.
+  const when = step?.at === undefined ? '' : ` ${whenText(Math.max(Date.parse(step.at), now.getTime()), now)}`
+  if (task.place === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
+  if (task.place === 'failed') return `next attempt${when}`
+  return `${safe(step?.text ?? 'waiting')}${when}`
+}
+
+/** In plain words what a task does or waits for. */
+export const doingOf = (task: LiveTask, now: Date): string => {
+  if (task.place === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
+  if (task.place === 'blocked(awaiting_human)') return 'waiting for you'
+  if (task.nextStep?.owner === 'judge') return 'waiting for its review'
+  return task.nextStep?.owner === 'merge queue' && task.place === 'blocked(awaiting_judge)'
+    ? mergeWords(task.nextStep.text)
+    : waitWords(task, now)
+}
+
+const tokensText = (tokens: number): string => (tokens > 0 ? `${tokens.toLocaleString('en-US')} tokens` : '')
+
+const joined = (parts: readonly string[]): string => parts.filter((part) => part !== '').join(' · ')
+
+/** Beside the first line of a task: what its check or its agent does at this moment. */
+const detailOf = (task: LiveTask, activity: ActivityView | undefined): string => {
+  if (task.place !== 'running' || activity === undefined) return ''
+  if (task.run?.phase === 'verify') return activity.check === null ? '' : `$ ${safe(activity.check)}`
+  return activity.last === null ? '' : safe(activity.last)
+}
+
+/** A title gives way down to this, by which it is recognised; then what the task does is cut. */
+const minTitle = 16
+const headWidth = 6
+const gap = 2
+
+interface Row {
+  task: LiveTask
+  doing: string
+  detail: string
+}
+
+const rowOf = (task: LiveTask, { activities }: LiveView, now: Date): Row => {
+  const activity = task.run === null ? undefined : activities.get(task.run.id)
+  const facts =
+    task.place === 'running' && task.run !== null
+      ? [elapsedText(task.run.startedAt, now), tokensText(activity?.tokens ?? 0)]
+      : []
+  return { task, doing: joined([doingOf(task, now), ...facts]), detail: detailOf(task, activity) }
+}
+
+const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(widthOf))
+
+/** One column for the titles of all rows, so that what the tasks do can be read downwards. */
+const titleWidth = (rows: readonly Row[], columns: number): number => {
+  const left = columns - headWidth - gap - widest(rows.map(({ doing }) => doing))
+  return Math.min(widest(rows.map(({ task }) => safe(task.title))), Math.max(minTitle, left))
+}
+
+const rowLines = ({ task, doing, detail }: Row, width: number, { columns, paint }: FrameOptions): string[] => {
+  const title = cut(safe(task.title), width)
+  const shown = cut(doing, columns - headWidth - width - gap)
+  const colour = task.place === 'running' ? paint.good : task.place.includes('awaiting_human') ? paint.warn : String
+  const head = `${String(task.number).padStart(headWidth - 2)}. ${title}${' '.repeat(width - widthOf(title) + gap)}`
+  const below = cut(detail, columns - headWidth)
+  return [`${head}${colour(shown)}`, ...(below === '' ? [] : [`${' '.repeat(headWidth)}${below}`])]
+}
+
+/** Running ones first: they are what a reader waits for. */
+const order = (task: LiveTask): number => (task.place === 'running' ? 0 : task.place.startsWith('blocked') ? 1 : 2)
+
+const endedPlaces = new Set(['done', 'cancelled'])
+
+/** As many tasks as fit; the rest as a number. */
+const fitting = (groups: string[][], rows: number): { lines: string[]; left: number } => {
+  const lines: string[] = []
+  for (const [at, group] of groups.entries()) {
+    if (lines.length + group.length > rows) return { lines, left: groups.length - at }
+    lines.push(...group)
+  }
+  return { lines, left: 0 }
+}
+
+const headLine = ({ goal }: LiveView, { columns, now, paint }: FrameOptions): string => {
+  const done = goal.tasks.filter(({ place }) => place === 'done').length
+  const count = goal.tasks.length > 1 ? `${done} of ${goal.tasks.length} tasks done` : ''
+  const facts = cut(joined([goalWords(goal), elapsedText(goal.createdAt, now), count]), columns - 4)
+  const title = cut(safe(goal.title), columns - widthOf(facts) - 2)
+  return `${paint.bold(title)}  ${facts}`
+}
+
+export const frame = (view: LiveView, options: FrameOptions): string[] => {
+  const live = view.goal.tasks
+    .filter(({ place }) => !endedPlaces.has(place))
+    .toSorted((a, b) => order(a) - order(b) || a.number - b.number)
+  const note = view.silent ? [options.paint.warn('The engine is not responding; waiting for it.')] : []
+  const rows = live.map((task) => rowOf(task, view, options.now))
+  const width = titleWidth(rows, options.columns)
+  const groups = rows.map((row) => rowLines(row, width, options))
+  const room = options.rows - 3 - note.length
+  const { lines, left } = fitting(groups, room)
+  const more = left === 0 ? [] : [`      … and ${left} more ${left === 1 ? 'task' : 'tasks'}`]
+  return [headLine(view, options), ...lines, ...more, ...note].map((text) => cutPainted(text, options.columns))
+}

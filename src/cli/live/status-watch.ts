@@ -1,0 +1,119 @@
+/** The work of `unstuck status --watch`: the status in place on a terminal, or once per change on a pipe. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { StatusView } from '../../api/contract.ts'
+import { exitCodes } from '../../errors.ts'
+import type { Client } from '../engine/client.ts'
+import { connectKnown, findEngine } from '../engine/connect.ts'
+import { placeOf } from '../engine/place.ts'
+import { line, printJson, type Io } from '../io.ts'
+import { createPaint, statusLines } from '../render.ts'
+import { createBlock } from './block.ts'
+import { watchKeys } from './keys.ts'
+import type { Terminal } from './terminal.ts'
+import { cut, wrapPainted } from '../width.ts'
+
+const everyMs = 1_000
+
+interface Watch {
+  io: Io
+  path: string
+  signal: AbortSignal
+  show: (view: StatusView) => void
+  /** The engine does not answer. */
+  miss: () => void
+}
+
+/** Only time passed between two pictures with the same key. */
+const keyOf = (view: StatusView): string => {
+  const passing = new Set(['heartbeatAt', 'inSeconds', 'lastEvent'])
+  return JSON.stringify({ ...view, at: undefined }, (key, value: unknown) => (passing.has(key) ? undefined : value))
+}
+
+/** Polls until the signal. Once an engine answered, a new one is found but never started: watching must not undo a stop. */
+const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client): Promise<void> => {
+  const place = await placeOf(io)
+  let client: Client | undefined = first
+  while (!signal.aborted) {
+    const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // it may be restarting
+    if (view === undefined) {
+      miss()
+      client = await findEngine(place).catch(() => undefined) // as above
+    } else show(view)
+    await delay(everyMs, undefined, { signal }).catch(() => undefined) // aborted: the loop ends
+  }
+}
+
+const endColours = '\u001b[0m'
+
+/** The lines that fit, with the footer last. Long ones are wrapped: they hold commands to copy. Pure. */
+export const fit = (texts: readonly string[], footer: string, size: { columns: number; rows: number }): string[] => {
+  const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => wrapPainted(text, size.columns))
+  const room = Math.max(1, size.rows - 2)
+  const left = lines.length - room
+  const more = cut(`… and ${left + 1} more lines: unstuck status`, size.columns)
+  const last = lines.some((text) => text.includes('\u001b')) ? `${endColours}${more}` : more
+  const shown = left > 0 ? [...lines.slice(0, room - 1), last] : lines
+  return [...shown, ...(footer === '' ? [] : [cut(footer, size.columns)])]
+}
+
+const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promise<number> => {
+  const [block, paint] = [createBlock(terminal), createPaint(io.colours)]
+  const left = new AbortController()
+  const signal = AbortSignal.any([io.signal, left.signal])
+  let view: StatusView | undefined
+  let [note, waiting] = ['q quits', 'looking for the engine …']
+  const draw = (): void => {
+    const size = { columns: terminal.columns(), rows: terminal.rows() }
+    if (!signal.aborted) block.draw(fit(view === undefined ? [waiting] : statusLines(paint, view), note, size))
+  }
+  const endKeys = watchKeys(process.stdin, { quit: () => left.abort(), leave: () => block.clear(), enter: draw })
+  const endResize = terminal.onResize(draw)
+  try {
+    draw()
+    const say = (text: string): void => {
+      waiting = `${text} …`
+      draw()
+    }
+    const show = (next: StatusView): void => {
+      ;[view, note] = [next, 'q quits']
+      draw()
+    }
+    const miss = (): void => {
+      note = 'The engine is not responding; waiting for it. q quits'
+      draw()
+    }
+    const first = await Promise.race([connectKnown(io, say), aborted(signal)])
+    if (first !== undefined) await pollStatus({ io, path, signal, show, miss }, first)
+    return exitCodes.ok
+  } finally {
+    endResize()
+    endKeys()
+    // The last picture stays, without the footer.
+    if (view === undefined) block.clear()
+    else block.draw(fit(statusLines(paint, view), '', { columns: terminal.columns(), rows: terminal.rows() }))
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+
+const watchAsLines = async (io: Io, path: string, asJson: boolean): Promise<number> => {
+  let key: string | undefined
+  const show = (view: StatusView): void => {
+    const next = keyOf(view)
+    if (next === key) return
+    if (asJson) printJson(io, view)
+    else
+      for (const text of [...(key === undefined ? [] : ['']), ...statusLines(createPaint(io.colours), view)])
+        line(io, text)
+    key = next
+  }
+  await pollStatus({ io, path, signal: io.signal, show, miss: () => undefined }, await connectKnown(io))
+  return exitCodes.ok
+}
+
+export const watchStatus = (io: Io, path: string, asJson: boolean): Promise<number> =>
+  io.terminal === undefined || asJson ? watchAsLines(io, path, asJson) : watchOnTerminal(io, io.terminal, path)
