@@ -6,8 +6,8 @@ import { line, printJson, type Io } from '../io.ts'
 import { clockOf, createPaint, safe } from '../render.ts'
 
 const explain = async (io: Io, id: string, options: JsonOption): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
-  const view = await (await connectKnown(io)).get<ExplainView>(`/explain/${encodeURIComponent(id)}`)
+  const { reading } = await import('../engine/reading.ts')
+  const view = await reading(io, ({ client }) => client.get<ExplainView>(`/explain/${encodeURIComponent(id)}`))
   if (options.json === true) printJson(io, view)
   else {
     line(io, createPaint(io.colours).bold(safe(view.title)))

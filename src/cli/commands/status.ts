@@ -10,9 +10,9 @@ interface StatusOptions extends JsonOption {
 }
 
 const status = async (io: Io, options: StatusOptions): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
+  const { reading } = await import('../engine/reading.ts')
   const query = options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`
-  const view = await (await connectKnown(io)).get<StatusView>(`/status${query}`)
+  const view = await reading(io, ({ client }) => client.get<StatusView>(`/status${query}`))
   if (options.json === true) printJson(io, view)
   else for (const text of statusLines(createPaint(io.colours), view)) line(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
