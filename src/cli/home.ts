@@ -15,11 +15,13 @@ import { createPaint, safe } from './render.ts'
 const harnessText = (found: FoundHarness): string =>
   found.path === null ? 'not found on the PATH' : `installed, ${safe(loginText(found))}`
 
-const landingText = (repository: Repository, { autoMerge }: Config): string => {
+const landingText = (repository: Repository, config: Config): string => {
   if (repository.commonDir === null)
     return `${repository.root} is no git repository: only "unstuck run --direct" works here.`
+  if (config.repoMode === 'direct' && repository.url === undefined)
+    return `Agents work in place in ${repository.root}; no commit is made (repoMode direct).`
   const unnamed = repository.url === undefined ? 'the checked-out branch' : 'the branch that its HEAD names'
-  const then = autoMerge
+  const then = config.autoMerge
     ? ` and then on ${repository.branch ?? unnamed}`
     : '; your branch stays as it is until you merge'
   return `Work lands on a branch unstuck/goal/<id> of ${repositoryName(repository)}${then}.`
