@@ -40,7 +40,7 @@ export const errorTable = {
   },
   ENGINE_RUNNING: { status: 409, exit: exitCodes.conflict, title: 'An engine already runs for this repository' },
   STORE_LOCKED: { status: 409, exit: exitCodes.conflict, title: 'Another process holds the store' },
-  STORE_VERSION: { status: 500, exit: exitCodes.config, title: 'The store was written by a newer version' },
+  STORE_VERSION: { status: 500, exit: exitCodes.config, title: 'The store was written by another version' },
   STORE_UNAVAILABLE: {
     status: 503,
     exit: exitCodes.unavailable,

@@ -10,6 +10,7 @@ import { Hono, type Context as HonoContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
+import { shown, valueAt } from '../validation.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
 import type { Dashboard } from './dashboard.ts'
@@ -36,15 +37,23 @@ type Http = HonoContext<Env>
 
 const maxBody = 4 * 1024 * 1024
 
-/** Checks a value against the contract; the error names the field. */
-const parse = <T extends z.ZodType>(schema: T, value: unknown, where: string): z.output<T> => {
+/** Lists and objects are not written out: one that is nested without end has no text. */
+const givenText = (value: unknown): string => {
+  if (value === undefined) return 'missing'
+  if (Array.isArray(value)) return 'given a list'
+  return typeof value === 'object' && value !== null ? 'given an object' : `given ${shown(value)}`
+}
+
+/** Checks a value against the contract; the error names the field, what was given there and what is accepted. */
+export const parse = <T extends z.ZodType>(schema: T, value: unknown, where: string): z.output<T> => {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const issue = result.error.issues[0]
-  throw new AppError(
-    'INPUT_INVALID',
-    `${where}${issue?.path.length ? `, field ${issue.path.join('.')}` : ''}: ${issue?.message ?? 'not valid'}`,
-  )
+  const [issue] = result.error.issues
+  const field = issue === undefined || issue.path.length === 0 ? '' : `, field ${issue.path.join('.')}`
+  const found = givenText(valueAt(value, issue?.path ?? []))
+  const [example] = (schema.meta()?.examples ?? []) as unknown[]
+  const advice = example === undefined ? '' : `\nAccepted, for example: ${JSON.stringify(example)}`
+  throw new AppError('INPUT_INVALID', `${where}${field}: ${found}; ${issue?.message ?? 'not valid'}${advice}`)
 }
 
 /** A form of a foreign page cannot send this type without asking first. */

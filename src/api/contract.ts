@@ -43,29 +43,55 @@ const taskInput = z.strictObject({
 
 const number = z.number().min(-1)
 
-export const goalRequest = z.strictObject({
-  input: z.strictObject({
-    title,
-    requirement: text,
-    tasks: z.array(taskInput).min(1).max(1000),
-    allowedDirs: names,
-    warnings: names,
-  }),
-  options: z.strictObject({
-    autoMerge: z.boolean(),
-    repoMode: z.enum(repoModes),
-    allowedDirs: z.array(path.startsWith('/')).max(100),
-    harness: string.max(64).nullable(),
-    limits: z.strictObject({
-      runSeconds: number.exactOptional(),
-      runTokens: number.exactOptional(),
-      runCostUsd: number.exactOptional(),
-      goalSeconds: number.exactOptional(),
-      goalTokens: number.exactOptional(),
-      goalCostUsd: number.exactOptional(),
+/** Shown with each refusal: the whole shape, small enough to be read. */
+const goalExample = {
+  input: {
+    title: 'Add a test',
+    requirement: 'Add a test for the parser',
+    tasks: [
+      {
+        id: '1',
+        title: 'Add a test',
+        instructions: 'Add a test for the parser',
+        allowedPaths: ['**'],
+        deniedPaths: [],
+        commands: ['npm test'],
+        after: [],
+        priority: 0,
+        role: 'worker',
+      },
+    ],
+    allowedDirs: [],
+    warnings: [],
+  },
+  options: { autoMerge: false, repoMode: 'local', allowedDirs: [], harness: null, limits: {} },
+}
+
+export const goalRequest = z
+  .strictObject({
+    input: z.strictObject({
+      title,
+      requirement: text,
+      tasks: z.array(taskInput).min(1).max(1000),
+      allowedDirs: names,
+      warnings: names,
     }),
-  }),
-})
+    options: z.strictObject({
+      autoMerge: z.boolean(),
+      repoMode: z.enum(repoModes),
+      allowedDirs: z.array(path.startsWith('/')).max(100),
+      harness: string.max(64).nullable(),
+      limits: z.strictObject({
+        runSeconds: number.exactOptional(),
+        runTokens: number.exactOptional(),
+        runCostUsd: number.exactOptional(),
+        goalSeconds: number.exactOptional(),
+        goalTokens: number.exactOptional(),
+        goalCostUsd: number.exactOptional(),
+      }),
+    }),
+  })
+  .meta({ examples: [goalExample] })
 
 export type GoalRequest = z.output<typeof goalRequest>
 

@@ -84,7 +84,7 @@ const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
 }
 
-const openLog = (stateDir: string): Log =>
+export const openLog = (stateDir: string): Log =>
   pino(
     { base: { pid: process.pid } },
     pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),

@@ -112,7 +112,7 @@ export const routes = {
     contract.statusQuery,
     views.status,
   ),
-  metrics: read('/metrics', 'How many of each there are, by state', none, views.metrics),
+  metrics: read('/metrics', 'How many of each there are, by state, as JSON', none, views.metrics),
   report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, views.report),
   doctor: read('/doctor', 'The promises, checked on the live store', none, views.doctor),
   snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(entities.snapshot)),

@@ -5,9 +5,10 @@ import { exitCodes } from '../errors.ts'
 import { sentenceOf } from '../runtime/people/explain.ts'
 import type { JsonOption } from './command.ts'
 import type { Client } from './engine/client.ts'
-import { connectKnown, findEngine } from './engine/connect.ts'
+import { findEngine } from './engine/connect.ts'
 import { followEvents } from './engine/follow-events.ts'
 import { placeOf } from './engine/place.ts'
+import { reading } from './engine/reading.ts'
 import { line, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { localTimes, secondText } from './times.ts'
@@ -38,25 +39,30 @@ const awaitEngine = async (io: Io): Promise<Client | undefined> => {
   for (let told = false; !io.signal.aborted; told = true) {
     const client = await findEngine(place)
     if (client !== undefined) return client
-    if (!told) io.error('the engine does not answer; waiting for the next one\n')
+    if (!told) io.error('no engine answers; waiting for the next one (Ctrl-C ends this command)\n')
     await delay(pollMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the loop ends
   }
   return undefined
 }
 
-export const events = async (io: Io, options: EventsOptions): Promise<number> => {
-  const client = await connectKnown(io)
-  const { goal } = options
-  if (options.follow === true) {
-    const following = { first: client, goal, signal: io.signal, reconnect: () => awaitEngine(io) }
-    for await (const batch of followEvents(following)) showEvents(io, batch, options)
-    return exitCodes.ok
-  }
-  const filter = goal === undefined ? '' : `&goal=${encodeURIComponent(goal)}`
+/** Every page of the stored events; resolves with the number of the last one. */
+const showStored = async (io: Io, client: Client, options: EventsOptions): Promise<number> => {
+  const filter = options.goal === undefined ? '' : `&goal=${encodeURIComponent(options.goal)}`
   for (let after = 0; ;) {
     const page = await client.get<EventView[]>(`/events?after=${after}&limit=${pageSize}${filter}`)
     showEvents(io, page, options)
     after = page.at(-1)?.seq ?? after
-    if (io.signal.aborted || page.length < pageSize) return exitCodes.ok
+    if (io.signal.aborted || page.length < pageSize) return after
   }
+}
+
+/** Without an engine it shows what is stored, and lets go of the store before it waits for the next engine. */
+export const events = async (io: Io, options: EventsOptions): Promise<number> => {
+  const after = await reading(io, ({ client }) => showStored(io, client, options))
+  if (options.follow !== true) return exitCodes.ok
+  const first = await awaitEngine(io)
+  if (first === undefined) return exitCodes.ok
+  const following = { first, after, goal: options.goal, signal: io.signal, reconnect: () => awaitEngine(io) }
+  for await (const batch of followEvents(following)) showEvents(io, batch, options)
+  return exitCodes.ok
 }

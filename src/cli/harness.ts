@@ -27,7 +27,8 @@ const rootOf = async (io: Io): Promise<string> => {
   }
 }
 
-const loginText = ({ login }: HarnessView): string => {
+/** As every command says it: from files and variables alone, as asking a CLI would write to its folders. */
+export const loginText = ({ login }: Pick<HarnessView, 'login'>): string => {
   const by = login.by === undefined ? '' : ` (${login.by})`
   if (login.state === 'yes') return `credentials found${by}`
   return login.state === 'no' ? 'not logged in' : `login unknown${by}`

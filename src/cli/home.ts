@@ -1,8 +1,7 @@
 /** Bare `unstuck`: which agent CLIs are here, where work would land, and what to try. */
-import { driverNamed } from '../harness/drivers.ts'
 import { loadConfig, type Config } from '../config.ts'
-import { defaultHarness, harnessNames } from '../runtime/harness/harness-choice.ts'
-import { findProgram } from '../runtime/harness/program.ts'
+import { defaultHarness } from '../runtime/harness/harness-choice.ts'
+import { foundHarnesses, type FoundHarness } from '../runtime/people/harness-view.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { exitCodes } from '../errors.ts'
 import type { Repository } from '../workspace/contract.ts'
@@ -10,38 +9,19 @@ import { repositoryName } from '../workspace/remote.ts'
 import { findEngine } from './engine/connect.ts'
 import { placeOf } from './engine/place.ts'
 import { line, type Io } from './io.ts'
-import { createPaint } from './render.ts'
-import { execa } from 'execa'
+import { loginText } from './harness.ts'
+import { createPaint, safe } from './render.ts'
 
-/** Commands of the CLIs that report the login status and change nothing. */
-const loginChecks: Record<string, string[]> = { claude: ['auth', 'status'], codex: ['login', 'status'] }
+const harnessText = (found: FoundHarness): string =>
+  found.path === null ? 'not found on the PATH' : `installed, ${safe(loginText(found))}`
 
-const loginText = async (io: Io, name: string, program: string): Promise<string> => {
-  const args = loginChecks[name]
-  if (args === undefined) return 'installed'
-  const result = await execa(program, args, {
-    reject: false,
-    timeout: 10_000,
-    stdin: 'ignore',
-    env: io.environment as Record<string, string>,
-    extendEnv: false,
-  })
-  return result.exitCode === 0 ? 'installed, logged in' : 'installed, not logged in'
-}
-
-const harnessText = async (io: Io, config: Config, name: string): Promise<string> => {
-  const command = config.harness.named[name]?.command
-  const program = command?.[0] ?? driverNamed(name)?.defaultProgram ?? null
-  const found = program === null ? undefined : findProgram(realFiles, program, io.environment.PATH)
-  if (found === undefined) return 'not found on the PATH'
-  return loginText(io, command === undefined ? name : '', found)
-}
-
-const landingText = (repository: Repository, { autoMerge }: Config): string => {
+const landingText = (repository: Repository, config: Config): string => {
   if (repository.commonDir === null)
     return `${repository.root} is no git repository: only "unstuck run --direct" works here.`
+  if (config.repoMode === 'direct' && repository.url === undefined)
+    return `Agents work in place in ${repository.root}; no commit is made (repoMode direct).`
   const unnamed = repository.url === undefined ? 'the checked-out branch' : 'the branch that its HEAD names'
-  const then = autoMerge
+  const then = config.autoMerge
     ? ` and then on ${repository.branch ?? unnamed}`
     : '; your branch stays as it is until you merge'
   return `Work lands on a branch unstuck/goal/<id> of ${repositoryName(repository)}${then}.`
@@ -52,7 +32,8 @@ export const home = async (io: Io): Promise<number> => {
   const place = await placeOf(io)
   const config = loadConfig({ root: place.repository.root, environment: io.environment })
   line(io, paint.bold(`Unstuck ${io.version}: runs coding agents until the work is done, and gets them unstuck.`))
-  for (const name of harnessNames(config)) line(io, `  ${name.padEnd(10)} ${await harnessText(io, config, name)}`)
+  for (const found of foundHarnesses(realFiles, config, io.environment))
+    line(io, `  ${found.name.padEnd(10)} ${harnessText(found)}`)
   const used = defaultHarness(realFiles, config, io.environment.PATH)
   line(
     io,

@@ -83,7 +83,10 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
     where id = ${goal.id} and version = ${goal.version} returning *`,
   )
   if (row === undefined) return stale(`goal ${goal.id}`)
-  await appendEvent(db, { type: step.row.event, goalId: goal.id, payload: { from: goal.state, to, trigger, reason } })
+  // Work in place has no goal branch that its events could speak of.
+  const mode = goal.repoMode === 'direct' ? { repoMode: goal.repoMode } : {}
+  const payload = { from: goal.state, to, trigger, reason, ...mode }
+  await appendEvent(db, { type: step.row.event, goalId: goal.id, payload })
   await refreshReady(db, goal.id)
   await freeAreas(db, goal.id)
   return { ok: true, value: fromRow<Goal>(row) }

@@ -40,7 +40,10 @@ const isIdentity = (value: unknown): value is ProcessIdentity => {
   return typeof host === 'string' && typeof pid === 'number' && typeof startTime === 'string'
 }
 
-const parsed = (text: string): ProcessIdentity | undefined => {
+/** Who holds the lock; one that only reads lets go of it within a moment. */
+export type Holder = ProcessIdentity & { reading?: boolean }
+
+const parsed = (text: string): Holder | undefined => {
   try {
     const value: unknown = JSON.parse(text)
     return isIdentity(value) ? value : undefined
@@ -49,7 +52,7 @@ const parsed = (text: string): ProcessIdentity | undefined => {
   }
 }
 
-const readHolder = (path: string): ProcessIdentity | undefined => {
+const readHolder = (path: string): Holder | undefined => {
   try {
     return parsed(readFileSync(path, 'utf8')) ?? nobody(path)
   } catch {
@@ -62,7 +65,7 @@ const same = (a: ProcessIdentity | undefined, b: ProcessIdentity): boolean =>
 
 const markOf = (who: ProcessIdentity): string => `${who.pid}.${who.startTime.replace(/\W/g, '')}`
 
-const draftOf = (path: string, me: ProcessIdentity): string => {
+const draftOf = (path: string, me: Holder): string => {
   const draft = `${path}.${markOf(me)}`
   const file = openSync(draft, 'w', 0o600)
   writeSync(file, JSON.stringify(me))
@@ -72,7 +75,7 @@ const draftOf = (path: string, me: ProcessIdentity): string => {
 }
 
 /** Creates a lock complete or not at all: a crash between create and write would leave an owner nobody can judge. */
-const create = (path: string, me: ProcessIdentity): boolean => {
+const create = (path: string, me: Holder): boolean => {
   const draft = draftOf(path, me)
   try {
     linkSync(draft, path)
@@ -94,7 +97,7 @@ const guardPrefix = (path: string): string => `${basename(path)}.heir-`
  * rival has it, or the race is over. Guards that lead back to one which was looked at come from no race but from a damaged
  * folder: every rival reads them in the same order, so the next name after them is raced for like any other.
  */
-const winGuard = (path: string, holder: ProcessIdentity, me: ProcessIdentity): string | undefined => {
+const winGuard = (path: string, holder: ProcessIdentity, me: Holder): string | undefined => {
   const seen = new Set<string>()
   for (let dead: ProcessIdentity = holder; ;) {
     let guard = join(dirname(path), guardPrefix(path) + markOf(dead))
@@ -119,7 +122,7 @@ const clearGuards = (path: string): void => {
  * Puts our lock in the place of a dead holder's in one rename, so that the lock is never absent and never two processes'.
  * What stands there is read again under the guard: a rival may have finished before we won it.
  */
-const replaceDead = (path: string, dead: ProcessIdentity, me: ProcessIdentity): boolean => {
+const replaceDead = (path: string, dead: ProcessIdentity, me: Holder): boolean => {
   const guard = winGuard(path, dead, me)
   if (guard === undefined) return false
   if (!same(readHolder(path), dead)) {
@@ -131,9 +134,7 @@ const replaceDead = (path: string, dead: ProcessIdentity, me: ProcessIdentity): 
   return true
 }
 
-export const ownerOf = (
-  path: string,
-): { holder: ProcessIdentity; liveness: 'alive' | 'dead' | 'elsewhere' } | undefined => {
+export const ownerOf = (path: string): { holder: Holder; liveness: 'alive' | 'dead' | 'elsewhere' } | undefined => {
   const holder = readHolder(path)
   return holder === undefined ? undefined : { holder, liveness: livenessOf(holder) }
 }
@@ -144,10 +145,11 @@ const stepMs = 5
 
 const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stepMs)
 
-export const takeOwnerLock = (path: string): OwnerLock => {
+export const takeOwnerLock = (path: string, reading = false): OwnerLock => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const me = identityOf(process.pid)
-  if (me === undefined) throw new Error('this process cannot read its own start time')
+  const identity = identityOf(process.pid)
+  if (identity === undefined) throw new Error('this process cannot read its own start time')
+  const me: Holder = reading ? { ...identity, reading } : identity
   const held: OwnerLock = { release: () => void (same(readHolder(path), me) && rmSync(path, { force: true })) }
   for (let attempt = 0; attempt < raceMs / stepMs; attempt += 1) {
     if (create(path, me)) return held

@@ -35,6 +35,30 @@ const uniqueViolation = '23505'
 const present = async (db: Db): Promise<number> =>
   (await one<{ last: number }>(db, sql`select coalesce(max(number), 0)::int as last from migration`))?.last ?? 0
 
+const checkNotNewer = (have: number): void => {
+  if (have > migrations.length) {
+    throw new AppError(
+      'STORE_VERSION',
+      `the store is at schema ${have}, this version knows ${migrations.length}; install the newer unstuck again`,
+    )
+  }
+}
+
+/** For a reader, which changes nothing: refuses a store of another version, and says what brings it up to date. */
+export const checkSchema = async (db: Db): Promise<void> => {
+  const { found } = (await one<{ found: boolean }>(db, sql`select to_regclass('migration') is not null as found`)) ?? {
+    found: false,
+  }
+  const have = found ? await present(db) : 0
+  checkNotNewer(have)
+  if (have === 0) throw new AppError('NOT_FOUND', 'the store is empty; start with: unstuck run "<what you want done>"')
+  if (have < migrations.length)
+    throw new AppError(
+      'STORE_VERSION',
+      `the store was written by an older version (schema ${have}, this version reads ${migrations.length}); "unstuck up" brings it up to date`,
+    )
+}
+
 const apply = async (db: Db, number: number, text: string): Promise<void> => {
   try {
     await db.script(`begin; insert into migration (number) values (${number}); ${text} commit;`)
@@ -51,12 +75,7 @@ export const migrate = async (db: Db): Promise<void> => {
     create table if not exists migration (number integer primary key, applied_at timestamptz not null default now());
     commit;`)
   const have = await present(db)
-  if (have > migrations.length) {
-    throw new AppError(
-      'STORE_VERSION',
-      `the store is at schema ${have}, this version knows ${migrations.length}; install the newer unstuck again`,
-    )
-  }
+  checkNotNewer(have)
   for (let number = have + 1; number <= migrations.length; number += 1) {
     await apply(db, number, migrations[number - 1] ?? '')
   }

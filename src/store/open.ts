@@ -5,10 +5,11 @@
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { Db } from './db.ts'
-import { takeOwnerLock } from './lock.ts'
-import { migrate } from './migrate.ts'
+import { ownerOf, takeOwnerLock, type OwnerLock } from './lock.ts'
+import { checkSchema, migrate } from './migrate.ts'
 import { openPglite, type PgliteDb } from './pglite.ts'
 import type { DatabasePlace } from './postgres-place.ts'
 import { loadTemplate } from './template.ts'
@@ -44,13 +45,19 @@ const openData = async (stateDir: string, cacheDir: string): Promise<PgliteDb> =
 /** Says that the store lies in PostgreSQL; holds no URL. */
 export const markOf = (stateDir: string): string => join(stateDir, 'store.postgres')
 
+/** Refuses to begin or to read an embedded store where the repository's lies in PostgreSQL. */
+const checkEmbedded = (stateDir: string): void => {
+  if (!existsSync(markOf(stateDir))) return
+  throw new AppError(
+    'CONFIG_INVALID',
+    `the store of this repository lies in PostgreSQL; give --database-url or UNSTUCK_DATABASE_URL (to begin an embedded one instead, remove ${markOf(stateDir)})`,
+  )
+}
+
 const openDatabase = async ({ stateDir, database, lead = false, changed }: StorePaths): Promise<Db | undefined> => {
   if (database === undefined) {
-    if (!existsSync(markOf(stateDir))) return undefined
-    throw new AppError(
-      'CONFIG_INVALID',
-      `the store of this repository lies in PostgreSQL; give --database-url or UNSTUCK_DATABASE_URL (to begin an embedded one instead, remove ${markOf(stateDir)})`,
-    )
+    checkEmbedded(stateDir)
+    return undefined
   }
   const { openPostgres } = await import('./postgres.ts')
   const db = await openPostgres({ place: database, lead, changed })
@@ -58,26 +65,73 @@ const openDatabase = async ({ stateDir, database, lead = false, changed }: Store
   return db
 }
 
+/** A command that reads is done within seconds. */
+const readerMs = 30_000
+
+/** An engine that starts while a command reads waits for it, instead of taking it for another engine. */
+const lockForEngine = async (path: string): Promise<OwnerLock> => {
+  for (const began = performance.now(); performance.now() - began < readerMs; await delay(20)) {
+    const owner = ownerOf(path)
+    if (owner?.holder.reading !== true || owner.liveness !== 'alive') break
+  }
+  return takeOwnerLock(path)
+}
+
+const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> => {
+  try {
+    await check(db)
+    return db
+  } catch (error) {
+    // Its process would keep this one alive, and hold the data after the lock was released.
+    await db.close()
+    throw error
+  }
+}
+
+const withLock = (db: Db, lock: OwnerLock): Db => ({
+  ...db,
+  close: async () => {
+    await db.close()
+    lock.release()
+  },
+})
+
+const readOnly = 'set session characteristics as transaction read only'
+
+/**
+ * Opens the store of a repository on which no engine works, to read it: nothing is made, migrated or written. A database
+ * needs no owner lock, as it takes any number of readers.
+ */
+export const openForReading = async ({
+  stateDir,
+  database,
+}: Pick<StorePaths, 'stateDir' | 'database'>): Promise<Db> => {
+  if (database !== undefined) {
+    const { openPostgres } = await import('./postgres.ts')
+    return checked(await openPostgres({ place: database, reading: true }), checkSchema)
+  }
+  checkEmbedded(stateDir)
+  const lock = takeOwnerLock(lockPathOf(stateDir), true)
+  try {
+    const db = await openPglite({ dataDir: join(stateDir, 'store') })
+    await checked(db, async () => {
+      await db.script(readOnly)
+      await checkSchema(db)
+    })
+    return withLock(db, lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
 export const openStore = async (paths: StorePaths): Promise<Db> => {
   const { stateDir, cacheDir } = paths
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const lock = takeOwnerLock(lockPathOf(stateDir))
+  const lock = await lockForEngine(lockPathOf(stateDir))
   try {
     const db = (await openDatabase(paths)) ?? (await openData(stateDir, cacheDir))
-    try {
-      await migrate(db)
-    } catch (error) {
-      // Its thread would keep the process alive, and hold the data after the lock was released.
-      await db.close()
-      throw error
-    }
-    return {
-      ...db,
-      close: async () => {
-        await db.close()
-        lock.release()
-      },
-    }
+    return withLock(await checked(db, migrate), lock)
   } catch (error) {
     lock.release()
     throw error

@@ -48,9 +48,9 @@ export const storeName = (place: DatabasePlace | undefined): string =>
   place === undefined ? 'embedded' : nameOf(place)
 
 /** The schema goes in with the connection itself, so that no statement can run before it is set. */
-export const connectionUrl = ({ url, schema }: DatabasePlace): string => {
+export const connectionUrl = ({ url, schema }: DatabasePlace, more = ''): string => {
   const full = new URL(url)
-  const own = `-c search_path=${schema}`
+  const own = `-c search_path=${schema} ${more}`.trim()
   const given = full.searchParams.get('options')
   full.searchParams.set('options', given === null ? own : `${given} ${own}`)
   return full.href

@@ -12,6 +12,8 @@ import { backoffMs, openSession, type Session } from './postgres-session.ts'
 
 export interface PostgresOptions {
   place: DatabasePlace
+  /** Refuse every change, and make nothing that is missing. */
+  reading?: boolean
   /** Whether to seek the right to lead, which one process at a time has. */
   lead?: boolean
   /** Rung when somebody else changed the store. Absent = polling alone. */
@@ -35,9 +37,9 @@ interface Link {
   patienceMs: number
 }
 
-const openPool = (place: DatabasePlace, self: string): Pool => {
+const openPool = (place: DatabasePlace, self: string, reading: boolean): Pool => {
   const pool = new Pool({
-    connectionString: connectionUrl(place),
+    connectionString: connectionUrl(place, reading ? '-c default_transaction_read_only=on' : ''),
     application_name: self,
     types: parsers,
     max: 8,
@@ -125,16 +127,16 @@ const createSchema = ({ schema }: DatabasePlace): string => `
 export const openPostgres = async (options: PostgresOptions): Promise<Db> => {
   const { place } = options
   const self = `unstuck-${randomBytes(6).toString('hex')}`
-  const { lead = false, changed, patienceMs = 15_000 } = options
+  const { reading = false, lead = false, changed, patienceMs = 15_000 } = options
   const session = openSession({ place, self, lead, changed })
-  const pool = openPool(place, self)
+  const pool = openPool(place, self, reading)
   const link: Link = { place, pool, session, patienceMs }
   const close = async (): Promise<void> => {
     await session.close()
     await pool.end()
   }
   try {
-    await using(link, (client) => runScript(client, createSchema(place)))
+    await using(link, (client) => runScript(client, reading ? 'select 1' : createSchema(place)))
   } catch (error) {
     await close()
     throw openingError(place, error)

@@ -59,10 +59,17 @@ export const ownerExcludes = async (repository: Repository): Promise<string> => 
   return `${global === '' ? '' : await textOf(global)}\n${local}\n`
 }
 
+/** Where the shadow of a repository is, whether or not it was made. */
+export const shadowAt = (stateDir: string, repository: Repository): Shadow => ({
+  gitDir: join(stateDir, 'shadow.git'),
+  rawGitDir: join(stateDir, 'shadow-raw.git'),
+  repository,
+})
+
 /** Opens the shadow of a repository in its state folder, and makes it first where there is none. */
 export const openShadow = async (stateDir: string, repository: Repository): Promise<Shadow> => {
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
-  const shadow = { gitDir: join(stateDir, 'shadow.git'), rawGitDir: join(stateDir, 'shadow-raw.git'), repository }
+  const shadow = shadowAt(stateDir, repository)
   const format = await objectFormatOf(repository)
   await make(shadow.gitDir, format)
   await make(shadow.rawGitDir, format)

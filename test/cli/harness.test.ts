@@ -66,4 +66,17 @@ describe('unstuck harness', () => {
     expect(readdirSync(home)).toEqual([])
     expect(readdirSync(root).includes('asked')).toBe(false)
   })
+
+  it('says of a login what bare unstuck says', () => {
+    const entry =
+      /^(\w+)(?: \(default\))?  .*?  (credentials found \([^)]*\)|not logged in|login unknown(?: \([^)]*\))?)  /gm
+    const said = [...unstuck('harness').matchAll(entry)].map(([, name, login]) => `${name}: ${login}`)
+    expect(said).toContain('claude: not logged in')
+    const home = unstuck()
+    for (const text of said) {
+      const [name = '', login = ''] = text.split(': ')
+      expect(home).toContain(`  ${name.padEnd(10)} installed, ${login}\n`)
+    }
+    expect(home).toContain('codex      not found on the PATH')
+  })
 })

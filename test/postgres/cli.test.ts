@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { openDatabase, type Database } from './database.ts'
@@ -46,6 +47,19 @@ const cli = async (args: string[], more: Record<string, string> = {}): Promise<E
   return { code, output }
 }
 
+const enginesIn = async (url: string): Promise<unknown[]> => {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ schema: string }>(
+      `select schemaname as schema from pg_tables where tablename = 'engine' and schemaname like 'unstuck%'`,
+    )
+    return (await client.query(`select * from "${rows[0]?.schema}".engine`)).rows
+  } finally {
+    await client.end()
+  }
+}
+
 const secretFiles = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((found) => found.isFile())
@@ -78,6 +92,11 @@ it('after a stop, a start without the URL says what is missing instead of showin
   const without = await cli(['doctor'])
   expect(without).toMatchObject({ code: 78, output: expect.stringContaining('UNSTUCK_DATABASE_URL') })
   expect((await cli(['doctor'], { UNSTUCK_DATABASE_URL: database.url })).code).toBe(0)
+  const before = await enginesIn(database.url)
+  const status = await cli(['status'], { UNSTUCK_DATABASE_URL: database.url })
+  expect(status).toMatchObject({ code: 0, output: expect.stringContaining('Make made.txt') })
+  expect(await enginesIn(database.url)).toEqual(before)
+  expect((await cli(['stop'])).output).toContain('No engine runs')
   const wrong = await cli(['doctor'], { UNSTUCK_DATABASE_URL: database.url.replace('geheim', 'anders') })
   expect(wrong.code).toBe(78)
   expect(wrong.output).not.toContain('anders')

@@ -5,20 +5,9 @@ import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
 
-const read = async (io: Io): Promise<DoctorView> => {
-  const { findEngine } = await import('../engine/connect.ts')
-  const { placeOf } = await import('../engine/place.ts')
-  const place = await placeOf(io)
-  const client = await findEngine(place)
-  if (client !== undefined) return client.get<DoctorView>('/doctor')
-  const { withStore } = await import('../engine/offline.ts')
-  const { realPorts } = await import('../../runtime/core/ports.ts')
-  const { doctor } = await import('../../runtime/people/doctor.ts')
-  return withStore(io, place, (offline) => doctor({ ...offline, ports: realPorts }))
-}
-
 const doctor = async (io: Io, options: JsonOption): Promise<number> => {
-  const view = await read(io)
+  const { reading } = await import('../engine/reading.ts')
+  const view = await reading(io, ({ client }) => client.get<DoctorView>('/doctor'))
   const paint = createPaint(io.colours)
   if (options.json === true) printJson(io, view)
   else

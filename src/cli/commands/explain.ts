@@ -7,8 +7,8 @@ import { createPaint, safe } from '../render.ts'
 import { localTimes, secondText } from '../times.ts'
 
 const explain = async (io: Io, id: string, options: JsonOption): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
-  const view = await (await connectKnown(io)).get<ExplainView>(`/explain/${encodeURIComponent(id)}`)
+  const { reading } = await import('../engine/reading.ts')
+  const view = await reading(io, ({ client }) => client.get<ExplainView>(`/explain/${encodeURIComponent(id)}`))
   if (options.json === true) printJson(io, view)
   else {
     line(io, createPaint(io.colours).bold(safe(view.title)))

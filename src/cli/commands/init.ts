@@ -1,11 +1,39 @@
-/** `unstuck init`: a first configuration; never over an existing one. */
+/** `unstuck init`: a first configuration with what was found here; never over an existing one. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
 import type { Register } from '../command.ts'
 import { line, type Io } from '../io.ts'
 
-const starterConfig = `${JSON.stringify({ maxParallel: 2, autoMerge: false, verify: { timeoutSeconds: 600 } }, null, 2)}\n`
+interface Found {
+  harness: string | undefined
+  checks: string[]
+}
+
+const look = async (io: Io, root: string): Promise<Found> => {
+  const { loadConfig } = await import('../../config.ts')
+  const { realFiles } = await import('../../runtime/core/files.ts')
+  const { inferredFor, topOfFolder } = await import('../../runtime/checks/inferred-here.ts')
+  const { defaultHarness } = await import('../../runtime/harness/harness-choice.ts')
+  const config = loadConfig({ root, environment: io.environment })
+  return {
+    harness: defaultHarness(realFiles, config, io.environment.PATH),
+    checks: inferredFor(topOfFolder(realFiles, root)),
+  }
+}
+
+/** What was not found is left out: an empty list of checks would mean that none is wanted. */
+const configOf = ({ harness, checks }: Found): object => ({
+  ...(harness === undefined ? {} : { harness: { default: harness } }),
+  verify: { ...(checks.length === 0 ? {} : { commands: checks }), timeoutSeconds: 600 },
+  maxParallel: 2,
+  autoMerge: false,
+})
+
+const foundText = ({ harness, checks }: Found): string => {
+  const named = harness ?? 'none found (install claude or codex, or set harness.default)'
+  return `Harness: ${named}. Checks: ${checks.length === 0 ? 'none found (set verify.commands)' : checks.join(' ; ')}.`
+}
 
 const init = async (io: Io): Promise<number> => {
   const { makeRoot, placeOf } = await import('../engine/place.ts')
@@ -17,15 +45,22 @@ const init = async (io: Io): Promise<number> => {
     return exitCodes.ok
   }
   makeRoot(place)
+  const found = await look(io, repository.root)
   mkdirSync(join(repository.root, '.unstuck'), { recursive: true })
-  writeFileSync(path, starterConfig, { flag: 'wx' })
-  line(io, `Wrote ${path}. All keys: docs/config.md. Next: unstuck run "<what you want done>"`)
+  writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })
+  line(io, `Wrote ${path}. ${foundText(found)}`)
+  if (repository.url === undefined && repository.commonDir !== null)
+    line(
+      io,
+      'Commit it, it belongs to the repository: git add .unstuck/config.json && git commit -m "Configure unstuck"',
+    )
+  line(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok
 }
 
 export const register: Register = (program, act) => {
   program
     .command('init')
-    .description('write a first .unstuck/config.json')
+    .description('write a first .unstuck/config.json with the harness and checks that were found')
     .action(() => act(init))
 }

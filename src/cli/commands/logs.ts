@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LogView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
+import type { Reading } from '../engine/reading.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { safe } from '../render.ts'
@@ -25,11 +26,11 @@ const showPage = (io: Io, page: LogView, { begins, asJson }: { begins: boolean; 
   }
 }
 
-const logs = async (io: Io, run: string, options: LogsOptions): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
-  const client = await connectKnown(io)
+const showLog = async (io: Io, run: string, options: LogsOptions, { client, live }: Reading): Promise<number> => {
   let cursor: Cursor = { launch: 0, stdout: 0, stderr: 0 }
   let shown = 0
+  let ended = false
+  const follow = options.follow === true && live
   for (;;) {
     const page = await client.get<LogView>(addressOf(run, cursor))
     const begins = page.lines.length > 0 && page.launch !== shown
@@ -37,9 +38,18 @@ const logs = async (io: Io, run: string, options: LogsOptions): Promise<number> 
     if (begins) shown = page.launch
     const moved = JSON.stringify(page.next) !== JSON.stringify(cursor)
     cursor = page.next
-    if (page.ended || io.signal.aborted || (!moved && options.follow !== true)) return exitCodes.ok
+    ended = page.ended
+    if (ended || io.signal.aborted || (!moved && !follow)) break
     if (!moved) await delay(pollMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the loop ends
   }
+  if (options.follow === true && !live && !ended)
+    io.error('no engine runs, so nothing new is followed; "unstuck up" starts one\n')
+  return exitCodes.ok
+}
+
+const logs = async (io: Io, run: string, options: LogsOptions): Promise<number> => {
+  const { reading } = await import('../engine/reading.ts')
+  return reading(io, (found) => showLog(io, run, options, found))
 }
 
 export const register: Register = (program, act) => {

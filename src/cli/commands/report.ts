@@ -24,23 +24,10 @@ const sinceOf = (text: string, now: Date): Date => {
   return at
 }
 
-const read = async (io: Io, since: Date): Promise<ReportView> => {
-  const { findEngine } = await import('../engine/connect.ts')
-  const { placeOf } = await import('../engine/place.ts')
-  const place = await placeOf(io)
-  const client = await findEngine(place)
-  if (client !== undefined) return client.get<ReportView>(`/report?since=${encodeURIComponent(since.toISOString())}`)
-  const { withStore } = await import('../engine/offline.ts')
-  const { reportView } = await import('../../runtime/people/views.ts')
-  const { findBranches } = await import('../../runtime/landing/goal-branch.ts')
-  const { realPorts } = await import('../../runtime/core/ports.ts')
-  return withStore(io, place, ({ db, repository }) =>
-    reportView(db, since, findBranches({ repository, ports: realPorts })),
-  )
-}
-
 const report = async (io: Io, options: ReportOptions): Promise<number> => {
-  const view = await read(io, sinceOf(options.since, new Date()))
+  const { reading } = await import('../engine/reading.ts')
+  const since = encodeURIComponent(sinceOf(options.since, new Date()).toISOString())
+  const view = await reading(io, ({ client }) => client.get<ReportView>(`/report?since=${since}`))
   if (options.json === true) printJson(io, view)
   else for (const text of reportLines(createPaint(io.colours), view)) line(io, text)
   return exitCodes.ok

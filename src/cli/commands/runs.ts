@@ -25,9 +25,9 @@ export const runLine = (run: Run, now: Date): string => {
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
+  const { reading } = await import('../engine/reading.ts')
   const filter = options.task === undefined ? '' : `?task=${encodeURIComponent(options.task)}`
-  const found = await (await connectKnown(io)).all<Run>(`/runs${filter}`)
+  const found = await reading(io, ({ client }) => client.all<Run>(`/runs${filter}`))
   if (options.json === true) printJson(io, found)
   else for (const run of found.toReversed()) line(io, runLine(run, new Date()))
   return exitCodes.ok

@@ -14,8 +14,8 @@ const status = async (io: Io, options: StatusOptions): Promise<number> => {
   const path = `/status${options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`}`
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
-  const { connectKnown } = await import('../engine/connect.ts')
-  const view = await (await connectKnown(io)).get<StatusView>(path)
+  const { reading } = await import('../engine/reading.ts')
+  const view = await reading(io, ({ client }) => client.get<StatusView>(path))
   if (options.json === true) printJson(io, view)
   else for (const text of statusLines(createPaint(io.colours), view)) line(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok

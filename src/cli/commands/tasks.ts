@@ -18,9 +18,9 @@ const attemptText = ({ run }: TaskView, now: string): string => {
 }
 
 const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
+  const { reading } = await import('../engine/reading.ts')
   const { endedShown } = await import('../../domain/goal.ts')
-  const view = await (await connectKnown(io)).get<StatusView>(`/status?ended=${endedShown.most}`)
+  const view = await reading(io, ({ client }) => client.get<StatusView>(`/status?ended=${endedShown.most}`))
   const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
   if (options.goal !== undefined && goals.length === 0)
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)

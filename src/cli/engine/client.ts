@@ -24,16 +24,20 @@ const toError = (status: number, value: unknown): AppError => {
 
 type Call = (path: string, init: RequestInit) => Promise<Response>
 
+/** How a request gets to its handler: over HTTP, or within this process. */
+export type Send = (url: string, init: RequestInit) => Promise<Response>
+
 const callerOf =
-  (url: string, token: string): Call =>
+  (url: string, token: string, send: Send): Call =>
   async (path, init) => {
     let response: Response
     try {
-      response = await fetch(`${url}${path}`, {
+      response = await send(`${url}${path}`, {
         ...init,
         headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string> | undefined) },
       })
     } catch (error) {
+      if (error instanceof AppError) throw error
       throw new AppError(
         'ENGINE_UNAVAILABLE',
         `the engine at ${url} does not answer (${messageOf(error)}); try again, or start it with "unstuck up"`,
@@ -97,8 +101,8 @@ const asJson = (method: 'POST' | 'PATCH', body: unknown): RequestInit => ({
   body: JSON.stringify(body),
 })
 
-export const createClient = (url: string, token: string): Client => {
-  const call = callerOf(url, token)
+export const createClient = (url: string, token: string, send: Send = fetch): Client => {
+  const call = callerOf(url, token, send)
   const value = readerOf(url)
   return {
     get: async (path) => value(await call(path, {})),

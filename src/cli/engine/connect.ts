@@ -129,7 +129,7 @@ const startEngine = async (io: Io, place: Place, say: Say): Promise<Client> => {
 }
 
 /** A URL that is given is meant: work must not go to another store because an engine happens to run on it. */
-const checkStore = async (io: Io, place: Place, client: Client): Promise<void> => {
+export const checkStore = async (io: Io, place: Place, client: Client): Promise<void> => {
   const wanted = databaseOf(io.environment, place.repository.id)
   if (wanted === undefined) return
   const { store } = await client.get<Health>('/health')
@@ -159,8 +159,8 @@ export const connect = async (
 }
 
 /**
- * For commands about what was done here. An engine that went to rest is started again, so that a look in the morning works
- * like one in the evening; one for a folder in which nothing was ever run could only say so.
+ * For commands that change what was done here: an engine is started for them. One for a folder in which nothing was ever
+ * run could only say so. Commands that only read start none: see reading.ts.
  */
 export const connectKnown = async (io: Io, say?: Say): Promise<Client> => {
   requireStore(await placeOf(io))

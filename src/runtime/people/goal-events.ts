@@ -11,8 +11,11 @@ export const goalEvents: EventTypes = {
   'goal.resumed': { meaning: 'work of the goal goes on', sentence: (p) => `the goal goes on: ${text(p, 'reason')}` },
   'goal.awaiting_human': { meaning: 'all that is left waits for a person', sentence: (p) => text(p, 'reason') },
   'goal.ready': {
-    meaning: 'everything is merged to the goal branch',
-    sentence: (p) => `everything is on the goal branch; to land it: ${text(p, 'reason')}`,
+    meaning: 'every task is done, and the work is on the goal branch or, in direct mode, in the folder',
+    sentence: (p) =>
+      p.repoMode === 'direct'
+        ? 'every task is done'
+        : `everything is on the goal branch; to land it: ${text(p, 'reason')}`,
   },
   'goal.done': {
     meaning: "the work is on the user's branch",

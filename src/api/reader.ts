@@ -1,0 +1,110 @@
+/**
+ * The API without an engine: the same routes and handlers, answered within this process on a store that is open for reading.
+ * So every command that only reads shows the same, whether or not an engine runs, and starts none.
+ */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { loadConfig } from '../config.ts'
+import { AppError } from '../errors.ts'
+import { playbooks } from '../recovery/ladder.ts'
+import type { Context } from '../runtime/core/context.ts'
+import { realPorts } from '../runtime/core/ports.ts'
+import { systemClock } from '../runtime/core/system-clock.ts'
+import type { Db } from '../store/db.ts'
+import { openForReading } from '../store/open.ts'
+import { databaseOf, storeName } from '../store/postgres-place.ts'
+import type { Repository } from '../workspace/contract.ts'
+import { shadowAt } from '../workspace/shadow.ts'
+import { createApp, type AppParts } from './app.ts'
+import { openLog } from './engine-context.ts'
+import { createStreamLimits } from './limits.ts'
+import { createLogins } from './logins.ts'
+import { cacheDirOf } from './state-dir.ts'
+
+export interface ReaderOptions {
+  repository: Repository
+  stateDir: string
+  environment: Record<string, string | undefined>
+  version: string
+}
+
+export interface Reader {
+  url: string
+  token: string
+  /** Answers a request as the engine would; refuses what would change something. */
+  send(url: string, init: RequestInit): Promise<Response>
+  close(): Promise<void>
+}
+
+const needsEngine = (): never => {
+  throw new AppError('ENGINE_UNAVAILABLE', 'no engine runs here; start it with "unstuck up"')
+}
+
+const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions): Context => {
+  const config = () => loadConfig({ root: repository.root, environment })
+  return {
+    db,
+    ports: realPorts,
+    clock: systemClock,
+    newId: needsEngine,
+    at: () => undefined,
+    log: {
+      info: () => undefined,
+      warn: () => undefined,
+      // The file is opened for a failure alone, which is the engine's own to explain.
+      error: (fields, message) => openLog(stateDir).error(fields, message),
+    },
+    repository,
+    shadow: shadowAt(stateDir, repository),
+    stateDir,
+    cacheDir: cacheDirOf(environment),
+    config,
+    policy: () => ({ playbooks, disabled: config().playbooks.disabled, retry: config().retry }),
+    cliVersions: new Map(),
+    environment,
+    wake: () => undefined,
+    stopping: new AbortController().signal,
+    host: hostname(),
+  }
+}
+
+const partsOf = (context: Context, token: string, { repository, environment, version }: ReaderOptions): AppParts => ({
+  context,
+  token,
+  version,
+  engine: {
+    id: '',
+    stopped: Promise.resolve(),
+    running: () => 0,
+    draining: () => false,
+    drain: needsEngine,
+    cancelRunning: needsEngine,
+  },
+  hub: { nudge: () => undefined, follow: needsEngine, followers: () => 0, close: () => Promise.resolve() },
+  dashboard: { look: needsEngine, asset: needsEngine },
+  sinkLimits: { maxBehind: 0, stallMs: 0, now: () => 0 },
+  streams: createStreamLimits(),
+  logins: createLogins(systemClock.now),
+  port: () => 0,
+  store: storeName(databaseOf(environment, repository.id)),
+  shutdown: needsEngine,
+})
+
+/** Throws STORE_LOCKED while another process has the store. */
+export const openReader = async (options: ReaderOptions): Promise<Reader> => {
+  const { repository, stateDir, environment } = options
+  const db = await openForReading({ stateDir, database: databaseOf(environment, repository.id) })
+  const token = randomBytes(32).toString('base64url')
+  const app = createApp(partsOf(contextOf(db, options), token, options))
+  return {
+    url: 'http://127.0.0.1:0',
+    token,
+    send: async (url, init) => {
+      if ((init.method ?? 'GET') !== 'GET') needsEngine()
+      const headers = new Headers(init.headers)
+      headers.set('host', '127.0.0.1:0')
+      return app.request(url, { ...init, headers })
+    },
+    close: () => db.close(),
+  }
+}

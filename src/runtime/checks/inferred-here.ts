@@ -1,0 +1,41 @@
+/** The checks that a folder or a commit declares by its files, for goals that name none and for a first configuration. */
+import { join } from 'node:path'
+import type { TopOfCommit } from '../../workspace/tree.ts'
+import { readOr, type Files } from '../core/files.ts'
+import { inferCommands } from './infer-commands.ts'
+
+/** What is read of the top folder besides its names. */
+export const manifests = ['package.json', 'Makefile', 'pyproject.toml']
+
+const parsed = (text: string | undefined): unknown => {
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    return undefined // a broken manifest declares no check
+  }
+}
+
+export const topOfFolder = (files: Files, root: string): TopOfCommit => {
+  const texts = manifests.flatMap((name) => {
+    const text = readOr(files, join(root, name))
+    return text === undefined ? [] : [[name, text]]
+  })
+  const names = files.readdirSync(root)
+  // One level of the folders that hold tests: whether there are any decides for some stacks.
+  const inTests = names
+    .filter((name) => /^(tests?|spec)$/.test(name) && files.statSync(join(root, name)).isDirectory())
+    .flatMap((name) => files.readdirSync(join(root, name)).map((entry) => `${name}/${entry}`))
+  return { names: [...names, ...inTests], texts: Object.fromEntries(texts) }
+}
+
+export const inferredFor = ({ names, texts }: TopOfCommit): string[] => {
+  const packageJson = parsed(texts['package.json'])
+  const makefile = texts.Makefile
+  const pyproject = texts['pyproject.toml']
+  return inferCommands({
+    files: names,
+    ...(packageJson === undefined ? {} : { packageJson }),
+    ...(makefile === undefined ? {} : { makefile }),
+    ...(pyproject === undefined ? {} : { pyproject }),
+  })
+}
