@@ -23,6 +23,7 @@ const task = (change: Partial<Task>): Task => ({
   retry: null,
   hint: null,
   pendingEdit: null,
+  takenOver: null,
   ready: true,
   epoch: 0,
   countFrom: '2026-01-01T00:00:00.000Z',

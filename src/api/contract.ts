@@ -74,6 +74,8 @@ const said = string.max(10_000)
 /** Who asks, for the event. */
 const actor = { by: said.exactOptional() }
 
+export const actorRequest = z.strictObject(actor).default({})
+
 export const retryRequest = z
   .strictObject({
     /** For the attempts from now on; an empty one removes the present hint. */

@@ -23,6 +23,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
+import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -185,6 +186,8 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await editTask(context, id, fields, { why, by })),
+    takeOverTask: async ({ id, body }) => shownTask(context, await takeOverTask(context, id, body)),
+    giveBackTask: async ({ id, body }) => shownTask(context, await giveBackTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),

@@ -323,6 +323,7 @@ create table task (
   hint text,
   pending_edit jsonb,
   count_from_epoch integer not null default 0,
+  taken_over jsonb,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),

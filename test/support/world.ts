@@ -93,6 +93,7 @@ export const newWorld = (
       retry: null,
       hint: null,
       pendingEdit: null,
+      takenOver: null,
       ready: false,
       epoch: 0,
       countFrom: epoch,

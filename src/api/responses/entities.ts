@@ -61,6 +61,10 @@ const pendingEdit = z.strictObject({
   harness: text.exactOptional(),
   model: text.nullable().exactOptional(),
 })
+const takenOver = z.strictObject({
+  ...{ folder: text, base: text, runId: id('r').nullable(), command: text, by: text },
+  givenBack: z.boolean(),
+})
 export const taskFields = {
   id: id('t'),
   goalId: id('g'),
@@ -85,6 +89,7 @@ export const taskFields = {
   retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
   hint: text.nullable(),
   pendingEdit: pendingEdit.nullable(),
+  takenOver: takenOver.nullable(),
   ready: z.boolean(),
   epoch: count,
   countFrom: time,

@@ -1,6 +1,6 @@
 /** What a person is asked when no recovery is left: the question, what was seen, and what they can do. */
 import type { EscalationKind } from '../../domain/escalation.ts'
-import type { Task } from '../../domain/task.ts'
+import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Then } from '../../recovery/playbook.ts'
@@ -59,6 +59,21 @@ const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Q
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
   `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
 
+/** What the check says of the work that a person gave back. */
+const aboutPersonsWork = (
+  { id, number, title }: Task,
+  { folder }: TakenOver,
+  { evidence, failureCode }: Diagnosis,
+): Question => ({
+  kind: 'exhausted',
+  question: `Your work on task ${number} "${title}" was checked and did not pass: ${evidence}.`,
+  details: [
+    `Evidence: ${evidence} (${failureCode})`,
+    `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
+    `To leave the task to an agent, which goes on from your files: unstuck retry ${id}`,
+  ].join('\n'),
+})
+
 /** `then` is what applies because no recovery is left. */
 export const questionOf = (
   session: Session,
@@ -72,6 +87,7 @@ export const questionOf = (
     `Why no recovery: ${reason}`,
     `What the agent left is kept: unstuck restore ${run.id} --into <folder>; its output: unstuck logs ${run.id}`,
   ]
+  if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(task, task.takenOver, diagnosis)
   if (then === 'pause_goal') return blockerOf(session, diagnosis, details)
   const provider = providerQuestion(session, diagnosis)
   if (provider !== undefined) {

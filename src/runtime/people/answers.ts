@@ -15,6 +15,7 @@ import { findBranches, goneText, landCommand, landCommandNow } from '../landing/
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpen } from '../core/store-record.ts'
+import { keepPersonsWork } from './taken-over.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
 export type CancelRunning = (taskId: string) => Promise<void>
@@ -76,12 +77,16 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
   const hint = said === undefined ? {} : { hint: said.hint }
   const payload = { reason: 'manual_requeue', ...said }
-  orThrow(await moveTask(tx, task, 'retried', { newCount: true, ...hint, payload }))
+  orThrow(await moveTask(tx, task, 'retried', { newCount: true, takenOver: null, ...hint, payload }))
   await answer(tx, task.id, choice)
 }
 
+const givenToAgents = 'before a retry: what a person did'
+const beforeCancel = 'before a cancel: what a person did'
+
 export const retryTask = async (context: Context, id: string, { hint, by }: RetryOptions = {}): Promise<Task> => {
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
+  await keepPersonsWork(context, await taskNamed(context.db, id), givenToAgents)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     const goal = await goalNamed(tx, task.goalId)
@@ -105,7 +110,8 @@ const retriablePlaces: readonly Task['place'][] = [
   'cancelled',
 ]
 
-const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
+/** What a person has taken over is retried by its own name alone. */
+const retriable = ({ place, takenOver }: Task): boolean => retriablePlaces.includes(place) && takenOver === null
 
 /** Its commits are given up: the merge queue begins it again, and nothing of it starts before that. */
 const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
@@ -153,6 +159,7 @@ const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
 export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
   const before = await taskNamed(context.db, id)
   if (before.place === 'running') await cancelRunning(id)
+  await keepPersonsWork(context, before, beforeCancel)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     await refuseUnderRun(tx, task)
@@ -206,6 +213,7 @@ export const cancelGoal = async (context: Context, id: string, cancelRunning: Ca
   orThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.place))
   await Promise.all(tasks.filter((task) => task.place === 'running').map((task) => cancelRunning(task.id)))
+  for (const task of tasks) await keepPersonsWork(context, task, beforeCancel)
   await context.db.transaction((tx) => cancelRest(context, tx, id))
   context.wake()
   return goalNamed(context.db, id)
@@ -253,7 +261,7 @@ const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
     if (waitsForBranch(goal)) await progressGoal(tx, id, { landing: { broken: trustBranch(goal.landing.broken) } })
     await answerGoal(tx, goal.id, 'resume')
     for (const task of (await listTasks(tx, goal.id)).filter(
-      (candidate) => candidate.place === 'blocked(awaiting_human)',
+      ({ place, takenOver }) => place === 'blocked(awaiting_human)' && takenOver === null,
     )) {
       const pending = await pendingEscalationOf(tx, task.id)
       if (pending?.kind === 'blocker') await retryOne(tx, task, { choice: 'resume' })

@@ -7,6 +7,7 @@ import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { holdLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
+import { collectsGiven } from './collect-given.ts'
 import { settleFeedback } from './feedback.ts'
 import type { Next } from './phase.ts'
 import type { HonestReport } from '../checks/honest-checks.ts'
@@ -73,6 +74,8 @@ const unchangedBecause = ({ run, collected }: Session, because: string) => {
  * so the agent is asked once. Its second "nothing to do" is believed.
  */
 const askAgain = async (session: Session, because: string): Promise<Next | undefined> => {
+  // A person who gives back nothing means it.
+  if (collectsGiven(session)) return undefined
   const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }
