@@ -178,6 +178,12 @@ export const routes = {
     entities.task,
   ),
   cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
+  answerQuestion: change(
+    '/escalations/:id/answer',
+    'Carries out one of the choices of a question; for `take_over`, `line` leads into the folder of the task',
+    contract.answerRequest,
+    entities.answered,
+  ),
   resume: {
     ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,

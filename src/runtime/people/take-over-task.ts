@@ -44,7 +44,12 @@ export const takeOverTask = async (context: Context, id: string, { by }: By = {}
   const goal = await goalNamed(context.db, task.goalId)
   refuse(task, goal)
   const takenOver = await folderFor(context, goal, task, actorName(by))
-  const taken = await context.db.transaction((tx) => record(tx, task, takenOver))
+  const taken = await context.db.transaction(async (tx) => {
+    const recorded = await record(tx, task, takenOver)
+    const pending = await pendingEscalationOf(tx, id)
+    if (pending !== undefined) orThrow(await answerEscalation(tx, pending, 'take_over'))
+    return recorded
+  })
   context.wake()
   return taken
 }
