@@ -6,7 +6,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { DoctorView, EventView, GoalView, Run, StatusView, TaskView } from '../../src/api/contract.ts'
+import type { DoctorView, Escalation, EventView, GoalView, Run, StatusView, TaskView } from '../../src/api/contract.ts'
 import { filesAt, openScene, type Scene } from '../hostile/scene.ts'
 import { user } from '../workspace/scene.ts'
 
@@ -125,6 +125,12 @@ describe('a task that a person has taken over', () => {
     expect(question?.question).toMatch(/Your work on task 1 .*the word is there/)
     expect(question?.details).toContain(`unstuck give-back ${id}`)
     expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('not yet\n')
+    // The choice of the question is the same as the command.
+    const answered = await scene.api<Escalation & { line: string | null }>(`/escalations/${question?.id}/answer`, {
+      choice: 'take_over',
+    })
+    expect([answered.line, answered.state]).toEqual([`cd ${folder}`, 'resolved'])
+    expect(only(await now(goal))).toMatchObject({ place: 'blocked(awaiting_human)', takenOver: { folder } })
     // Nothing of what the person did is lost when agents get the task back.
     await ran('retry', id)
     const again = await inState(await now(goal), 'awaiting_human')

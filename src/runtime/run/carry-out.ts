@@ -2,6 +2,7 @@
  * Carries out what the ladder chose for a piece of evidence. One table per scope; together they answer every type of
  * action, so an action that nothing carries out does not compile.
  */
+import { isGivenBack } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { Step } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
@@ -9,7 +10,6 @@ import { keepSnapshot } from '../agent/stop.ts'
 import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
 import type { Session } from '../core/session.ts'
 import { decide } from '../core/store-record.ts'
-import { collectsGiven } from './collect-given.ts'
 import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './endings.ts'
 import type { Next } from './phase.ts'
 import { relaunch } from './relaunch.ts'
@@ -42,7 +42,7 @@ const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness']
 
 /** What a check says of a person's work is said to the person: no agent is launched on it. */
 const stepFor = (session: Session, step: Step): Step =>
-  collectsGiven(session) && step.kind === 'recover' && needsAgent.includes(step.action.type)
+  isGivenBack(session.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
     ? { kind: 'exhausted', then: 'escalate', reason: "the work is a person's own" }
     : step
 

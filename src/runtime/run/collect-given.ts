@@ -2,7 +2,7 @@
  * A run that launches no agent: a person gave a task back, and what is in their folder is the work. The folder is only read;
  * the run goes on with a copy, so that the person's files, and a terminal that is open there, are never touched.
  */
-import { isGivenBack, type TakenOver } from '../../domain/task.ts'
+import type { TakenOver } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
@@ -12,8 +12,6 @@ import { runPaths } from '../core/context.ts'
 import { save, type Session } from '../core/session.ts'
 import type { Next } from './phase.ts'
 import { bringBase } from './remote-run.ts'
-
-export const collectsGiven = ({ task }: Pick<Session, 'task'>): boolean => isGivenBack(task)
 
 /** All of it, whatever its size: what is too large is refused by the same rules as an agent's work, and not left out here. */
 const everySize = Number.MAX_SAFE_INTEGER / 16

@@ -3,11 +3,11 @@
  * be done; those that were inferred from the repository pass whatever the task is about.
  */
 import { keptVerdict, outcomeOf, proves, type Verdict } from '../../domain/run.ts'
+import { isGivenBack } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { holdLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
-import { collectsGiven } from './collect-given.ts'
 import { settleFeedback } from './feedback.ts'
 import type { Next } from './phase.ts'
 import type { HonestReport } from '../checks/honest-checks.ts'
@@ -75,7 +75,7 @@ const unchangedBecause = ({ run, collected }: Session, because: string) => {
  */
 const askAgain = async (session: Session, because: string): Promise<Next | undefined> => {
   // A person who gives back nothing means it.
-  if (collectsGiven(session)) return undefined
+  if (isGivenBack(session.task)) return undefined
   const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }

@@ -11,7 +11,7 @@ import { copiedPatterns, makeFresh, runSetup } from '../../checks/fresh-workspac
 import { askEarly } from '../../harness/abilities.ts'
 import { tendPackages } from '../../checks/tend-packages.ts'
 import { recover } from '../carry-out.ts'
-import { collectGiven, collectsGiven } from '../collect-given.ts'
+import { collectGiven } from '../collect-given.ts'
 import type { Next, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { lookAtDirectory } from '../../core/folder-access.ts'
@@ -174,7 +174,7 @@ export const prepare: Phase = async (session) => {
   const stopped = await checkFolders(session)
   if (stopped !== undefined) return stopped
   const { takenOver } = session.task
-  if (takenOver !== null && collectsGiven(session)) return collectGiven(session, takenOver)
+  if (takenOver?.givenBack === true) return collectGiven(session, takenOver)
   checkProgram(session)
   const text = missingCredentials(session)
   if (text !== undefined) {
