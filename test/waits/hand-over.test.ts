@@ -166,6 +166,22 @@ describe('a task that a person has taken over', () => {
   })
 })
 
+test('a task that no agent has begun is laid out as well, and cleaning leaves its folder alone', async () => {
+  const commands = ['node --test word.test.mjs']
+  const goal = await scene.work([{ commands }, { commands, after: ['1'] }])
+  const { id, place } = goal.tasks[1] as TaskView
+  expect(place).toBe('queued')
+  const { takenOver } = await scene.api<TaskView>(`/tasks/${id}/take-over`, {})
+  const folder = takenOver?.folder ?? ''
+  expect(readFileSync(join(folder, 'src/work.txt'), 'utf8')).toBe('open\n')
+  await scene.api('/clean', { dryRun: false })
+  expect(existsSync(folder)).toBe(true)
+  await scene.api(`/tasks/${id}/cancel`, {})
+  await scene.api('/clean', { dryRun: false })
+  expect(existsSync(folder)).toBe(false)
+  await scene.api(`/goals/${goal.id}/cancel`, {})
+})
+
 const start = async (point?: string): Promise<ChildProcess> => {
   const crash = point === undefined ? {} : { CHAOS_POINT: point }
   const env = { ...scene.environment, ...crash }
