@@ -100,6 +100,8 @@ const said = string.max(10_000)
 /** Who asks, for the event. */
 const actor = { by: said.exactOptional() }
 
+export const actorRequest = z.strictObject(actor).default({})
+
 export const retryRequest = z
   .strictObject({
     /** For the attempts from now on; an empty one removes the present hint. */
@@ -123,6 +125,14 @@ export const editRequest = z.strictObject({
 })
 
 export type EditRequest = z.output<typeof editRequest>
+
+export const answerRequest = z.strictObject({
+  /** The id of one of the question's choices. */
+  choice: string.min(1).max(64),
+  /** The text that the choice asks for. */
+  input: said.exactOptional(),
+  ...actor,
+})
 
 export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })

@@ -14,6 +14,7 @@ import {
   retryTask,
   taskNamed,
 } from '../runtime/people/answers.ts'
+import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { editTask } from '../runtime/people/edit-task.ts'
@@ -24,6 +25,7 @@ import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
+import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -197,7 +199,10 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await editTask(context, id, fields, { why, by })),
+    takeOverTask: async ({ id, body }) => shownTask(context, await takeOverTask(context, id, body)),
+    giveBackTask: async ({ id, body }) => shownTask(context, await giveBackTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
+    answerQuestion: async ({ id, body }) => answerQuestion(context, { id, ...body }, engine.cancelRunning),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => clean(context, body.dryRun),

@@ -168,7 +168,28 @@ export const routes = {
     method: 'PATCH' as const,
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'HARNESS_MISSING'] as const,
   },
+  takeOverTask: {
+    ...change(
+      '/tasks/:id/take-over',
+      'Gives a task that waits to a person; `takenOver.command` of the answer leads into its folder',
+      contract.actorRequest,
+      entities.task,
+    ),
+    errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'REPOSITORY_STATE'] as const,
+  },
+  giveBackTask: change(
+    '/tasks/:id/give-back',
+    'Has the work of a person in the folder of a task checked and landed',
+    contract.actorRequest,
+    entities.task,
+  ),
   cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
+  answerQuestion: change(
+    '/escalations/:id/answer',
+    'Carries out one of the choices of a question; for `take_over`, `line` leads into the folder of the task',
+    contract.answerRequest,
+    entities.answered,
+  ),
   resume: {
     ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,

@@ -34,6 +34,8 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   approve: () => import('./commands/approve.ts'),
   retry: () => import('./commands/retry.ts'),
   edit: () => import('./commands/edit.ts'),
+  'take-over': () => import('./commands/take-over.ts'),
+  'give-back': () => import('./commands/give-back.ts'),
   cancel: () => import('./commands/cancel.ts'),
   land: () => import('./commands/land.ts'),
   pause: () => import('./commands/pause.ts'),

@@ -45,6 +45,20 @@ export interface TaskFields {
   model: string | null
 }
 
+/** A person works on the task in a folder of their own, instead of an agent. */
+export interface TakenOver {
+  folder: string
+  /** The commit that the files in the folder are compared with. */
+  base: string
+  /** The run whose work is in the folder; null = there was none. */
+  runId: string | null
+  /** For the person's terminal: into the folder, and on with the session of the agent. */
+  command: string
+  by: string
+  /** The person is done: the next run takes the work from the folder and launches no agent. */
+  givenBack: boolean
+}
+
 export interface Task extends TaskFields {
   id: string
   goalId: string
@@ -68,6 +82,7 @@ export interface Task extends TaskFields {
   hint: string | null
   /** What a person changed during an attempt: the task takes it on when that attempt is over. */
   pendingEdit: Partial<TaskFields> | null
+  takenOver: TakenOver | null
   /** All dependencies are done and the goal is active; kept by every write that could change it. */
   ready: boolean
   /** Rises with every claim; a run with a smaller one writes nothing. */
@@ -156,6 +171,13 @@ export const taskFlow = {
       event: 'task.escalated',
     },
     { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'given_back', owner: 'person', event: 'task.given_back' },
+    ...fromEach(['queued', 'failed', 'blocked(quota_wait)'], {
+      to: 'blocked(awaiting_human)',
+      trigger: 'taken_over',
+      owner: 'person',
+      event: 'task.taken_over',
+    }),
     {
       from: 'blocked(awaiting_human)',
       to: 'blocked(awaiting_judge)',
@@ -192,6 +214,15 @@ export const taskEnded = (place: TaskPlace): boolean => place === 'done' || plac
 
 /** An attempt is under way, or its work waits to land: until that is over the task stays what the attempt began with. */
 export const isAttempted = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
+
+/** The next run of the task collects what a person did. */
+export const isGivenBack = ({ takenOver }: Pick<Task, 'takenOver'>): boolean => takenOver?.givenBack === true
+
+/** A person's work in a folder counts until it is collected into a commit, or the task ends. */
+export const takenOverAt = (place: TaskPlace, takenOver: TakenOver | null): TakenOver | null => {
+  if (takenOver === null || taskEnded(place) || place === 'blocked(awaiting_judge)') return null
+  return place === 'blocked(awaiting_human)' ? { ...takenOver, givenBack: false } : takenOver
+}
 
 /** The task as its next attempt will see it. */
 export const withEdit = (task: Task): Task => ({ ...task, ...task.pendingEdit })

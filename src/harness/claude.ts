@@ -59,6 +59,7 @@ export const claude: Driver = {
     'IS_SANDBOX',
   ],
   launch,
+  openSession: (session) => ['--resume', session],
   toolRules: toolRulesOf({ shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], editRule, ruleOf }),
   begin: emptyReading,
   read: readClaude,

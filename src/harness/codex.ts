@@ -43,6 +43,7 @@ export const codex: Driver = {
     'OPENAI_PROJECT',
   ],
   launch,
+  openSession: (session) => ['resume', session],
   begin: emptyReading,
   read: readCodex,
   settle: (reading, exit) =>

@@ -222,6 +222,8 @@ export interface Driver {
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
   launch(request: LaunchRequest): LaunchLine
+  /** Arguments with which a person goes on with this session in their own terminal. Absent = the CLI has no such way. */
+  openSession?(session: string): string[]
   /**
    * The rules that would let this refused tool call through, for commands of the task and edits in its workspace alone.
    * Undefined = it is something else, or the CLI has no rule that helps. Absent = the CLI knows no rules for single tools.

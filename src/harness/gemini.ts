@@ -82,6 +82,7 @@ export const gemini: Driver = {
     'GOOGLE_VERTEX_BASE_URL',
   ],
   launch,
+  openSession: (session) => ['--resume', session],
   // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
   toolRules: toolRulesOf({
     shell: 'run_shell_command',

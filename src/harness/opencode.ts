@@ -104,6 +104,7 @@ export const opencode: Driver = {
     'OPENROUTER_API_KEY',
   ],
   launch,
+  openSession: (session) => ['--session', session],
   begin: emptyReading,
   read: readOpencode,
   settle,

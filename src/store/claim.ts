@@ -67,7 +67,8 @@ const candidateFor = (
     tx,
     sql`select * from task where state = 'queued' and ready
       and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
-      and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness))
+      and (${any}::boolean or ${listed}::jsonb ? harness or (model is null and ${replaced}::jsonb ? harness)
+        or taken_over ->> 'givenBack' = 'true')
       and (engine_id is null or engine_id = ${engineId})
       and not ${json(closed.lanes)}::jsonb ? lane and not ${json(closed.tasks)}::jsonb ? id
       and (span is null or not exists (select 1 from area_hold where area_hold.span && task.span))

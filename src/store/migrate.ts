@@ -15,6 +15,8 @@ import { migration as edits } from './migrations/0008-edits.ts'
 import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
 import { migration as count } from './migrations/0011-count.ts'
 import { migration as stalled } from './migrations/0012-stalled.ts'
+import { migration as questions } from './migrations/0013-questions.ts'
+import { migration as takenOver } from './migrations/0014-taken-over.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -28,6 +30,8 @@ export const migrations: readonly string[] = [
   commitIntent,
   count,
   stalled,
+  questions,
+  takenOver,
 ]
 
 const uniqueViolation = '23505'

@@ -16,6 +16,8 @@ import {
   type TaskFields,
   type TaskPlace,
   type TaskState,
+  takenOverAt,
+  type TakenOver,
 } from '../domain/task.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -135,6 +137,8 @@ export interface TaskChange {
   newCount?: boolean
   /** Takes the place of the present one; null = there is none any more. */
   hint?: string | null
+  /** Null = agents have it again. Absent = what the new place makes of it. */
+  takenOver?: TakenOver | null
 }
 
 /** Moves a task along its flow table with its event, and recomputes the readiness of its goal's tasks when that can change. */
@@ -148,6 +152,7 @@ export const moveTask = async (
   if (!step.ok) return step
   const to = step.row.to as TaskPlace
   const retry = change.retry ?? null
+  const takenOver = change.takenOver === undefined ? takenOverAt(to, task.takenOver) : change.takenOver
   await lockGoal(db, task.goalId)
   const row = await one<object>(
     db,
@@ -156,6 +161,7 @@ export const moveTask = async (
       retry_at = ${retry?.at ?? null}, commands = coalesce(${change.commands === undefined ? null : json(change.commands)}::jsonb, commands),
       harness = coalesce(${change.harness ?? null}, harness),
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
+      taken_over = ${takenOver === null ? null : json(takenOver)}::jsonb,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
       count_from_epoch = case when ${change.newCount ?? false} then epoch else count_from_epoch end,
@@ -225,6 +231,32 @@ export const editTask = async (
   })
   return edited
 }
+
+/** A task that waits for a person is with one now. */
+export const recordTakeOver = async (db: Queryable, task: Task, takenOver: TakenOver): Promise<Moved<Task>> => {
+  const row = await one<object>(
+    db,
+    sql`update task set taken_over = ${json(takenOver)}::jsonb, version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} and block_reason = 'awaiting_human' returning *`,
+  )
+  if (row === undefined) return stale(`task ${task.id}`)
+  const { folder, by } = takenOver
+  await appendEvent(db, {
+    type: 'task.taken_over',
+    goalId: task.goalId,
+    taskId: task.id,
+    payload: { from: task.place, to: task.place, folder, by },
+  })
+  return { ok: true, value: readTask(row) }
+}
+
+/** Folders in which persons work now. */
+export const takenOverFolders = async (db: Queryable): Promise<string[]> =>
+  (
+    await db.query<{ folder: string }>(
+      sql`select taken_over ->> 'folder' as folder from task where taken_over is not null`,
+    )
+  ).map(({ folder }) => folder)
 
 /** Drops a command from a task's plan while it runs. Fenced by the epoch of the run that decided it. */
 export const setTaskCommands = async (db: Queryable, run: Run, commands: string[]): Promise<boolean> => {

@@ -5,10 +5,11 @@
 import { z } from 'zod'
 import { agentStates, type Agent } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
-import { choices, escalationStates, type Escalation } from '../../domain/escalation.ts'
+import { choiceKinds, escalationStates, type Escalation } from '../../domain/escalation.ts'
 import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
 import { runPhases, runStates, type Run } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
+import type { Answered } from '../../runtime/people/answer-question.ts'
 import type { Snapshot } from '../../workspace/contract.ts'
 import type { EngineView, EventView, Recovery, TaskJson, Wire } from '../contract.ts'
 import { count, id, limits, names, of, spend, text, time } from './parts.ts'
@@ -35,6 +36,7 @@ export const goalFields = {
       .nullable(),
   }),
   allowedDirs: names,
+  grants: z.array(z.strictObject({ harness: text, rule: text })),
   limits,
   spend,
   reason: text,
@@ -61,6 +63,10 @@ const pendingEdit = z.strictObject({
   harness: text.exactOptional(),
   model: text.nullable().exactOptional(),
 })
+const takenOver = z.strictObject({
+  ...{ folder: text, base: text, runId: id('r').nullable(), command: text, by: text },
+  givenBack: z.boolean(),
+})
 export const taskFields = {
   id: id('t'),
   goalId: id('g'),
@@ -85,6 +91,7 @@ export const taskFields = {
   retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
   hint: text.nullable(),
   pendingEdit: pendingEdit.nullable(),
+  takenOver: takenOver.nullable(),
   ready: z.boolean(),
   epoch: count,
   countFrom: time,
@@ -179,23 +186,50 @@ export const engine = of<Wire<EngineView>>()(
     silent: z.boolean(),
   }),
 )
-export const escalation = of<Wire<Escalation>>()(
-  z.strictObject({
-    id: id('q'),
-    goalId: id('g'),
-    taskId: text.nullable(),
-    runId: text.nullable(),
-    kind: z.enum(['blocker', 'exhausted', 'budget', 'merge_conflict', 'no_playbook']),
-    question: text,
-    details: text,
-    choices: z.array(z.enum(choices)),
-    state: z.enum(escalationStates),
-    answer: z.enum(choices).nullable(),
-    version: count,
-    createdAt: time,
-    decidedAt: time.nullable(),
-  }),
-)
+const choiceFields = {
+  id: text,
+  label: text,
+  effect: text,
+  command: text,
+  input: z
+    .strictObject({
+      name: z.enum(['hint', 'check', 'paths', 'model']),
+      ...{ label: text, required: z.boolean(), suggested: text.nullable() },
+    })
+    .nullable(),
+}
+const choice = z.discriminatedUnion('kind', [
+  z.strictObject({ ...choiceFields, kind: z.literal('widen'), paths: names }),
+  z.strictObject({ ...choiceFields, kind: z.literal('allow_command'), harness: text, rule: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('allow_directory'), directory: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('change_check'), check: text, source: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('hint') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
+])
+const escalationFields = {
+  id: id('q'),
+  goalId: id('g'),
+  taskId: text.nullable(),
+  runId: text.nullable(),
+  kind: z.enum(['blocker', 'exhausted', 'budget', 'merge_conflict', 'no_playbook']),
+  happened: text,
+  tried: names,
+  question: text,
+  details: text,
+  choices: z.array(choice),
+  state: z.enum(escalationStates),
+  answer: z.enum(choiceKinds).nullable(),
+  version: count,
+  createdAt: time,
+  decidedAt: time.nullable(),
+}
+export const escalation = of<Wire<Escalation>>()(z.strictObject(escalationFields))
+export const answered = of<Wire<Answered>>()(z.strictObject({ ...escalationFields, line: text.nullable() }))
 /** The rows of the recovery table, with the action and its post-condition as the playbook recorded them. */
 export const recovery = z.strictObject({
   id: text,

@@ -32,7 +32,9 @@ export const judges = (script: unknown): script is string =>
   !/no test specified/i.test(script) &&
   !/(^|\s)--(fix|write)(\s|=|$)/.test(script)
 
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+/** A word as a POSIX shell reads it. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 const stepText = ({ argv, env }: Step): string =>
   [...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`), ...argv.map(quoted)].join(' ')

@@ -7,7 +7,7 @@ import { madeBy } from '../../recovery/install.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Laid } from '../../workspace/lay-over.ts'
-import { runPaths } from '../core/context.ts'
+import { runPaths, type Context } from '../core/context.ts'
 import { readOutput } from './denials.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { mendWorkspace } from './re-entry.ts'
@@ -87,7 +87,9 @@ const pendingHint = (before: Run): string[] => {
 const handOverOf = async (session: Session, before: Run, over: Laid): Promise<string> => {
   const words = lastWords(session, before)
   return [
-    `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
+    before.launches.length === 0
+      ? `A person worked on this task before you; that ended ${endingOf(before)}.`
+      : `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
     ...(await triedBefore(session, before)),
     ...pendingHint(before),
     ...leftOf(over),
@@ -98,28 +100,32 @@ const handOverOf = async (session: Session, before: Run, over: Laid): Promise<st
 const nothing: Laid = { laid: [], left: [] }
 
 /** Lays the newest snapshot of that run, or else its commit, over this one's workspace. */
-const layOver = async ({ context, goal, paths }: Session, before: Run, base: string): Promise<Laid> => {
+export const layOver = async (context: Context, before: Run, place: { onto: string; into: string }): Promise<Laid> => {
   const { git } = context.ports
-  if (goal.repoMode === 'direct' || before.baseCommit === null) return nothing
+  if (before.baseCommit === null) return nothing
   const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
   if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
   // A repository that does not ignore its packages has them in the snapshot; the next run installs its own.
   const packages = madeBy(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
   // What its task may not change would only be refused again.
   const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
-  const request = { snapshot, from: before.baseCommit, onto: base, into: paths.workspace }
-  return git.layOver(context.shadow, { ...request, exclude: [...packages, ...outside] })
+  return git.layOver(context.shadow, {
+    ...{ snapshot, from: before.baseCommit, ...place },
+    exclude: [...packages, ...outside],
+  })
 }
 
 /** Part of phase `prepare`, on a workspace that was just made. */
 export const takeOver = async (session: Session, base: string): Promise<void> => {
-  const { context, paths, run } = session
-  const { files } = context.ports
+  const { context, goal, paths, run } = session
+  const { files, git } = context.ports
   files.rmSync(handOverFile(paths), { force: true })
   const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
-  // One that was claimed and never launched left nothing and met nothing.
-  if (before === undefined || before.launches.length === 0) return
-  const over = await layOver(session, before, base)
+  if (before === undefined) return
+  // One that was claimed and never launched left nothing and met nothing, unless a person's work was in it.
+  if (before.launches.length === 0 && (await git.listSnapshots(context.shadow, before.id)).length === 0) return
+  const over =
+    goal.repoMode === 'direct' ? nothing : await layOver(context, before, { onto: base, into: paths.workspace })
   if (over.laid.length > 0) await mendWorkspace(session)
   files.writeFileSync(handOverFile(paths), await handOverOf(session, before, over))
   context.log.info({ run: run.id, from: before.id, files: over.laid.length }, 'the run goes on from the one before it')

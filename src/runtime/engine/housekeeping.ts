@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.ts'
 import { madeBy } from '../../recovery/install.ts'
 import { getRun } from '../../store/run.ts'
 import { listLiveGoals } from '../../store/goal.ts'
-import { getTask } from '../../store/task.ts'
+import { getTask, takenOverFolders } from '../../store/task.ts'
 import { dropKept, keptTooLong } from '../checks/tend-kept.ts'
 import { tendPackages } from '../checks/tend-packages.ts'
 import { cachesOfChecks, runPaths, type Context } from '../core/context.ts'
@@ -33,6 +33,7 @@ const dropPackages = async (context: Context, runId: string, dryRun: boolean): P
   const { root, workspace } = runPaths(context, runId)
   const run = await getRun(context.db, runId)
   if (run === undefined || run.state === 'running' || !files.existsSync(workspace)) return []
+  if ((await takenOverFolders(context.db)).includes(workspace)) return []
   const more = madeBy(run.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
   const keepIn = join(root, 'packages-changed')
   const found = await git.removePackages(context.shadow, { workspace, base: run.baseCommit, more, keepIn, dryRun })
@@ -87,8 +88,9 @@ const sizeOf = async (context: Context, folder: string, names: readonly string[]
   return { bytes }
 }
 
-/** Why a run's workspace may go; undefined keeps it. */
+/** Why a run's workspace may go; undefined keeps it. A person may work in it, also where no run began. */
 const workspaceReason = async (context: Context, runId: string): Promise<string | undefined> => {
+  if ((await takenOverFolders(context.db)).includes(runPaths(context, runId).workspace)) return undefined
   const run = await getRun(context.db, runId)
   if (run === undefined) return 'the store knows no such run'
   if (run.state === 'running') return undefined

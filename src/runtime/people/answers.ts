@@ -1,5 +1,5 @@
 /** What a person may decide: pause, resume, retry, cancel. Every change goes through the flow tables; a second answer is told so. */
-import type { Choice } from '../../domain/escalation.ts'
+import { offers, type ChoiceKind } from '../../domain/escalation.ts'
 import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -15,6 +15,7 @@ import { findBranches, goneText, landCommand, landCommandNow } from '../landing/
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpen } from '../core/store-record.ts'
+import { keepPersonsWork } from './taken-over.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
 export type CancelRunning = (taskId: string) => Promise<void>
@@ -36,15 +37,15 @@ export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
   return task
 }
 
-const answer = async (tx: Queryable, taskId: string, choice: Choice): Promise<void> => {
+const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promise<void> => {
   const pending = await pendingEscalationOf(tx, taskId)
   if (pending !== undefined) orThrow(await answerEscalation(tx, pending, choice))
 }
 
 /** Questions that hang on the goal as a whole are answered with it. To resume says nothing about what was cancelled. */
-const answerGoal = async (tx: Queryable, goalId: string, choice: Choice): Promise<void> => {
+const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
   const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
-  for (const entry of pending.filter(({ choices }) => choice !== 'resume' || choices.includes(choice))) {
+  for (const entry of pending.filter((entry) => choice !== 'resume' || offers(entry, choice))) {
     orThrow(await answerEscalation(tx, entry, choice))
     // What kept its branch from being as it should be is looked at anew.
     if (entry.kind === 'blocker') await progressGoal(tx, goalId, { landing: { tries: 0, refused: null } })
@@ -64,10 +65,16 @@ export interface RetryOptions {
   hint?: string | undefined
   /** Who asks. */
   by?: string | undefined
+  /** The answer that the retry is part of. */
+  choice?: ChoiceKind
+  /** In the same transaction, before the task is queued; gives the task as it is then. */
+  before?: (tx: Queryable, task: Task) => Promise<Task>
+  /** In the same transaction, once it is queued. */
+  after?: (tx: Queryable) => Promise<void>
 }
 
 interface Retried {
-  choice: Choice
+  choice: ChoiceKind
   said?: Pick<Task, 'hint'> & { by: string }
 }
 
@@ -76,19 +83,25 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
   const hint = said === undefined ? {} : { hint: said.hint }
   const payload = { reason: 'manual_requeue', ...said }
-  orThrow(await moveTask(tx, task, 'retried', { newCount: true, ...hint, payload }))
+  orThrow(await moveTask(tx, task, 'retried', { newCount: true, takenOver: null, ...hint, payload }))
   await answer(tx, task.id, choice)
 }
 
-export const retryTask = async (context: Context, id: string, { hint, by }: RetryOptions = {}): Promise<Task> => {
+const givenToAgents = 'before a retry: what a person did'
+const beforeCancel = 'before a cancel: what a person did'
+
+export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
+  const { hint, by, choice = 'retry', before, after } = options
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
+  await keepPersonsWork(context, await taskNamed(context.db, id), givenToAgents)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     const goal = await goalNamed(tx, task.goalId)
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
-    await retryOne(tx, task, { choice: 'retry', ...said })
+    await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
+    await after?.(tx)
     // It asked what becomes of cancelled tasks: there is none any more.
     if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
       await answerGoal(tx, goal.id, 'retry')
@@ -105,7 +118,8 @@ const retriablePlaces: readonly Task['place'][] = [
   'cancelled',
 ]
 
-const retriable = (task: Task): boolean => retriablePlaces.includes(task.place)
+/** What a person has taken over is retried by its own name alone. */
+const retriable = ({ place, takenOver }: Task): boolean => retriablePlaces.includes(place) && takenOver === null
 
 /** Its commits are given up: the merge queue begins it again, and nothing of it starts before that. */
 const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
@@ -153,6 +167,7 @@ const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
 export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
   const before = await taskNamed(context.db, id)
   if (before.place === 'running') await cancelRunning(id)
+  await keepPersonsWork(context, before, beforeCancel)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     await refuseUnderRun(tx, task)
@@ -206,6 +221,7 @@ export const cancelGoal = async (context: Context, id: string, cancelRunning: Ca
   orThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.place))
   await Promise.all(tasks.filter((task) => task.place === 'running').map((task) => cancelRunning(task.id)))
+  for (const task of tasks) await keepPersonsWork(context, task, beforeCancel)
   await context.db.transaction((tx) => cancelRest(context, tx, id))
   context.wake()
   return goalNamed(context.db, id)
@@ -253,7 +269,7 @@ const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
     if (waitsForBranch(goal)) await progressGoal(tx, id, { landing: { broken: trustBranch(goal.landing.broken) } })
     await answerGoal(tx, goal.id, 'resume')
     for (const task of (await listTasks(tx, goal.id)).filter(
-      (candidate) => candidate.place === 'blocked(awaiting_human)',
+      ({ place, takenOver }) => place === 'blocked(awaiting_human)' && takenOver === null,
     )) {
       const pending = await pendingEscalationOf(tx, task.id)
       if (pending?.kind === 'blocker') await retryOne(tx, task, { choice: 'resume' })

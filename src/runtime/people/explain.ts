@@ -76,6 +76,14 @@ export const eventTypes: EventTypes = {
       `back to the queue: ${text(p, 'reason') || text(p, 'trigger')}${text(p, 'hint') === '' ? '' : `; ${text(p, 'by')} says: ${text(p, 'hint')}`}`,
   },
   'task.edited': { meaning: 'a person changed the task', sentence: editSentence },
+  'task.taken_over': {
+    meaning: 'a person works on the task in a folder, instead of an agent',
+    sentence: (p) => `taken over by ${text(p, 'by')} in ${text(p, 'folder')}`,
+  },
+  'task.given_back': {
+    meaning: 'a person is done with the task; its next run collects and checks their work',
+    sentence: (p) => `given back by ${text(p, 'by')}; the work in ${text(p, 'folder')} is collected and checked`,
+  },
   'task.approved': {
     meaning: 'a person approved finished work that had weakened its checks; it lands as it is',
     sentence: () => 'approved by a person as it is; waiting for the merge queue',

@@ -7,7 +7,7 @@ const at = new Date('2026-01-01T00:00:00Z')
 
 const facts = (place: TaskPlace, more: Record<string, unknown> = {}): TaskFacts => {
   const { task: taskMore, goal: goalMore, ...rest } = more as { task?: object; goal?: object }
-  const task = { id: 't-1', goalId: 'g-1', number: 1, place, dependsOn: [], retry: null, ...taskMore }
+  const task = { id: 't-1', goalId: 'g-1', number: 1, place, dependsOn: [], retry: null, takenOver: null, ...taskMore }
   return {
     task,
     goal: { id: 'g-1', state: 'active', targetBranch: 'main', landing: notLanding, ...goalMore },
@@ -133,13 +133,31 @@ describe('who takes the next step', () => {
     [
       'a question',
       facts('blocked(awaiting_human)', {
-        escalations: [{ state: 'pending', taskId: 't-1', choices: ['resume', 'retry'] }],
+        escalations: [
+          {
+            state: 'pending',
+            taskId: 't-1',
+            choices: [{ command: 'unstuck resume g-1' }, { command: 'unstuck retry t-1' }],
+          },
+        ],
       }),
       'person',
       /unstuck resume g-1 \| unstuck retry t-1/,
     ],
+    [
+      'a task that a person has taken over, whether or not a question is open',
+      facts('blocked(awaiting_human)', { task: { takenOver: { folder: '/w', givenBack: false } } }),
+      'person',
+      /^taken over by you in \/w: unstuck give-back t-1$/,
+    ],
   ])('%s', (_title, given, owner, text) => {
     expect(nextStepOf(given)).toMatchObject({ owner, text: expect.stringMatching(text) })
+  })
+
+  test("a person's work waits for no harness and no limit of an account", () => {
+    const given = queuedFor([engine({ harnesses: [] })], { takenOver: { folder: '/w', givenBack: true } })
+    const limits = [{ harnesses: ['codex'], account: 'codex', until: at }] as unknown as TaskFacts['limits'] & object
+    expect(nextStepOf({ ...given, limits })?.text).toBe('waits for a free agent')
   })
 
   test('a merge that waits for an outage says for what, and when it goes on', () => {
@@ -174,7 +192,7 @@ describe('who is stuck', () => {
     ['waiting for a person who was asked nothing', facts('blocked(awaiting_human)')],
     [
       'waiting for an answer that was given',
-      facts('blocked(awaiting_human)', { escalations: [{ state: 'approved', taskId: 't-1', choices: ['retry'] }] }),
+      facts('blocked(awaiting_human)', { escalations: [{ state: 'approved', taskId: 't-1', choices: [] }] }),
     ],
   ])('%s', (_title, given) => {
     expect(nextStepOf(given)).toBeUndefined()

@@ -9,7 +9,7 @@ import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Run } from '../../domain/run.ts'
-import { holdsAreas, type Task } from '../../domain/task.ts'
+import { holdsAreas, isGivenBack, type Task } from '../../domain/task.ts'
 import { waitEnd, type Recovery } from '../../store/recovery.ts'
 
 export interface TaskFacts {
@@ -53,7 +53,8 @@ const engineStep = (task: Task, engines: TaskFacts['engines']): TaskStep | undef
       owner: 'person',
       text: `it works in the folder of engine ${task.engineId}, which is not running; start it there: unstuck up`,
     }
-  const able = own.filter(({ harnesses }) => harnesses.includes(task.harness))
+  // A person's work is collected without an agent.
+  const able = own.filter(({ harnesses }) => isGivenBack(task) || harnesses.includes(task.harness))
   if (able.length === 0) {
     const there = list(own.flatMap(({ harnesses }) => harnesses))
     return {
@@ -92,7 +93,7 @@ const rivalStep = (task: Task, tasks: readonly Task[]): TaskStep | undefined => 
 
 /** Nothing is launched on an account at its limit, so its tasks wait in the queue. */
 const limitStep = (task: Task, limits: TaskFacts['limits']): TaskStep | undefined => {
-  const held = limits?.find(({ harnesses }) => harnesses.includes(task.harness))
+  const held = isGivenBack(task) ? undefined : limits?.find(({ harnesses }) => harnesses.includes(task.harness))
   return held === undefined
     ? undefined
     : { owner: 'dispatcher', text: `the account of ${task.harness} is free again`, at: held.until }
@@ -180,14 +181,14 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
     case 'blocked(awaiting_judge)':
       return judgeStep(facts)
     case 'blocked(awaiting_human)': {
+      if (task.takenOver !== null)
+        return { owner: 'person', text: `taken over by you in ${task.takenOver.folder}: unstuck give-back ${task.id}` }
       const question = questionFor(facts)
       return question === undefined
         ? undefined
         : {
             owner: 'person',
-            text: question.choices
-              .map((choice) => `unstuck ${choice} ${choice === 'resume' ? facts.goal.id : task.id}`)
-              .join(' | '),
+            text: question.choices.map(({ command }) => command).join(' | '),
           }
     }
     case 'blocked(needs_rework)':

@@ -2,7 +2,9 @@
  * Carries out what the ladder chose for a piece of evidence. One table per scope; together they answer every type of
  * action, so an action that nothing carries out does not compile.
  */
+import { isGivenBack } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
+import type { Step } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
 import { keepSnapshot } from '../agent/stop.ts'
 import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
@@ -36,14 +38,27 @@ type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
 
 const actions: Carriers<Session, Next, OfRun> = { ...launchActions, ...runActions, ...taskActions }
 
-export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutBy(actions, session, chosen)
+const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness']
+
+/** What a check says of a person's work is said to the person: no agent is launched on it. */
+const stepFor = (session: Session, step: Step): Step =>
+  isGivenBack(session.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
+    ? { kind: 'exhausted', then: 'escalate', reason: "the work is a person's own" }
+    : step
+
+type Extra = Parameters<typeof errorMetaOf>[1]
+
+const carryOutOr = (session: Session, { diagnosis, step }: Decision, extra?: Extra): Promise<Next> => {
+  const taken = stepFor(session, step)
+  return taken.kind === 'recover'
+    ? carryOutBy(actions, session, { diagnosis, step: taken })
+    : endWithout(session, { diagnosis, step: taken }, extra)
+}
+
+export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutOr(session, chosen)
 
 /** No recovery is left: the run ends, and its task waits for a person. */
-export const endWithout = async (
-  session: Session,
-  decision: Decision,
-  extra: Parameters<typeof errorMetaOf>[1] = {},
-): Promise<Next> => {
+export const endWithout = async (session: Session, decision: Decision, extra: Extra = {}): Promise<Next> => {
   const { diagnosis } = decision
   await keepSnapshot(session, `the run ended: ${diagnosis.label}`)
   await endExhausted(session, decision, errorMetaOf(diagnosis, extra))
@@ -51,13 +66,5 @@ export const endWithout = async (
 }
 
 /** Chooses the recovery for this evidence and carries it out, or ends the run where none is left. */
-export const recover = async (
-  session: Session,
-  evidence: Evidence,
-  extra: Parameters<typeof errorMetaOf>[1] = {},
-): Promise<Next> => {
-  const { diagnosis, step } = await decide(session.context, session.run, evidence)
-  return step.kind === 'recover'
-    ? carryOut(session, { diagnosis, step })
-    : endWithout(session, { diagnosis, step }, extra)
-}
+export const recover = async (session: Session, evidence: Evidence, extra: Extra = {}): Promise<Next> =>
+  carryOutOr(session, await decide(session.context, session.run, evidence), extra)

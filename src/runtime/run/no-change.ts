@@ -3,6 +3,7 @@
  * be done; those that were inferred from the repository pass whatever the task is about.
  */
 import { keptVerdict, outcomeOf, proves, type Verdict } from '../../domain/run.ts'
+import { isGivenBack } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { holdLease } from '../../store/run.ts'
@@ -73,6 +74,8 @@ const unchangedBecause = ({ run, collected }: Session, because: string) => {
  * so the agent is asked once. Its second "nothing to do" is believed.
  */
 const askAgain = async (session: Session, because: string): Promise<Next | undefined> => {
+  // A person who gives back nothing means it.
+  if (isGivenBack(session.task)) return undefined
   const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }

@@ -11,6 +11,7 @@ import { copiedPatterns, makeFresh, runSetup } from '../../checks/fresh-workspac
 import { askEarly } from '../../harness/abilities.ts'
 import { tendPackages } from '../../checks/tend-packages.ts'
 import { recover } from '../carry-out.ts'
+import { collectGiven } from '../collect-given.ts'
 import type { Next, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
 import { lookAtDirectory } from '../../core/folder-access.ts'
@@ -172,6 +173,8 @@ export const prepare: Phase = async (session) => {
   // First: the configuration, which names the program, lies in one of them.
   const stopped = await checkFolders(session)
   if (stopped !== undefined) return stopped
+  const { takenOver } = session.task
+  if (takenOver?.givenBack === true) return collectGiven(session, takenOver)
   checkProgram(session)
   const text = missingCredentials(session)
   if (text !== undefined) {

@@ -1,0 +1,24 @@
+/** The one line with which a person goes on where an agent stopped. Pure. */
+import type { Config } from '../../config.ts'
+import type { Run } from '../../domain/run.ts'
+import { quoted } from '../../recovery/command/replacement.ts'
+import { harnessNamed } from '../harness/harness-choice.ts'
+
+const openSession = (config: Config, last: Pick<Run, 'harness' | 'sessionId'> | undefined): string[] => {
+  if (last === undefined || last.sessionId === null) return []
+  const { driver, harness } = harnessNamed(config, last.harness)
+  const program = harness.command ?? (driver.defaultProgram === null ? undefined : [driver.defaultProgram])
+  return driver.openSession === undefined || program === undefined
+    ? []
+    : [...program, ...driver.openSession(last.sessionId)]
+}
+
+export const openSessionLine = (
+  config: Config,
+  folder: string,
+  last: Pick<Run, 'harness' | 'sessionId'> | undefined,
+): string => {
+  const words = openSession(config, last)
+  const cd = `cd ${quoted(folder)}`
+  return words.length === 0 ? cd : `${cd} && ${words.map(quoted).join(' ')}`
+}

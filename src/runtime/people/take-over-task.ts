@@ -1,0 +1,87 @@
+/** A person does a task themselves: takes it over in a folder, and gives it back to be checked and landed like any work. */
+import { goalEnded, type Goal } from '../../domain/goal.ts'
+import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import type { Queryable } from '../../store/db.ts'
+import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts'
+import { moveTask, recordTakeOver } from '../../store/task.ts'
+import type { Context } from '../core/context.ts'
+import { actorName } from '../core/person-text.ts'
+import { goalNamed, orThrow, reopen, taskNamed } from './answers.ts'
+import { folderFor } from './taken-over.ts'
+
+/** Who asks. */
+interface By {
+  by?: string | undefined
+}
+
+const refusals: Partial<Record<Task['place'], (task: Task) => string>> = {
+  running: ({ id, takenOver }) =>
+    takenOver === null
+      ? `an agent is working on task ${id}; wait until it has stopped ("unstuck status" shows it), or end it: unstuck cancel ${id}`
+      : `your work on task ${id} is being checked; wait until that is over ("unstuck status" shows it)`,
+  'blocked(awaiting_judge)': ({ id }) => `the work of task ${id} is finished and waits to land; nothing is left to do`,
+  done: ({ id }) => `task ${id} is done; start new work with "unstuck run"`,
+  cancelled: ({ id }) => `task ${id} is cancelled; "unstuck retry ${id}" brings it back`,
+}
+
+const refuse = (task: Task, goal: Goal): void => {
+  const text = refusals[task.place]?.(task)
+  if (text !== undefined) throw new AppError('ILLEGAL', text)
+  if (goalEnded(goal.state) && goal.state !== 'failed')
+    throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
+}
+
+const record = async (tx: Queryable, seen: Task, takenOver: TakenOver): Promise<Task> => {
+  if (seen.place === 'blocked(awaiting_human)') return orThrow(await recordTakeOver(tx, seen, takenOver))
+  const { folder, by } = takenOver
+  return orThrow(await moveTask(tx, seen, 'taken_over', { takenOver, payload: { folder, by } }))
+}
+
+/** The folder first: a task that is said to be with a person has one. What a crash leaves in between, the next call finishes. */
+export const takeOverTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
+  const task = await taskNamed(context.db, id)
+  const goal = await goalNamed(context.db, task.goalId)
+  refuse(task, goal)
+  const takenOver = await folderFor(context, goal, task, actorName(by))
+  const taken = await context.db.transaction(async (tx) => {
+    const recorded = await record(tx, task, takenOver)
+    const pending = await pendingEscalationOf(tx, id)
+    if (pending !== undefined) orThrow(await answerEscalation(tx, pending, 'take_over'))
+    return recorded
+  })
+  context.wake()
+  return taken
+}
+
+const refuseGiving = ({ ports }: Context, task: Task): TakenOver => {
+  const { id, place, takenOver } = task
+  if (takenOver === null)
+    throw new AppError('ILLEGAL', `task ${id} is ${place} and not with you; to work on it: unstuck take-over ${id}`)
+  if (place !== 'blocked(awaiting_human)')
+    throw new AppError('ILLEGAL', `your work on task ${id} was given back already; "unstuck status" shows its checks`)
+  if (!ports.files.existsSync(takenOver.folder))
+    throw new AppError(
+      'ILLEGAL',
+      `${takenOver.folder} is gone; "unstuck take-over ${id}" makes it again from what the last run left`,
+    )
+  return takenOver
+}
+
+/** The next run of the task collects what is in the folder; see run/collect-given.ts. */
+export const giveBackTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    // Given back and not begun: asked twice, or again after a crash.
+    if (task.place === 'queued' && isGivenBack(task)) return
+    const takenOver = refuseGiving(context, task)
+    const payload = { by: actorName(by), folder: takenOver.folder }
+    const given = { ...takenOver, givenBack: true }
+    orThrow(await moveTask(tx, task, 'given_back', { newCount: true, takenOver: given, payload }))
+    const pending = await pendingEscalationOf(tx, id)
+    if (pending !== undefined) orThrow(await answerEscalation(tx, pending, 'retry'))
+    await reopen(tx, task.goalId)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
