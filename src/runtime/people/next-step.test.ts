@@ -142,7 +142,7 @@ describe('who takes the next step', () => {
         ],
       }),
       'person',
-      /unstuck resume g-1 \| unstuck retry t-1/,
+      /^your answer is needed: unstuck answer t-1$/,
     ],
     [
       'a task that a person has taken over, whether or not a question is open',
