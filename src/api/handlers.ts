@@ -23,6 +23,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
+import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -169,6 +170,10 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       const { driver } = harnessNamed(context.config(), run.harness)
       const { processes } = context.ports
       return readRunLog({ run, driver, paths: runPaths(context, run.id), processes }, query)
+    },
+    runDiff: async ({ id }) => {
+      const run = await runNamed(context.db, id)
+      return readRunDiff(context, run, await goalNamed(context.db, run.goalId))
     },
     explain: async ({ id }) => explain(context, id),
     ...lists(context),

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { AccountLimit } from '../../domain/account.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import type {
+  DiffView,
   DoctorView,
   ExplainView,
   GoalView,
@@ -91,6 +92,17 @@ export const log = of<LogView>()(
     lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), kind: text, text })),
     next: z.strictObject({ launch: count, stdout: count, stderr: count }),
     ended: z.boolean(),
+  }),
+)
+export const diff = of<DiffView>()(
+  z.strictObject({
+    run: id('r'),
+    source: z.enum(['commit', 'workspace', 'collected', 'snapshot', 'none']),
+    files: z.array(z.strictObject({ path: text, kind: z.enum(['added', 'modified', 'deleted', 'mode', 'type']) })),
+    fileCount: count,
+    diff: text,
+    leftOut: names,
+    cut: z.boolean(),
   }),
 )
 export const report = of<ReportView>()(
