@@ -41,7 +41,7 @@ const pageOf = (route: Route, picture: Picture): ReactNode => {
     case 'task':
       return <TaskPage key={route.id} id={route.id} picture={picture} />
     case 'run':
-      return <RunPage key={route.id} id={route.id} picture={picture} />
+      return <RunPage key={route.id} id={route.id} part={route.part} picture={picture} />
     case 'unknown':
       return <Missing what={`page ${route.address}`} />
   }
@@ -116,13 +116,16 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
 const useFocusOnMove = (route: Route) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
+  const part = route.page === 'run' ? route.part : undefined
   const before = useRef(address)
   useEffect(() => {
     if (before.current === address) return
     before.current = address
+    // A part that the address names takes the focus itself.
+    if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()
-  }, [address])
+  }, [address, part])
   return main
 }
 

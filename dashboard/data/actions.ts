@@ -12,7 +12,7 @@ export interface Action {
   /** A text that may go with it. */
   field?: { name: string; label: string; max: number }
   /** Asked before it is done, because it cannot be taken back. */
-  confirm?: { question: string; detail: string }
+  confirm?: { question: string; detail: string; yes: string }
   tone?: 'main' | 'danger'
 }
 
@@ -30,6 +30,7 @@ const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
   tone: 'danger',
   confirm: {
     question: `Cancel this ${what}?`,
+    yes: `Cancel ${what}`,
     detail:
       what === 'goal'
         ? 'Running agents are stopped and nothing new of it begins. What they changed is kept as a snapshot.'
