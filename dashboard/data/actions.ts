@@ -60,23 +60,11 @@ export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
     ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main', field: hint }
     : { label: 'Cancel', path: `/tasks/${task}/cancel`, ...ending('task') }
 
-/** A question about a task is answered there, one about the whole goal with the goal. */
-export const answerTo = ({ goalId, taskId }: Question, choice: Question['choices'][number]): Action => {
-  const what = taskId === null ? 'goal' : 'task'
-  switch (choice) {
-    case 'approve':
-      return { label: 'Approve the work as it is', path: `/tasks/${taskId ?? ''}/approve`, tone: 'main' }
-    case 'resume':
-      return { ...goalAction('resume', goalId), label: 'Resume the goal' }
-    case 'retry':
-      return {
-        ...(taskId === null ? goalAction('retry', goalId) : taskAction('retry', taskId)),
-        label: `Retry the ${what}`,
-      }
-    case 'cancel':
-      return {
-        ...(taskId === null ? goalAction('cancel', goalId) : taskAction('cancel', taskId)),
-        label: `Cancel the ${what}`,
-      }
-  }
-}
+/** A choice of a question. What it asks for goes with it; a take-over is a command for the terminal. */
+export const answerTo = ({ id }: Question, choice: Question['choices'][number]): Action => ({
+  label: choice.label,
+  path: `/escalations/${id}/answer`,
+  body: { choice: choice.id },
+  ...(choice.input === null ? {} : { field: { name: 'input', label: choice.input.label, max: 1000 } }),
+  ...(choice.kind === 'cancel' ? { tone: 'danger' as const } : { tone: 'main' as const }),
+})

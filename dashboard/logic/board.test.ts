@@ -51,6 +51,7 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   autoMerge: false,
   landing: { asked: false, outdated: false, unverified: false, sentBack: false, tries: 0, refused: null, broken: null },
   allowedDirs: [],
+  grants: [],
   limits: {},
   spend: { tokens: 0, costUsd: 0, seconds: 0 },
   reason: '',

@@ -98,6 +98,14 @@ export const editRequest = z.strictObject({
 
 export type EditRequest = z.output<typeof editRequest>
 
+export const answerRequest = z.strictObject({
+  /** The id of one of the question's choices. */
+  choice: string.min(1).max(64),
+  /** The text that the choice asks for. */
+  input: said.exactOptional(),
+  ...actor,
+})
+
 export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
 export const cleanRequest = z.strictObject({ dryRun: z.boolean() })

@@ -14,6 +14,7 @@ import {
   retryTask,
   taskNamed,
 } from '../runtime/people/answers.ts'
+import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
 import { editTask } from '../runtime/people/edit-task.ts'
@@ -191,6 +192,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     editTask: async ({ id, body: { why, by, ...fields } }) =>
       shownTask(context, await editTask(context, id, fields, { why, by })),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
+    answerQuestion: async ({ id, body }) => answerQuestion(context, { id, ...body }, engine.cancelRunning),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
     clean: async ({ body }) => clean(context, body.dryRun),

@@ -164,6 +164,12 @@ export const routes = {
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE', 'HARNESS_MISSING'] as const,
   },
   cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
+  answerQuestion: change(
+    '/escalations/:id/answer',
+    'Carries out one of the choices of a question; for `take_over` it only names the command',
+    contract.answerRequest,
+    entities.escalation,
+  ),
   resume: {
     ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,

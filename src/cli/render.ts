@@ -109,7 +109,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
   const questions = status.escalations.flatMap((entry) => [
     `${paint.warn('?')} ${safe(entry.question)}`,
     ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
-    `    answer: ${entry.choices.map((choice) => `unstuck ${choice} ${choice === 'resume' || entry.taskId === null ? entry.goalId : entry.taskId}`).join('  |  ')}`,
+    `    answer: ${entry.choices.map(({ command }) => safe(command)).join('  |  ')}`,
   ])
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>

@@ -1,6 +1,7 @@
 /** A goal: what the user asked for. It lands on its own branch and ends done, ready, failed, cancelled or with one question. */
 import { fromEach, type Flow } from './flow.ts'
 import type { Limits, Spend } from './budget.ts'
+import type { Grant } from './escalation.ts'
 
 export const goalStates = [
   'planning',
@@ -87,6 +88,8 @@ export interface Goal {
   autoMerge: boolean
   landing: GoalLanding
   allowedDirs: string[]
+  /** What a person allowed its agents to run, besides the checks. */
+  grants: Grant[]
   limits: Limits
   spend: Spend
   /** Why it is paused, failed or waiting; empty while it works. */

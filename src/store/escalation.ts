@@ -1,5 +1,5 @@
 /** All statements on escalations. */
-import { escalationFlow, type Choice, type Escalation } from '../domain/escalation.ts'
+import { escalationFlow, type ChoiceKind, type Escalation } from '../domain/escalation.ts'
 import { stepOf } from '../domain/flow.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -8,20 +8,21 @@ const read = (row: object): Escalation => fromRow<Escalation>(row)
 
 export type NewEscalation = Pick<
   Escalation,
-  'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'question' | 'details' | 'choices'
+  'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'
 >
 
 export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
-  const { id, goalId, taskId, runId, kind, question, details } = escalation
+  const { id, goalId, taskId, runId, kind, happened, tried, question, details, choices } = escalation
   await tx.query(sql`
-    insert into escalation (id, goal_id, task_id, run_id, kind, question, details, choices, state)
-    values (${id}, ${goalId}, ${taskId}, ${runId}, ${kind}, ${question}, ${details}, ${json(escalation.choices)}::jsonb, 'pending')`)
+    insert into escalation (id, goal_id, task_id, run_id, kind, happened, tried, question, details, choices, state)
+    values (${id}, ${goalId}, ${taskId}, ${runId}, ${kind}, ${happened}, ${json(tried)}::jsonb, ${question}, ${details},
+      ${json(choices)}::jsonb, 'pending')`)
   await appendEvent(tx, {
     type: 'escalation.opened',
     goalId,
     taskId,
     runId,
-    payload: { escalation: id, kind, question, details, choices: escalation.choices },
+    payload: { escalation: id, kind, happened, tried, question, details, choices: choices.map((choice) => choice.id) },
   })
 }
 
@@ -34,6 +35,11 @@ export const listEscalations = async (
       and (not ${filter.pendingOnly ?? false} or state = 'pending') order by created_at`)
   ).map(read)
 
+export const getEscalation = async (db: Queryable, id: string): Promise<Escalation | undefined> => {
+  const row = await one<object>(db, sql`select * from escalation where id = ${id}`)
+  return row === undefined ? undefined : read(row)
+}
+
 export const pendingEscalationOf = async (db: Queryable, taskId: string): Promise<Escalation | undefined> => {
   const row = await one<object>(db, sql`select * from escalation where task_id = ${taskId} and state = 'pending'`)
   return row === undefined ? undefined : read(row)
@@ -43,7 +49,7 @@ export const pendingEscalationOf = async (db: Queryable, taskId: string): Promis
 export const answerEscalation = async (
   tx: Queryable,
   escalation: Escalation,
-  trigger: Choice | 'overtaken',
+  trigger: ChoiceKind | 'overtaken',
 ): Promise<Moved<Escalation>> => {
   const step = stepOf(escalationFlow, escalation.state, trigger)
   if (!step.ok) return step

@@ -71,6 +71,15 @@ export const listShownGoals = async (db: Queryable, ended: number): Promise<{ go
   return { goals, leftOut: Math.max(0, (all?.n ?? 0) - goals.length) }
 }
 
+/** What a person allows the agents of a goal from their next launch on. */
+export const allowInGoal = async (
+  tx: Queryable,
+  { id, grants, allowedDirs }: Pick<Goal, 'id' | 'grants' | 'allowedDirs'>,
+): Promise<void> => {
+  await tx.query(sql`update goal set grants = ${json(grants)}::jsonb, allowed_dirs = ${json(allowedDirs)}::jsonb,
+    changed_at = unstuck_now() where id = ${id}`)
+}
+
 /** Moves a goal along its flow table and recomputes which of its tasks may start. */
 export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<Moved<Goal>> => {
   const step = stepOf(goalFlow, goal.state, trigger)

@@ -15,6 +15,7 @@ import { migration as edits } from './migrations/0008-edits.ts'
 import { migration as commitIntent } from './migrations/0010-commit-intent.ts'
 import { migration as count } from './migrations/0011-count.ts'
 import { migration as stalled } from './migrations/0012-stalled.ts'
+import { migration as questions } from './migrations/0013-questions.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -28,6 +29,7 @@ export const migrations: readonly string[] = [
   commitIntent,
   count,
   stalled,
+  questions,
 ]
 
 const uniqueViolation = '23505'

@@ -114,6 +114,8 @@ create table escalation (
   version integer not null default 1,
   created_at timestamp with time zone not null default unstuck_now(),
   decided_at timestamp with time zone,
+  happened text not null default ''::text,
+  tried jsonb not null default '[]'::jsonb,
   constraint escalation_pkey PRIMARY KEY (id),
   constraint escalation_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
   constraint escalation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
@@ -155,6 +157,7 @@ create table goal (
   changed_at timestamp with time zone not null default unstuck_now(),
   ended_at timestamp with time zone,
   landing jsonb not null default '{"asked": false, "tries": 0, "broken": null, "refused": null, "outdated": false, "sentBack": false, "unverified": false}'::jsonb,
+  grants jsonb not null default '[]'::jsonb,
   constraint goal_pkey PRIMARY KEY (id),
   constraint goal_repo_mode_check CHECK ((repo_mode = ANY (ARRAY['local'::text, 'direct'::text, 'remote'::text]))),
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))

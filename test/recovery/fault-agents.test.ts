@@ -61,7 +61,10 @@ describe('is one clear question', () => {
     expect(await ended(name)).toBe('awaiting_human')
     const [question, ...more] = await questionsOf(name)
     expect(more).toEqual([])
-    expect(question).toMatchObject({ choices: ['retry', 'cancel'], details: expect.stringMatching(why) as string })
+    expect(question).toMatchObject({
+      choices: [{ kind: 'retry' }, { kind: 'cancel' }],
+      details: expect.stringMatching(why) as string,
+    })
     const [run] = await scene.runs(goalOf(name))
     expect(run).toMatchObject({ state: 'failed', commit: null })
     // Twice started again, each time differently.

@@ -292,7 +292,9 @@ it('where the shadow lacks them too it asks once, resumes when somebody pushed t
   await scene.until(goal, 'paused')
   await scene.restart()
   const questions = await scene.questions()
-  expect(questions).toMatchObject([{ goalId: goal, kind: 'blocker', choices: ['retry', 'resume', 'cancel'] }])
+  expect(questions).toMatchObject([
+    { goalId: goal, kind: 'blocker', choices: [{ kind: 'retry' }, { kind: 'resume' }, { kind: 'cancel' }] },
+  ])
   expect(questions[0]?.details).toContain(`git push ${scene.root} `)
   git(kept, 'push', '-q', scene.root, `unstuck/goal/${goal}`)
   await scene.post('/resume', { goal })

@@ -7,6 +7,7 @@ import {
   retryGoal,
   retryTask,
 } from '../../src/runtime/people/answers.ts'
+import { cancel, retry } from '../../src/runtime/core/choices.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
@@ -81,7 +82,12 @@ describe('retry', () => {
     await store.db.transaction((tx) =>
       openEscalation(tx, {
         ...{ id: `q-of-${goal.id}`, goalId: goal.id, taskId: null, runId: null, kind: 'exhausted' },
-        ...{ question: '2 task(s) were cancelled. Retry them?', details: '', choices: ['retry', 'cancel'] },
+        ...{
+          question: '2 task(s) were cancelled. Retry them?',
+          details: '',
+          choices: [retry(goal.id), cancel(goal.id)],
+        },
+        ...{ happened: '2 task(s) were cancelled.', tried: [] },
       }),
     )
     await retryTask(store.context, second ?? '')

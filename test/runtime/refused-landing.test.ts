@@ -50,7 +50,9 @@ describe('one whose sent-back work does not go off its branch', () => {
     expect(await questions(goal)).toEqual([])
     await refuse(goal, 1)
     expect((await now(goal)).state).toBe('paused')
-    expect(await questions(goal)).toMatchObject([{ kind: 'blocker', taskId: null, choices: ['resume', 'cancel'] }])
+    expect(await questions(goal)).toMatchObject([
+      { kind: 'blocker', taskId: null, choices: [{ kind: 'resume' }, { kind: 'cancel' }] },
+    ])
     const told = await store.db.query({ text: `select 1 from event where type = 'goal.not_landed'`, values: [] })
     expect(told).toHaveLength(1)
     await resumeGoals(context, goal.id)

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Choice, EscalationKind } from '../../src/domain/escalation.ts'
+import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
+import { approve, cancel, resume, retry } from '../../src/runtime/core/choices.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { registerAgents } from '../../src/store/agent.ts'
@@ -67,7 +68,12 @@ export const openTestStore = async (): Promise<Store> => {
     if (claim?.task.id !== id) throw new Error(`claimed ${claim?.task.id} instead of ${id}`)
     return runId
   }
-  const asked = async (id: string, kind: EscalationKind, choices: Choice[], commit?: string): Promise<void> => {
+  const asked = async (
+    id: string,
+    kind: EscalationKind,
+    kinds: ('approve' | 'retry' | 'cancel' | 'resume')[],
+    commit?: string,
+  ): Promise<void> => {
     const runId = await claimed(id)
     await db.transaction(async (tx) => {
       const started = await getRun(tx, runId)
@@ -75,7 +81,9 @@ export const openTestStore = async (): Promise<Store> => {
       const run = commit === undefined ? started : must(await saveRun(tx, started, { commit }))
       must(await finishRun(tx, run, commit === undefined ? 'failed' : 'succeeded', null))
       const task = must(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
-      const told = { question: '?', details: '', choices }
+      const offered = { approve, retry, cancel, resume: () => resume(task.goalId) }
+      const choices = kinds.map((kind) => offered[kind](id))
+      const told = { happened: '?', tried: [], question: '?', details: '', choices }
       await openEscalation(tx, { ...told, id: next('q'), goalId: task.goalId, taskId: id, runId, kind })
     })
   }

@@ -9,6 +9,7 @@ import {
 } from '../../src/runtime/people/answers.ts'
 import { approveTask } from '../../src/runtime/people/approve.ts'
 import { editTask } from '../../src/runtime/people/edit-task.ts'
+import { offers } from '../../src/domain/escalation.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { clean } from '../../src/runtime/engine/housekeeping.ts'
@@ -270,7 +271,7 @@ export const answerOne = (world: World, round: number): boolean => {
   const asked = [...world.tables.escalation.values()].find(
     (entry) => entry.taskId === task.id && entry.state === 'pending',
   )
-  if (asked?.choices.includes('approve') === true && dice.chance(0.5))
+  if (asked !== undefined && offers(asked, 'approve') && dice.chance(0.5))
     ask(world, `answer: approve ${task.id}`, ({ context }) => approveTask(context, task.id))
   else if (round < 12 && dice.chance(0.8))
     ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id, hintOf(dice)))

@@ -8,6 +8,7 @@ import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
 import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
+import { cancel, retry } from '../../src/runtime/core/choices.ts'
 import { dropEndedLimits, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
@@ -33,9 +34,11 @@ const question = (taskId: string | null, id = 'q1') => ({
   taskId,
   runId: null,
   kind: 'exhausted' as const,
+  happened: 'It failed.',
+  tried: ['It was restarted once.'],
   question: 'Retry it, or cancel it?',
   details: '',
-  choices: ['retry' as const, 'cancel' as const],
+  choices: [retry('g-t1'), cancel('g-t1')],
 })
 
 /** The values that a CHECK of the form `column = any (array[...])` allows. */

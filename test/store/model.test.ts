@@ -1,6 +1,7 @@
 /** The real store and the model of the flow tables take the same random commands and must stand alike after each. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { cancel, retry } from '../../src/runtime/core/choices.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { must, sql, type Db, type Queryable } from '../../src/store/db.ts'
@@ -61,7 +62,7 @@ const play = async (tx: Queryable, move: Move): Promise<void> => {
       return
     case 'ask': {
       const { id, goalId, taskId, kind } = move
-      const choices = ['retry', 'cancel'] as const
+      const choices = [retry('t'), cancel('t')]
       return openEscalation(tx, {
         id,
         goalId,
@@ -70,7 +71,8 @@ const play = async (tx: Queryable, move: Move): Promise<void> => {
         kind,
         question: '',
         details: '',
-        choices: [...choices],
+        ...{ happened: '', tried: [] },
+        choices,
       })
     }
     case 'answer': {

@@ -2,7 +2,7 @@
  * What an engine or a person may do to a world at a moment, each command as the single moves that stand in one transaction.
  * The same moves are played against a real store by test/store/model.test.ts.
  */
-import type { Choice, Escalation } from '../../src/domain/escalation.ts'
+import type { ChoiceKind, Escalation } from '../../src/domain/escalation.ts'
 import type { Goal, GoalState } from '../../src/domain/goal.ts'
 import type { MergeEntry } from '../../src/domain/merge.ts'
 import type { Run } from '../../src/domain/run.ts'
@@ -34,7 +34,7 @@ const askAbout = (world: World, task: Task, kind: Escalation['kind']): Move[] =>
   { entity: 'ask', id: `q${world.escalations.length}`, goalId: task.goalId, taskId: task.id, kind },
 ]
 
-const answerTo = (world: World, taskId: string, trigger: Choice): Move[] => {
+const answerTo = (world: World, taskId: string, trigger: ChoiceKind): Move[] => {
   const pending = questionOf(world, taskId)
   return pending === undefined ? [] : [{ entity: 'answer', id: pending.id, trigger }]
 }
@@ -49,7 +49,7 @@ const reopen = (goal: Goal): Move[] => {
   return goal.state === 'failed' ? [{ entity: 'goal', id: goal.id, trigger: 'retried' }] : []
 }
 
-const retryMoves = (world: World, task: Task, choice: Choice): Move[] => [
+const retryMoves = (world: World, task: Task, choice: ChoiceKind): Move[] => [
   { entity: 'task', id: task.id, trigger: 'retried', newCount: true },
   ...answerTo(world, task.id, choice),
 ]

@@ -4,7 +4,7 @@
  */
 import type { Agent } from '../../src/domain/agent.ts'
 import { noSpend } from '../../src/domain/budget.ts'
-import { escalationFlow, type Choice, type Escalation, type EscalationState } from '../../src/domain/escalation.ts'
+import { escalationFlow, type ChoiceKind, type Escalation, type EscalationState } from '../../src/domain/escalation.ts'
 import { mustStep } from '../../src/domain/flow.ts'
 import { goalFlow, notLanding, type Goal, type GoalState } from '../../src/domain/goal.ts'
 import type { Lease } from '../../src/domain/lease.ts'
@@ -33,7 +33,7 @@ export type Move =
   | { entity: 'enqueue'; id: string; runId: string }
   | { entity: 'merge'; id: string; trigger: string }
   | { entity: 'ask'; id: string; goalId: string; taskId: string | null; kind: Escalation['kind'] }
-  | { entity: 'answer'; id: string; trigger: Choice | 'overtaken' }
+  | { entity: 'answer'; id: string; trigger: ChoiceKind | 'overtaken' }
 
 /** The start of the count and every time of the model; only the store has a clock. */
 const epoch = new Date(0)
@@ -60,6 +60,7 @@ export const newWorld = (
     autoMerge: false,
     landing: notLanding,
     allowedDirs: [],
+    grants: [],
     limits: {},
     spend: noSpend,
     reason: '',
@@ -178,9 +179,11 @@ const ask = (world: World, move: Extract<Move, { entity: 'ask' }>): void => {
     taskId: move.taskId,
     runId: null,
     kind: move.kind,
+    happened: '',
+    tried: [],
     question: '',
     details: '',
-    choices: ['retry', 'cancel', 'resume'],
+    choices: [],
     state: mustStep(escalationFlow, '', 'opened').to as EscalationState,
     answer: null,
     version: 1,

@@ -73,7 +73,7 @@ describe('a ceiling stops the agent and a person is asked', () => {
     const [question] = await questionsOf(goal)
     expect(question).toMatchObject({
       kind: 'budget',
-      choices: ['retry', 'cancel'],
+      choices: [{ kind: 'retry' }, { kind: 'cancel' }],
       details: expect.stringMatching(what),
     })
     // What the agent had done is kept.
@@ -123,7 +123,7 @@ describe('answers', () => {
     const goal = await scene.goal([{ harness: 'improving' }])
     await scene.until(goal, 'awaiting_human')
     const [question] = await questionsOf(goal)
-    expect(question).toMatchObject({ kind: 'exhausted', choices: ['retry', 'cancel'] })
+    expect(question).toMatchObject({ kind: 'exhausted', choices: [{ kind: 'retry' }, { kind: 'cancel' }] })
     await scene.post<Task>(`/tasks/${(await scene.task(goal)).id}/retry`)
     await scene.until(goal, 'ready')
     expect(await questionsOf(goal)).toEqual([])
@@ -144,7 +144,10 @@ describe('answers', () => {
     const goal = await scene.goal([{ harness: 'fenced' }])
     await scene.until(goal, 'paused')
     const [first] = await questionsOf(goal)
-    expect(first).toMatchObject({ kind: 'blocker', choices: ['resume', 'retry', 'cancel'] })
+    expect(first).toMatchObject({
+      kind: 'blocker',
+      choices: [{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }],
+    })
     await scene.post<Goal[]>('/resume', { goal })
     await scene.waitFor('a second blocker', async () =>
       (await scene.events(goal, 'blocker')).length === 2 ? true : undefined,

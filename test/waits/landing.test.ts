@@ -168,7 +168,9 @@ describe('unstuck land', () => {
     const { code, output } = await landing
     expect(output).toMatch(/conflicting paths: list\.txt/)
     expect(code).toBe(5)
-    expect(await scene.questions()).toMatchObject([{ kind: 'merge_conflict', choices: ['retry', 'cancel'] }])
+    expect(await scene.questions()).toMatchObject([
+      { kind: 'merge_conflict', choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
+    ])
     expect((await goalOf(scene, goal)).state).toBe('awaiting_human')
     expect(on(scene, 'list.txt').split('\n')[1]).toBe('line eins')
     // Nothing is lost: the first work is kept as its commit.

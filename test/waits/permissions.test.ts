@@ -129,7 +129,9 @@ test('a chmod that does not help pauses the goal with the words of the founding 
       details: expect.stringMatching(/^Chmod failed\. Please check directory ownership\.\n/),
     })
     expect(await scene.events(goal, 'task.recovery_escalated')).toHaveLength(1)
-    expect(await scene.questions()).toMatchObject([{ kind: 'blocker', choices: ['resume', 'retry', 'cancel'] }])
+    expect(await scene.questions()).toMatchObject([
+      { kind: 'blocker', choices: [{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }] },
+    ])
 
     chmodSync(scene.root, 0o750)
     await scene.post('/resume', { goal })

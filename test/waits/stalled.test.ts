@@ -116,7 +116,9 @@ describe('a goal branch that was deleted, and its commits pruned', () => {
     await scene.restart()
     await passes(scene, 1)
     const questions = await scene.questions()
-    expect(questions).toMatchObject([{ goalId: first, taskId: null, kind: 'blocker', choices: ['retry', 'cancel'] }])
+    expect(questions).toMatchObject([
+      { goalId: first, taskId: null, kind: 'blocker', choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
+    ])
     expect(questions[0]?.question).toMatch(/branch unstuck\/goal\/\S+ .*deleted.*again/)
     expect(questions[0]?.details).toContain(`unstuck retry ${first}`)
     expect(paused.mergeCommand).toBeNull()
@@ -151,7 +153,9 @@ describe('a merge that fails whatever is tried', () => {
     expect(await retried()).toBe(2)
     expect(await scene.events(first, 'merge.failed')).toHaveLength(1)
     const task = await scene.task(first)
-    expect(await scene.questions()).toMatchObject([{ goalId: first, taskId: task.id, choices: ['retry', 'cancel'] }])
+    expect(await scene.questions()).toMatchObject([
+      { goalId: first, taskId: task.id, choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
+    ])
     expect(errorsIn(scene)).toHaveLength(3)
     await passes(scene, 1)
     expect(errorsIn(scene)).toHaveLength(3)
@@ -196,7 +200,10 @@ describe('a repository that was deleted and made again at the same path', () => 
       await passes(scene, 1)
       const [question, ...more] = await scene.questions()
       expect(more).toEqual([])
-      expect(question).toMatchObject({ goalId: first, choices: ['retry', 'resume', 'cancel'] })
+      expect(question).toMatchObject({
+        goalId: first,
+        choices: [{ kind: 'retry' }, { kind: 'resume' }, { kind: 'cancel' }],
+      })
       expect(question?.question).toContain('another repository')
       expect(has(scene, branchOf(first))).toBe(false)
       expect(git(scene.root, 'ls-tree', '--name-only', 'main')).not.toContain('a.txt')
@@ -262,7 +269,9 @@ describe('a goal that was started on no branch', () => {
     ])
     // What git does not let happen is tried three times, then asked about.
     await scene.until(goal, 'paused')
-    expect(await scene.questions()).toMatchObject([{ goalId: goal, choices: ['resume', 'retry', 'cancel'] }])
+    expect(await scene.questions()).toMatchObject([
+      { goalId: goal, choices: [{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }] },
+    ])
     rmSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', `${goal}.lock`))
     await scene.post('/resume', { goal })
     await scene.until(goal, 'ready')

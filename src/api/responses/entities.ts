@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { agentStates, type Agent } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
-import { choices, escalationStates, type Escalation } from '../../domain/escalation.ts'
+import { choiceKinds, escalationStates, type Escalation } from '../../domain/escalation.ts'
 import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
 import { runPhases, runStates, type Run } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
@@ -35,6 +35,7 @@ export const goalFields = {
       .nullable(),
   }),
   allowedDirs: names,
+  grants: z.array(z.strictObject({ harness: text, rule: text })),
   limits,
   spend,
   reason: text,
@@ -179,6 +180,31 @@ export const engine = of<Wire<EngineView>>()(
     silent: z.boolean(),
   }),
 )
+const choiceFields = {
+  id: text,
+  label: text,
+  effect: text,
+  command: text,
+  input: z
+    .strictObject({
+      name: z.enum(['hint', 'check', 'paths', 'model']),
+      ...{ label: text, required: z.boolean(), suggested: text.nullable() },
+    })
+    .nullable(),
+}
+const choice = z.discriminatedUnion('kind', [
+  z.strictObject({ ...choiceFields, kind: z.literal('widen'), paths: names }),
+  z.strictObject({ ...choiceFields, kind: z.literal('allow_command'), harness: text, rule: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('allow_directory'), directory: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('change_check'), check: text, source: text }),
+  z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('hint') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('retry') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('resume') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('cancel') }),
+])
 export const escalation = of<Wire<Escalation>>()(
   z.strictObject({
     id: id('q'),
@@ -186,11 +212,13 @@ export const escalation = of<Wire<Escalation>>()(
     taskId: text.nullable(),
     runId: text.nullable(),
     kind: z.enum(['blocker', 'exhausted', 'budget', 'merge_conflict', 'no_playbook']),
+    happened: text,
+    tried: names,
     question: text,
     details: text,
-    choices: z.array(z.enum(choices)),
+    choices: z.array(choice),
     state: z.enum(escalationStates),
-    answer: z.enum(choices).nullable(),
+    answer: z.enum(choiceKinds).nullable(),
     version: count,
     createdAt: time,
     decidedAt: time.nullable(),

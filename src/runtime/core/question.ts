@@ -4,16 +4,14 @@ import type { Task } from '../../domain/task.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Then } from '../../recovery/playbook.ts'
+import type { NewEscalation } from '../../store/escalation.ts'
+import { cancel, hint, resume, retry } from './choices.ts'
 import { providerQuestion } from './provider-question.ts'
 import type { Session } from './session.ts'
 
 const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 
-export interface Question {
-  kind: EscalationKind
-  question: string
-  details: string
-}
+export type Question = Pick<NewEscalation, 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'>
 
 /** The wording of the founding document for a permission problem that corrections did not cure. */
 export const blockerText = (worker: string, place: string): string =>
@@ -44,7 +42,7 @@ const adviceFor = (diagnosis: Diagnosis): string[] =>
       `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`,
   })
 
-const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Question => {
+const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Asked => {
   const { directory = session.context.repository.root }: AnyFacts = diagnosis.facts
   return {
     kind: 'blocker',
@@ -59,12 +57,24 @@ const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Q
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
   `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
 
+type Asked = Pick<Question, 'kind' | 'question' | 'details'>
+
 /** `then` is what applies because no recovery is left. */
 export const questionOf = (
   session: Session,
   diagnosis: Diagnosis,
-  { reason, then }: { reason: string; then: Then },
+  exhausted: { reason: string; then: Then },
 ): Question => {
+  const asked = askedOf(session, diagnosis, exhausted)
+  const { task, goal } = session
+  const choices =
+    exhausted.then === 'pause_goal'
+      ? [resume(goal.id), retry(task.id), cancel(task.id)]
+      : [retry(task.id), hint(task.id), cancel(task.id)]
+  return { ...asked, happened: asked.question, tried: [], choices }
+}
+
+const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { reason: string; then: Then }): Asked => {
   const { task, run } = session
   const kinds: Record<string, EscalationKind> = { budget: 'budget', git_conflict: 'merge_conflict' }
   const details = [

@@ -3,6 +3,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
 import { unnamed } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
+import { approve, cancel, hint } from './choices.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
 /** What no gate may approve: an edit that waits counts, since a person made it. */
@@ -22,5 +23,7 @@ export const weakenedQuestion = (task: Task, run: Run, held: readonly Weakening[
     `To look at it: unstuck restore ${run.id} --into <folder>; what the agent said: unstuck logs ${run.id}`,
     `To let exactly this work land: unstuck approve ${task.id}. To have it done another way: unstuck retry ${task.id} --hint "…".`,
   ].join('\n'),
-  choices: ['approve', 'retry', 'cancel'],
+  happened: `Task ${task.number} "${task.title}" passes its checks, but the work weakened them.`,
+  tried: [],
+  choices: [approve(task.id), hint(task.id), cancel(task.id)],
 })

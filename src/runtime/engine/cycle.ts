@@ -7,6 +7,7 @@ import { messageOf } from '../../errors.ts'
 import { must, StaleError, type Queryable } from '../../store/db.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
 import { dueTasks, listTasks, moveTask } from '../../store/task.ts'
+import { cancel, retry } from '../core/choices.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
@@ -63,9 +64,11 @@ const askAboutLost = (context: Context, tx: Queryable, goal: Goal, lost: readonl
     taskId: null,
     runId: null,
     kind: 'exhausted',
+    happened: `${lost.length} task(s) of "${goal.title}" were cancelled because a task that they need was cancelled.`,
+    tried: [],
     question: `${lost.length} task(s) of "${goal.title}" were cancelled because a task that they need was cancelled. Retry them, or cancel the goal?`,
     details: lost.map((task) => `${task.number}. ${task.title}`).join('\n'),
-    choices: ['retry', 'cancel'],
+    choices: [retry(goal.id), cancel(goal.id)],
   })
 
 /** Dependents of a cancelled task are cancelled, and one question per goal says so. */

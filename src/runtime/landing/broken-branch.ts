@@ -8,6 +8,7 @@ import { must, type Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, openEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { cancel as end, resume, retry } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 
 /** Its commits are neither in the user's repository nor in the shadow. */
@@ -25,6 +26,11 @@ interface Asked {
 
 const again = ({ id, targetBranch }: Goal): string =>
   `unstuck retry ${id}: the goal begins again on what ${targetBranch ?? 'your checkout'} is now; what is not on it is done once more.`
+const beginAgain = ({ id, targetBranch }: Goal): Choice => ({
+  ...retry(id),
+  label: 'Do the work again',
+  effect: `The goal begins again on what ${targetBranch ?? 'your checkout'} is now; what is not on it is done once more.`,
+})
 const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: the goal ends.`
 
 /** Over there its owner may have the commit still, and only a look of ours that is asked for finds it. */
@@ -39,7 +45,7 @@ const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): Asked 
   return {
     question: `The branch ${branch} of ${gone}`,
     help: [again(goal), cancel(goal), elsewhere],
-    choices: isRemote ? ['retry', 'resume', 'cancel'] : ['retry', 'cancel'],
+    choices: [beginAgain(goal), ...(isRemote ? [resume(goal.id)] : []), end(goal.id)],
   }
 }
 
@@ -54,7 +60,7 @@ const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBran
       return {
         question: `The branch ${branch} of ${about} could not be put back where it belongs: ${detail}. Resume the goal after mending that, do its work again, or cancel it?`,
         help: [`unstuck resume ${goal.id}: it is tried again.`, again(goal), cancel(goal)],
-        choices: ['resume', 'retry', 'cancel'],
+        choices: [resume(goal.id), beginAgain(goal), end(goal.id)],
       }
     case 'replaced':
       return {
@@ -64,7 +70,7 @@ const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBran
           `unstuck resume ${goal.id}: for the same repository, cloned again or restored from an older backup; the branch is put back from what Unstuck keeps.`,
           cancel(goal),
         ],
-        choices: ['retry', 'resume', 'cancel'],
+        choices: [beginAgain(goal), resume(goal.id), end(goal.id)],
       }
   }
 }
@@ -90,7 +96,7 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBr
     const details = [...help, kept].join('\n')
     await openEscalation(tx, {
       ...{ id, goalId: goal.id, taskId: null, runId: null },
-      ...{ kind: 'blocker', question, details, choices },
+      ...{ kind: 'blocker', happened: question, tried: [], question, details, choices },
     })
   }
   await progressGoal(tx, goal.id, { landing: { broken: { ...broken, question: id } } })

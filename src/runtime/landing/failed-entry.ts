@@ -10,6 +10,7 @@ import { openEscalation } from '../../store/escalation.ts'
 import { progressGoal } from '../../store/goal.ts'
 import { moveMerge } from '../../store/merge.ts'
 import { getTask, moveTask } from '../../store/task.ts'
+import { cancel, hint, retry } from '../core/choices.ts'
 import { heldUpText } from '../core/question.ts'
 import type { Chosen } from '../core/recovery-record.ts'
 import { decide, failAttempt, failOpen, recordIntent } from '../core/store-record.ts'
@@ -41,7 +42,9 @@ const ask = (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<unk
     kind: diagnosis.label === 'git_conflict' ? 'merge_conflict' : 'exhausted',
     question: questionOf(landing, diagnosis),
     details: detailsOf(landing, diagnosis),
-    choices: ['retry', 'cancel'],
+    happened: questionOf(landing, diagnosis),
+    tried: [],
+    choices: [retry(landing.task.id), hint(landing.task.id), cancel(landing.task.id)],
   })
 
 /** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */

@@ -14,6 +14,7 @@ import { getGoal } from '../../store/goal.ts'
 import { enqueueMerge } from '../../store/merge.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
+import { cancel, hint } from '../core/choices.ts'
 import type { Context } from '../core/context.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { endsPass } from '../core/pass.ts'
@@ -63,7 +64,9 @@ const questionOf = (task: Task, run: Run, { reason, held }: Review): Omit<NewEsc
     kind: 'exhausted',
     question: `Task ${task.number} "${task.title}" was not approved: ${reason}. Retry it, or cancel it?`,
     details: `Run ${run.id}, commit ${run.commit ?? 'none'}`,
-    choices: ['retry', 'cancel'],
+    happened: `Task ${task.number} "${task.title}" was not approved: ${reason}.`,
+    tried: [],
+    choices: [hint(task.id), cancel(task.id)],
   }
 }
 

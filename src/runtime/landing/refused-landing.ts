@@ -5,6 +5,7 @@ import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { cancel, resume } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { landCommand } from './goal-branch.ts'
 
@@ -66,7 +67,7 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, refused: Landing
   must(await moveGoal(tx, goal, 'blocked', question))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
-    ...{ kind: 'blocker', question, choices: ['resume', 'cancel'] },
+    ...{ kind: 'blocker', happened: question, tried: [], question, choices: [resume(goal.id), cancel(goal.id)] },
     details: [
       'Nothing of this goal begins until that is over. All work is kept, on the branch and in the snapshots of its runs.',
       `Next step: ${cure[reason] ?? 'mend that'}, then unstuck resume ${goal.id}.`,

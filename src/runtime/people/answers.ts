@@ -1,5 +1,5 @@
 /** What a person may decide: pause, resume, retry, cancel. Every change goes through the flow tables; a second answer is told so. */
-import type { Choice } from '../../domain/escalation.ts'
+import { offers, type ChoiceKind } from '../../domain/escalation.ts'
 import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -36,15 +36,15 @@ export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
   return task
 }
 
-const answer = async (tx: Queryable, taskId: string, choice: Choice): Promise<void> => {
+const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promise<void> => {
   const pending = await pendingEscalationOf(tx, taskId)
   if (pending !== undefined) orThrow(await answerEscalation(tx, pending, choice))
 }
 
 /** Questions that hang on the goal as a whole are answered with it. To resume says nothing about what was cancelled. */
-const answerGoal = async (tx: Queryable, goalId: string, choice: Choice): Promise<void> => {
+const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
   const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
-  for (const entry of pending.filter(({ choices }) => choice !== 'resume' || choices.includes(choice))) {
+  for (const entry of pending.filter((entry) => choice !== 'resume' || offers(entry, choice))) {
     orThrow(await answerEscalation(tx, entry, choice))
     // What kept its branch from being as it should be is looked at anew.
     if (entry.kind === 'blocker') await progressGoal(tx, goalId, { landing: { tries: 0, refused: null } })
@@ -64,10 +64,16 @@ export interface RetryOptions {
   hint?: string | undefined
   /** Who asks. */
   by?: string | undefined
+  /** The answer that the retry is part of. */
+  choice?: ChoiceKind
+  /** In the same transaction, before the task is queued; gives the task as it is then. */
+  before?: (tx: Queryable, task: Task) => Promise<Task>
+  /** In the same transaction, once it is queued. */
+  after?: (tx: Queryable) => Promise<void>
 }
 
 interface Retried {
-  choice: Choice
+  choice: ChoiceKind
   said?: Pick<Task, 'hint'> & { by: string }
 }
 
@@ -80,7 +86,8 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   await answer(tx, task.id, choice)
 }
 
-export const retryTask = async (context: Context, id: string, { hint, by }: RetryOptions = {}): Promise<Task> => {
+export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
+  const { hint, by, choice = 'retry', before, after } = options
   const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
@@ -88,7 +95,8 @@ export const retryTask = async (context: Context, id: string, { hint, by }: Retr
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
-    await retryOne(tx, task, { choice: 'retry', ...said })
+    await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
+    await after?.(tx)
     // It asked what becomes of cancelled tasks: there is none any more.
     if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
       await answerGoal(tx, goal.id, 'retry')

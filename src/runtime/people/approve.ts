@@ -1,4 +1,5 @@
 /** A person lets exactly that work land which no gate may approve. */
+import { offers } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
 import { goalEnded } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
@@ -15,7 +16,7 @@ export const approveTask = async (context: Context, id: string): Promise<Task> =
     const goal = await goalNamed(tx, task.goalId)
     const pending = await pendingEscalationOf(tx, id)
     const run = pending?.runId == null ? undefined : await getRun(tx, pending.runId)
-    if (pending === undefined || run === undefined || !pending.choices.includes('approve'))
+    if (pending === undefined || run === undefined || !offers(pending, 'approve'))
       throw new AppError(
         'ILLEGAL',
         `task ${id} has no finished work that waits for an approval; "unstuck status" shows what waits for you`,

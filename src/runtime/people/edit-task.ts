@@ -14,7 +14,7 @@ import type { Context } from '../core/context.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 import { taskFields } from '../core/task-fields.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
-import { taskNamed } from './answers.ts'
+import { orThrow, taskNamed } from './answers.ts'
 
 export interface EditOptions {
   /** Needed where the task may change more than before. */
@@ -120,6 +120,19 @@ const editOnce = async (
     })),
   }
   return storeEdit(tx, task, edit, payload)
+}
+
+/** What an answer to a question changes of its task, in the transaction that queues it again. */
+export const editBeforeRetry = async (
+  context: Context,
+  tx: Queryable,
+  task: Task,
+  { fields: wanted, why, by }: { fields: Partial<TaskFields> } & EditOptions,
+): Promise<Task> => {
+  const fields = checkFields(context, wanted)
+  // The person may have edited it already: then only the retry is left.
+  if (changesOf(withEdit(task), fields).length === 0) return task
+  return orThrow(await editOnce(context, tx, { id: task.id, fields, why: why ?? '', by: actorName(by) }))
 }
 
 /** Claims and runs change the version too: an edit that lost such a race is looked at again on what they made of the task. */

@@ -133,7 +133,13 @@ describe('who takes the next step', () => {
     [
       'a question',
       facts('blocked(awaiting_human)', {
-        escalations: [{ state: 'pending', taskId: 't-1', choices: ['resume', 'retry'] }],
+        escalations: [
+          {
+            state: 'pending',
+            taskId: 't-1',
+            choices: [{ command: 'unstuck resume g-1' }, { command: 'unstuck retry t-1' }],
+          },
+        ],
       }),
       'person',
       /unstuck resume g-1 \| unstuck retry t-1/,
@@ -174,7 +180,7 @@ describe('who is stuck', () => {
     ['waiting for a person who was asked nothing', facts('blocked(awaiting_human)')],
     [
       'waiting for an answer that was given',
-      facts('blocked(awaiting_human)', { escalations: [{ state: 'approved', taskId: 't-1', choices: ['retry'] }] }),
+      facts('blocked(awaiting_human)', { escalations: [{ state: 'approved', taskId: 't-1', choices: [] }] }),
     ],
   ])('%s', (_title, given) => {
     expect(nextStepOf(given)).toBeUndefined()

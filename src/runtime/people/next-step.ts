@@ -185,9 +185,7 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
         ? undefined
         : {
             owner: 'person',
-            text: question.choices
-              .map((choice) => `unstuck ${choice} ${choice === 'resume' ? facts.goal.id : task.id}`)
-              .join(' | '),
+            text: question.choices.map(({ command }) => command).join(' | '),
           }
     }
     case 'blocked(needs_rework)':

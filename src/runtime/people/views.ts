@@ -222,7 +222,7 @@ export const reportView = async (db: Queryable, since: Date, find?: FindBranches
       goal: entry.goalId,
       task: entry.taskId,
       question: entry.question,
-      choices: entry.choices,
+      choices: entry.choices.map(({ command }) => command),
     })),
     retrying: tasks.flatMap(({ id, title, retry }) =>
       retry === null ? [] : [{ task: id, title, at: retry.at.toISOString(), reason: retry.reason }],

@@ -18,6 +18,7 @@ import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, namesOn } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
+import { cancel, retry } from '../core/choices.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
@@ -95,7 +96,6 @@ const openQuestion = (tx: Queryable, session: Session, question: Question): Prom
     taskId: session.task.id,
     runId: session.run.id,
     ...question,
-    choices: question.kind === 'blocker' ? ['resume', 'retry', 'cancel'] : ['retry', 'cancel'],
   })
 
 const pauseGoal = async (tx: Queryable, session: Session, question: Question): Promise<void> => {
@@ -264,7 +264,9 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     kind: 'exhausted',
     question: `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times. Retry it, or cancel it?`,
     details: reason,
-    choices: ['retry', 'cancel'],
+    happened: `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`,
+    tried: [],
+    choices: [retry(task.id), cancel(task.id)],
   })
   return ended
 }

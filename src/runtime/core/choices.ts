@@ -1,0 +1,118 @@
+/** The choices of a question, as records: the words of a button, what it does, and the command that does the same. */
+import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
+
+/** The task or goal that a question is about. */
+type Id = string
+
+const input = (name: ChoiceInput['name'], label: string, more: Partial<ChoiceInput> = {}): ChoiceInput => ({
+  ...{ name, label, required: false, suggested: null },
+  ...more,
+})
+
+const shortened = (text: string, longest = 80): string => {
+  const plain = text.replaceAll(/\s+/g, ' ').trim()
+  return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain
+}
+
+export const widen = (task: Id, paths: string[]): Choice => ({
+  ...{ id: 'widen', kind: 'widen', paths },
+  label: `Allow ${shortened(paths.join(', '))} for this task`,
+  effect: `The task may also change ${paths.join(', ')}, and is tried again.`,
+  command: `unstuck answer ${task} widen`,
+  input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
+})
+
+export const allowCommand = (
+  task: Id,
+  command: string,
+  { harness, rule }: { harness: string; rule: string },
+): Choice => ({
+  ...{ id: 'allow_command', kind: 'allow_command', harness, rule },
+  label: `Allow \`${shortened(command)}\` for this goal`,
+  effect: `Every agent of this goal that uses ${harness} may run it (${rule}), and the task is tried again.`,
+  command: `unstuck answer ${task} allow_command`,
+  input: null,
+})
+
+export const allowDirectory = (task: Id, directory: string): Choice => ({
+  ...{ id: 'allow_directory', kind: 'allow_directory', directory },
+  label: `Allow ${directory} for this goal`,
+  effect: `Agents of this goal may read and change ${directory}, and the task is tried again.`,
+  command: `unstuck answer ${task} allow_directory`,
+  input: null,
+})
+
+export const changeCheck = (task: Id, { check, source }: { check: string; source: string }): Choice => ({
+  ...{ id: 'change_check', kind: 'change_check', check, source },
+  label: 'Use another check',
+  effect: `Another command replaces the check \`${shortened(check)}\`, and the task is tried again.`,
+  command: `unstuck answer ${task} change_check --check "…"`,
+  input: input('check', `The command that replaces ${shortened(check)}`, { required: true }),
+})
+
+export const commitFix = (task: Id, branch: string | null): Choice => ({
+  ...{ id: 'commit_fix', kind: 'commit_fix' },
+  label: 'I have committed a fix',
+  effect: `The task is tried again on the newest commit of ${branch ?? 'your checkout'}; commit the fix there first.`,
+  command: `unstuck answer ${task} commit_fix`,
+  input: null,
+})
+
+export const hint = (task: Id): Choice => ({
+  ...{ id: 'hint', kind: 'hint' },
+  label: 'Retry with a hint',
+  effect: 'The task is tried again, and every attempt reads your hint.',
+  command: `unstuck retry ${task} --hint "…"`,
+  input: input('hint', 'What the agent should know', { required: true }),
+})
+
+/** Carried out by the command that it names: the engine only hands the work to the person. */
+export const takeOver = (task: Id, runId: string): Choice => ({
+  ...{ id: 'take_over', kind: 'take_over', runId },
+  label: 'Take over',
+  effect: 'You continue in the workspace and session of the agent; `unstuck give-back` collects the result.',
+  command: `unstuck take-over ${task}`,
+  input: null,
+})
+
+export const approve = (task: Id): Choice => ({
+  ...{ id: 'approve', kind: 'approve' },
+  label: 'Approve the work as it is',
+  effect: 'The finished work lands as it is.',
+  command: `unstuck approve ${task}`,
+  input: null,
+})
+
+/** `after`: what the person does first, since a retry alone would meet the same. */
+export const retry = (id: Id, after?: string): Choice => ({
+  ...{ id: 'retry', kind: 'retry' },
+  label: `Retry the ${id.startsWith('g-') ? 'goal' : 'task'}`,
+  effect: `It is tried again with a new count of recoveries${after === undefined ? '' : `; first ${after}`}.`,
+  command: `unstuck retry ${id}`,
+  input: null,
+})
+
+/** A model that the account has, instead of the missing one. */
+export const retryWithModel = (task: Id): Choice => ({
+  ...retry(task),
+  label: 'Use another model',
+  effect: 'The task is tried again with the model that you name.',
+  command: `unstuck answer ${task} retry --model "…"`,
+  input: input('model', 'A model that the account may use', { required: true }),
+})
+
+export const resume = (goal: Id): Choice => ({
+  ...{ id: 'resume', kind: 'resume' },
+  label: 'Resume the goal',
+  effect: 'The goal continues, and its blocked tasks are tried again.',
+  command: `unstuck resume ${goal}`,
+  input: null,
+})
+
+export const cancel = (id: Id): Choice => ({
+  ...{ id: 'cancel', kind: 'cancel' },
+  label: `Cancel the ${id.startsWith('g-') ? 'goal' : 'task'}`,
+  effect: 'It ends. What was changed is kept as a snapshot.',
+  command: `unstuck cancel ${id}`,
+  input: null,
+})

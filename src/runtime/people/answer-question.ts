@@ -1,0 +1,195 @@
+/** Carries out the choice that a person made: the one way for CLI, API and dashboard. */
+import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
+import { withEdit, type Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import type { Queryable } from '../../store/db.ts'
+import { getEscalation } from '../../store/escalation.ts'
+import { allowInGoal, getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import type { Context } from '../core/context.ts'
+import {
+  cancelGoal,
+  cancelTask,
+  goalNamed,
+  orThrow,
+  resumeGoals,
+  retryGoal,
+  retryTask,
+  type CancelRunning,
+} from './answers.ts'
+import { approveTask } from './approve.ts'
+import { editBeforeRetry } from './edit-task.ts'
+
+export interface Answer {
+  /** The question. */
+  id: string
+  choice: string
+  input?: string | undefined
+  /** Who answers. */
+  by?: string | undefined
+}
+
+const questionNamed = async (db: Queryable, id: string): Promise<Escalation> => {
+  const found = await getEscalation(db, id)
+  if (found === undefined) throw new AppError('NOT_FOUND', `there is no question ${id}; "unstuck status" lists them`)
+  return found
+}
+
+const refuseDecided = ({ id, state, answer }: Escalation): void => {
+  if (state === 'pending') return
+  const how = answer === null ? state : answer.replaceAll('_', ' ')
+  throw new AppError('STALE', `question ${id} is already decided: ${how}; "unstuck status" shows what waits for you`)
+}
+
+const choiceNamed = ({ choices }: Escalation, id: string): Choice => {
+  const found = choices.find((choice) => choice.id === id)
+  if (found !== undefined) return found
+  const offered = choices.map((choice) => choice.id).join(', ')
+  throw new AppError('INPUT_INVALID', `choice: "${id}" is not offered; choose one of: ${offered}`)
+}
+
+/** What the person gave, or else what the question suggests; empty where the choice takes none. */
+const inputOf = ({ id, input }: Choice, given: string | undefined): string => {
+  if (input === null) {
+    if (given !== undefined) throw new AppError('INPUT_INVALID', `input: the choice ${id} takes no text; leave it out`)
+    return ''
+  }
+  const text = (given ?? input.suggested ?? '').trim()
+  if (text === '' && input.required)
+    throw new AppError('INPUT_INVALID', `input: the choice ${id} needs a text (${input.name}: ${input.label})`)
+  return text
+}
+
+const listed = (text: string): string[] =>
+  text.split(/[,\n]/).flatMap((part) => (part.trim() === '' ? [] : [part.trim()]))
+
+interface Asked {
+  context: Context
+  question: Escalation
+  by: string | undefined
+}
+
+/** A goal that paused for this question alone continues with the answer. */
+const resumeAsked = async (tx: Queryable, { goalId, happened, question }: Escalation): Promise<void> => {
+  const goal = await goalNamed(tx, goalId)
+  if (goal.state === 'paused' && [happened, question].includes(goal.reason))
+    orThrow(await moveGoal(tx, goal, 'resumed', 'a question was answered'))
+}
+
+type Before = (tx: Queryable, task: Task) => Promise<Task>
+
+const again = async (
+  { context, question, by }: Asked,
+  choice: ChoiceKind,
+  more: { hint?: string; before?: Before } = {},
+): Promise<void> => {
+  if (question.taskId === null) {
+    await retryGoal(context, question.goalId)
+    return
+  }
+  await retryTask(context, question.taskId, {
+    ...{ by, choice, ...more },
+    after: (tx) => resumeAsked(tx, question),
+  })
+}
+
+/** The task is changed and tried again in one transaction, so that a second answer changes nothing. */
+const againWith = (asked: Asked, choice: ChoiceKind, change: (task: Task) => Parameters<typeof editBeforeRetry>[3]) =>
+  again(asked, choice, {
+    before: (tx, task) => editBeforeRetry(asked.context, tx, task, change(withEdit(task))),
+  })
+
+const allow = (asked: Asked, choice: Extract<Choice, { kind: 'allow_command' | 'allow_directory' }>): Promise<void> =>
+  again(asked, choice.kind, {
+    before: async (tx, task) => {
+      const goal = await goalNamed(tx, task.goalId)
+      const { grants, allowedDirs } = goal
+      if (choice.kind === 'allow_command') {
+        const { harness, rule } = choice
+        const known = grants.some((grant) => grant.harness === harness && grant.rule === rule)
+        await allowInGoal(tx, { ...goal, grants: known ? grants : [...grants, { harness, rule }] })
+      } else await allowInGoal(tx, { ...goal, allowedDirs: [...new Set([...allowedDirs, choice.directory])] })
+      return task
+    },
+  })
+
+const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRunning): Promise<void> => {
+  if (question.taskId === null) {
+    await cancelGoal(context, question.goalId, cancelRunning)
+    return
+  }
+  await cancelTask(context, question.taskId, cancelRunning)
+  await context.db.transaction((tx) => resumeAsked(tx, question))
+  context.wake()
+}
+
+const carryOut = async (
+  asked: Asked,
+  { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
+): Promise<void> => {
+  const { context, question, by } = asked
+  switch (choice.kind) {
+    case 'widen':
+      return againWith(asked, 'widen', ({ allowedPaths }) => ({
+        fields: { allowedPaths: [...new Set([...allowedPaths, ...listed(text)])] },
+        ...{ why: 'a person allowed these paths', by },
+      }))
+    case 'change_check':
+      return againWith(asked, 'change_check', ({ commands }) => ({
+        fields: { commands: commands.map((command) => (command === choice.check ? text : command)) },
+        ...{ why: 'a person changed the check', by },
+      }))
+    case 'allow_command':
+    case 'allow_directory':
+      return allow(asked, choice)
+    case 'commit_fix':
+      return again(asked, 'commit_fix', {
+        before: async (tx, task) => {
+          // Only a branch of our own has to be brought onto what the person committed.
+          const goal = await getGoal(tx, task.goalId)
+          if (goal?.repoMode !== 'direct' && goal?.targetBranch != null)
+            await progressGoal(tx, task.goalId, { landing: { outdated: true } })
+          return task
+        },
+      })
+    case 'hint':
+      return again(asked, 'hint', { hint: text })
+    case 'retry':
+      return choice.input === null
+        ? again(asked, 'retry')
+        : againWith(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
+    case 'take_over':
+      return undefined
+    case 'approve':
+      await approveTask(context, question.taskId ?? '')
+      return undefined
+    case 'resume':
+      await resumeGoals(context, question.goalId)
+      return undefined
+    case 'cancel':
+      return cancelAsked(asked, cancelRunning)
+  }
+}
+
+/**
+ * The question as it is afterwards. `take_over` decides nothing here: the command of its record does, and the question
+ * stays open until then.
+ */
+export const answerQuestion = async (
+  context: Context,
+  { id, choice: chosen, input, by }: Answer,
+  cancelRunning: CancelRunning,
+): Promise<Escalation> => {
+  const question = await questionNamed(context.db, id)
+  refuseDecided(question)
+  const choice = choiceNamed(question, chosen)
+  const text = inputOf(choice, input)
+  try {
+    await carryOut({ context, question, by }, { choice, text, cancelRunning })
+  } catch (error) {
+    // Of two answers at once, the second finds the task moved on: what it needs to know is that the question is decided.
+    if (error instanceof AppError && (error.code === 'ILLEGAL' || error.code === 'STALE'))
+      refuseDecided(await questionNamed(context.db, id))
+    throw error
+  }
+  return questionNamed(context.db, id)
+}
