@@ -1,4 +1,6 @@
 /** What a command may touch of its process: one reader of environment, streams and working folder, given by main. */
+import { keysOf, type Keys } from './keys.ts'
+
 export interface Io {
   cwd: string
   environment: Record<string, string | undefined>
@@ -6,6 +8,8 @@ export interface Io {
   error(text: string): void
   /** Standard output is a terminal that shows colours. */
   colours: boolean
+  /** A person at a terminal, who can be asked. */
+  keys?: Keys | undefined
   version: string
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -32,6 +36,9 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io =>
     out: (text) => void process.stdout.write(text),
     error: (text) => void process.stderr.write(text),
     colours: process.stdout.isTTY && environment.NO_COLOR === undefined,
+    // A build server may give a terminal, and has no person at it.
+    keys:
+      process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === '' ? keysOf(process.stdin) : undefined,
     version,
     signal: stop.signal,
     self: [process.execPath, process.argv[1] ?? ''],

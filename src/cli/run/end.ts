@@ -4,6 +4,7 @@ import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { createPaint, goalLines } from '../render.ts'
+import { askAtEnd } from './ask.ts'
 import { followGoal } from './follow.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
@@ -41,5 +42,8 @@ export const followToEnd = async (
     return interrupted
   }
   showEnd(io, end, json)
-  return exitOfGoal(end, client)
+  // The status is that of the work as it ended, whatever the person answers now.
+  const status = await exitOfGoal(end, client)
+  if (!json) await askAtEnd(io, client, end.id)
+  return status
 }
