@@ -13,7 +13,9 @@ import { clockOf, safe } from '../render.ts'
 const pollMs = 250
 const pageSize = 500
 
-const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created'])
+/** What ends in a question is said by the question alone. */
+const saidByQuestion = ['task.escalated', 'task.recovery_escalated', 'blocker']
+const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created', ...saidByQuestion])
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`

@@ -185,7 +185,7 @@ export const nextStepOf = (facts: TaskFacts): TaskStep | undefined => {
         ? undefined
         : {
             owner: 'person',
-            text: question.choices.map(({ command }) => command).join(' | '),
+            text: `your answer is needed: unstuck answer ${task.id}`,
           }
     }
     case 'blocked(needs_rework)':
