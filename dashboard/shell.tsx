@@ -3,7 +3,9 @@ import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { isFailure } from './data/client.ts'
 import { useLive, type Stream } from './data/live.ts'
 import { useHealth, useStatus } from './data/queries.ts'
+import { useShortcuts } from './data/shortcuts.ts'
 import type { Goal } from './logic/board.ts'
+import { splitQuestions } from './logic/questions.ts'
 import { linkTo, routeOf, type Route } from './logic/route.ts'
 import { plural } from './logic/text.ts'
 import { BoardPage, type Picture } from './pages/board-page.tsx'
@@ -41,7 +43,7 @@ const pageOf = (route: Route, picture: Picture): ReactNode => {
     case 'task':
       return <TaskPage key={route.id} id={route.id} picture={picture} />
     case 'run':
-      return <RunPage key={route.id} id={route.id} picture={picture} />
+      return <RunPage key={route.id} id={route.id} part={route.part} picture={picture} />
     case 'unknown':
       return <Missing what={`page ${route.address}`} />
   }
@@ -116,13 +118,16 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
 const useFocusOnMove = (route: Route) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
+  const part = route.page === 'run' ? route.part : undefined
   const before = useRef(address)
   useEffect(() => {
     if (before.current === address) return
     before.current = address
+    // A part that the address names takes the focus itself.
+    if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()
-  }, [address])
+  }, [address, part])
   return main
 }
 
@@ -147,6 +152,8 @@ export const Shell = () => {
   const route = useRoute()
   const { picture, questions, connection, loggedOut, fault } = usePicture(route)
   const main = useFocusOnMove(route)
+  const { here, elsewhere } = splitQuestions(questions, route)
+  useShortcuts()
   return (
     <>
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
@@ -155,7 +162,7 @@ export const Shell = () => {
       <Head connection={connection} waiting={questions.length} />
       {fault !== null && <Gone problem={isFailure(fault) && fault.status > 0 ? fault.message : ''} />}
       {picture !== undefined && (
-        <Questions questions={questions} goals={picture.goals} clock={picture.clock} open={route.page === 'board'} />
+        <Questions questions={elsewhere} here={here.length} goals={picture.goals} clock={picture.clock} />
       )}
       <main id="main" ref={main} tabIndex={-1}>
         {loggedOut && <LoggedOut />}

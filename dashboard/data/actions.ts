@@ -1,6 +1,7 @@
 /** What a person may decide, each by the API's own route. Afterwards everything is looked at again. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { GoalAction, Question } from '../logic/board.ts'
+import { answerBody, type Choice } from '../logic/questions.ts'
 import { send } from './client.ts'
 
 export interface Action {
@@ -12,7 +13,7 @@ export interface Action {
   /** A text that may go with it. */
   field?: { name: string; label: string; max: number }
   /** Asked before it is done, because it cannot be taken back. */
-  confirm?: { question: string; detail: string }
+  confirm?: { question: string; detail: string; yes: string }
   tone?: 'main' | 'danger'
 }
 
@@ -30,6 +31,7 @@ const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
   tone: 'danger',
   confirm: {
     question: `Cancel this ${what}?`,
+    yes: `Cancel ${what}`,
     detail:
       what === 'goal'
         ? 'Running agents are stopped and nothing new of it begins. What they changed is kept as a snapshot.'
@@ -59,11 +61,10 @@ export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
     ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main', field: hint }
     : { label: 'Cancel', path: `/tasks/${task}/cancel`, ...ending('task') }
 
-/** A choice of a question. What it asks for goes with it; a take-over is a command for the terminal. */
-export const answerTo = ({ id }: Question, choice: Question['choices'][number]): Action => ({
+/** A choice of a question, with what a person wrote for it. */
+export const answerTo = ({ id, taskId }: Question, choice: Choice, said: string): Action => ({
   label: choice.label,
   path: `/escalations/${id}/answer`,
-  body: { choice: choice.id },
-  ...(choice.input === null ? {} : { field: { name: 'input', label: choice.input.label, max: 1000 } }),
-  ...(choice.kind === 'cancel' ? { tone: 'danger' as const } : { tone: 'main' as const }),
+  body: answerBody(choice, said),
+  ...(choice.kind === 'cancel' ? ending(taskId === null ? 'goal' : 'task') : {}),
 })

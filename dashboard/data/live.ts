@@ -6,6 +6,7 @@ import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { ask } from './client.ts'
 import { readEvents } from './event-stream.ts'
+import { onRequest } from './queries.ts'
 
 const reopenMs = 1_500
 /** So that a burst of events is one look. */
@@ -19,7 +20,7 @@ const createRefresher = (client: QueryClient) => {
     busy = true
     while (wanted) {
       wanted = false
-      await client.invalidateQueries()
+      await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== onRequest })
       await new Promise((resolve) => setTimeout(resolve, restMs))
     }
     busy = false

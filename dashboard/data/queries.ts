@@ -1,8 +1,11 @@
 /** What the pages ask for. Events make all of it stale; a slow poll stands behind them, should one be missed. */
 import { useQuery, type Query } from '@tanstack/react-query'
-import type { ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
+import type { DiffView, ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { get } from './client.ts'
+
+/** First part of the key of queries that events do not make stale. */
+export const onRequest = 'on request'
 
 const slowMs = 20_000
 const againMs = 2_000
@@ -31,6 +34,10 @@ export const useHealth = () =>
 
 export const useRun = (id: string) =>
   useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(`/runs/${id}`, signal) })
+
+/** Read once for each state of the run, and when the reader asks: while an agent works it costs a look at its whole folder. */
+export const useDiff = (id: string, state: string) =>
+  useQuery({ queryKey: [onRequest, id, state], queryFn: ({ signal }) => get<DiffView>(`/runs/${id}/diff`, signal) })
 
 export const useRuns = (task: string | undefined) =>
   useQuery({

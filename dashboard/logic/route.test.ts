@@ -9,13 +9,17 @@ it('what is linked to is found', () => {
   expect(routeOf(linkTo.goal('g-a1'))).toEqual({ page: 'goal', id: 'g-a1' })
   expect(routeOf(linkTo.task('t-a1'))).toEqual({ page: 'task', id: 't-a1' })
   expect(routeOf(linkTo.run('r-a1'))).toEqual({ page: 'run', id: 'r-a1' })
+  expect(routeOf(linkTo.diff('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'diff' })
+  expect(routeOf(linkTo.log('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'log' })
 })
 
 it.each([
   '#/goals',
   '#/goals/',
   '#/goals/../x',
-  '#/runs/r-a/log',
+  '#/runs/r-a/else',
+  '#/runs/r-a/log/x',
+  '#/goals/g-a/log',
   '#/constructor/r-a',
   '#javascript:alert(1)',
   '#x/runs/r-a',

@@ -2,8 +2,13 @@
 
 export type Route =
   | { page: 'board' }
-  | { page: 'goal' | 'task' | 'run'; id: string }
+  | { page: 'goal' | 'task'; id: string }
+  /** `part`: what of the page is brought to the reader. */
+  | { page: 'run'; id: string; part?: RunPart }
   | { page: 'unknown'; address: string }
+
+export type RunPart = 'diff' | 'log'
+const isPart = (name: string): name is RunPart => name === 'diff' || name === 'log'
 
 const kinds = { goals: 'goal', tasks: 'task', runs: 'run' } as const
 const isKind = (name: string): name is keyof typeof kinds => Object.hasOwn(kinds, name)
@@ -11,10 +16,11 @@ const isKind = (name: string): name is keyof typeof kinds => Object.hasOwn(kinds
 export const routeOf = (hash: string): Route => {
   const address = hash.replace(/^#/, '')
   if (address === '' || address === '/') return { page: 'board' }
-  const [first, kind = '', id = '', ...rest] = address.split('/')
+  const [first, kind = '', id = '', part, ...rest] = address.split('/')
   if (first !== '' || rest.length > 0 || !isKind(kind) || !/^[a-z]-[a-z0-9]+$/.test(id))
     return { page: 'unknown', address }
-  return { page: kinds[kind], id }
+  if (part === undefined) return { page: kinds[kind], id }
+  return kind === 'runs' && isPart(part) ? { page: 'run', id, part } : { page: 'unknown', address }
 }
 
 export const linkTo = {
@@ -22,4 +28,6 @@ export const linkTo = {
   goal: (id: string): string => `#/goals/${id}`,
   task: (id: string): string => `#/tasks/${id}`,
   run: (id: string): string => `#/runs/${id}`,
+  diff: (id: string): string => `#/runs/${id}/diff`,
+  log: (id: string): string => `#/runs/${id}/log`,
 }

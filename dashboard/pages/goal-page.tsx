@@ -1,7 +1,9 @@
 /** One goal: its head, what was asked for, and its tasks by state. */
+import { splitQuestions } from '../logic/questions.ts'
 import { Block } from '../parts/basics.tsx'
 import { Board } from '../parts/board.tsx'
 import { GoalHead } from '../parts/goal.tsx'
+import { OwnQuestions } from '../parts/questions.tsx'
 import { Story } from '../parts/story.tsx'
 import type { Picture } from './board-page.tsx'
 import { Missing } from './missing.tsx'
@@ -9,9 +11,11 @@ import { Missing } from './missing.tsx'
 export const GoalPage = ({ id, picture }: { id: string; picture: Picture }) => {
   const goal = picture.goals.find((candidate) => candidate.id === id)
   if (goal === undefined) return <Missing what={`goal ${id}`} />
+  const { here } = splitQuestions(picture.questions, { page: 'goal', id })
   return (
     <>
       <GoalHead goal={goal} whole />
+      <OwnQuestions questions={here} goals={picture.goals} clock={picture.clock} />
       {goal.requirement !== '' && goal.requirement !== goal.title && (
         <details className="panel">
           <summary>What was asked for</summary>

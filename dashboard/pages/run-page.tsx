@@ -4,8 +4,10 @@ import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isFailure } from '../data/client.ts'
 import type { Goal } from '../logic/board.ts'
 import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
+import type { RunPart } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { RunDiff } from '../parts/diff.tsx'
 import { GoalLink, TaskLink } from '../parts/links.tsx'
 import { RunLog } from '../parts/log.tsx'
 import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
@@ -78,7 +80,13 @@ const Recoveries = ({ run, clock }: { run: Wire<Run>; clock: ServerClock }) => {
   )
 }
 
-export const RunPage = ({ id, picture }: { id: string; picture: Picture }) => {
+interface RunPageProps {
+  id: string
+  part: RunPart | undefined
+  picture: Picture
+}
+
+export const RunPage = ({ id, part, picture }: RunPageProps) => {
   const { data: run, error } = useRun(id)
   if (run === undefined) {
     if (isFailure(error) && error.status === 404) return <Missing what={`run ${id}`} />
@@ -89,7 +97,10 @@ export const RunPage = ({ id, picture }: { id: string; picture: Picture }) => {
       <RunHead run={run} picture={picture} />
       {run.errorMeta !== null && <ErrorReport error={run.errorMeta} />}
       <div className="columns">
-        <RunLog id={id} />
+        <div>
+          <RunLog id={id} arrive={part === 'log'} />
+          <RunDiff run={run} arrive={part === 'diff'} />
+        </div>
         <div>
           <Recoveries run={run} clock={picture.clock} />
           <Checks run={run} />

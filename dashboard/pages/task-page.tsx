@@ -5,6 +5,7 @@ import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
 import { isEnded, taskActions, type Card } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
+import { splitQuestions } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { moneyText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
@@ -12,6 +13,7 @@ import { Ago, Badge, Block, Countdown, Facts, Loading, Said, Section } from '../
 import { NextStep } from '../parts/card.tsx'
 import { EditTask } from '../parts/edit.tsx'
 import { GoalLink } from '../parts/links.tsx'
+import { OwnQuestions } from '../parts/questions.tsx'
 import { Story } from '../parts/story.tsx'
 import { Timeline } from '../parts/timeline.tsx'
 import type { Picture } from './board-page.tsx'
@@ -133,10 +135,11 @@ export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
     .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))
     .find(({ task }) => task.id === id)
   if (card === undefined) return <Missing what={`task ${id}`} />
-  const asked = picture.questions.some(({ taskId }) => taskId === id)
+  const { here } = splitQuestions(picture.questions, { page: 'task', id })
   return (
     <>
-      <TaskHead card={card} asked={asked} clock={clock} />
+      <TaskHead card={card} asked={here.length > 0} clock={clock} />
+      <OwnQuestions questions={here} goals={picture.goals} clock={clock} />
       <div className="columns">
         <div>
           <Recoveries id={id} clock={clock} />

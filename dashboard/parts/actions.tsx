@@ -8,25 +8,25 @@ interface ConfirmProps {
 }
 
 /** The browser's own modal dialog: it holds the focus and Escape means no. */
-const Confirm = ({ action, answer }: ConfirmProps) => {
+export const Confirm = ({ action, answer }: ConfirmProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const no = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
-    // Whoever pressed Enter once too often has not said yes.
+    // An Enter that was pressed once too often must not mean yes.
     no.current?.focus()
   }, [])
-  const { question = '', detail = '' } = action.confirm ?? {}
+  const { question = '', detail = '', yes = action.label } = action.confirm ?? {}
   return (
     <dialog ref={dialog} aria-labelledby="confirm-question" onClose={() => answer(false)}>
       <h2 id="confirm-question">{question}</h2>
       <p>{detail}</p>
       <div className="buttons">
         <button type="button" className="danger" onClick={() => answer(true)}>
-          {action.label}
+          {yes}
         </button>
         <button type="button" ref={no} onClick={() => answer(false)}>
-          Keep it
+          Keep working
         </button>
       </div>
     </dialog>

@@ -16,7 +16,7 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
   if (nextStep.owner === 'nobody') return <p className="step quiet">Next: nothing, it has {nextStep.text}</p>
   return (
     <p className="step">
-      Next: {asked ? 'your answer to the question above' : <Said text={nextStep.text} />}{' '}
+      Next: {asked ? 'your answer to its question' : <Said text={nextStep.text} />}{' '}
       <span className="owner">by {ownerText(nextStep.owner)}</span>
     </p>
   )

@@ -1,5 +1,6 @@
 /** The log of a run: text only, bounded, and at its end for as long as the reader stays there. */
 import { memo, useLayoutEffect, useRef, useState } from 'react'
+import { useArrival } from '../data/arrival.ts'
 import { useRunLog } from '../data/run-log.ts'
 import type { Log, LogLine } from '../logic/log.ts'
 import { foldText, words } from '../logic/text.ts'
@@ -63,33 +64,36 @@ const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => 
   </>
 )
 
-export const RunLog = ({ id }: { id: string }) => {
+export const RunLog = ({ id, arrive }: { id: string; arrive: boolean }) => {
   const { log, ended, problem } = useRunLog(id)
   const { following, setFollowing, box, look } = useFollowing(log)
+  const top = useArrival(arrive, true)
   const follow = (
     <label className="switch">
       <input type="checkbox" checked={following} onChange={(event) => setFollowing(event.target.checked)} /> Follow
     </label>
   )
   return (
-    <Section title="Log" extra={follow}>
-      {problem !== undefined && (
-        <p role="status" className="refused">
-          The log cannot be read now: {problem}. It is tried again.
-        </p>
-      )}
-      {/* Not live: read out line by line it would never end. Readers go there when they want it. */}
-      <div
-        className="log"
-        role="log"
-        aria-live="off"
-        aria-label="Log of the run"
-        tabIndex={0}
-        ref={box}
-        onScroll={look}
-      >
-        <Lines id={id} log={log} ended={ended} />
-      </div>
-    </Section>
+    <div ref={top} tabIndex={-1} className="arrival">
+      <Section title="Log" extra={follow}>
+        {problem !== undefined && (
+          <p role="status" className="refused">
+            The log cannot be read now: {problem}. It is tried again.
+          </p>
+        )}
+        {/* Not live: read out line by line it would never end. Readers go there when they want it. */}
+        <div
+          className="log"
+          role="log"
+          aria-live="off"
+          aria-label="Log of the run"
+          tabIndex={0}
+          ref={box}
+          onScroll={look}
+        >
+          <Lines id={id} log={log} ended={ended} />
+        </div>
+      </Section>
+    </div>
   )
 }

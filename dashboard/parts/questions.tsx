@@ -1,23 +1,22 @@
-/** What waits for a person, at the top of every page, with its choices as buttons. Other work goes on meanwhile. */
-import { answerTo, type Action } from '../data/actions.ts'
+/** What waits for a person: one line on top of every page that opens a list, and openly on the page that it is about. */
+import { useId, useState } from 'react'
 import type { Goal, Question } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
+import { askedIn, happenedIn, waitingText } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { visible, words } from '../logic/text.ts'
-import { Actions } from './actions.tsx'
+import { words } from '../logic/text.ts'
 import { Ago, Block, Said } from './basics.tsx'
+import { Choices } from './choices.tsx'
 import { GoalLink, TaskLink } from './links.tsx'
 
-/** One main button is a proposal, two are none. */
-const plain = ({ tone, ...action }: Action, later: boolean): Action =>
-  tone === undefined || (tone === 'main' && later) ? action : { ...action, tone }
-
-interface AskedProps extends Omit<QuestionsProps, 'questions'> {
+interface AskedProps {
   question: Question
+  goals: readonly Goal[]
+  clock: ServerClock
 }
 
 /** When it was asked, and about what. */
-const About = ({ question, goals, clock }: Omit<AskedProps, 'open'>) => {
+const About = ({ question, goals, clock }: AskedProps) => {
   const goal = goals.find(({ id }) => id === question.goalId)
   const task = goal?.tasks.find(({ id }) => id === question.taskId)
   return (
@@ -33,49 +32,99 @@ const About = ({ question, goals, clock }: Omit<AskedProps, 'open'>) => {
           , task <TaskLink task={task} />
         </>
       )}
-      {question.runId !== null && (
-        <>
-          , <a href={linkTo.run(question.runId)}>the run</a>
-        </>
-      )}
     </p>
   )
 }
 
-const Asked = ({ question, open, ...rest }: AskedProps) => (
-  <li>
-    <p className="question">
-      <span className="badge warn">{words(question.kind)}</span> <Said text={question.question} />
-    </p>
-    {question.details !== '' && (
-      <details open={open}>
-        <summary>Why, and what helps</summary>
-        <Block text={question.details} />
-      </details>
-    )}
-    <About question={question} {...rest} />
-    <Actions
-      actions={question.choices.map((choice, index) => plain(answerTo(question, choice), index > 0))}
-      about={visible(question.question)}
-    />
-  </li>
+const Tried = ({ tried }: { tried: readonly string[] }) =>
+  tried.length === 0 ? null : (
+    <div>
+      <h4>What was tried</h4>
+      <ul className="tried">
+        {tried.map((text) => (
+          <li key={text}>
+            <Said text={text} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+
+/** The keys are part of the links, so that a reader finds them where they count. */
+const Evidence = ({ run }: { run: string }) => (
+  <p className="evidence">
+    <a href={linkTo.diff(run)} aria-keyshortcuts="d">
+      What the run changed <kbd>d</kbd>
+    </a>
+    <a href={linkTo.log(run)} aria-keyshortcuts="l">
+      Its log <kbd>l</kbd>
+    </a>
+  </p>
 )
 
-interface QuestionsProps {
-  questions: readonly Question[]
-  goals: readonly Goal[]
-  clock: ServerClock
-  /** Whether the details are shown without being asked for. */
-  open: boolean
+const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolean }) => {
+  const name = useId()
+  const asked = askedIn(question)
+  return (
+    <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
+      <p className="question" id={name}>
+        <span className="badge warn">{words(question.kind)}</span> <Said text={happenedIn(question)} />
+      </p>
+      <Tried tried={question.tried} />
+      {asked !== undefined && (
+        <p>
+          <Said text={asked} />
+        </p>
+      )}
+      {question.details !== '' && (
+        <details open={open}>
+          <summary>Why, and what helps</summary>
+          <Block text={question.details} />
+        </details>
+      )}
+      {question.runId !== null && <Evidence run={question.runId} />}
+      <Choices question={question} />
+      <About question={question} {...rest} />
+    </article>
+  )
 }
 
-export const Questions = ({ questions, ...rest }: QuestionsProps) => (
-  <section className="questions" aria-labelledby="questions" aria-live="polite" hidden={questions.length === 0}>
-    <h2 id="questions">{questions.length === 1 ? 'One question to you' : `${questions.length} questions to you`}</h2>
-    <ul>
-      {questions.map((question) => (
-        <Asked key={question.id} question={question} {...rest} />
-      ))}
-    </ul>
-  </section>
-)
+interface QuestionsProps extends Omit<AskedProps, 'question'> {
+  questions: readonly Question[]
+  /** How many more are open on the page itself. */
+  here: number
+}
+
+/** Closed at first: what waits must not push away what a reader came for. */
+export const Questions = ({ questions, here, ...rest }: QuestionsProps) => {
+  const [open, setOpen] = useState(false)
+  const list = useId()
+  const waits = questions.length > 0
+  return (
+    <section className="questions" aria-labelledby="questions" hidden={!waits}>
+      <h2 id="questions" aria-live="polite">
+        {waits && (
+          <button type="button" aria-expanded={open} aria-controls={list} onClick={() => setOpen(!open)}>
+            {waitingText(questions.length, here)}
+          </button>
+        )}
+      </h2>
+      <ul id={list} hidden={!open}>
+        {open &&
+          questions.map((question) => (
+            <li key={question.id}>
+              <Asked question={question} {...rest} />
+            </li>
+          ))}
+      </ul>
+    </section>
+  )
+}
+
+/** The questions that a page is about. */
+export const OwnQuestions = ({ questions, ...rest }: Omit<QuestionsProps, 'here'>) =>
+  questions.map((question) => (
+    <div key={question.id} className="questions own">
+      <Asked question={question} open {...rest} />
+    </div>
+  ))

@@ -299,6 +299,23 @@ export interface ActivityView {
   check: string | null
 }
 
+/** What a run changed, without secrets. */
+export interface DiffView {
+  run: string
+  /** Where the change was read: `workspace` = as it is now, `none` = there is no change that could be read. */
+  source: 'commit' | 'workspace' | 'collected' | 'snapshot' | 'none'
+  /** At most 1,000 of them. */
+  files: { path: string; kind: 'added' | 'modified' | 'deleted' | 'mode' | 'type' }[]
+  /** How many files changed. */
+  fileCount: number
+  /** A patch of at most 1 MiB. */
+  diff: string
+  /** Files that are too large or too many for the patch. */
+  leftOut: string[]
+  /** The patch is longer than what is given here. */
+  cut: boolean
+}
+
 export interface ReportView {
   since: string
   until: string

@@ -28,6 +28,7 @@ import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
+import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -195,6 +196,10 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
     },
     ...runReads(context),
+    runDiff: async ({ id }) => {
+      const run = await runNamed(context.db, id)
+      return readRunDiff(context, run, await goalNamed(context.db, run.goalId))
+    },
     explain: async ({ id }) => explain(context, id),
     ...lists(context),
   }) satisfies Partial<Handlers>

@@ -130,6 +130,7 @@ export const routes = {
     views.activity,
   ),
   runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
+  runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
   listEvents: {

@@ -1,4 +1,5 @@
 /** What a command may touch of its process: one reader of environment, streams and working folder, given by main. */
+import { keysOf, type Keys } from './keys.ts'
 import { canRedraw, coloursOf, terminalOf, type Terminal } from './live/terminal.ts'
 
 export interface Io {
@@ -10,6 +11,8 @@ export interface Io {
   colours: boolean
   /** Standard output, where it can show a block that is redrawn in place. */
   terminal?: Terminal | undefined
+  /** A person at a terminal, who can be asked. */
+  keys?: Keys | undefined
   version: string
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -37,6 +40,9 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io =>
     error: (text) => void process.stderr.write(text),
     colours: coloursOf(environment, process.stdout.isTTY),
     terminal: canRedraw(environment, process.stdout.isTTY) ? terminalOf(process.stdout) : undefined,
+    // A build server may give a terminal, and has no person at it.
+    keys:
+      process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === '' ? keysOf(process.stdin) : undefined,
     version,
     signal: stop.signal,
     self: [process.execPath, process.argv[1] ?? ''],

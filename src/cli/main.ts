@@ -27,6 +27,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   tasks: () => import('./commands/tasks.ts'),
   runs: () => import('./commands/runs.ts'),
   logs: () => import('./commands/logs.ts'),
+  diff: () => import('./commands/diff.ts'),
   events: () => import('./commands/events.ts'),
   explain: () => import('./commands/explain.ts'),
   doctor: () => import('./commands/doctor.ts'),

@@ -30,7 +30,7 @@ export interface Texts {
   left: string[]
 }
 
-const sizesOf = async (shadow: Shadow, objects: readonly string[]): Promise<number[]> => {
+export const sizesOf = async (shadow: Shadow, objects: readonly string[]): Promise<number[]> => {
   const input = objects.map((object) => `${objectName(object)}\n`).join('')
   const { stdout } = await git(['cat-file', '--batch-check=%(objectsize)'], { ...inShadow(shadow), input })
   const sizes = stdout.trimEnd().split('\n').map(Number)

@@ -2,9 +2,11 @@
  * The API through real HTTP on one engine: every answer is what the table of routes says, and whatever is refused is
  * refused with a code of the error table and changes nothing.
  */
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
+  DiffView,
   Goal,
   GoalRequest,
   LoginUrl,
@@ -98,6 +100,7 @@ describe('every answer is what the table says', () => {
     listRuns: () => ({ path: '/runs?task={doneTask}' }),
     getRun: () => ({ path: '/runs/{run}' }),
     runActivity: () => ({ path: '/runs/{run}/activity' }),
+    runDiff: () => ({ path: '/runs/{run}/diff' }),
     runLog: () => ({ path: '/runs/{run}/log' }),
     listRecoveries: () => ({ path: '/recoveries' }),
     listEscalations: () => ({ path: '/escalations?state=pending' }),
@@ -450,6 +453,33 @@ test('of twenty answers at once exactly one wins', async () => {
   expect(events.filter(({ type }) => type === 'goal.cancelled')).toHaveLength(1)
   const { goals } = await scene.api<StatusView>('/status')
   expect(goals.find(({ id }) => id === names.made)?.state).toBe('cancelled')
+})
+
+test('the change of a run is its commit, and while an agent works what its folder holds', async () => {
+  const done = await scene.api<DiffView>(filled('/runs/{run}/diff'))
+  expect(done).toMatchObject({ source: 'commit', fileCount: 1, leftOut: [], cut: false })
+  expect(done.diff).toContain(`diff --git a/${done.files[0]?.path} b/${done.files[0]?.path}`)
+  const begun = await scene.call(
+    post(
+      '/goals',
+      goalRequest((value) => (value.options.harness = 'hang')),
+    ),
+  )
+  const { id } = JSON.parse(begun.text) as Goal
+  const run = await until(
+    async () => (await scene.api<Run[]>(`/runs?goal=${id}`)).find(({ phase }) => phase === 'supervise'),
+    'the hanging agent',
+  )
+  expect(await scene.api<DiffView>(`/runs/${run.id}/diff`)).toMatchObject({ source: 'workspace', files: [] })
+  const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
+  const folder = join(scene.stateDir, 'runs', run.id, 'workspace')
+  writeFileSync(join(folder, 'login.txt'), `token ${secret}\n${'line\n'.repeat(180_000)}`)
+  const now = await scene.api<DiffView>(`/runs/${run.id}/diff`)
+  expect(now).toMatchObject({ source: 'workspace', files: [{ path: 'login.txt', kind: 'added' }], cut: true })
+  expect(now.diff).toContain('+token [redacted]\n+line\n')
+  expect(now.diff).not.toContain(secret)
+  expect(now.diff.length).toBeLessThanOrEqual(1024 * 1024)
+  await scene.call(post(`/goals/${id}/cancel`))
 })
 
 test('a snapshot comes back through the API', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { GoalView, Run } from '../../src/api/contract.ts'
+import type { GoalView, Run, StatusView } from '../../src/api/contract.ts'
 import { until } from '../hostile/scene.ts'
 import { openBrowserScene, type BrowserScene } from './scene.ts'
 
@@ -30,7 +30,8 @@ const runOf = async (goal: GoalView, title: string): Promise<Run> =>
   }, `a run of "${title}"`)
 
 const column = (state: string) => page.getByRole('region', { name: new RegExp(`^${state} \\d+$`) })
-const questions = () => page.getByRole('region', { name: /questions? to you/ })
+const questions = () => page.getByRole('region', { name: /questions? waits? for you/ })
+const waiting = () => questions().getByRole('button', { name: /^\d+ (?:other )?questions? waits? for you$/ })
 const card = (title: string) => page.getByRole('listitem').filter({ has: page.getByRole('link', { name: title }) })
 /** Four changes seen one after the other in less time than two slow polls take: only the stream of events is so fast. */
 const expectLive = async (): Promise<void> => {
@@ -43,6 +44,27 @@ const expectLive = async (): Promise<void> => {
     await pause.waitFor(slow)
   }
   expect(performance.now() - begun).toBeLessThan(40_000)
+}
+
+/** However many questions wait, they take the room of one line from the page. */
+const expectOneLine = async (): Promise<void> => {
+  await page.route(/\/status/, async (route) => {
+    const answer = await route.fetch()
+    const view = (await answer.json()) as StatusView
+    const escalations = view.escalations.flatMap((one) =>
+      Array.from({ length: 10 }, (_, index) => ({ ...one, id: `${one.id}${index}` })),
+    )
+    await route.fulfill({ response: answer, json: { ...view, escalations } })
+  })
+  await page.reload()
+  await page.getByRole('button', { name: '10 questions wait for you' }).waitFor(slow)
+  const below =
+    'document.querySelector("main").getBoundingClientRect().top - document.querySelector("header").getBoundingClientRect().bottom'
+  expect(await page.evaluate(below)).toBeLessThan(60)
+  await page.screenshot({ path: join(shots, 'ten-questions.png') })
+  await page.unroute(/\/status/)
+  await page.reload()
+  await waiting().waitFor(slow)
 }
 
 const home = async (): Promise<void> => {
@@ -166,18 +188,48 @@ describe('a person', () => {
 
   test('is asked on every page, answers with a click, and the goal goes on', async () => {
     guide = await scene.begin('Tidy the documentation', [{ title: 'Rewrite the guide', harness: 'fenced' }])
-    await questions()
-      .getByText(/Persistent permission error/)
-      .waitFor(slow)
+    await waiting().waitFor(slow)
     expect(await page.title()).toMatch(/^\(1\) parser/)
     await home()
     await card('Rewrite the guide').getByText('your answer').waitFor()
-    await questions().getByText('/nobody/may/write/here.txt').waitFor()
+    expect(await waiting().getAttribute('aria-expanded')).toBe('false')
+    await expectOneLine()
+    await waiting().focus()
+    await page.keyboard.press('Enter')
+    expect(await waiting().getAttribute('aria-expanded')).toBe('true')
+    await questions()
+      .getByText(/Claude/)
+      .first()
+      .waitFor()
     await page.screenshot({ path: join(shots, 'board-with-question.png'), fullPage: true })
-    const buttons = questions().getByRole('button')
-    expect(await buttons.allInnerTexts()).toEqual(['Resume the goal', 'Retry the task', 'Cancel the task'])
-    await buttons.first().click()
-    await questions().waitFor({ state: 'hidden' })
+    await page.keyboard.press('Tab')
+    for (const [key, part, text] of [
+      ['d', 'diff', 'No file was changed.'],
+      ['l', 'log', 'The end.'],
+    ] as const) {
+      await questions()
+        .getByRole('link', { name: /changed/ })
+        .focus()
+      await page.keyboard.press(key)
+      await page.getByText(text).waitFor(slow)
+      expect(new URL(page.url()).hash).toMatch(new RegExp(`^#/runs/r-\\w+/${part}$`))
+      await expect.poll(() => page.evaluate('document.activeElement.className')).toBe('arrival')
+    }
+    const { taskId } = await runOf(guide, 'Rewrite the guide')
+    await page.goto(`${scene.url()}/#/tasks/${taskId}`)
+    const asked = page.locator('main').getByRole('article').filter({ hasText: 'asked' })
+    await asked.getByText('/nobody/may/write/here.txt').first().waitFor()
+    expect(await questions().count()).toBe(0)
+    const offered = (await scene.status()).escalations[0]?.choices ?? []
+    expect(await asked.getByRole('button').allInnerTexts()).toEqual(
+      expect.arrayContaining(offered.filter(({ kind }) => kind !== 'take_over').map(({ label }) => label)),
+    )
+    const helps = offered.find(({ kind }) => kind === 'resume' || kind === 'retry' || kind === 'hint')
+    const field = helps?.input?.label
+    if (field !== undefined) await asked.getByLabel(field).fill('write it into src/work.txt')
+    await asked.getByRole('button', { name: helps?.label ?? '', exact: true }).click()
+    await asked.waitFor({ state: 'detached', ...slow })
+    await home()
     await column('done').getByText('Rewrite the guide').waitFor(slow)
     await page.getByText('unstuck land').waitFor(slow)
     expect(await page.title()).toBe('parser: Unstuck')
@@ -188,12 +240,12 @@ describe('a person', () => {
     await goal.getByRole('button', { name: /^Cancel/ }).focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Cancel this goal?' }).waitFor()
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep it')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep working')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     expect((await scene.api<GoalView>(`/goals/${guide.id}`)).state).toBe('ready')
     await goal.getByRole('button', { name: /^Cancel/ }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel goal' }).click()
     await goal.waitFor({ state: 'detached' })
     expect((await scene.api<GoalView>(`/goals/${guide.id}`)).state).toBe('cancelled')
     await page.getByLabel('Show').selectOption('all')
@@ -358,6 +410,8 @@ describe('on every page', () => {
     task: async () => `#/tasks/${(await runOf(parser, 'Cache the tokens')).taskId}`,
     'run that failed': async () => `#/runs/${(await runOf(parser, 'Cache the tokens')).id}`,
     'run that recovered': async () => `#/runs/${(await runOf(trusted, 'Start in it')).id}`,
+    'task with a question': async () => `#/tasks/${(await scene.status()).escalations[0]?.taskId}`,
+    'questions opened': async () => '#/',
     unknown: async () => '#/nosuch',
   }
 
@@ -365,7 +419,7 @@ describe('on every page', () => {
     await scene.begin('Keep something to ask', [
       { title: `A title without an end ${'x'.repeat(200)}`, commands: ['node untouched.mjs'], harness: 'talker' },
     ])
-    await questions().getByRole('button').first().waitFor(slow)
+    await waiting().waitFor(slow)
   })
 
   test.each(Object.keys(addresses))(
@@ -373,6 +427,7 @@ describe('on every page', () => {
     async (name) => {
       await page.goto(`${scene.url()}/${await addresses[name]?.()}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
+      if (name === 'questions opened') await waiting().click()
       if (name.startsWith('run')) await page.getByText('The end.').waitFor(slow)
       for (const [theme, width] of [
         ['light', 1440],

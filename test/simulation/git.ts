@@ -250,6 +250,16 @@ const landingCalls = (state: State) => {
   }
 }
 
+type Captured = { base: string; workTree: string }
+
+const captured = (state: State, request: Captured) => {
+  const files = userFiles(state, request.workTree)
+  const changes = changesOf(state.treeOf(request.base), files).map(
+    ({ oldObject: _old, newObject: _new, ...change }) => change,
+  )
+  return { base: request.base, tree: state.addTree(new Map(files)), changes, nestedRepositories: [], leftOut: [] }
+}
+
 const workCalls = (state: State) => ({
   directoryOf: (): string | undefined => '1:1',
   openRepository: (path: string): Repository => ({
@@ -283,13 +293,8 @@ const workCalls = (state: State) => ({
   seedCaches: () => false,
   laySubmodules: () => ({ laid: [], missing: [] }),
   prepareDependencies: () => ({ kind: 'none' as const, reason: 'no lockfile', ms: 0, notes: [] }),
-  captureTree: (_shadow: Shadow, request: { base: string; workTree: string }) => {
-    const files = userFiles(state, request.workTree)
-    const changes = changesOf(state.treeOf(request.base), files).map(
-      ({ oldObject: _old, newObject: _new, ...change }) => change,
-    )
-    return { base: request.base, tree: state.addTree(new Map(files)), changes, nestedRepositories: [], leftOut: [] }
-  },
+  captureTree: (_shadow: Shadow, request: Captured) => captured(state, request),
+  captureAside: (_shadow: Shadow, request: Captured) => captured(state, request),
   captureBase: (_shadow: Shadow, request: { workTree: string; name: string }) => {
     const tree = state.addTree(new Map(userFiles(state, request.workTree)))
     const commit = state.addCommit({ tree, parents: [], message: `base ${request.name}\n` })
@@ -303,6 +308,10 @@ const workCalls = (state: State) => ({
     changesOf(state.treeOf(from), state.treeOf(to))
       .map(({ path, kind }) => `${kind} ${path}\n`)
       .join(''),
+  readPatch: (_shadow: Shadow, { from, to }: { from: string; to: string }) => ({
+    files: changesOf(state.treeOf(from), state.treeOf(to)).map(({ path, kind }) => ({ path, kind })),
+    ...{ text: '', leftOut: [] },
+  }),
   treeOf: (_shadow: Shadow, object: string) => state.commits.get(object)?.tree ?? object,
   topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
     const files = state.treeOf(commit)

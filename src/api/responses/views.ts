@@ -7,6 +7,7 @@ import type { AccountLimit } from '../../domain/account.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import type {
   ActivityView,
+  DiffView,
   DoctorView,
   ExplainView,
   GoalView,
@@ -97,6 +98,18 @@ export const log = of<LogView>()(
 )
 export const activity = of<ActivityView>()(
   z.strictObject({ tokens: z.number(), last: text.nullable(), check: text.nullable() }),
+)
+
+export const diff = of<DiffView>()(
+  z.strictObject({
+    run: id('r'),
+    source: z.enum(['commit', 'workspace', 'collected', 'snapshot', 'none']),
+    files: z.array(z.strictObject({ path: text, kind: z.enum(['added', 'modified', 'deleted', 'mode', 'type']) })),
+    fileCount: count,
+    diff: text,
+    leftOut: names,
+    cut: z.boolean(),
+  }),
 )
 export const report = of<ReportView>()(
   z.strictObject({

@@ -5,6 +5,7 @@ import type { Client } from '../engine/client.ts'
 import { line, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { createPaint, goalLines, questionText } from '../render.ts'
+import { askAtEnd } from './ask.ts'
 import { followGoal } from './follow.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
@@ -49,5 +50,7 @@ export const followToEnd = async (
   }
   const asked = await client.get<Escalation[]>(`/escalations?goal=${end.id}&state=pending`)
   showEnd(io, end, { asked, json })
+  if (!json && asked.length > 0) await askAtEnd(io, client, end.id)
+  // Of the work as it ended, whatever the person answered now.
   return exitOfGoal(end, asked)
 }

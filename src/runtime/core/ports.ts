@@ -43,6 +43,7 @@ import {
 } from '../../workspace/landing.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
 import { layOver } from '../../workspace/lay-over.ts'
+import { captureAside, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
 import { commitsBetween, isBelow } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
@@ -84,6 +85,7 @@ const realGit = {
   buildCommit,
   buildTree,
   bytesOf,
+  captureAside,
   captureBase,
   captureTree,
   changesBetween,
@@ -111,6 +113,7 @@ const realGit = {
   openRepository,
   prepareDependencies,
   publish,
+  readPatch,
   readRef,
   readRefLog,
   readRefs,

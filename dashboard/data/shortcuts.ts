@@ -1,0 +1,34 @@
+/**
+ * The keys of a question. They count while the focus is in a question, or on nothing while one question alone is open:
+ * a letter typed anywhere else stays a letter.
+ */
+import { useEffect } from 'react'
+import { keyTarget } from '../logic/questions.ts'
+
+const inQuestion = '[data-run]'
+const typedInto = 'input, textarea, select, dialog, [contenteditable]'
+
+const questionOf = (target: Element | null): HTMLElement | undefined => {
+  const around = target?.closest<HTMLElement>(inQuestion)
+  if (around !== null && around !== undefined) return around
+  if (target !== null && target !== document.body && target.id !== 'main') return undefined
+  const open = document.querySelectorAll<HTMLElement>(inQuestion)
+  return open.length === 1 ? open[0] : undefined
+}
+
+export const useShortcuts = (): void => {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      const target = document.activeElement
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+      if (target?.closest(typedInto) !== null && target !== null) return
+      const run = questionOf(target)?.dataset.run
+      const address = run === undefined ? undefined : keyTarget(event.key, run)
+      if (address === undefined) return
+      event.preventDefault()
+      location.hash = address
+    }
+    window.addEventListener('keydown', press)
+    return () => window.removeEventListener('keydown', press)
+  }, [])
+}

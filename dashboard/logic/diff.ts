@@ -1,0 +1,59 @@
+/** A patch of git's as files with lines, for a page. An agent wrote what is in it, so every text goes through `visible`. Pure. */
+import { visible } from './text.ts'
+
+export interface DiffLine {
+  kind: 'added' | 'removed' | 'same' | 'hunk' | 'note'
+  text: string
+}
+
+export interface DiffFile {
+  path: string
+  lines: DiffLine[]
+  added: number
+  removed: number
+}
+
+const kinds: Record<string, DiffLine['kind']> = { '+': 'added', '-': 'removed', ' ': 'same', '@': 'hunk' }
+
+/** Git quotes a path with special characters as in C; the page shows it as git writes it. */
+const pathOf = (head: string): string => {
+  const rest = head.slice('diff --git '.length)
+  const quoted = /^"a\/((?:[^"\\]|\\.)*)"/.exec(rest)
+  if (quoted !== null) return quoted[1] ?? rest
+  // Both names are the same, since renames are not looked for: `a/<path> b/<path>`.
+  return rest.slice(2, 2 + Math.floor((rest.length - 5) / 2))
+}
+
+const lineOf = (raw: string): DiffLine => {
+  const kind = kinds[raw[0] ?? ' '] ?? 'note'
+  const text = kind === 'hunk' || kind === 'note' ? raw : raw.slice(1)
+  return { kind, text: visible(text.replace(/\r$/, '')) }
+}
+
+/** What git says of a file besides its lines, where that is all there is to see. */
+const isTold = (raw: string): boolean => /^(?:new|deleted|old) (?:file )?mode |^Binary files /.test(raw)
+
+export const parseDiff = (diff: string): DiffFile[] => {
+  const files: DiffFile[] = []
+  let inHunk = false
+  for (const raw of diff.replace(/\n$/, '').split('\n')) {
+    if (raw.startsWith('diff --git ')) {
+      files.push({ path: visible(pathOf(raw)), lines: [], added: 0, removed: 0 })
+      inHunk = false
+    }
+    const file = files.at(-1)
+    if (file === undefined) continue
+    if (raw.startsWith('@@ ')) inHunk = true
+    if (!inHunk && !isTold(raw)) continue
+    const line = inHunk ? lineOf(raw) : { kind: 'note' as const, text: visible(raw) }
+    file.lines.push(line)
+    if (line.kind === 'added') file.added += 1
+    if (line.kind === 'removed') file.removed += 1
+  }
+  return files
+}
+
+/** Beyond this the files are closed at first, so that a page with a large change stays quick. */
+export const mostOpenLines = 400
+
+export const lineCount = (files: readonly DiffFile[]): number => files.reduce((sum, { lines }) => sum + lines.length, 0)

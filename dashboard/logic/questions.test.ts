@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import type { Question } from './board.ts'
+import { answerBody, askedIn, happenedIn, keyTarget, splitQuestions, waitingText, type Choice } from './questions.ts'
+
+const question = (id: string, goalId: string, taskId: string | null): Question => ({
+  ...{ id, goalId, taskId, runId: 'r-1', kind: 'exhausted', happened: 'It failed.', tried: [], question: 'What now?' },
+  ...{ details: '', choices: [], state: 'pending', answer: null, version: 1, createdAt: '', decidedAt: null },
+})
+
+const all = [question('q-1', 'g-1', 't-1'), question('q-2', 'g-1', null), question('q-3', 'g-2', 't-2')]
+const ids = (found: Question[]): string[] => found.map(({ id }) => id)
+
+test.each([
+  [{ page: 'board' } as const, []],
+  [{ page: 'task', id: 't-1' } as const, ['q-1']],
+  [{ page: 'goal', id: 'g-1' } as const, ['q-2']],
+  [{ page: 'run', id: 'r-1' } as const, []],
+])('%j shows the questions that are about it alone', (route, expected) => {
+  const { here, elsewhere } = splitQuestions(all, route)
+  expect(ids(here)).toEqual(expected)
+  expect([...ids(here), ...ids(elsewhere)].sort()).toEqual(ids(all))
+})
+
+test('the line on top counts what is not on the page', () => {
+  expect([waitingText(3, 0), waitingText(1, 0), waitingText(1, 1), waitingText(2, 1)]).toEqual([
+    '3 questions wait for you',
+    '1 question waits for you',
+    '1 other question waits for you',
+    '2 other questions wait for you',
+  ])
+})
+
+test('a question of an older version is shown by its one text', () => {
+  const old = { ...all[0], happened: '' } as Question
+  expect([happenedIn(old), askedIn(old)]).toEqual(['What now?', undefined])
+  expect([happenedIn(all[0] as Question), askedIn(all[0] as Question)]).toEqual(['It failed.', 'What now?'])
+})
+
+test('a text goes with a choice that takes one, unless it is empty', () => {
+  const plain: Choice = { id: 'retry', kind: 'retry', label: '', effect: '', command: '', input: null }
+  const input = { name: 'hint', label: 'Hint', required: true, suggested: null } as const
+  const hint: Choice = { ...plain, id: 'hint', kind: 'hint', input }
+  expect(answerBody(plain, 'x')).toEqual({ choice: 'retry', by: 'dashboard' })
+  expect(answerBody(hint, '  ')).toEqual({ choice: 'hint', by: 'dashboard' })
+  expect(answerBody(hint, ' go on ')).toEqual({ choice: 'hint', input: 'go on', by: 'dashboard' })
+})
+
+test('d leads to the diff and l to the log of the run, other keys nowhere', () => {
+  expect(['d', 'l', 'D', 'x'].map((key) => keyTarget(key, 'r-1'))).toEqual([
+    '#/runs/r-1/diff',
+    '#/runs/r-1/log',
+    undefined,
+    undefined,
+  ])
+})

@@ -1,0 +1,110 @@
+/** What a run changed: file by file, each line with its sign, so that colour is never all that tells added from removed. */
+import { useState } from 'react'
+import type { DiffView, Run, Wire } from '../../src/api/contract.ts'
+import { useArrival } from '../data/arrival.ts'
+import { useDiff } from '../data/queries.ts'
+import { lineCount, mostOpenLines, parseDiff, type DiffFile, type DiffLine } from '../logic/diff.ts'
+import { plural } from '../logic/text.ts'
+import { Loading, Said, Section } from './basics.tsx'
+
+const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', same: ' ', hunk: '', note: '' }
+const tags = { added: 'ins', removed: 'del', same: 'span', hunk: 'span', note: 'span' } as const
+
+const Line = ({ line: { kind, text } }: { line: DiffLine }) => {
+  const Tag = tags[kind]
+  return (
+    <Tag className={`diff-line ${kind}`}>
+      <span className="sign">{signs[kind]}</span>
+      <bdi>{text}</bdi>
+      {'\n'}
+    </Tag>
+  )
+}
+
+const File = ({ file, begin }: { file: DiffFile; begin: boolean }) => {
+  const [open, setOpen] = useState(begin)
+  return (
+    <details className="diff-file" open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        <code>
+          <bdi>{file.path}</bdi>
+        </code>{' '}
+        <span className="added">+{file.added}</span> <span className="removed">−{file.removed}</span>
+      </summary>
+      {open && (
+        <pre tabIndex={0} aria-label={`Change of ${file.path}`}>
+          {file.lines.map((line, index) => (
+            // oxlint-disable-next-line react/no-array-index-key -- equal lines are common, and their order is all they have
+            <Line key={index} line={line} />
+          ))}
+        </pre>
+      )}
+    </details>
+  )
+}
+
+const sources: Record<DiffView['source'], string> = {
+  commit: 'as committed',
+  workspace: 'in its workspace now',
+  collected: 'as it was collected',
+  snapshot: 'from its last snapshot',
+  none: '',
+}
+
+const mostNamed = 20
+
+const LeftOut = ({ view }: { view: DiffView }) => {
+  const more = view.leftOut.length - mostNamed
+  return (
+    <>
+      {view.cut && <p className="quiet">The rest is not shown: the text is longer than 1 MiB.</p>}
+      {view.leftOut.length > 0 && (
+        <p className="quiet">
+          Not shown, because they are too large or too many: <Said text={view.leftOut.slice(0, mostNamed).join(', ')} />
+          {more > 0 && ` and ${more} more`}
+        </p>
+      )}
+    </>
+  )
+}
+
+const Files = ({ view }: { view: DiffView }) => {
+  if (view.fileCount === 0) return <p className="quiet">No file was changed.</p>
+  const files = parseDiff(view.diff)
+  const begin = lineCount(files) <= mostOpenLines
+  return (
+    <>
+      <p className="quiet">
+        {plural(view.fileCount, 'file')}, {sources[view.source]}
+      </p>
+      {files.map((file) => (
+        <File key={file.path} file={file} begin={begin} />
+      ))}
+      <LeftOut view={view} />
+    </>
+  )
+}
+
+export const RunDiff = ({ run, arrive }: { run: Wire<Run>; arrive: boolean }) => {
+  const { data, error, refetch, isFetching } = useDiff(run.id, run.state)
+  const top = useArrival(arrive, data !== undefined)
+  const again =
+    run.state === 'running' ? (
+      <button type="button" disabled={isFetching} onClick={() => void refetch()}>
+        Read again
+      </button>
+    ) : undefined
+  return (
+    <div ref={top} tabIndex={-1} className="arrival">
+      <Section title="Changes" extra={again}>
+        {data !== undefined && <Files view={data} />}
+        {data === undefined && error === null && <Loading what="the changes" />}
+        {error !== null && (
+          <p role="status" className="refused">
+            The changes cannot be read now: {error.message}
+          </p>
+        )}
+      </Section>
+    </div>
+  )
+}

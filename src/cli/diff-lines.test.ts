@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import type { DiffView } from '../api/contract.ts'
+import { diffLines } from './diff-lines.ts'
+import { createPaint } from './render.ts'
+
+const view = (diff: string, more: Partial<DiffView> = {}): DiffView => ({
+  ...{ run: 'r-1', source: 'workspace', files: [{ path: 'a.sql', kind: 'modified' }], fileCount: 1, diff },
+  ...{ leftOut: [], cut: false, ...more },
+})
+
+const patch = `diff --git a/a.sql b/a.sql
+--- a/a.sql
++++ b/a.sql
+@@ -1,3 +1,2 @@
+ \tselect 1;
+--- a comment
++++counter
+`
+
+test('removed and added lines are told from the head of a file, which begins with the same characters', () => {
+  const paint = { ...createPaint(false), good: (text: string) => `G${text}`, bad: (text: string) => `R${text}` }
+  expect(diffLines(paint, view(patch)).slice(1)).toEqual([
+    ...patch.split('\n').slice(0, 4),
+    ' \tselect 1;',
+    'R--- a comment',
+    'G+++counter',
+  ])
+})
+
+test('what an agent wrote to act on the terminal or to turn text round is spelled out', () => {
+  const hostile = '@@ -0,0 +1 @@\n+\u001b[2Jred\u001b[0m if (\u202euser\u2066) \u200bx\u2028\r'
+  expect(diffLines(createPaint(false), view(hostile)).at(-1)).toBe(
+    '+<U+001B>[2Jred<U+001B>[0m if (<U+202E>user<U+2066>) <U+200B>x<U+2028>',
+  )
+})
+
+test('no change, a text that is cut, and files that are left out are said', () => {
+  const none = diffLines(createPaint(false), view('', { files: [], fileCount: 0, source: 'none' }))
+  expect(none).toEqual(['Run r-1 changed no file.'])
+  const paths = Array.from({ length: 22 }, (_, index) => `big-${index}.bin`)
+  const cut = diffLines(createPaint(false), view(patch, { cut: true, leftOut: paths, fileCount: 23 }))
+  expect(cut[0]).toBe('Run r-1 changed 23 files, in its workspace now.')
+  expect(cut.slice(-2)).toEqual([
+    'The rest is not shown: the text is longer than 1 MiB.',
+    `Not shown, because they are too large or too many: ${paths.slice(0, 20).join(', ')} and 2 more`,
+  ])
+})

@@ -1,0 +1,119 @@
+/** After a command that followed a goal: the open questions, one key each for the diff, the log and every choice. Terminals only. */
+import type { DiffView, Escalation, LogView } from '../../api/contract.ts'
+import { AppError } from '../../errors.ts'
+import { diffLines } from '../diff-lines.ts'
+import type { Client } from '../engine/client.ts'
+import { line, type Io } from '../io.ts'
+import type { Keys } from '../keys.ts'
+import { createPaint, safe } from '../render.ts'
+import { userName } from '../user-name.ts'
+
+/** A terminal may be one that nobody watches. */
+const longestWaitMs = 10 * 60_000
+const logLines = 20
+/** Each has a digit for its key. */
+const mostChoices = 9
+
+type Choice = Escalation['choices'][number]
+
+export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>): string =>
+  [
+    ...(runId === null ? [] : ['d diff', 'l log']),
+    ...choices.slice(0, mostChoices).map(({ label }, index) => `${index + 1} ${safe(label)}`),
+    'Enter leave',
+  ].join('  ')
+
+interface Asking {
+  io: Io
+  keys: Keys
+  client: Client
+  question: Escalation
+  signal: AbortSignal
+}
+
+const showDiff = async ({ io, client }: Asking, run: string): Promise<void> => {
+  const view = await client.get<DiffView>(`/runs/${run}/diff`)
+  for (const text of diffLines(createPaint(io.colours), view)) line(io, text)
+}
+
+const showLog = async ({ io, client, signal }: Asking, run: string): Promise<void> => {
+  let last: LogView['lines'] = []
+  let cursor: LogView['next'] = { launch: 0, stdout: 0, stderr: 0 }
+  for (let ended = false; !ended && !signal.aborted;) {
+    const { launch, stdout, stderr } = cursor
+    const page = await client.get<LogView>(`/runs/${run}/log?launch=${launch}&stdout=${stdout}&stderr=${stderr}`)
+    last = [...last, ...page.lines].slice(-logLines)
+    ended = page.ended || JSON.stringify(page.next) === JSON.stringify(cursor)
+    cursor = page.next
+  }
+  if (last.length === 0) line(io, 'The agent printed nothing.')
+  for (const { kind, text } of last) line(io, `${kind.padEnd(10)} ${safe(text)}`)
+}
+
+/** Undefined = the person thought better of it. */
+const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Choice): Promise<string | undefined> => {
+  if (kind === 'cancel') {
+    line(io, `${safe(label)}? y yes  any other key no`)
+    return (await keys.key(signal)) === 'y' ? '' : undefined
+  }
+  if (input === null) return ''
+  const suggested = input.suggested === null ? '' : ` [${safe(input.suggested)}]`
+  const said = (await keys.line(`${safe(input.label)}${suggested}: `, signal))?.trim()
+  return said === '' && input.required && input.suggested === null ? undefined : said
+}
+
+/** Whether the question is answered. */
+const answer = async (asking: Asking, choice: Choice): Promise<boolean> => {
+  const { io, client, question } = asking
+  const said = await inputFor(asking, choice)
+  if (said === undefined) return false
+  const request = { choice: choice.id, ...(said === '' ? {} : { input: said }), by: userName() }
+  const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
+  if (answered.state === 'pending') {
+    line(io, `To do that yourself: ${safe(choice.command)}`)
+    return false
+  }
+  line(io, `${safe(choice.label)}: done. ${safe(choice.effect)}`)
+  return true
+}
+
+type Outcome = 'left' | 'answered' | 'again'
+
+const take = async (asking: Asking, key: string | undefined): Promise<Outcome> => {
+  const { runId, choices } = asking.question
+  // Enter, q, Escape, Ctrl-C and Ctrl-D.
+  if (key === undefined || ['\r', '\n', 'q', '\u001b', '\u0003', '\u0004'].includes(key)) return 'left'
+  if (key === 'd' && runId !== null) await showDiff(asking, runId)
+  if (key === 'l' && runId !== null) await showLog(asking, runId)
+  const choice = /^[1-9]$/.test(key) ? choices[Number(key) - 1] : undefined
+  return choice !== undefined && (await answer(asking, choice)) ? 'answered' : 'again'
+}
+
+const askOne = async (asking: Asking): Promise<Outcome> => {
+  line(asking.io, createPaint(asking.io.colours).bold(promptText(asking.question)))
+  try {
+    return await take(asking, await asking.keys.key(asking.signal))
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    line(asking.io, safe(error.message))
+    // Without an engine no key does anything.
+    return error.code === 'ENGINE_UNAVAILABLE' ? 'left' : 'again'
+  }
+}
+
+/** Until every question of the goal is answered or the person leaves. */
+export const askAtEnd = async (io: Io, client: Client, goalId: string): Promise<void> => {
+  const { keys } = io
+  if (keys === undefined) return
+  const open = (): Promise<Escalation[]> => client.get<Escalation[]>(`/escalations?goal=${goalId}&state=pending`)
+  let outcome: Outcome = 'again'
+  for (let questions = await open(); outcome !== 'left';) {
+    const [question] = questions
+    if (question === undefined) return
+    if (questions.length > 1 || outcome === 'answered')
+      line(io, `${safe(question.happened === '' ? question.question : question.happened)} (${questions.length} open)`)
+    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(longestWaitMs)])
+    outcome = await askOne({ io, keys, client, question, signal })
+    if (outcome === 'answered') questions = await open()
+  }
+}
