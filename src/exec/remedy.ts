@@ -30,7 +30,8 @@ const claudeTool = ({ tool, target, text }: Refused): string => {
     return `remove ${tool} from --disallowedTools, or add it to --tools`
   if (/^Permission to use \w+ (?:with .+ )?has been denied/.test(text))
     return `remove the rule that denies ${tool} (--disallowedTools, or permissions.deny in the settings)`
-  if (edits.has(tool)) return 'add --permission-mode acceptEdits'
+  // A shell's write inside the folder: the target is a path, and the mode is in the way.
+  if (edits.has(tool) || /^Output redirection to /.test(text)) return 'add --permission-mode acceptEdits'
   const rule = tool === 'Bash' && target !== undefined ? `Bash(${target})` : tool
   return `add --allowedTools ${doubleQuoted(rule)}`
 }
