@@ -9,6 +9,12 @@ const rejectedText = 'The user rejected permission to use this specific tool cal
 
 test.each<[DriverName, Refused, string[], RegExp]>([
   ['claude', shell, [], /^add --allowedTools "Bash\(npm --version:\*\)"$/],
+  [
+    'claude',
+    { kind: 'tool', tool: 'Bash', target: '/w/x', text: "Output redirection to '/w/x' was blocked." },
+    [],
+    /acceptEdits$/,
+  ],
   ['claude', outside, [], /--add-dir \/far .*unstuck exec --allow-dir \/far -- …$/],
   [
     'claude',

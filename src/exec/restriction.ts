@@ -31,8 +31,8 @@ export const valuesOf = (args: readonly string[], flags: readonly string[], many
 const names = (args: readonly string[], flags: readonly string[]): boolean =>
   args.some((arg) => flags.some((flag) => arg === flag || arg.startsWith(`${flag}=`)))
 
-/** Modes of Claude in which it edits files without asking: they restrict no edit. */
-const openClaudeModes = new Set(['acceptEdits', 'auto', 'bypassPermissions'])
+/** Modes of Claude that restrict no edit; to name the default one says no more than to name none. */
+const openClaudeModes = new Set(['acceptEdits', 'auto', 'bypassPermissions', 'default'])
 const claudeRules = [
   ...['--allowedTools', '--allowed-tools', '--disallowedTools', '--disallowed-tools', '--tools'],
   ...['--settings', '--setting-sources', '--permission-prompt-tool', '--agent', '--agents'],
@@ -61,7 +61,7 @@ const restrictions: Record<
     return {
       tools: isOpen && !names(args, claudeRules),
       dirs: true,
-      writes: isOpen || mode === 'default',
+      writes: isOpen,
       trust: false,
     }
   },
