@@ -73,7 +73,7 @@ const isReadable = async (repository: Repository, ref: string): Promise<boolean>
 
 /** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it, or an agent broke it. */
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
-  const name = refName(ref)
+  const name = ref === 'HEAD' ? ref : refName(ref)
   if (!(await isReadable(repository, name))) return []
   // By place, not by name: a branch that stands on a commit which is not there would be refused.
   const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${name}@{0}`, '--']

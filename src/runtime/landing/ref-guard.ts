@@ -19,6 +19,7 @@ import { keepRefs, remembered } from '../agent/remembered-refs.ts'
 import { askAgain, BranchLostError, isBranchRested, noteBroken, noteMended } from './broken-branch.ts'
 import { headOf } from './landing.ts'
 import { guardHead } from './lost-head.ts'
+import { isOwnersMove } from './owner-moves.ts'
 import { checkRepository } from './same-repository.ts'
 import type { Session } from '../core/session.ts'
 
@@ -67,6 +68,13 @@ const placeOf = async (
   return before
 }
 
+/** What the user did in their own checkout meanwhile is no report about the agent. A commit of its clone never counts as that. */
+const isUsers = async (session: Session, change: RefChange): Promise<boolean> => {
+  const { ref, after } = change
+  if (after === null || (!after.startsWith('ref: ') && (await isFromClone(session, after)))) return false
+  return isOwnersMove(change, await session.context.ports.git.readRefLog(session.context.repository, ref, longestLog))
+}
+
 const putBack = async (session: Session, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
   const { context, goal } = session
   const { ref, before, after } = change
@@ -94,7 +102,8 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   const after = await git.readRefs(context.repository)
   const changed = git.compareRefs(before, after)
   const goals = changed.length === 0 ? [] : await listGoals(context.db)
-  const found = changed.filter((change) => !isOurs(change, goals))
+  const found: RefChange[] = []
+  for (const change of changed) if (!isOurs(change, goals) && !(await isUsers(session, change))) found.push(change)
   if (found.length === 0) return keepRefs(session, after)
   const refs: (RefChange & { restored: boolean })[] = []
   for (const change of found.slice(0, shownRefs))
