@@ -1,6 +1,12 @@
 /** How many columns a text takes on a terminal, and texts cut to columns. Node measures widths too, but does not export it. */
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+let segmenter: Intl.Segmenter | undefined
+
+/** Made when it is needed: every command loads this file, and it takes its time. */
+const graphemesOf = (text: string): Intl.Segments => {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  return segmenter.segment(text)
+}
 
 /** East Asian wide and full-width characters (UAX #11), and the emoji that are wide without a variation selector. */
 const wide = new RegExp(
@@ -23,7 +29,7 @@ const widthOfGrapheme = (grapheme: string): number => {
 /** Columns of a text, colours not counted. */
 export const widthOf = (text: string): number => {
   let width = 0
-  for (const { segment } of graphemes.segment(text.replace(colour, ''))) width += widthOfGrapheme(segment)
+  for (const { segment } of graphemesOf(text.replace(colour, ''))) width += widthOfGrapheme(segment)
   return width
 }
 
@@ -31,7 +37,7 @@ export const widthOf = (text: string): number => {
 export const cut = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let [kept, width] = ['', 0]
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     width += widthOfGrapheme(segment)
     if (width > columns - 1) break
     kept += segment
@@ -59,7 +65,7 @@ export const wrapPainted = (text: string, columns: number): string[] => {
   const rows = ['']
   let width = 0
   for (const part of text.split(colour)) {
-    const pieces = part.startsWith('\u001b') ? [part] : Array.from(graphemes.segment(part), ({ segment }) => segment)
+    const pieces = part.startsWith('\u001b') ? [part] : Array.from(graphemesOf(part), ({ segment }) => segment)
     for (const piece of pieces) {
       const more = widthOf(piece)
       if (width > 0 && width + more > columns) {
