@@ -253,6 +253,18 @@ export interface LogView {
   ended: boolean
 }
 
+/** The checks that a run started last. */
+export type ChecksView = {
+  number: number
+  command: string
+  startedAt: string | null
+  /** Null while it runs. */
+  endedAt: string | null
+  /** "exit 1", "timed out", "running". */
+  outcome: string
+  lines: { stream: 'stdout' | 'stderr'; text: string }[]
+}[]
+
 export interface ReportView {
   since: string
   until: string

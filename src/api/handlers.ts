@@ -23,6 +23,7 @@ import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
 import { createGoal } from '../runtime/goal/planner.ts'
+import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -164,6 +165,10 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
     },
     getRun: async ({ id }) => runNamed(context.db, id),
+    runChecks: async ({ id }) => {
+      const run = await runNamed(context.db, id)
+      return readChecks(context.ports, runPaths(context, run.id))
+    },
     runLog: async ({ id, query }) => {
       const run = await runNamed(context.db, id)
       const { driver } = harnessNamed(context.config(), run.harness)

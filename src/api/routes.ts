@@ -123,6 +123,7 @@ export const routes = {
   getTask: read('/tasks/:id', 'One task with its next step', none, views.taskView),
   listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, entities.run),
   getRun: read('/runs/:id', 'One run', none, entities.run),
+  runChecks: read('/runs/:id/checks', 'The checks that ran last, with the ends of their output', none, views.checks),
   runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),

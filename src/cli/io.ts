@@ -6,6 +6,8 @@ export interface Io {
   error(text: string): void
   /** Standard output is a terminal that shows colours. */
   colours: boolean
+  /** Standard output holds JSON alone, errors as well. */
+  json: boolean
   version: string
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -17,8 +19,13 @@ export const line = (io: Io, text = ''): void => io.out(`${text}\n`)
 
 export const printJson = (io: Io, value: unknown): void => line(io, JSON.stringify(value))
 
+/** How a failure ends the JSON of a command; people read it on standard error. */
+export const jsonError = (io: Io, code: string, message: string): void => {
+  if (io.json) printJson(io, { error: { code, message } })
+}
+
 /** The Io of this process. A signal aborts it, and so does the end of a reader such as head or less. */
-export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io => {
+export const createIo = (version: string, environment: NodeJS.ProcessEnv, json = false): Io => {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
   // A closed pipe is no error: the reader wants nothing more.
@@ -32,6 +39,7 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io =>
     out: (text) => void process.stdout.write(text),
     error: (text) => void process.stderr.write(text),
     colours: process.stdout.isTTY && environment.NO_COLOR === undefined,
+    json,
     version,
     signal: stop.signal,
     self: [process.execPath, process.argv[1] ?? ''],

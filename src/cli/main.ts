@@ -114,9 +114,11 @@ const dropRelativeFolders = (): void => {
 const main = async (): Promise<number> => {
   dropRelativeFolders()
   const version = readVersion()
-  const io = createIo(version, process.env)
+  const argv = process.argv.slice(2)
+  const end = argv.indexOf('--')
+  const io = createIo(version, process.env, argv.slice(0, end < 0 ? argv.length : end).includes('--json'))
   try {
-    const chosen = await parse(process.argv.slice(2), version)
+    const chosen = await parse(argv, version)
     if (chosen === undefined) return exitCodes.ok
     const work = (): Promise<number> => chosen.action(io)
     return await runToEnd(io, chosen.command, { work, leave: (status) => process.exit(status) })

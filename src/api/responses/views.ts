@@ -10,6 +10,7 @@ import type {
   ExplainView,
   GoalView,
   Health,
+  ChecksView,
   LogView,
   Metrics,
   ReportView,
@@ -93,6 +94,14 @@ export const log = of<LogView>()(
     next: z.strictObject({ launch: count, stdout: count, stderr: count }),
     ended: z.boolean(),
   }),
+)
+export const checks = of<ChecksView>()(
+  z.array(
+    z.strictObject({
+      ...{ number: count, command: text, startedAt: time.nullable(), endedAt: time.nullable(), outcome: text },
+      lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), text })),
+    }),
+  ),
 )
 export const report = of<ReportView>()(
   z.strictObject({

@@ -37,7 +37,9 @@ export const followToEnd = async (
 ): Promise<number> => {
   const end = await followGoal(io, client, { id: goal.id, json, after })
   if (end === undefined) {
-    line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
+    if (json) printJson(io, { type: 'interrupted', goal: goal.id })
+    else
+      line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
     return interrupted
   }
   showEnd(io, end, json)
