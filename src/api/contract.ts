@@ -300,6 +300,8 @@ export interface DoctorView {
 
 export interface ExplainView {
   title: string
+  /** Of a task: which checks run, in one line. */
+  checks?: string
   lines: { at: string; text: string }[]
 }
 

@@ -19,6 +19,7 @@ import { runPaths, type Context } from '../runtime/core/context.ts'
 import { editTask } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
 import type { Engine } from '../runtime/engine/engine.ts'
+import { checksHere } from '../runtime/checks/first-checks.ts'
 import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
@@ -75,11 +76,13 @@ export const checkFilter = async (
 
 const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
 
-const explain = async ({ db }: Context, id: string) => {
+const explain = async (context: Context, id: string) => {
+  const { db } = context
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
       title: `Task ${task.number} "${task.title}": ${task.place}`,
+      checks: checksHere(context.ports.files, context.repository.root, task),
       lines: storyOf(await allEvents(db, { taskId: id })),
     }
   }

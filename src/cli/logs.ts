@@ -131,7 +131,15 @@ export const logs = async (io: Io, given: string | undefined, options: LogsOptio
     for (const { id: run } of runs)
       if (!known.has(run))
         known.set(run, {
-          ...{ client, io, options, run, named: given !== id || !id.startsWith('r-'), launch: 0, checks: new Set<string>() },
+          ...{
+            client,
+            io,
+            options,
+            run,
+            named: given !== id || !id.startsWith('r-'),
+            launch: 0,
+            checks: new Set<string>(),
+          },
           cursor: { launch: 0, stdout: 0, stderr: 0 },
         })
     let ended = true

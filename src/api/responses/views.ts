@@ -133,5 +133,5 @@ export const doctor = of<DoctorView>()(
   z.strictObject({ ok: z.boolean(), checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })) }),
 )
 export const explain = of<Wire<ExplainView>>()(
-  z.strictObject({ title: text, lines: z.array(z.strictObject({ at: time, text })) }),
+  z.strictObject({ title: text, checks: text.exactOptional(), lines: z.array(z.strictObject({ at: time, text })) }),
 )

@@ -1,5 +1,5 @@
 /** The work of `unstuck run`: a goal from a sentence, a checklist or a task file; starts or finds the engine and follows the goal to its end. */
-import type { Goal } from '../../api/contract.ts'
+import type { Goal, GoalView } from '../../api/contract.ts'
 import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
@@ -8,8 +8,9 @@ import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
 import { placeOf } from '../engine/place.ts'
 import { line, printJson, type Io } from '../io.ts'
+import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
-import { checkHere, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
+import { checkHere, goalChecks, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
 
 /** A harness that cannot be used is reported with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
@@ -38,11 +39,13 @@ export const run = async (io: Io, words: string[], options: RunOptions): Promise
   for (const warning of input.warnings) io.error(`warning: ${warning}\n`)
   if (options.dryRun === true) {
     if (options.json === true) printJson(io, request)
-    else showPlan(io, request, harnessOf)
+    else showPlan(io, request, { place, config, harnessOf })
     return exitCodes.ok
   }
   const { client } = await connect(io, { start: true })
   const goal = await client.post<Goal>('/goals', request)
+  if (options.json !== true)
+    for (const text of goalChecks(place, await client.get<GoalView>(`/goals/${goal.id}`))) line(io, safe(text))
   if (options.detach !== true) return followToEnd(io, client, goal, { json: options.json ?? false, after: 0 })
   if (options.json === true) printJson(io, goal)
   else line(io, `${goal.id} is in work; watch it with "unstuck status" or "unstuck events -f"`)

@@ -3,23 +3,19 @@
  * the goal branch come into being together or not at all.
  */
 import { refusedAllowance } from '../../wide-folder.ts'
-import { join } from 'node:path'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
-import type { CommandSource } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { must } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
-import type { Config } from '../../config.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
-import type { GoalInput, TaskInput } from './goal-input.ts'
+import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
-import { inferCommands } from '../checks/infer-commands.ts'
+import { checksOf, inferredFor, manifests, topOfFolder } from '../checks/first-checks.ts'
 import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from '../checks/verify-contract.ts'
-import { readOr } from '../core/files.ts'
 
 export interface GoalOptions {
   autoMerge: boolean
@@ -29,55 +25,11 @@ export interface GoalOptions {
   limits: Partial<Goal['limits']>
 }
 
-const parsed = (text: string | undefined): unknown => {
-  try {
-    return text === undefined ? undefined : JSON.parse(text)
-  } catch {
-    return undefined // a broken manifest declares no check
-  }
-}
-
-const manifests = ['package.json', 'Makefile', 'pyproject.toml']
-
 const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
-  const { files, git } = context.ports
-  const { root } = context.repository
   // Only a mirror is here: what the commit holds is what its clones will hold.
   if (context.remote !== undefined && start.head !== null)
-    return git.topOfCommit(context.repository, start.head, manifests)
-  const texts = manifests.flatMap((name) => {
-    const text = readOr(files, join(root, name))
-    return text === undefined ? [] : [[name, text]]
-  })
-  const names = files.readdirSync(root)
-  // One level of the folders that hold tests: whether there are any decides for some stacks.
-  const inTests = names
-    .filter((name) => /^(tests?|spec)$/.test(name) && files.statSync(join(root, name)).isDirectory())
-    .flatMap((name) => files.readdirSync(join(root, name)).map((entry) => `${name}/${entry}`))
-  return { names: [...names, ...inTests], texts: Object.fromEntries(texts) }
-}
-
-const inferredFor = ({ names, texts }: TopOfCommit): string[] => {
-  const packageJson = parsed(texts['package.json'])
-  const makefile = texts.Makefile
-  const pyproject = texts['pyproject.toml']
-  return inferCommands({
-    files: names,
-    ...(packageJson === undefined ? {} : { packageJson }),
-    ...(makefile === undefined ? {} : { makefile }),
-    ...(pyproject === undefined ? {} : { pyproject }),
-  })
-}
-
-interface Checks {
-  commands: string[]
-  source: CommandSource
-}
-
-const checksOf = (input: TaskInput, config: Config, inferred: string[]): Checks => {
-  if (input.commands.length > 0) return { commands: input.commands, source: 'task' }
-  if ((config.verify.commands ?? []).length > 0) return { commands: config.verify.commands ?? [], source: 'config' }
-  return { commands: inferred, source: 'inferred' }
+    return context.ports.git.topOfCommit(context.repository, start.head, manifests)
+  return topOfFolder(context.ports.files, context.repository.root)
 }
 
 interface Plan {
