@@ -316,6 +316,18 @@ export interface DiffView {
   cut: boolean
 }
 
+/** The checks that a run started last. */
+export type ChecksView = {
+  number: number
+  command: string
+  startedAt: string | null
+  /** Null while it runs. */
+  endedAt: string | null
+  /** "exit 1", "timed out", "running". */
+  outcome: string
+  lines: { stream: 'stdout' | 'stderr'; text: string }[]
+}[]
+
 export interface ReportView {
   since: string
   until: string
@@ -351,6 +363,8 @@ export interface DoctorView {
 
 export interface ExplainView {
   title: string
+  /** Of a task: which checks run, in one line. */
+  checks?: string
   lines: { at: string; text: string }[]
 }
 

@@ -22,6 +22,7 @@ import { runPaths, type Context } from '../runtime/core/context.ts'
 import { editTask } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
 import type { Engine } from '../runtime/engine/engine.ts'
+import { checksHere } from '../runtime/checks/first-checks.ts'
 import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { clean } from '../runtime/engine/housekeeping.ts'
@@ -29,6 +30,7 @@ import { createGoal } from '../runtime/goal/planner.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
+import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
@@ -81,12 +83,14 @@ export const checkFilter = async (
 
 const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
 
-const explain = async ({ db }: Context, id: string) => {
+const explain = async (context: Context, id: string) => {
+  const { db } = context
   const asked = (entries: Escalation[]): string[] => entries.flatMap((entry) => ['', ...questionLines(entry)])
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
       title: `Task ${task.number} "${task.title}": ${task.place}`,
+      checks: checksHere(context.ports.files, context.repository.root, task),
       lines: [
         ...storyOf(await allEvents(db, { taskId: id })),
         ...asked(
@@ -161,6 +165,10 @@ const runReads = (context: Context) => {
     runActivity: async ({ id }) => {
       const run = await runNamed(context.db, id)
       return activityOf(run, driverOf(run))
+    },
+    runChecks: async ({ id }) => {
+      const run = await runNamed(context.db, id)
+      return readChecks(context.ports, runPaths(context, run.id))
     },
     runLog: async ({ id, query }) => {
       const run = await runNamed(context.db, id)

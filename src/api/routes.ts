@@ -129,6 +129,7 @@ export const routes = {
     none,
     views.activity,
   ),
+  runChecks: read('/runs/:id/checks', 'The checks that ran last, with the ends of their output', none, views.checks),
   runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),

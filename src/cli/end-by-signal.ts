@@ -1,7 +1,7 @@
 /** How a command ends that a signal stops: soon, and with the status by which a shell knows the signal. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { exitOfError } from './exit.ts'
-import type { Io } from './io.ts'
+import { jsonError, type Io } from './io.ts'
 
 const statuses: Record<string, number> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
@@ -28,7 +28,8 @@ const statusOf = async (io: Io, work: () => Promise<number>): Promise<number> =>
   } catch (error) {
     if (typeof io.signal.reason !== 'string' || !(io.signal.reason in statuses)) return exitOfError(error, io)
     io.error(`unstuck: stopped by ${io.signal.reason}\n`)
-    return exitOfError(error, { ...io, error: () => undefined })
+    jsonError(io, 'INTERRUPTED', `stopped by ${io.signal.reason}`)
+    return exitOfError(error, { ...io, json: false, error: () => undefined })
   }
 }
 
@@ -42,6 +43,8 @@ export const runToEnd = async (
   if (services.has(command)) return own
   const status = await (parents.has(command) ? own : Promise.race([own, outOfPatience(io)]))
   const bySignal = statuses[String(io.signal.reason)]
+  if (bySignal !== undefined && status === undefined)
+    jsonError(io, 'INTERRUPTED', `stopped by ${String(io.signal.reason)}`)
   // What a command still waits for would keep the process alive.
   return bySignal === undefined ? (status ?? own) : leave(bySignal)
 }

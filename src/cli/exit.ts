@@ -1,25 +1,31 @@
 /** What a person reads of an error, and the exit code that it becomes: every message names the thing and the next step. */
 import { CommanderError } from 'commander'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
-import type { Io } from './io.ts'
+import { jsonError, type Io } from './io.ts'
 import { safe } from './render.ts'
 
 export const exitOfError = (error: unknown, io: Io): number => {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return exitCodes.ok
+    jsonError(io, 'USAGE', error.message.replace(/^error: /, ''))
+    return exitCodes.usage
+  }
   if (error instanceof AppError) {
     // Messages quote files and names, which may hold anything.
     io.error(`unstuck: ${error.message.split('\n').map(safe).join('\n')}\n`)
+    jsonError(io, error.code, error.message)
     return errorTable[error.code].exit
   }
   const { code, path, syscall } = error as NodeJS.ErrnoException
   if (code !== undefined && path !== undefined) {
-    io.error(
-      `unstuck: ${safe(path)} cannot be used (${code} at ${syscall}); let this user read and write there, then try again\n`,
-    )
+    const message = `${path} cannot be used (${code} at ${syscall}); let this user read and write there, then try again`
+    io.error(`unstuck: ${safe(message)}\n`)
+    jsonError(io, code, message)
     return exitCodes.failed
   }
   io.error(
     `unstuck: unexpected error, please report it: ${error instanceof Error ? (error.stack ?? messageOf(error)) : String(error)}\n`,
   )
+  jsonError(io, 'INTERNAL', messageOf(error))
   return exitCodes.failed
 }

@@ -13,6 +13,8 @@ export interface Io {
   terminal?: Terminal | undefined
   /** A person at a terminal, who can be asked. */
   keys?: Keys | undefined
+  /** Standard output holds JSON alone, errors as well. */
+  json: boolean
   version: string
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -24,8 +26,13 @@ export const line = (io: Io, text = ''): void => io.out(`${text}\n`)
 
 export const printJson = (io: Io, value: unknown): void => line(io, JSON.stringify(value))
 
+/** How a failure ends the JSON of a command; people read it on standard error. */
+export const jsonError = (io: Io, code: string, message: string): void => {
+  if (io.json) printJson(io, { error: { code, message } })
+}
+
 /** The Io of this process. A signal aborts it, and so does the end of a reader such as head or less. */
-export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io => {
+export const createIo = (version: string, environment: NodeJS.ProcessEnv, json = false): Io => {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
   // A closed pipe is no error: the reader wants nothing more.
@@ -43,6 +50,7 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv): Io =>
     // A build server may give a terminal, and has no person at it.
     keys:
       process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === '' ? keysOf(process.stdin) : undefined,
+    json,
     version,
     signal: stop.signal,
     self: [process.execPath, process.argv[1] ?? ''],

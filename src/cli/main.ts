@@ -49,6 +49,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   harness: () => import('./commands/harness.ts'),
   demo: () => import('./commands/demo.ts'),
   classify: () => import('./commands/classify.ts'),
+  completion: () => import('./commands/completion.ts'),
 }
 
 const readVersion = (): string => {
@@ -86,9 +87,11 @@ const guessable = Object.keys(commands).filter((name) => name !== 'engine')
 const declarations = async (program: Command, argv: string[]): Promise<Register[]> => {
   const { operands, unknown } = program.parseOptions(argv)
   const load = Object.entries(commands).find(([name]) => name === operands[0])?.[1]
-  if (load !== undefined) return [(await load()).register]
+  // It is made from the declarations of all others.
+  const wantsAll = operands[0] === 'completion'
+  if (load !== undefined && !wantsAll) return [(await load()).register]
   const wantsHelp = unknown.includes('--help') || unknown.includes('-h')
-  const all = await Promise.all(wantsHelp ? Object.values(commands).map((load) => load()) : [])
+  const all = await Promise.all(wantsHelp || wantsAll ? Object.values(commands).map((load) => load()) : [])
   const { registerHome } = await import('./commands/home.ts')
   return [...all.map(({ register }) => register), registerHome(guessable)]
 }
@@ -118,9 +121,11 @@ const dropRelativeFolders = (): void => {
 const main = async (): Promise<number> => {
   dropRelativeFolders()
   const version = readVersion()
-  const io = createIo(version, process.env)
+  const argv = process.argv.slice(2)
+  const end = argv.indexOf('--')
+  const io = createIo(version, process.env, argv.slice(0, end < 0 ? argv.length : end).includes('--json'))
   try {
-    const chosen = await parse(process.argv.slice(2), version)
+    const chosen = await parse(argv, version)
     if (chosen === undefined) return exitCodes.ok
     const work = (): Promise<number> => chosen.action(io)
     return await runToEnd(io, chosen.command, { work, leave: (status) => process.exit(status) })

@@ -8,7 +8,7 @@ export const repository = [
 ] as const
 
 /** Commands that look at no repository. */
-const withoutRepository = new Set(['demo', 'sim', 'classify', 'exec'])
+const withoutRepository = new Set(['demo', 'sim', 'classify', 'exec', 'completion'])
 
 /** As with the database, the address may hold a login; from here on it travels in the environment, and independent of the folder. */
 export const withRepository = async (io: Io, given: string | undefined, command: string): Promise<Io> => {

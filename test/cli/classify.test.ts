@@ -24,7 +24,7 @@ const said = async (log: string | Buffer, options: ClassifyOptions = {}): Promis
     text += more
   }
   const io: Io = {
-    ...{ cwd, environment: {}, out: print, error: print, colours: false, version: '0', self: [] },
+    ...{ cwd, environment: {}, out: print, error: print, colours: false, json: false, version: '0', self: [] },
     signal: new AbortController().signal,
   }
   await classify(io, 'a.log', options)

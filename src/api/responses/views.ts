@@ -12,6 +12,7 @@ import type {
   ExplainView,
   GoalView,
   Health,
+  ChecksView,
   LogView,
   Metrics,
   ReportView,
@@ -111,6 +112,15 @@ export const diff = of<DiffView>()(
     cut: z.boolean(),
   }),
 )
+
+export const checks = of<ChecksView>()(
+  z.array(
+    z.strictObject({
+      ...{ number: count, command: text, startedAt: time.nullable(), endedAt: time.nullable(), outcome: text },
+      lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), text })),
+    }),
+  ),
+)
 export const report = of<ReportView>()(
   z.strictObject({
     since: time,
@@ -141,5 +151,5 @@ export const doctor = of<DoctorView>()(
   z.strictObject({ ok: z.boolean(), checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })) }),
 )
 export const explain = of<Wire<ExplainView>>()(
-  z.strictObject({ title: text, lines: z.array(z.strictObject({ at: time, text })) }),
+  z.strictObject({ title: text, checks: text.exactOptional(), lines: z.array(z.strictObject({ at: time, text })) }),
 )

@@ -22,8 +22,11 @@ const runsNamed = async (client: Client, id: string): Promise<string[]> => {
 }
 
 const diff = async (io: Io, id: string, options: JsonOption): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
-  const client = await connectKnown(io)
+  const { reading } = await import('../engine/reading.ts')
+  return reading(io, ({ client }) => showDiffs(io, id, options, client))
+}
+
+const showDiffs = async (io: Io, id: string, options: JsonOption, client: Client): Promise<number> => {
   const runs = await runsNamed(client, id)
   if (runs.length === 0 && options.json !== true) line(io, `${id} has no run yet, so nothing was changed.`)
   for (const run of runs) {

@@ -12,6 +12,7 @@ const explain = async (io: Io, id: string, options: JsonOption): Promise<number>
   if (options.json === true) printJson(io, view)
   else {
     line(io, createPaint(io.colours).bold(safe(view.title)))
+    if (view.checks !== undefined) line(io, `  ${safe(view.checks)}`)
     const now = new Date()
     for (const { at, text } of view.lines) line(io, `  ${secondText(at, now)} ${localTimes(safe(text), now)}`)
   }

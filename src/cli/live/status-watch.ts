@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
-import { connectKnown, findEngine } from '../engine/connect.ts'
+import { findEngine } from '../engine/connect.ts'
 import { placeOf } from '../engine/place.ts'
+import { reading } from '../engine/reading.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
 import { createBlock } from './block.ts'
@@ -29,10 +30,17 @@ const keyOf = (view: StatusView): string => {
   return JSON.stringify({ ...view, at: undefined }, (key, value: unknown) => (passing.has(key) ? undefined : value))
 }
 
-/** Polls until the signal. Once an engine answered, a new one is found but never started: watching must not undo a stop. */
-const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client): Promise<void> => {
+/** What the store holds now, and the engine that answered; an engine is found but never started: watching must not undo a stop. */
+const firstLook = (io: Io, path: string): Promise<{ view: StatusView; client: Client | undefined }> =>
+  reading(io, async ({ client, live }) => ({
+    view: await client.get<StatusView>(path),
+    client: live ? client : undefined,
+  }))
+
+/** Polls until the signal. */
+const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client | undefined): Promise<void> => {
   const place = await placeOf(io)
-  let client: Client | undefined = first
+  let client = first
   while (!signal.aborted) {
     const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // it may be restarting
     if (view === undefined) {
@@ -61,29 +69,28 @@ const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promis
   const left = new AbortController()
   const signal = AbortSignal.any([io.signal, left.signal])
   let view: StatusView | undefined
-  let [note, waiting] = ['q quits', 'looking for the engine …']
+  let note = 'q quits'
   const draw = (): void => {
     const size = { columns: terminal.columns(), rows: terminal.rows() }
-    if (!signal.aborted) block.draw(fit(view === undefined ? [waiting] : statusLines(paint, view), note, size))
+    if (!signal.aborted) block.draw(fit(view === undefined ? ['reading the store …'] : statusLines(paint, view), note, size))
   }
   const endKeys = watchKeys(process.stdin, { quit: () => left.abort(), leave: () => block.clear(), enter: draw })
   const endResize = terminal.onResize(draw)
   try {
     draw()
-    const say = (text: string): void => {
-      waiting = `${text} …`
-      draw()
-    }
     const show = (next: StatusView): void => {
       ;[view, note] = [next, 'q quits']
       draw()
     }
     const miss = (): void => {
-      note = 'The engine is not responding; waiting for it. q quits'
+      note = 'No engine answers, so nothing moves; "unstuck up" starts one. q quits'
       draw()
     }
-    const first = await Promise.race([connectKnown(io, say), aborted(signal)])
-    if (first !== undefined) await pollStatus({ io, path, signal, show, miss }, first)
+    const first = await Promise.race([firstLook(io, path), aborted(signal)])
+    if (first !== undefined) {
+      show(first.view)
+      await pollStatus({ io, path, signal, show, miss }, first.client)
+    }
     return exitCodes.ok
   } finally {
     endResize()
@@ -111,7 +118,9 @@ const watchAsLines = async (io: Io, path: string, asJson: boolean): Promise<numb
         line(io, text)
     key = next
   }
-  await pollStatus({ io, path, signal: io.signal, show, miss: () => undefined }, await connectKnown(io))
+  const { view, client } = await firstLook(io, path)
+  show(view)
+  await pollStatus({ io, path, signal: io.signal, show, miss: () => undefined }, client)
   return exitCodes.ok
 }
 

@@ -45,7 +45,9 @@ export const followToEnd = async (
   const end = await followGoal(live, client, { id: goal.id, json, after })
   live.close()
   if (end === undefined) {
-    line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
+    if (json) printJson(io, { type: 'interrupted', goal: goal.id })
+    else
+      line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
     return interrupted
   }
   const asked = await client.get<Escalation[]>(`/escalations?goal=${end.id}&state=pending`)

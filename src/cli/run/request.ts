@@ -1,14 +1,18 @@
 /** What a goal on the command line asks of the engine: read, checked against this place, and shown as a plan where only that is wanted. */
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
+import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
 import { AppError } from '../../errors.ts'
+import { checksHere, checksOf } from '../../runtime/checks/first-checks.ts'
+import { inferredFor, topOfFolder } from '../../runtime/checks/inferred-here.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { refusedAllowance, wideFolder } from '../../wide-folder.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
 import type { JsonOption } from '../command.ts'
 import type { Place } from '../engine/place.ts'
 import { line, type Io } from '../io.ts'
+import { safe } from '../render.ts'
 
 export interface RunOptions extends JsonOption {
   merge?: boolean
@@ -103,15 +107,33 @@ const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
   return `Lands on a branch unstuck/goal/<id>${autoMerge ? `, then the ${branch} is fast-forwarded` : ''}.`
 }
 
-export const showPlan = (io: Io, { input, options }: Request, harnessOf: (name?: string) => string): void => {
+/** A repository that is only known by its URL is looked at once its commit is here. */
+const plannedText = ({ repository }: Place, config: Config, task: GoalInput['tasks'][number]): string => {
+  if (repository.url !== undefined && task.commands.length === 0)
+    return 'Checks: from the configuration, else inferred from the repository when the goal starts'
+  const inferred = repository.url === undefined ? inferredFor(topOfFolder(realFiles, repository.root)) : []
+  const { commands, source } = checksOf(task, config, inferred)
+  return checksHere(realFiles, repository.root, { commands, commandSource: source, role: task.role })
+}
+
+/** The checks of a goal that was accepted, each different line once. */
+export const goalChecks = ({ repository }: Place, { tasks }: Pick<GoalView, 'tasks'>): string[] => [
+  ...new Set(tasks.map((task) => checksHere(realFiles, repository.root, task))),
+]
+
+interface Planned {
+  place: Place
+  config: Config
+  harnessOf: (name?: string) => string
+}
+
+export const showPlan = (io: Io, { input, options }: Request, { place, config, harnessOf }: Planned): void => {
   line(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after ${task.after.join(', ')}`
     line(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
-    line(
-      io,
-      `     may change: ${task.allowedPaths.join(', ')}; checks: ${task.commands.length === 0 ? 'from the configuration, else inferred' : task.commands.join(' ; ')}`,
-    )
+    line(io, `     May change: ${task.allowedPaths.join(', ')}`)
+    line(io, `     ${safe(plannedText(place, config, task))}`)
   }
   line(io, landingText(options))
 }

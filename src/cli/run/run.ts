@@ -1,16 +1,17 @@
 /** The work of `unstuck run`: a goal from a sentence, a checklist or a task file; starts or finds the engine and follows the goal to its end. */
-import type { Goal } from '../../api/contract.ts'
+import type { Goal, GoalView } from '../../api/contract.ts'
 import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
-import { placeOf } from '../engine/place.ts'
+import { placeOf, type Place } from '../engine/place.ts'
 import { line, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
+import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
-import { checkHere, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
+import { checkHere, goalChecks, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
 
 /** A harness that cannot be used is reported with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
@@ -41,16 +42,22 @@ export const run = async (live: Live, words: string[], options: RunOptions): Pro
   if (options.dryRun === true) {
     live.close()
     if (options.json === true) printJson(io, request)
-    else showPlan(io, request, harnessOf)
+    else showPlan(io, request, { place, config, harnessOf })
     return exitCodes.ok
   }
-  return begin(live, request, options)
+  return begin(live, place, { request, options })
 }
 
-const begin = async (live: Live, request: object, options: RunOptions): Promise<number> => {
+const begin = async (
+  live: Live,
+  place: Place,
+  { request, options }: { request: object; options: RunOptions },
+): Promise<number> => {
   const { client } = await connect(live.io, { start: true, say: live.say })
   live.say('handing over the goal')
   const goal = await client.post<Goal>('/goals', request)
+  if (options.json !== true)
+    for (const text of goalChecks(place, await client.get<GoalView>(`/goals/${goal.id}`))) line(live.io, safe(text))
   if (options.detach !== true) return followToEnd(live, client, goal, { json: options.json ?? false, after: 0 })
   live.close()
   if (options.json === true) printJson(live.io, goal)

@@ -5,17 +5,16 @@
 import { refusedAllowance } from '../../wide-folder.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { noSpend } from '../../domain/budget.ts'
-import type { CommandSource } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { must } from '../../store/db.ts'
 import { insertGoal, moveGoal } from '../../store/goal.ts'
 import { insertTasks, type NewTask } from '../../store/task.ts'
-import type { Config } from '../../config.ts'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
-import type { GoalInput, TaskInput } from './goal-input.ts'
+import type { GoalInput } from './goal-input.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { inferredFor, manifests, topOfFolder } from '../checks/inferred-here.ts'
+import { checksOf } from '../checks/first-checks.ts'
 import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from '../checks/verify-contract.ts'
 
@@ -28,23 +27,10 @@ export interface GoalOptions {
 }
 
 const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
-  const { files, git } = context.ports
-  const { root } = context.repository
   // Only a mirror is here: what the commit holds is what its clones will hold.
   if (context.remote !== undefined && start.head !== null)
-    return git.topOfCommit(context.repository, start.head, manifests)
-  return topOfFolder(files, root)
-}
-
-interface Checks {
-  commands: string[]
-  source: CommandSource
-}
-
-const checksOf = (input: TaskInput, config: Config, inferred: string[]): Checks => {
-  if (input.commands.length > 0) return { commands: input.commands, source: 'task' }
-  if ((config.verify.commands ?? []).length > 0) return { commands: config.verify.commands ?? [], source: 'config' }
-  return { commands: inferred, source: 'inferred' }
+    return context.ports.git.topOfCommit(context.repository, start.head, manifests)
+  return topOfFolder(context.ports.files, context.repository.root)
 }
 
 interface Plan {

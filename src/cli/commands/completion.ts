@@ -1,0 +1,18 @@
+/** `unstuck completion`: a script that completes commands and options in a shell. */
+import { Argument } from 'commander'
+import { exitCodes } from '../../errors.ts'
+import type { Register } from '../command.ts'
+
+export const register: Register = (program, act) => {
+  program
+    .command('completion')
+    .description('print a script that completes commands and options: source <(unstuck completion bash)')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .action((shell: string) =>
+      act(async (io) => {
+        const { completionScript } = await import('../completion.ts')
+        io.out(completionScript(program, shell))
+        return exitCodes.ok
+      }),
+    )
+}

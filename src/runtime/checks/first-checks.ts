@@ -1,0 +1,53 @@
+/** Which checks a task begins with, and how they are named for people: those of the task, of the configuration, else inferred ones. */
+import type { Config } from '../../config.ts'
+import type { CommandSource, Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import type { Files } from '../core/files.ts'
+import { contractFile, plannedChecks, readContract, type VerifyContract } from './verify-contract.ts'
+
+export interface FirstChecks {
+  commands: string[]
+  source: CommandSource
+}
+
+export const checksOf = (input: Pick<Task, 'commands'>, config: Config, inferred: string[]): FirstChecks => {
+  if (input.commands.length > 0) return { commands: input.commands, source: 'task' }
+  if ((config.verify.commands ?? []).length > 0) return { commands: config.verify.commands ?? [], source: 'config' }
+  return { commands: inferred, source: 'inferred' }
+}
+
+const sources: Record<CommandSource, string> = {
+  task: 'named by the task',
+  config: 'from .unstuck/config.json',
+  inferred: 'inferred from the repository',
+}
+
+const list = (commands: readonly string[], source: string): string[] =>
+  commands.length === 0 ? [] : [`${commands.join(', ')} (${source})`]
+
+/** One line: which checks run, and where each comes from. Rules of a contract that depend on the changed paths are only mentioned. */
+export const checksText = (
+  task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
+  contract: VerifyContract | undefined,
+): string => {
+  const { commands, fromContract } = plannedChecks(task, contract, [], { dropped: [] })
+  const own = commands.filter((command) => !fromContract.has(command))
+  const rules = contract?.rules?.length ?? 0
+  const parts = [
+    ...list(own, sources[task.commandSource]),
+    ...list([...fromContract], `contract, ${contractFile}`),
+    ...(rules === 0 ? [] : [`${rules} more ${rules === 1 ? 'rule' : 'rules'} of the contract, by changed path`]),
+  ]
+  if (parts.length > 0) return `Checks: ${parts.join('; ')}`
+  return 'No check was found, so nothing will be verified; name one: "verify": {"commands": ["…"]} in .unstuck/config.json'
+}
+
+/** With the contract of this checkout. That a contract is broken is said here and stops nothing: a run reports it. */
+export const checksHere = (files: Files, root: string, task: Parameters<typeof checksText>[0]): string => {
+  try {
+    return checksText(task, readContract(files, root))
+  } catch (error) {
+    if (error instanceof AppError) return error.message
+    throw error
+  }
+}
