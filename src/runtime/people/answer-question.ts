@@ -4,7 +4,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
-import { allowInGoal, getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { allowInGoal, getGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import {
   cancelGoal,
@@ -86,8 +86,13 @@ const again = async (
     await retryGoal(context, question.goalId)
     return
   }
+  const { before, ...rest } = more
   await retryTask(context, question.taskId, {
-    ...{ by, choice, ...more },
+    ...{ by, choice, ...rest },
+    before: async (tx, task) => {
+      refuseDecided(await questionNamed(tx, question.id))
+      return (await before?.(tx, task)) ?? task
+    },
     after: (tx) => resumeAsked(tx, question),
   })
 }
@@ -117,7 +122,9 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
     await cancelGoal(context, question.goalId, cancelRunning)
     return
   }
-  await cancelTask(context, question.taskId, cancelRunning)
+  await cancelTask(context, question.taskId, cancelRunning, async (tx) =>
+    refuseDecided(await questionNamed(tx, question.id)),
+  )
   await context.db.transaction((tx) => resumeAsked(tx, question))
   context.wake()
 }
@@ -135,7 +142,11 @@ const carryOut = async (
       }))
     case 'change_check':
       return againWith(asked, 'change_check', ({ commands }) => ({
-        fields: { commands: commands.map((command) => (command === choice.check ? text : command)) },
+        fields: {
+          commands: commands.includes(choice.check)
+            ? commands.map((command) => (command === choice.check ? text : command))
+            : [...commands, text],
+        },
         ...{ why: 'a person changed the check', by },
       }))
     case 'allow_command':
@@ -154,6 +165,14 @@ const carryOut = async (
     case 'hint':
       return again(asked, 'hint', { hint: text })
     case 'retry':
+      if (question.kind === 'budget')
+        // What stopped it counts for the whole goal, and would stop the next attempt at once.
+        return again(asked, 'retry', {
+          before: async (tx, task) => {
+            await resetGoalSpend(tx, task.goalId)
+            return task
+          },
+        })
       return choice.input === null
         ? again(asked, 'retry')
         : againWith(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))

@@ -158,11 +158,18 @@ const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
     throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
 }
 
-export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
+/** `before`: in the same transaction, and may refuse. */
+export const cancelTask = async (
+  context: Context,
+  id: string,
+  cancelRunning: CancelRunning,
+  before?: (tx: Queryable) => Promise<void>,
+): Promise<Task> => {
   const before = await taskNamed(context.db, id)
   if (before.place === 'running') await cancelRunning(id)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
+    await before?.(tx)
     await refuseUnderRun(tx, task)
     if (task.place !== 'cancelled') {
       const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
