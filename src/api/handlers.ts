@@ -1,6 +1,8 @@
 /** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
+import type { Escalation } from '../domain/escalation.ts'
+import { questionLines } from '../domain/question-lines.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import {
@@ -29,6 +31,7 @@ import { readRunLog } from '../runtime/people/run-log.ts'
 import { findBranches } from '../runtime/landing/goal-branch.ts'
 import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
+import { listEscalations } from '../store/escalation.ts'
 import { readEvents, storeNow } from '../store/event.ts'
 import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns, pageOfTasks } from '../store/page.ts'
 import { getRun, listRuns } from '../store/run.ts'
@@ -77,11 +80,17 @@ export const checkFilter = async (
 const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
 
 const explain = async ({ db }: Context, id: string) => {
+  const asked = (entries: Escalation[]): string[] => entries.flatMap((entry) => ['', ...questionLines(entry)])
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
       title: `Task ${task.number} "${task.title}": ${task.place}`,
-      lines: storyOf(await allEvents(db, { taskId: id })),
+      lines: [
+        ...storyOf(await allEvents(db, { taskId: id })),
+        ...asked(
+          (await listEscalations(db, { goalId: task.goalId, pendingOnly: true })).filter(({ taskId }) => taskId === id),
+        ),
+      ],
     }
   }
   const run = await getRun(db, id)
@@ -94,7 +103,9 @@ const explain = async ({ db }: Context, id: string) => {
   const goal = await goalNamed(db, id).catch(() => undefined) // the message below names all three kinds
   if (goal === undefined)
     throw new AppError('NOT_FOUND', `there is no task, run or goal ${id}; "unstuck status" lists them`)
-  return { title: `Goal "${goal.title}": ${goal.state}`, lines: storyOf(await allEvents(db, { goalId: id })) }
+  const lines = storyOf(await allEvents(db, { goalId: id }))
+  const open = await listEscalations(db, { goalId: id, pendingOnly: true })
+  return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...asked(open)] }
 }
 
 const metrics = async ({ db }: Context): Promise<Metrics> => {

@@ -31,6 +31,7 @@ const commands: Record<string, () => Promise<{ register: Register }>> = {
   explain: () => import('./commands/explain.ts'),
   doctor: () => import('./commands/doctor.ts'),
   init: () => import('./commands/init.ts'),
+  answer: () => import('./commands/answer.ts'),
   approve: () => import('./commands/approve.ts'),
   retry: () => import('./commands/retry.ts'),
   edit: () => import('./commands/edit.ts'),

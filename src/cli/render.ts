@@ -1,6 +1,7 @@
 /** Text for people: short tables, plain sentences, colours only on a terminal. */
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
+import { questionLines } from '../domain/question-lines.ts'
 import { redText } from '../domain/still-red.ts'
 
 export interface Paint {
@@ -104,13 +105,13 @@ const engineLines = (paint: Paint, engines: StatusView['engines']): string[] => 
   })
 }
 
+/** A question to the person who reads this. */
+export const questionText = (paint: Paint, question: Parameters<typeof questionLines>[0]): string[] =>
+  questionLines(question).map((text, at) => (at === 0 ? `${paint.warn('?')} ${safe(text)}` : `    ${safe(text)}`))
+
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
   if (status.goals.length + status.endedLeftOut === 0) return ['No goal yet. Try: unstuck run "<what you want done>"']
-  const questions = status.escalations.flatMap((entry) => [
-    `${paint.warn('?')} ${safe(entry.question)}`,
-    ...entry.details.split('\n').map((text) => `    ${paint.dim(safe(text))}`),
-    `    answer: ${entry.choices.map(({ command }) => safe(command)).join('  |  ')}`,
-  ])
+  const questions = status.escalations.flatMap((entry) => questionText(paint, entry))
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
       `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${dayClockOf(new Date(until).toISOString(), status.at)}: ${safe(evidence).slice(0, 200)} ${paint.dim(`[${account}]`)}`,

@@ -6,7 +6,7 @@ import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
-import { toolRulesOf } from './tool-rules.ts'
+import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
 
 /** A rule ends at its closing parenthesis, so a command that holds one cannot be written as a rule. */
@@ -43,6 +43,8 @@ const launch = (request: LaunchRequest): LaunchLine => {
   }
 }
 
+const tools = { shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], ruleOf }
+
 export const claude: Driver = {
   name: 'claude',
   defaultProgram: 'claude',
@@ -60,7 +62,8 @@ export const claude: Driver = {
   ],
   launch,
   openSession: (session) => ['--resume', session],
-  toolRules: toolRulesOf({ shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], editRule, ruleOf }),
+  toolRules: toolRulesOf({ ...tools, editRule }),
+  grantRules: grantRulesOf(tools),
   begin: emptyReading,
   read: readClaude,
   settle: (reading, exit) =>

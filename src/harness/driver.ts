@@ -229,6 +229,8 @@ export interface Driver {
    * Undefined = it is something else, or the CLI has no rule that helps. Absent = the CLI knows no rules for single tools.
    */
   toolRules?(denial: Pick<Denial, 'tool' | 'target'>, permitted: Permitted): string[] | undefined
+  /** Rules that let exactly this refused call through, for a person who allows it; absent where the CLI takes none. */
+  grantRules?(denial: Pick<Denial, 'tool' | 'target'>): string[]
   begin(): Reading
   /** Takes one line (without its newline). Pure: returns a new or the same reading and a note for people. */
   read(reading: Reading, stream: 'stdout' | 'stderr', line: string): { reading: Reading; note?: AgentNote }

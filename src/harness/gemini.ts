@@ -6,7 +6,7 @@ import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, 
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
-import { toolRulesOf } from './tool-rules.ts'
+import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, faultOfStatus, settleFailed, settleFinal } from './reading.ts'
 
 /** A rule ends at its closing parenthesis, and a comma begins the next one. */
@@ -64,6 +64,8 @@ const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined =>
   return { source: 'exit', type, ...(httpStatus === undefined ? {} : { httpStatus }), text }
 }
 
+const tools = { shell: 'run_shell_command', edits: ['replace', 'write_file'], ruleOf }
+
 export const gemini: Driver = {
   name: 'gemini',
   defaultProgram: 'gemini',
@@ -84,12 +86,8 @@ export const gemini: Driver = {
   launch,
   openSession: (session) => ['--resume', session],
   // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
-  toolRules: toolRulesOf({
-    shell: 'run_shell_command',
-    edits: ['replace', 'write_file'],
-    editRule: (tool) => tool,
-    ruleOf,
-  }),
+  toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),
+  grantRules: grantRulesOf(tools),
   begin: emptyReading,
   read: readGemini,
   settle: (reading, exit) => settleFinal(reading, exit) ?? settleFailed('gemini', reading, exit, saidBy(reading, exit)),

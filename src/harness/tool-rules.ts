@@ -43,3 +43,12 @@ export const toolRulesOf =
     const rules = [...new Set(commands.flatMap(ruleOf))].filter((rule) => !given.has(rule))
     return rules.length === 0 ? undefined : rules
   }
+
+/** Rules for what a person allows after it was refused: that call and no more; none where this CLI cannot name it. */
+export const grantRulesOf =
+  ({ shell, edits, ruleOf }: Pick<Tools, 'shell' | 'edits' | 'ruleOf'>) =>
+  ({ tool, target }: Pick<Denial, 'tool' | 'target'>): string[] => {
+    if (tool === shell) return target === undefined ? [] : ruleOf(target)
+    // An edit that was refused is one of what decides about agents or git.
+    return edits.includes(tool) || !/^\w+$/.test(tool) ? [] : [tool]
+  }

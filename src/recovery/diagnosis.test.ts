@@ -224,12 +224,12 @@ describe('denials', () => {
       denial('scope', { directory: '/other' }),
       denial('scope', { directory: '/data', allowedBy: '/data' }),
     )
-    expect(found.facts).toEqual({ directory: '/data', allowedBy: '/data' })
+    expect(found.facts).toEqual({ refused: { tool: 'Write' }, directory: '/data', allowedBy: '/data' })
   })
 
   it('a refused tool is answered by a rule or not at all, never by a directory', () => {
     const tool = denial('tool', { directory: '/data', allowedBy: '/data' })
-    expect(labelled('codex', tool).facts).toEqual({})
+    expect(labelled('codex', tool).facts).toEqual({ refused: { tool: 'Write' } })
     expect([isCorrectable(tool), isCorrectable({ ...tool, toolRules: ['Bash(npm test:*)'] })]).toEqual([false, true])
   })
 

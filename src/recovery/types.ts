@@ -19,13 +19,21 @@ export interface NoFacts {
   none?: never
 }
 
+/** The refused call. */
+export interface RefusedCall {
+  tool: string
+  target?: string
+}
+
 export interface ScopeFacts {
+  refused?: RefusedCall
   /** The refused folder, and the allowed directory that covers it. */
   directory?: string
   allowedBy?: string
 }
 
 export interface ToolFacts {
+  refused?: RefusedCall
   /** Rules of the harness that would let the refused tool call through. */
   toolRules?: string[]
 }
@@ -81,6 +89,14 @@ export interface CheckFacts {
   remaining: number
   /** What of the machine is at fault, as a probe saw it. */
   machine?: string
+  /** For a person: which tests fail and the line that tells why; absent where the output names neither. */
+  failure?: { tests: string[]; cause?: string }
+  /** Nothing was checked: the command cannot run, here or on the base commit. */
+  cannotRun?: true
+  /** It fails on the base commit as well. */
+  redOnBase?: true
+  /** Where the check comes from. */
+  source?: string
 }
 
 export interface UnrunnableFacts extends CheckFacts {

@@ -77,7 +77,7 @@ test('what stays alive is a diagnosis that names it and what can be done', async
   const evidence = await leftRunning(session)
   const diagnosis = diagnose(evidence!)
   expect(diagnosis).toMatchObject({ label: 'processes_left', failureCode: 'environment_issue', retryable: false })
-  const { question, details } = questionOf(session, diagnosis, { reason: 'no playbook answers it', then: 'escalate' })
+  const { question, details } = questionOf(session, diagnosis, { reason: 'no playbook answers it', recoveries: [], then: 'escalate' })
   expect(question).toBe(
     'Task 1 "Work" cannot be checked: the agent left processes that cannot be ended: 1 (sleep), 2 (e?[2Jvil), 3 (sleep), 4 (sleep), 5 (sleep), and 1 more. Retry it after ending them, or cancel it?',
   )

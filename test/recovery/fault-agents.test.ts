@@ -62,7 +62,7 @@ describe('is one clear question', () => {
     const [question, ...more] = await questionsOf(name)
     expect(more).toEqual([])
     expect(question).toMatchObject({
-      choices: [{ kind: 'retry' }, { kind: 'cancel' }],
+      choices: [{ kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }],
       details: expect.stringMatching(why) as string,
     })
     const [run] = await scene.runs(goalOf(name))

@@ -8,9 +8,10 @@ import {
   retryTask,
 } from '../../src/runtime/people/answers.ts'
 import { cancel, retry } from '../../src/runtime/core/choices.ts'
+import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
-import { getGoal } from '../../src/store/goal.ts'
+import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { must } from '../../src/store/db.ts'
 import { insertRecovery, listRecoveries } from '../../src/store/recovery.ts'
@@ -211,6 +212,49 @@ describe('pause and resume', () => {
     expect((await resumeGoals(store.context, null)).map(({ id }) => id).sort()).toEqual(
       [one.goal.id, other.goal.id].sort(),
     )
+  })
+})
+
+describe('an answer to a question', () => {
+  const answer = (id: string, choice: string, input?: string) =>
+    answerQuestion(store.context, { id, choice, ...(input === undefined ? {} : { input }), by: 'ada' }, nothingRuns)
+  const asked = async (kind?: 'blocker') => {
+    const { goal, tasks } = await store.goal()
+    await store.ask(tasks[0]?.id ?? '', kind)
+    const [question] = await pending(goal.id)
+    return { goal, task: tasks[0]?.id ?? '', question: question?.id ?? '' }
+  }
+
+  test('carries the choice out once; a second one is told that it is decided', async () => {
+    const { task, question } = await asked()
+    expect(await answer(question, 'retry')).toMatchObject({ state: 'approved', answer: 'retry' })
+    expect((await store.task(task)).place).toBe('queued')
+    await refused(answer(question, 'cancel'), 'STALE', /already decided: retry/)
+  })
+
+  test('of two at once, one wins', async () => {
+    const { question } = await asked()
+    const both = await Promise.allSettled([answer(question, 'retry'), answer(question, 'cancel')])
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('names what is wrong with it, and changes nothing', async () => {
+    const { task, question } = await asked()
+    await refused(answer('q-no', 'retry'), 'NOT_FOUND', /no question q-no/)
+    await refused(answer(question, 'widen'), 'INPUT_INVALID', /^choice: "widen" is not offered.*retry, cancel/)
+    await refused(answer(question, 'retry', 'text'), 'INPUT_INVALID', /^input: .*takes no text/)
+    expect((await store.task(task)).place).toBe('blocked(awaiting_human)')
+  })
+
+  test('lets a goal continue that paused for this question, and not one that a person paused', async () => {
+    const [blocked, paused] = [await asked('blocker'), await asked()]
+    const goal = await getGoal(store.db, blocked.goal.id)
+    if (goal === undefined) throw new Error('no goal')
+    must(await moveGoal(store.db, goal, 'blocked', '?'))
+    await pauseGoal(store.context, paused.goal.id)
+    await answer(blocked.question, 'retry')
+    await answer(paused.question, 'retry')
+    expect([await stateOf(blocked.goal.id), await stateOf(paused.goal.id)]).toEqual(['active', 'paused'])
   })
 })
 

@@ -183,7 +183,9 @@ describe('is not done', () => {
     expect(run?.errorMeta?.evidence).toMatch(why)
     expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'no-change-restart', status: 'failed' }])
     const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
-    expect(questions).toMatchObject([{ kind: 'exhausted', choices: [{ kind: 'retry' }, { kind: 'cancel' }] }])
+    expect(questions).toMatchObject([
+      { kind: 'exhausted', choices: [{ kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }] },
+    ])
   })
 
   test('by a CLI that ended its own circles and calls that a success', async () => {

@@ -73,7 +73,7 @@ describe('a ceiling stops the agent and a person is asked', () => {
     const [question] = await questionsOf(goal)
     expect(question).toMatchObject({
       kind: 'budget',
-      choices: [{ kind: 'retry' }, { kind: 'cancel' }],
+      choices: [{ kind: 'retry' }, { kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }],
       details: expect.stringMatching(what),
     })
     // What the agent had done is kept.
@@ -123,7 +123,13 @@ describe('answers', () => {
     const goal = await scene.goal([{ harness: 'improving' }])
     await scene.until(goal, 'awaiting_human')
     const [question] = await questionsOf(goal)
-    expect(question).toMatchObject({ kind: 'exhausted', choices: [{ kind: 'retry' }, { kind: 'cancel' }] })
+    expect(question?.choices.map(({ kind }) => kind)).toEqual([
+      'hint',
+      'take_over',
+      'change_check',
+      'commit_fix',
+      'cancel',
+    ])
     await scene.post<Task>(`/tasks/${(await scene.task(goal)).id}/retry`)
     await scene.until(goal, 'ready')
     expect(await questionsOf(goal)).toEqual([])
@@ -146,7 +152,7 @@ describe('answers', () => {
     const [first] = await questionsOf(goal)
     expect(first).toMatchObject({
       kind: 'blocker',
-      choices: [{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }],
+      choices: [{ kind: 'allow_directory' }, { kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }],
     })
     await scene.post<Goal[]>('/resume', { goal })
     await scene.waitFor('a second blocker', async () =>

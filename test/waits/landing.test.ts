@@ -169,7 +169,7 @@ describe('unstuck land', () => {
     expect(output).toMatch(/conflicting paths: list\.txt/)
     expect(code).toBe(5)
     expect(await scene.questions()).toMatchObject([
-      { kind: 'merge_conflict', choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
+      { kind: 'merge_conflict', choices: [{ kind: 'retry' }, { kind: 'hint' }, { kind: 'cancel' }] },
     ])
     expect((await goalOf(scene, goal)).state).toBe('awaiting_human')
     expect(on(scene, 'list.txt').split('\n')[1]).toBe('line eins')

@@ -130,7 +130,7 @@ test('a chmod that does not help pauses the goal with the words of the founding 
     })
     expect(await scene.events(goal, 'task.recovery_escalated')).toHaveLength(1)
     expect(await scene.questions()).toMatchObject([
-      { kind: 'blocker', choices: [{ kind: 'resume' }, { kind: 'retry' }, { kind: 'cancel' }] },
+      { kind: 'blocker', choices: [{ kind: 'resume' }, { kind: 'cancel' }] },
     ])
 
     chmodSync(scene.root, 0o750)

@@ -154,7 +154,7 @@ describe('a merge that fails whatever is tried', () => {
     expect(await scene.events(first, 'merge.failed')).toHaveLength(1)
     const task = await scene.task(first)
     expect(await scene.questions()).toMatchObject([
-      { goalId: first, taskId: task.id, choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
+      { goalId: first, taskId: task.id, choices: [{ kind: 'retry' }, { kind: 'hint' }, { kind: 'cancel' }] },
     ])
     expect(errorsIn(scene)).toHaveLength(3)
     await passes(scene, 1)

@@ -207,7 +207,9 @@ test('five restarts, each another one, and then one question', { timeout: 120_00
   expect(new Set(prompts).size).toBe(6)
   expect(prompts.map((text) => text.includes('--resume'))).toEqual([false, true, false, false, false, false])
   const questions = (await scene.questions()).filter(({ goalId }) => goalId === goal)
-  expect(questions).toMatchObject([{ kind: 'exhausted', choices: [{ kind: 'retry' }, { kind: 'cancel' }] }])
+  expect(questions).toMatchObject([
+    { kind: 'exhausted', choices: [{ kind: 'hint' }, { kind: 'take_over' }, { kind: 'cancel' }] },
+  ])
   const [run] = await scene.runs(goal)
   expect(run).toMatchObject({ state: 'failed', errorMeta: { failureCode: 'timeout' } })
 })

@@ -3,7 +3,7 @@ import type { Escalation, Goal, GoalView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
 import { line, printJson, type Io } from '../io.ts'
-import { createPaint, goalLines } from '../render.ts'
+import { createPaint, goalLines, questionText } from '../render.ts'
 import { followGoal } from './follow.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
@@ -12,20 +12,24 @@ const interrupted = 130
 /** Refusals that no person at this machine clears away by a move of the hand: the work does not fit onto the target. */
 const conflicts = new Set(['conflict', 'outrun'])
 
-const exitOfGoal = async (goal: GoalView, client: Client): Promise<number> => {
+const exitOfGoal = (goal: GoalView, asked: readonly Escalation[]): number => {
   const { state, landing } = goal
   if (state === 'done' || (state === 'ready' && landing.refused === null)) return exitCodes.ok
   if (state === 'ready')
     return conflicts.has(landing.refused?.reason ?? '') ? exitCodes.conflict : exitCodes.needsPerson
   if (state === 'paused') return exitCodes.needsPerson
   if (state !== 'awaiting_human') return exitCodes.failed
-  const asked = await client.get<Escalation[]>(`/escalations?goal=${goal.id}&state=pending`)
   return asked.some(({ kind }) => kind === 'merge_conflict') ? exitCodes.conflict : exitCodes.needsPerson
 }
 
-const showEnd = (io: Io, end: GoalView, asJson: boolean): void => {
-  if (asJson) printJson(io, { type: 'result', goal: end })
-  else for (const text of ['', ...goalLines(createPaint(io.colours), end, new Date().toISOString())]) line(io, text)
+const showEnd = (io: Io, end: GoalView, { asked, json }: { asked: readonly Escalation[]; json: boolean }): void => {
+  if (json) return printJson(io, { type: 'result', goal: end, questions: asked })
+  const paint = createPaint(io.colours)
+  const lines = [
+    ...goalLines(paint, end, new Date().toISOString()),
+    ...asked.flatMap((entry) => questionText(paint, entry)),
+  ]
+  for (const text of ['', ...lines]) line(io, text)
 }
 
 /** `after`: number of the last event that is not shown. */
@@ -40,6 +44,7 @@ export const followToEnd = async (
     line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
     return interrupted
   }
-  showEnd(io, end, json)
-  return exitOfGoal(end, client)
+  const asked = await client.get<Escalation[]>(`/escalations?goal=${end.id}&state=pending`)
+  showEnd(io, end, { asked, json })
+  return exitOfGoal(end, asked)
 }

@@ -7,7 +7,7 @@
 import type { Meaning } from './labels.ts'
 import type { Evidence, ObservedDenial } from '../evidence.ts'
 import { limitOf, type Limit } from '../limit.ts'
-import type { Finding, FolderFacts, ScopeFacts } from '../types.ts'
+import type { Finding, FolderFacts, RefusedCall, ScopeFacts } from '../types.ts'
 import { directoryFacts } from './directory.ts'
 
 type RuleLabel =
@@ -162,6 +162,11 @@ export const refusalIn = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>
   return { kind, paths: pathsIn(lineOf(launch.failure.text, found.matched)), text: found.matched }
 }
 
+const refusedCall = ({ tool, target }: ObservedDenial): RefusedCall => ({
+  tool,
+  ...(target === undefined ? {} : { target }),
+})
+
 const scopeFacts = ({ directory, allowedBy }: ObservedDenial): ScopeFacts => ({
   ...(directory === undefined ? {} : { directory }),
   ...(allowedBy === undefined ? {} : { allowedBy }),
@@ -252,9 +257,17 @@ const denied = (harness: string, denial: ObservedDenial): Finding => {
   const row = { ...refusal, evidence: denial.text }
   switch (kind) {
     case 'scope':
-      return { ...row, label: harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR', facts: scopeFacts(denial) }
+      return {
+        ...row,
+        label: harness === 'claude' ? 'SANDBOX_ERROR' : 'DIR_SCOPE_ERROR',
+        facts: { refused: refusedCall(denial), ...scopeFacts(denial) },
+      }
     case 'tool':
-      return { ...row, label: 'TOOL_DENIED', facts: toolRules === undefined ? {} : { toolRules } }
+      return {
+        ...row,
+        label: 'TOOL_DENIED',
+        facts: { refused: refusedCall(denial), ...(toolRules === undefined ? {} : { toolRules }) },
+      }
     case 'filesystem':
       return { ...row, label: 'FS_PERM_ERROR', facts: folderFacts(denial) }
     case 'safety':

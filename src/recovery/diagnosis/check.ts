@@ -4,6 +4,7 @@
  */
 import type { Install } from '../../domain/run.ts'
 import type { CheckFacts, Finding, UnrunnableFacts } from '../types.ts'
+import { causeIn } from '../cause.ts'
 import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { faultOf, findingsOf } from '../probe.ts'
@@ -226,7 +227,21 @@ const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: s
     : found
 
 export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>
-  withFeedback(check, findCause(check), otherHarness)
+  explained(check, withFeedback(check, findCause(check), otherHarness))
+
+/** What a person reads of it. */
+const explained = (check: ObservedCheck, found: Finding): Finding => {
+  const tests = check.failing?.areTests === true ? check.failing.items : []
+  const cause = causeIn([check.stdout, check.stderr].join('\n'), tests)
+  const failure = { tests, ...(cause === undefined ? {} : { cause }) }
+  const more = {
+    ...(tests.length === 0 && cause === undefined ? {} : { failure }),
+    ...(check.baseline?.state === 'fails' ? { redOnBase: true } : {}),
+    ...(found.evidence.startsWith(cannotRun('')) ? { cannotRun: true } : {}),
+    source: check.source,
+  }
+  return { ...found, facts: { ...found.facts, ...more } } as Finding
+}
 
 const findCause = (check: ObservedCheck): CheckFinding => {
   const facts = factsOf(check)

@@ -37,10 +37,12 @@ export const firstCorrections = async (session: Session): Promise<LaunchCorrecti
   const earlier = (await listRuns(context.db, { taskId: run.taskId })).filter(({ number }) => number < run.number)
   const before = earlier.findLast(({ launches }) => launches.length > 0)
   const given = before === undefined ? undefined : lastLaunch(before)?.corrections
-  if (before === undefined || given === undefined) return noCorrections
+  const granted = session.goal.grants.flatMap(({ harness, rule }) => (harness === run.harness ? [rule] : []))
+  if (before === undefined || given === undefined)
+    return granted.length === 0 ? noCorrections : { ...noCorrections, toolRules: granted }
   const allowed = allowedDirectories(session)
   const refused = refusedBy(session, before, { workTree: workTreeOf(session), allowed })
-  const toolRules = rulesOf(session, before, given.toolRules ?? [])
+  const toolRules = [...new Set([...rulesOf(session, before, given.toolRules ?? []), ...granted])]
   return {
     addDirs: [...new Set([...given.addDirs, ...refused])].filter((dir) => allowed.some((root) => isInside(dir, root))),
     skipGitCheck: given.skipGitCheck && before.harness === run.harness,

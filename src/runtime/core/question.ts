@@ -5,13 +5,17 @@ import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Then } from '../../recovery/playbook.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
-import { cancel, hint, resume, retry, takeOver } from './choices.ts'
+import { cancel, retry, takeOver } from './choices.ts'
+import type { Recovery } from '../../store/recovery.ts'
+import { helpfulChoices } from './helpful-choices.ts'
 import { providerQuestion } from './provider-question.ts'
 import type { Session } from './session.ts'
+import { triedLines } from './tried.ts'
 
 const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 
-export type Question = Pick<NewEscalation, 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'>
+type Asked = Pick<NewEscalation, 'kind' | 'question' | 'details'>
+export type Question = Asked & Pick<NewEscalation, 'happened' | 'tried' | 'choices'>
 
 /** The wording of the founding document for a permission problem that corrections did not cure. */
 export const blockerText = (worker: string, place: string): string =>
@@ -42,56 +46,22 @@ const adviceFor = (diagnosis: Diagnosis): string[] =>
       `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`,
   })
 
-const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Asked => {
-  const { directory = session.context.repository.root }: AnyFacts = diagnosis.facts
-  return {
-    kind: 'blocker',
-    question:
-      diagnosis.label === 'DIRECTORY_MISSING'
-        ? `${diagnosis.evidence}. Manual intervention required.`
-        : blockerText(session.driver.name, directory),
-    details: [...adviceFor(diagnosis), ...details].join('\n'),
-  }
+/** The founding document's words for the event, whatever the person is asked. */
+export const blockerEventText = (session: Session, { label, evidence, facts }: Diagnosis): string => {
+  const { directory = session.context.repository.root }: AnyFacts = facts
+  return label === 'DIRECTORY_MISSING'
+    ? `${evidence}. Manual intervention required.`
+    : blockerText(session.driver.name, directory)
 }
+
+const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Asked => ({
+  kind: 'blocker',
+  question: sentence(happenedText(session, diagnosis, true)),
+  details: [...adviceFor(diagnosis), ...details].join('\n'),
+})
 
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
   `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
-
-/** What the check says of the work that a person gave back. */
-const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
-  const { id, number, title } = task
-  const { feedback }: AnyFacts = diagnosis.facts
-  const failing = feedback?.failing ?? []
-  const named = failing.length === 0 ? '' : ` (failing: ${failing.slice(0, 3).join('; ')})`
-  const question = `Your work on task ${number} "${title}" did not pass: ${diagnosis.evidence}${named}.`
-  return {
-    kind: 'exhausted',
-    ...{ happened: question, tried: [], question },
-    details: [
-      `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
-      `To leave the task to an agent, which continues from your files: unstuck retry ${id}`,
-    ].join('\n'),
-    choices: [{ ...takeOver(id, run.id), label: 'Correct it yourself' }, retry(id), cancel(id)],
-  }
-}
-
-type Asked = Pick<Question, 'kind' | 'question' | 'details'>
-
-/** `then` is what applies because no recovery is left. */
-export const questionOf = (
-  session: Session,
-  diagnosis: Diagnosis,
-  exhausted: { reason: string; then: Then },
-): Question => {
-  const { task, goal } = session
-  if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(session, task.takenOver, diagnosis)
-  const asked = askedOf(session, diagnosis, exhausted)
-  const choices =
-    exhausted.then === 'pause_goal'
-      ? [resume(goal.id), retry(task.id), cancel(task.id)]
-      : [retry(task.id), hint(task.id), cancel(task.id)]
-  return { ...asked, happened: asked.question, tried: [], choices }
-}
 
 const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { reason: string; then: Then }): Asked => {
   const { task, run } = session
@@ -139,7 +109,89 @@ const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { rea
   }
   return {
     kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),
-    question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}. Retry it, or cancel it?`,
+    question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}.`,
     details: details.join('\n'),
+  }
+}
+
+const checkText = ({ command = '', failure, cannotRun }: AnyFacts, evidence: string): string => {
+  if (cannotRun === true)
+    return `the check \`${command}\` ${evidence.split('; ')[0]?.replace(`${command}: `, '') ?? ''}`
+  if (failure === undefined) return evidence
+  const { tests, cause } = failure
+  const more = tests.length > 1 ? ` and ${tests.length - 1} more` : ''
+  const named = tests.length === 0 ? '' : ` at "${tests[0]}"${more}`
+  return `the check \`${command}\` fails${named}${cause === undefined ? '' : `: ${cause}`}`
+}
+
+const refusalText = (worker: string, { label, facts, evidence }: Diagnosis): string => {
+  const { refused, directory, allowedBy, chmodFailed }: AnyFacts = facts
+  const name = harnessTitle(worker)
+  if (label === 'TOOL_DENIED' && refused !== undefined)
+    return refused.target === undefined
+      ? `${name} was refused the tool ${refused.tool} ("${evidence}")`
+      : `${name} was refused a command: \`${refused.target}\``
+  if ((label === 'SANDBOX_ERROR' || label === 'DIR_SCOPE_ERROR') && directory !== undefined)
+    return `${name} was refused the folder ${directory}${allowedBy === undefined ? ', which is not in allowedDirs' : ''}`
+  return chmodFailed === undefined ? evidence : `${evidence}; ${chmodFailed}`
+}
+
+/** The task, and what stopped it, in one sentence. */
+const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string => {
+  const { task, driver } = session
+  const { label, evidence, facts } = diagnosis
+  const { command, machine, paths }: AnyFacts = facts
+  const about = `Task ${task.number} "${task.title}"`
+  if (isBlocker) return `${about} stopped: ${refusalText(driver.name, diagnosis)}`
+  if (machine !== undefined) return `${about} is held up by this machine: ${machine}`
+  if (label === 'policy_violation')
+    return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
+  if (label === 'workspace_setup_failed' || label === 'workspace_copy_failed')
+    return `${about} did not begin: ${evidence}`
+  if (label === 'auth_failure' || label === 'model_missing') {
+    const what = label === 'auth_failure' ? 'cannot log in at its provider' : 'was refused the model'
+    return `${about} stopped: harness "${task.harness}" ${what} ("${evidence}")`
+  }
+  if (command === undefined) return `${about} stopped: ${evidence}`
+  return `${about} stopped: ${checkText(facts, evidence)}`
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** What the check says of the work that a person gave back. */
+const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
+  const { id, number, title } = task
+  const { command, paths }: AnyFacts = diagnosis.facts
+  const checked = command === undefined ? diagnosis.evidence : checkText(diagnosis.facts, diagnosis.evidence)
+  const why =
+    diagnosis.label === 'policy_violation'
+      ? `it changes ${(paths ?? []).join(', ')}, which the allowed paths do not cover`
+      : checked
+  const question = sentence(`Your work on task ${number} "${title}" did not pass: ${why}`)
+  return {
+    kind: 'exhausted',
+    ...{ happened: question, tried: [], question },
+    details: [
+      `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
+      `To leave the task to an agent, which continues from your files: unstuck retry ${id}`,
+    ].join('\n'),
+    choices: [{ ...takeOver(id, run.id), label: 'Correct it yourself' }, retry(id), cancel(id)],
+  }
+}
+
+/** `then` is what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
+export const questionOf = (
+  session: Session,
+  diagnosis: Diagnosis,
+  { recoveries, ...exhausted }: { reason: string; then: Then; recoveries: readonly Recovery[] },
+): Question => {
+  const { task } = session
+  if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(session, task.takenOver, diagnosis)
+  const isBlocker = exhausted.then === 'pause_goal'
+  return {
+    ...askedOf(session, diagnosis, exhausted),
+    happened: sentence(happenedText(session, diagnosis, isBlocker)),
+    tried: triedLines(recoveries),
+    choices: helpfulChoices(session, diagnosis, isBlocker),
   }
 }

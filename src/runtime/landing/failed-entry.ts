@@ -23,7 +23,7 @@ export const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined =>
 const questionOf = ({ task }: Landing, diagnosis: Diagnosis): string => {
   const machine = machineOf(diagnosis)
   return machine === undefined
-    ? `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}. Retry it on the newer base, or cancel it?`
+    ? `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}.`
     : heldUpText(task, machine)
 }
 
@@ -44,7 +44,11 @@ const ask = (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<unk
     details: detailsOf(landing, diagnosis),
     happened: questionOf(landing, diagnosis),
     tried: [],
-    choices: [retry(landing.task.id), hint(landing.task.id), cancel(landing.task.id)],
+    choices: [
+      retry(landing.task.id),
+      ...(machineOf(diagnosis) === undefined ? [hint(landing.task.id)] : []),
+      cancel(landing.task.id),
+    ],
   })
 
 /** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */

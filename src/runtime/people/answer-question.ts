@@ -1,11 +1,11 @@
 /** Carries out the choice that a person made: the one way for CLI, API and dashboard. */
-import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
+import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
+import { allowInGoal, getGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { getTask } from '../../store/task.ts'
-import { allowInGoal, getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import type { Context } from '../core/context.ts'
 import {
   cancelGoal,
@@ -88,8 +88,13 @@ const again = async (
     await retryGoal(context, question.goalId)
     return
   }
+  const { before, ...rest } = more
   await retryTask(context, question.taskId, {
-    ...{ by, choice, ...more },
+    ...{ by, choice, ...rest },
+    before: async (tx, task) => {
+      refuseDecided(await questionNamed(tx, question.id))
+      return (await before?.(tx, task)) ?? task
+    },
     after: (tx) => resumeAsked(tx, question),
   })
 }
@@ -119,7 +124,9 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
     await cancelGoal(context, question.goalId, cancelRunning)
     return
   }
-  await cancelTask(context, question.taskId, cancelRunning)
+  await cancelTask(context, question.taskId, cancelRunning, async (tx) =>
+    refuseDecided(await questionNamed(tx, question.id)),
+  )
   await context.db.transaction((tx) => resumeAsked(tx, question))
   context.wake()
 }
@@ -137,7 +144,11 @@ const carryOut = async (
       }))
     case 'change_check':
       return againWith(asked, 'change_check', ({ commands }) => ({
-        fields: { commands: commands.map((command) => (command === choice.check ? text : command)) },
+        fields: {
+          commands: commands.includes(choice.check)
+            ? commands.map((command) => (command === choice.check ? text : command))
+            : [...commands, text],
+        },
         ...{ why: 'a person changed the check', by },
       }))
     case 'allow_command':
@@ -156,6 +167,14 @@ const carryOut = async (
     case 'hint':
       return again(asked, 'hint', { hint: text })
     case 'retry':
+      if (question.kind === 'budget')
+        // What stopped it counts for the whole goal, and would stop the next attempt at once.
+        return again(asked, 'retry', {
+          before: async (tx, task) => {
+            await resetGoalSpend(tx, task.goalId)
+            return task
+          },
+        })
       return choice.input === null
         ? again(asked, 'retry')
         : againWith(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
@@ -171,11 +190,6 @@ const carryOut = async (
     case 'cancel':
       return cancelAsked(asked, cancelRunning)
   }
-}
-
-export interface Answered extends Escalation {
-  /** For the person's terminal, where the choice was to take the task over. */
-  line: string | null
 }
 
 /** The question as it is afterwards. */

@@ -164,12 +164,19 @@ const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
     throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
 }
 
-export const cancelTask = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Task> => {
-  const before = await taskNamed(context.db, id)
-  if (before.place === 'running') await cancelRunning(id)
-  await keepPersonsWork(context, before, beforeCancel)
+/** `check`: in the same transaction, and may refuse. */
+export const cancelTask = async (
+  context: Context,
+  id: string,
+  cancelRunning: CancelRunning,
+  check?: (tx: Queryable) => Promise<void>,
+): Promise<Task> => {
+  const seen = await taskNamed(context.db, id)
+  if (seen.place === 'running') await cancelRunning(id)
+  await keepPersonsWork(context, seen, beforeCancel)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
+    await check?.(tx)
     await refuseUnderRun(tx, task)
     if (task.place !== 'cancelled') {
       const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
@@ -178,7 +185,7 @@ export const cancelTask = async (context: Context, id: string, cancelRunning: Ca
       if (merging) throw new AppError('STALE', `task ${task.number} is being merged at this moment; look at it again`)
       orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpen(tx, id, cancelledByPerson)
-    } else if (before.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
+    } else if (seen.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
     await dropMerge(tx, id, task.goalId)
     await answer(tx, id, 'cancel')
     const goal = await goalNamed(tx, task.goalId)

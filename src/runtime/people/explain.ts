@@ -169,7 +169,10 @@ export const eventTypes: EventTypes = {
     sentence: (p) => `recovery ${text(p, 'action_taken')}: ${text(p, 'status')} (${text(p, 'detail')})`,
   },
   blocker: { meaning: 'a permission problem that corrections did not cure', sentence: (p) => text(p, 'text') },
-  'escalation.opened': { meaning: 'a question was put to a person', sentence: (p) => `asked: ${text(p, 'question')}` },
+  'escalation.opened': {
+    meaning: 'a question was put to a person',
+    sentence: (p) => `asked: ${text(p, 'happened') || text(p, 'question')}`,
+  },
   'escalation.answered': { meaning: 'a person answered', sentence: (p) => `answered: ${text(p, 'answer')}` },
   'escalation.expired': { meaning: 'a question was overtaken', sentence: () => 'the question was overtaken' },
   'verify.flaky': {

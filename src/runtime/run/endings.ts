@@ -14,13 +14,14 @@ import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { recoveriesOf } from '../../store/recovery.ts'
 import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, namesOn } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
 import { cancel, retry } from '../core/choices.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
-import { questionOf, type Question } from '../core/question.ts'
+import { blockerEventText, questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
 import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
 import type { Session } from '../core/session.ts'
@@ -98,7 +99,11 @@ const openQuestion = (tx: Queryable, session: Session, question: Question): Prom
     ...question,
   })
 
-const pauseGoal = async (tx: Queryable, session: Session, question: Question): Promise<void> => {
+const pauseGoal = async (
+  tx: Queryable,
+  session: Session,
+  { question, text }: { question: Question; text: string },
+): Promise<void> => {
   const goal = (await getGoal(tx, session.goal.id)) as Goal
   if (mayStartWork(goal)) must(await moveGoal(tx, goal, 'blocked', question.question))
   await appendEvent(tx, {
@@ -106,7 +111,7 @@ const pauseGoal = async (tx: Queryable, session: Session, question: Question): P
     goalId: goal.id,
     taskId: session.task.id,
     runId: session.run.id,
-    payload: { text: question.question, details: question.details },
+    payload: { text, details: question.details },
   })
 }
 
@@ -117,7 +122,8 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   await session.context.db.transaction(async (tx) => {
     await failOpen(tx, session.task.id, `the run ended with ${diagnosis.label}`)
     await closeRun(tx, session, 'failed', errorMeta)
-    const question = questionOf(session, diagnosis, step)
+    const recoveries = await recoveriesOf(tx, session.task.id)
+    const question = questionOf(session, diagnosis, { ...step, recoveries })
     must(
       await moveTask(tx, await freshTask(tx, session), 'escalated', {
         runId: session.run.id,
@@ -132,7 +138,8 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
       runId: session.run.id,
       payload: { reason: diagnosis.failureCode, label: diagnosis.label, evidence: diagnosis.evidence },
     })
-    if (step.then === 'pause_goal') await pauseGoal(tx, session, question)
+    if (step.then === 'pause_goal')
+      await pauseGoal(tx, session, { question, text: blockerEventText(session, diagnosis) })
   })
 }
 

@@ -1,0 +1,71 @@
+/** `unstuck answer`: finds the question that a person means, shows it, or sends the choice. */
+import type { Answered, Escalation } from '../api/contract.ts'
+import { questionLines } from '../domain/question-lines.ts'
+import { AppError, exitCodes } from '../errors.ts'
+import type { JsonOption } from './command.ts'
+import type { Client } from './engine/client.ts'
+import { connectKnown } from './engine/connect.ts'
+import { line, printJson, type Io } from './io.ts'
+import { safe } from './render.ts'
+import { showTakenOver } from './take-over.ts'
+import { userName } from './user-name.ts'
+
+type Choice = Escalation['choices'][number]
+type InputName = NonNullable<Choice['input']>['name']
+
+export type AnswerOptions = JsonOption & Partial<Record<InputName, string>>
+
+const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model']
+
+const none = (id: string): AppError =>
+  new AppError('NOT_FOUND', `no question of ${id} is open; "unstuck status" shows what waits for you`)
+
+/** By its own id, by that of its task, or by that of a goal that has one question. */
+const questionOf = async (client: Client, id: string): Promise<Escalation> => {
+  const state = id.startsWith('q-') ? 'all' : 'pending'
+  const all = await client.get<Escalation[]>(`/escalations?state=${state}`)
+  const named = all.find((entry) => entry.id === id || entry.taskId === id)
+  if (named !== undefined) return named
+  const ofGoal = all.filter(({ goalId }) => goalId === id)
+  const [first, ...more] = ofGoal
+  const own = ofGoal.find(({ taskId }) => taskId === null) ?? (more.length === 0 ? first : undefined)
+  if (own !== undefined) return own
+  if (first === undefined) throw none(id)
+  const open = ofGoal.map(({ taskId }) => `unstuck answer ${taskId}`).join(', ')
+  throw new AppError('USAGE', `goal ${id} has ${ofGoal.length} open questions; answer one of them: ${open}`)
+}
+
+const inputOf = (choice: Choice | undefined, options: AnswerOptions): string | undefined => {
+  const given = inputNames.filter((name) => options[name] !== undefined)
+  const wrong = given.find((name) => name !== choice?.input?.name)
+  if (wrong !== undefined && choice !== undefined) {
+    const takes = choice.input === null ? 'takes no text' : `takes --${choice.input.name}`
+    throw new AppError('USAGE', `--${wrong} does not go with the choice "${choice.id}", which ${takes}`)
+  }
+  const [name] = given
+  return name === undefined ? undefined : options[name]
+}
+
+const show = (io: Io, question: Escalation, options: AnswerOptions): number => {
+  if (options.json === true) printJson(io, question)
+  else for (const text of questionLines(question)) line(io, safe(text))
+  return exitCodes.needsPerson
+}
+
+export const answer = async (
+  io: Io,
+  { id, choice: chosen }: { id: string; choice: string | undefined },
+  options: AnswerOptions,
+): Promise<number> => {
+  const client = await connectKnown(io)
+  const question = await questionOf(client, id)
+  if (chosen === undefined) return show(io, question, options)
+  const choice = question.choices.find((candidate) => candidate.id === chosen)
+  const input = inputOf(choice, options)
+  const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
+  const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
+  if (options.json === true) printJson(io, answered)
+  else if (answered.line !== null) showTakenOver(io, answered.taskId ?? '', answered.line)
+  else line(io, `${choice?.label ?? chosen}: done. ${safe(choice?.effect ?? '')}`)
+  return exitCodes.ok
+}

@@ -1,0 +1,12 @@
+/** A question as lines: what happened, what was tried, what would help. The same words wherever it is shown as text. */
+import type { Escalation } from './escalation.ts'
+
+type Shown = Pick<Escalation, 'happened' | 'tried' | 'choices' | 'runId'>
+
+export const questionLines = ({ happened, tried, choices, runId }: Shown): string[] => [
+  happened,
+  ...tried.map((text) => `Tried: ${text}`),
+  'What would help:',
+  ...choices.map(({ label, command }) => `  ${label}: ${command}`),
+  ...(runId === null ? [] : [`To see its output: unstuck logs ${runId}`]),
+]

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { causeIn } from './cause.ts'
+
+const vitest = `
+ ❯ src/sum.test.ts (2 tests | 1 failed) 6ms
+   × adds numbers 4ms
+
+⎯⎯⎯⎯⎯⎯⎯ Failed Tests 1 ⎯⎯⎯⎯⎯⎯⎯
+
+ FAIL  src/sum.test.ts > adds numbers
+AssertionError: expected 3 to be 4 // Object.is equality
+ ❯ src/sum.test.ts:4:20
+
+ Test Files  1 failed (1)
+      Tests  1 failed | 1 passed (2)
+ERROR: Coverage for lines (40%) does not meet global threshold (80%)
+`
+
+const node = `✖ divides (1.2ms)
+  TypeError [ERR_X]: b is not a number
+      at divide (/repo/src/divide.js:3:9)
+      at TestContext.<anonymous> (/repo/test/divide.test.js:5:3)
+ℹ fail 1
+`
+
+const pytest = `=================================== FAILURES ===================================
+    def test_total():
+>       assert total([1, 2]) == 4
+E       assert 3 == 4
+E        +  where 3 = total([1, 2])
+
+tests/test_total.py:5: AssertionError
+=========================== 1 failed, 2 passed in 0.03s ========================
+`
+
+const types = `src/a.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.
+npm error code ELIFECYCLE
+`
+
+test.each([
+  ['vitest, with a coverage threshold below', vitest, ['adds numbers'], /^AssertionError: expected 3 to be 4/],
+  ['the test runner of node, with a stack', node, ['divides'], /^TypeError \[ERR_X\]: b is not a number$/],
+  ['pytest', pytest, [], /^assert 3 == 4$/],
+  ['tsc under npm', types, [], /error TS2322: Type 'string' is not/],
+  [
+    'the failing test named second',
+    'Error: noise of another test\n✖ second\nError: the cause',
+    ['second'],
+    /^Error: the cause$/,
+  ],
+])('%s', (_tool, output, tests, cause) => {
+  expect(causeIn(output, tests)).toMatch(cause)
+})
+
+test('a summary alone tells no cause', () => {
+  expect(causeIn('Tests  1 failed | 1 passed (2)\nERROR: Coverage for lines (40%) does not meet 80%\n')).toBeUndefined()
+})

@@ -1,0 +1,50 @@
+/**
+ * The line of a failed check's output that tells a person why it failed: what the failing test or the compiler says, not a
+ * frame of a stack, a summary or a coverage threshold. Pure.
+ */
+import { linesIn } from './failing-set.ts'
+
+const longest = 200
+
+/** What tools print around a cause. */
+const noise =
+  /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
+
+/** From the surest to the vaguest. */
+const telling: readonly RegExp[] = [
+  /^\s*(?:✖|×|✗|✘|●|>)?\s*(?:Uncaught )?(?:[A-Z][\w.]*)?(?:Error|Exception|Failure|Panic)\b(?: ?\[\w+\])?: \S/,
+  /^E\s{2,}\S|panicked at|^panic: |^error(?:\[\w+\])?: |: error(?: \w+)?: /,
+  /\b(?:expected|expect)\b.*\b(?:to|but|received|got|equal)\b|\bassert(?:ion)?\b.*\bfailed\b/i,
+  /\b(?:cannot|could not|not found|undefined|unknown|invalid|missing|unexpected)\b/i,
+  /error|fail|fatal/i,
+]
+
+const clean = (line: string): string => {
+  const text = line
+    .trim()
+    .replace(/^(?:✖|×|✗|✘|●|>|E\s{2,})\s*/, '')
+    .replace(/\s+/g, ' ')
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+}
+
+/** What follows the name of a failing test belongs to that test. */
+const fromTest = (lines: readonly string[], tests: readonly string[]): readonly string[] => {
+  const last = tests[0]?.split(/ > | › /).at(-1)
+  const at = last === undefined ? -1 : lines.findIndex((line) => line.includes(last))
+  return at === -1 ? lines : lines.slice(at)
+}
+
+const find = (lines: readonly string[]): string | undefined => {
+  const told = lines.filter((line) => !noise.test(line))
+  for (const pattern of telling) {
+    const found = told.find((line) => pattern.test(line))
+    if (found !== undefined) return clean(found)
+  }
+  return undefined
+}
+
+/** `tests`: the names of those that failed. Undefined where nothing that was printed tells a cause. */
+export const causeIn = (output: string, tests: readonly string[] = []): string | undefined => {
+  const lines = linesIn(output)
+  return find(fromTest(lines, tests).filter((line) => !tests.includes(line.trim()))) ?? find(lines)
+}
