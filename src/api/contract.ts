@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { EngineInfo } from '../domain/engine.ts'
-import type { Escalation } from '../domain/escalation.ts'
+import type { Answered, Escalation } from '../domain/escalation.ts'
 import { endedShown, repoModes, type Goal } from '../domain/goal.ts'
 import type { MergeEntry } from '../domain/merge.ts'
 import type { Run, StillRed, Verdict } from '../domain/run.ts'
@@ -378,7 +378,7 @@ export interface EventView extends Omit<StoredEvent, 'id'> {
   timestamp: Date
 }
 
-export type { Escalation, Goal, MergeEntry, Recovery, Run, Task }
+export type { Answered, Escalation, Goal, MergeEntry, Recovery, Run, Task }
 export { runPhases } from '../domain/run.ts'
 export { redText } from '../domain/still-red.ts'
 export { taskStates } from '../domain/task.ts'

@@ -1,5 +1,5 @@
 /** `unstuck answer`: finds the question that a person means, shows it, or sends the choice. */
-import type { Escalation } from '../api/contract.ts'
+import type { Answered, Escalation } from '../api/contract.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -7,6 +7,7 @@ import type { Client } from './engine/client.ts'
 import { connectKnown } from './engine/connect.ts'
 import { line, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
+import { showTakenOver } from './take-over.ts'
 import { userName } from './user-name.ts'
 
 type Choice = Escalation['choices'][number]
@@ -62,9 +63,9 @@ export const answer = async (
   const choice = question.choices.find((candidate) => candidate.id === chosen)
   const input = inputOf(choice, options)
   const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
-  const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
+  const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)
-  else if (answered.state === 'pending') line(io, `To do that yourself: ${safe(choice?.command ?? '')}`)
+  else if (answered.line !== null) showTakenOver(io, answered.taskId ?? '', answered.line)
   else line(io, `${choice?.label ?? chosen}: done. ${safe(choice?.effect ?? '')}`)
   return exitCodes.ok
 }

@@ -12,14 +12,17 @@ const post = async (io: Io, id: string, verb: string): Promise<Task> => {
   return (await connectKnown(io)).post<Task>(`/tasks/${id}/${verb}`, { by: userName() })
 }
 
+/** One line to copy, and what comes afterwards. */
+export const showTakenOver = (io: Io, id: string, command: string): void => {
+  line(io, command)
+  line(io, `\nNo agent works on task ${id} while it is with you.`)
+  line(io, `When your work is ready to be checked: unstuck give-back ${id}`)
+}
+
 export const takeOver = async (io: Io, id: string, options: JsonOption): Promise<number> => {
   const task = await post(io, id, 'take-over')
   if (options.json === true) printJson(io, task)
-  else {
-    line(io, task.takenOver?.command ?? '')
-    line(io, `\nNo agent works on task ${task.number} "${safe(task.title)}" while it is with you.`)
-    line(io, `When your work is ready to be checked: unstuck give-back ${id}`)
-  }
+  else showTakenOver(io, id, task.takenOver?.command ?? '')
   return exitCodes.ok
 }
 

@@ -83,6 +83,12 @@ export interface Escalation {
   decidedAt: Date | null
 }
 
+/** A question after an answer. */
+export interface Answered extends Escalation {
+  /** For the person's terminal, where the choice was to take the task over. */
+  line: string | null
+}
+
 /** Whether one of the choices is of this kind. */
 export const offers = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
   choices.some((choice) => choice.kind === kind)

@@ -9,9 +9,8 @@ import { choiceKinds, escalationStates, type Escalation } from '../../domain/esc
 import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
 import { runPhases, runStates, type Run } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
-import type { Answered } from '../../runtime/people/answer-question.ts'
 import type { Snapshot } from '../../workspace/contract.ts'
-import type { EngineView, EventView, Recovery, TaskJson, Wire } from '../contract.ts'
+import type { Answered, EngineView, EventView, Recovery, TaskJson, Wire } from '../contract.ts'
 import { count, id, limits, names, of, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 

@@ -72,7 +72,8 @@ const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promis
   let note = 'q quits'
   const draw = (): void => {
     const size = { columns: terminal.columns(), rows: terminal.rows() }
-    if (!signal.aborted) block.draw(fit(view === undefined ? ['reading the store …'] : statusLines(paint, view), note, size))
+    if (!signal.aborted)
+      block.draw(fit(view === undefined ? ['reading the store …'] : statusLines(paint, view), note, size))
   }
   const endKeys = watchKeys(process.stdin, { quit: () => left.abort(), leave: () => block.clear(), enter: draw })
   const endResize = terminal.onResize(draw)

@@ -63,24 +63,6 @@ const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): A
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
   `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
 
-/** What the check says of the work that a person gave back. */
-const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
-  const { id, number, title } = task
-  const { feedback }: AnyFacts = diagnosis.facts
-  const failing = feedback?.failing ?? []
-  const named = failing.length === 0 ? '' : ` (failing: ${failing.slice(0, 3).join('; ')})`
-  const question = `Your work on task ${number} "${title}" did not pass: ${diagnosis.evidence}${named}.`
-  return {
-    kind: 'exhausted',
-    ...{ happened: question, tried: [], question },
-    details: [
-      `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
-      `To leave the task to an agent, which continues from your files: unstuck retry ${id}`,
-    ].join('\n'),
-    choices: [{ ...takeOver(id, run.id), label: 'Correct it yourself' }, retry(id), cancel(id)],
-  }
-}
-
 const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { reason: string; then: Then }): Asked => {
   const { task, run } = session
   const kinds: Record<string, EscalationKind> = { budget: 'budget', git_conflict: 'merge_conflict' }
@@ -175,6 +157,27 @@ const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean
 }
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** What the check says of the work that a person gave back. */
+const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
+  const { id, number, title } = task
+  const { command, paths }: AnyFacts = diagnosis.facts
+  const checked = command === undefined ? diagnosis.evidence : checkText(diagnosis.facts, diagnosis.evidence)
+  const why =
+    diagnosis.label === 'policy_violation'
+      ? `it changes ${(paths ?? []).join(', ')}, which the allowed paths do not cover`
+      : checked
+  const question = sentence(`Your work on task ${number} "${title}" did not pass: ${why}`)
+  return {
+    kind: 'exhausted',
+    ...{ happened: question, tried: [], question },
+    details: [
+      `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
+      `To leave the task to an agent, which continues from your files: unstuck retry ${id}`,
+    ].join('\n'),
+    choices: [{ ...takeOver(id, run.id), label: 'Correct it yourself' }, retry(id), cancel(id)],
+  }
+}
 
 /** `then` is what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
 export const questionOf = (

@@ -1,11 +1,11 @@
 /** Carries out the choice that a person made: the one way for CLI, API and dashboard. */
-import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
+import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
-import { getTask } from '../../store/task.ts'
 import { allowInGoal, getGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
+import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import {
   cancelGoal,
@@ -190,11 +190,6 @@ const carryOut = async (
     case 'cancel':
       return cancelAsked(asked, cancelRunning)
   }
-}
-
-export interface Answered extends Escalation {
-  /** For the person's terminal, where the choice was to take the task over. */
-  line: string | null
 }
 
 /** The question as it is afterwards. */

@@ -171,9 +171,9 @@ export const cancelTask = async (
   cancelRunning: CancelRunning,
   check?: (tx: Queryable) => Promise<void>,
 ): Promise<Task> => {
-  const before = await taskNamed(context.db, id)
-  if (before.place === 'running') await cancelRunning(id)
-  await keepPersonsWork(context, before, beforeCancel)
+  const seen = await taskNamed(context.db, id)
+  if (seen.place === 'running') await cancelRunning(id)
+  await keepPersonsWork(context, seen, beforeCancel)
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     await check?.(tx)
@@ -185,7 +185,7 @@ export const cancelTask = async (
       if (merging) throw new AppError('STALE', `task ${task.number} is being merged at this moment; look at it again`)
       orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpen(tx, id, cancelledByPerson)
-    } else if (before.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
+    } else if (seen.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
     await dropMerge(tx, id, task.goalId)
     await answer(tx, id, 'cancel')
     const goal = await goalNamed(tx, task.goalId)
