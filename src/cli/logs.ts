@@ -153,7 +153,7 @@ const showRuns = async (
         })
     let ended = true
     for (const shown of known.values()) ended = (await showRun(shown)) && ended
-    if (known.size === 0 && options.follow !== true) io.error(`${id} has no run yet; "unstuck status" says why\n`)
+    if (known.size === 0 && !options.follow) io.error(`${id} has no run yet; "unstuck status" says why\n`)
     if (asked.follow === true && !live && !(over && ended))
       io.error('no engine runs, so nothing new is followed; "unstuck up" starts one\n')
     if (io.signal.aborted || !options.follow || (over && ended)) return exitCodes.ok

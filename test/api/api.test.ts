@@ -100,6 +100,7 @@ describe('every answer is what the table says', () => {
     listRuns: () => ({ path: '/runs?task={doneTask}' }),
     getRun: () => ({ path: '/runs/{run}' }),
     runActivity: () => ({ path: '/runs/{run}/activity' }),
+    runChecks: () => ({ path: '/runs/{run}/checks' }),
     runDiff: () => ({ path: '/runs/{run}/diff' }),
     runLog: () => ({ path: '/runs/{run}/log' }),
     listRecoveries: () => ({ path: '/recoveries' }),

@@ -112,7 +112,7 @@ const rows: Row[] = [
     'Claude, dontAsk',
     ['claude', '-p', prompt, '--permission-mode=dontAsk'],
     () => recorded('claude', 'approval-dontAsk-bash'),
-    /another mode/,
+    /--allowedTools "Bash\(npm --version:\*\)" "Bash\(ls:\*\)"/,
   ],
   [
     'Claude, --disallowedTools',

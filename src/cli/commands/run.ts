@@ -18,6 +18,7 @@ export const register: Register = (program, act) => {
     .option('--max-cost <usd>', 'money ceiling of the goal', positive)
     .option('--dry-run', 'show the plan and change nothing')
     .option('--detach', 'return when the goal is accepted')
+    .option('--no-wait', 'end with 75 instead of waiting for the limit of an account; the engine continues later')
     .option(...database)
     .option('--json', 'events as JSON lines, the goal last')
     .action((goal: string[], options: RunOptions & DatabaseOption) =>

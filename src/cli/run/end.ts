@@ -6,7 +6,9 @@ import { line, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { createPaint, goalLines, questionText } from '../render.ts'
 import { askAtEnd } from './ask.ts'
-import { followGoal } from './follow.ts'
+import { whenText } from '../times.ts'
+import { followGoal, type FollowOptions } from './follow.ts'
+import type { LimitWait } from './limit-wait.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
 const interrupted = 130
@@ -34,21 +36,26 @@ const showEnd = (io: Io, end: GoalView, { asked, json }: { asked: readonly Escal
   for (const text of ['', ...lines]) line(io, text)
 }
 
-/** `after`: number of the last event that is not shown. */
-export const followToEnd = async (
-  live: Live,
-  client: Client,
-  goal: Goal,
-  { json, after }: { json: boolean; after: number },
-): Promise<number> => {
+const showLimit = (io: Io, { harness, until }: LimitWait, { goal, json }: { goal: Goal; json: boolean }): void => {
+  if (json) return printJson(io, { type: 'waiting', goal: goal.id, harness, until: new Date(until).toISOString() })
+  line(io, `\nThe limit of ${harness} ends ${whenText(until, Date.now())}; the engine continues the goal then.`)
+  line(io, `"unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
+}
+
+export const followToEnd = async (live: Live, client: Client, goal: Goal, options: FollowOptions): Promise<number> => {
   const { io } = live
-  const end = await followGoal(live, client, { id: goal.id, json, after })
+  const { json } = options
+  const end = await followGoal(live, client, { id: goal.id, ...options })
   live.close()
   if (end === undefined) {
     if (json) printJson(io, { type: 'interrupted', goal: goal.id })
     else
       line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
     return interrupted
+  }
+  if ('until' in end) {
+    showLimit(io, end, { goal, json })
+    return exitCodes.waiting
   }
   const asked = await client.get<Escalation[]>(`/escalations?goal=${end.id}&state=pending`)
   showEnd(io, end, { asked, json })

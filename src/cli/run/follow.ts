@@ -1,6 +1,6 @@
 /** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { GoalView, EventView } from '../../api/contract.ts'
+import type { EventView, GoalView, StatusView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { sentenceOf } from '../../runtime/people/explain.ts'
@@ -11,6 +11,7 @@ import { line, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { localTimes, secondText } from '../times.ts'
+import { limitWait, type LimitWait } from './limit-wait.ts'
 
 const pollMs = 250
 const pageSize = 500
@@ -76,12 +77,34 @@ const showRest = async (follower: Follower, after: () => number, show: (batch: E
   }
 }
 
-/** Prints the goal's events as they come until it has ended or waits for a person. */
+/** A stand-in of `harness.failover` takes a task within this time, if there is one. */
+const standInMs = 1_000
+
+/** The limit that all of the goal waits for, if it still does when a stand-in would have begun. */
+const limitOfAll = async (follower: Follower): Promise<LimitWait | undefined> => {
+  const look = async (): Promise<LimitWait | undefined> => {
+    const { tasks } = await ask<GoalView>(follower, `/goals/${follower.id}`)
+    return limitWait({ tasks }, (await ask<StatusView>(follower, '/status?ended=0')).limits)
+  }
+  if ((await look()) === undefined) return undefined
+  await delay(standInMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the follower ends
+  return look()
+}
+
+export interface FollowOptions {
+  json: boolean
+  /** Number of the last event that is not shown. */
+  after: number
+  /** Ends when all of the goal waits for the limit of an account. */
+  noWait?: boolean
+}
+
+/** Prints the goal's events as they come until it has ended or waits for a person; undefined = the user stopped following. */
 export const followGoal = async (
   { io, watch }: Live,
   first: Client,
-  { id, json, after: from }: { id: string; json: boolean; after: number },
-): Promise<GoalView | undefined> => {
+  { id, json, after: from, noWait = false }: FollowOptions & { id: string },
+): Promise<GoalView | LimitWait | undefined> => {
   const follower: Follower = { io, id, client: first }
   const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
@@ -98,6 +121,8 @@ export const followGoal = async (
   for await (const batch of followEvents(following)) {
     show(batch)
     const goal = worthALook(batch) ? await settledGoal(follower) : undefined
+    const limit = goal === undefined && noWait ? await limitOfAll(follower) : undefined
+    if (limit !== undefined) return limit
     if (goal === undefined) continue
     await showRest(follower, () => after, show)
     return goal

@@ -21,6 +21,8 @@ export interface RunOptions extends JsonOption {
   harness?: string
   dryRun?: boolean
   detach?: boolean
+  /** False = `--no-wait`. */
+  wait?: boolean
   maxSeconds?: number
   maxTokens?: number
   maxCost?: number

@@ -58,7 +58,12 @@ const begin = async (
   const goal = await client.post<Goal>('/goals', request)
   if (options.json !== true)
     for (const text of goalChecks(place, await client.get<GoalView>(`/goals/${goal.id}`))) line(live.io, safe(text))
-  if (options.detach !== true) return followToEnd(live, client, goal, { json: options.json ?? false, after: 0 })
+  if (options.detach !== true)
+    return followToEnd(live, client, goal, {
+      json: options.json ?? false,
+      after: 0,
+      noWait: options.wait === false,
+    })
   live.close()
   if (options.json === true) printJson(live.io, goal)
   else line(live.io, `${goal.id} is in work; watch it with "unstuck status" or "unstuck events -f"`)
