@@ -24,10 +24,6 @@ export const waitingText = (elsewhere: number, here: number): string => {
 /** Questions of older versions say all of it in one text. */
 export const happenedIn = ({ happened, question }: Question): string => (happened === '' ? question : happened)
 
-/** The question itself, where it says more than what happened. */
-export const askedIn = ({ happened, question }: Question): string | undefined =>
-  happened === '' || happened === question ? undefined : question
-
 /** What is sent with a choice: an empty text is none, and then the suggestion counts. */
 export const answerBody = ({ id, input }: Choice, said: string): { choice: string; input?: string; by: string } => ({
   choice: id,

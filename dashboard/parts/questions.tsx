@@ -2,7 +2,7 @@
 import { useId, useState } from 'react'
 import type { Goal, Question } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { askedIn, happenedIn, waitingText } from '../logic/questions.ts'
+import { happenedIn, waitingText } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
 import { Ago, Block, Said } from './basics.tsx'
@@ -62,23 +62,17 @@ const Evidence = ({ run }: { run: string }) => (
   </p>
 )
 
-const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolean }) => {
+const Asked = ({ question, ...rest }: AskedProps) => {
   const name = useId()
-  const asked = askedIn(question)
   return (
     <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
       <p className="question" id={name}>
         <span className="badge warn">{words(question.kind)}</span> <Said text={happenedIn(question)} />
       </p>
       <Tried tried={question.tried} />
-      {asked !== undefined && (
-        <p>
-          <Said text={asked} />
-        </p>
-      )}
       {question.details !== '' && (
-        <details open={open}>
-          <summary>Why, and what helps</summary>
+        <details>
+          <summary>Details</summary>
           <Block text={question.details} />
         </details>
       )}
@@ -125,6 +119,6 @@ export const Questions = ({ questions, here, ...rest }: QuestionsProps) => {
 export const OwnQuestions = ({ questions, ...rest }: Omit<QuestionsProps, 'here'>) =>
   questions.map((question) => (
     <div key={question.id} className="questions own">
-      <Asked question={question} open {...rest} />
+      <Asked question={question} {...rest} />
     </div>
   ))

@@ -62,6 +62,8 @@ export const answer = async (
   if (chosen === undefined) return show(io, question, options)
   const choice = question.choices.find((candidate) => candidate.id === chosen)
   const input = inputOf(choice, options)
+  if (choice?.input?.required === true && choice.input.suggested === null && input === undefined)
+    throw new AppError('USAGE', `the choice "${choice.id}" needs a text: ${choice.command}`)
   const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)

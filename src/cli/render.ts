@@ -46,7 +46,7 @@ const stepText = (task: TaskView, now: string): string => {
   if (step.at === undefined) return step.text
   if (task.place === 'blocked(quota_wait)') {
     const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
-    return `task retry: quota ${durationText(seconds)}, at ${timeText(step.at, now)}: ${step.text}`
+    return `task retry: quota ${durationText(seconds).replace(/^(\d+) s$/, '$1s')}, at ${timeText(step.at, now)}: ${step.text}`
   }
   return `${step.text} ${dueText(step.at, now)}`
 }

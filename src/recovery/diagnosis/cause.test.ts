@@ -94,3 +94,13 @@ it('an unknown failure is shown by what was said of it, not by the frames below'
   const { evidence } = diagnose({ kind: 'check', check: failed('', stderr) })
   expect(evidence).toBe('npm test: exit 1, something odd')
 })
+
+it('a question names the cause that the runner reports, not the first line that sounds like one', () => {
+  const tap =
+    "TAP version 13\nnot ok 1 - adds\n  failureType: 'testCodeFailure'\n  error: '-1 == 5'\n  code: 'ERR_ASSERTION'\n# fail 1\n"
+  const failing = { areTests: true, items: ['adds'] }
+  const check = { ...failed(tap, ''), failing } as ReturnType<typeof failed>
+  expect(diagnose({ kind: 'check', check }).facts).toMatchObject({
+    failure: { tests: ['adds'], cause: "error: '-1 == 5'" },
+  })
+})

@@ -13,7 +13,8 @@ import { chooseInstall } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
-import { isFooter, isWarning, plain } from './text.ts'
+import { causeOf } from './cause.ts'
+import { isFooter, isWarning, linesOf, plain } from './text.ts'
 
 const verification = { rung: 4 } as const
 
@@ -241,7 +242,10 @@ export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Find
 /** What a person reads of it. */
 const explained = (check: ObservedCheck, found: Finding): Finding => {
   const tests = check.failing?.areTests === true ? check.failing.items : []
-  const cause = causeIn([check.stdout, check.stderr].join('\n'), tests)
+  const lines = [...linesOf(check.stdout, 'stdout'), ...linesOf(check.stderr, 'stderr')]
+  // What a runner reports of its tests is surer than any line that sounds like a cause.
+  const reported = tests.length === 0 ? undefined : causeOf(lines)
+  const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
   const failure = { tests, ...(cause === undefined ? {} : { cause }) }
   const more = {
     ...(tests.length === 0 && cause === undefined ? {} : { failure }),
