@@ -23,6 +23,7 @@ let place = 'running'
 /** Responses of an engine, as far as these commands ask it. */
 const task = () => ({
   ...{ id: 't-1', number: 1, title: 'Write the endpoint 修复登录', place, harness: 'x', nextStep: null, recoveries: 0 },
+  ...{ commands: ['npm test'], commandSource: 'task', role: 'worker', dependsOn: [] },
   run: { id: 'r-1', phase: 'supervise', startedAt: new Date().toISOString(), notes: [], outcome: null },
 })
 const goal = () => ({
