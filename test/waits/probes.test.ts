@@ -1,7 +1,7 @@
 /**
  * Whose fault a failed check is, through the whole engine: a port that another program has is the machine's trouble, a package
  * that nothing declares is the work's, and an assertion stays one whatever the machine lacks. Packages that somebody left
- * half-written are mended before they are used again.
+ * half-written are fixed before they are used again.
  */
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'

@@ -109,7 +109,7 @@ test(
     expect(questions).toHaveLength(2)
     const of = (goal: string) => questions.find(({ goalId }) => goalId === goal)
     expect(of(locked)?.question).toMatch(/^Harness "locked" cannot log in/)
-    expect(of(locked)?.details).toMatch(/Next step: mend the login .*harness\.locked\.command.*unstuck retry t-/)
+    expect(of(locked)?.details).toMatch(/Next step: fix the login .*harness\.locked\.command.*unstuck retry t-/)
     expect(of(unknown)?.question).toMatch(/^The provider of harness "unknown" does not have the model "m-9"/)
     for (const goal of [locked, unknown]) {
       expect(await scene.recoveries(goal)).toEqual([])

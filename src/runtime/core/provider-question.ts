@@ -22,8 +22,8 @@ export const providerQuestion = (
   if (label === 'auth_failure') {
     const how = harness.command === undefined ? logins[driver.name] : undefined
     return {
-      question: `Harness "${task.harness}" cannot log in at its provider (${about}). Retry it after mending the login, or cancel it?`,
-      advice: `Next step: ${how ?? `mend the login of the program of harness.${task.harness}.command`}. ${restart} Then unstuck retry ${task.id}.`,
+      question: `Harness "${task.harness}" cannot log in at its provider (${about}). Retry it after fixing the login, or cancel it?`,
+      advice: `Next step: ${how ?? `fix the login of the program of harness.${task.harness}.command`}. ${restart} Then unstuck retry ${task.id}.`,
     }
   }
   if (label !== 'model_missing') return undefined

@@ -29,14 +29,14 @@ export const permissionAdvice = (
   const { directory, allowedBy, chmodFailed }: AnyFacts = facts
   if (label === 'DIRECTORY_MISSING') return [`Bring the directory back, then ${again}.`]
   if (chmodFailed !== undefined)
-    return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Mend it, then ${again}.`]
+    return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Fix it, then ${again}.`]
   if (label === 'TOOL_DENIED')
     return [
       `A tool or a command was refused, so no directory would help. Allow it in the settings of that CLI or by its arguments, then ${again}.`,
     ]
   return label !== 'FS_PERM_ERROR' && directory !== undefined && allowedBy === undefined
     ? [allow(directory)]
-    : [`Mend the permission, then ${again}.`]
+    : [`Fix the permission, then ${again}.`]
 }
 
 const adviceFor = (diagnosis: Diagnosis): string[] =>
@@ -61,7 +61,7 @@ const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): A
 })
 
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
-  `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after mending that, or cancel it?`
+  `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after fixing that, or cancel it?`
 
 const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { reason: string; then: Then }): Asked => {
   const { task, run } = session
@@ -104,7 +104,7 @@ const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { rea
     return {
       kind: reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted',
       question: heldUpText(task, machine),
-      details: [...details, `Next step: mend it, then unstuck retry ${task.id}.`].join('\n'),
+      details: [...details, `Next step: fix it, then unstuck retry ${task.id}.`].join('\n'),
     }
   }
   return {

@@ -58,7 +58,7 @@ const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBran
       return askedAboutLost(context, goal, detail)
     case 'failed':
       return {
-        question: `The branch ${branch} of ${about} could not be put back where it belongs: ${detail}. Resume the goal after mending that, do its work again, or cancel it?`,
+        question: `The branch ${branch} of ${about} could not be put back where it belongs: ${detail}. Resume the goal after fixing that, do its work again, or cancel it?`,
         help: [`unstuck resume ${goal.id}: it is tried again.`, again(goal), cancel(goal)],
         choices: [resume(goal.id), beginAgain(goal), end(goal.id)],
       }

@@ -25,13 +25,13 @@ const cure: Record<string, string> = {
   conflict: 'resolve that by hand',
   outrun: 'wait until it rests',
   refused: 'see what the remote wants',
-  checks: 'mend that',
+  checks: 'fix that',
   'still-failing': 'accept them',
 }
 
 /** What happened, and what to do. */
 export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusal): string =>
-  `${detail}${pathText(paths)}; ${cure[reason] ?? 'mend that'}, then: ${landCommand(goal)}`
+  `${detail}${pathText(paths)}; ${cure[reason] ?? 'fix that'}, then: ${landCommand(goal)}`
 
 /** Seen where the goal stood on the target's tip: from here on the target's moves are counted anew. */
 const atRest = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
@@ -63,14 +63,14 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, refused: Landing
   const what = goal.landing.sentBack
     ? `Work of "${goal.title}" is to be done again and could not be taken off ${goalBranch(goal.id)}`
     : `"${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
-  const question = `${what}: ${detail}${pathText(paths)}. Resume the goal after mending that, or cancel it?`
+  const question = `${what}: ${detail}${pathText(paths)}. Resume the goal after fixing that, or cancel it?`
   must(await moveGoal(tx, goal, 'blocked', question))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
     ...{ kind: 'blocker', happened: question, tried: [], question, choices: [resume(goal.id), cancel(goal.id)] },
     details: [
       'Nothing of this goal begins until that is over. All work is kept, on the branch and in the snapshots of its runs.',
-      `Next step: ${cure[reason] ?? 'mend that'}, then unstuck resume ${goal.id}.`,
+      `Next step: ${cure[reason] ?? 'fix that'}, then unstuck resume ${goal.id}.`,
     ].join('\n'),
   })
 }

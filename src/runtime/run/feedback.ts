@@ -35,7 +35,7 @@ const effectOf = (told: Told, { results, failed }: Seen): Outcome => {
   return {
     holds: less,
     detail: less
-      ? `${failing.length - now.length} of ${failing.length} failure(s) are mended`
+      ? `${failing.length - now.length} of ${failing.length} failure(s) are fixed`
       : `${command} fails still, and not by less`,
   }
 }
