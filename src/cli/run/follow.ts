@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView, GoalView, StatusView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
-import { sentenceOf } from '../../runtime/people/explain.ts'
+import { saidByQuestion, sentenceOf } from '../../runtime/people/explain.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
@@ -16,8 +16,6 @@ import { limitWait, type LimitWait } from './limit-wait.ts'
 const pollMs = 250
 const pageSize = 500
 
-/** What ends in a question is said by the question alone. */
-const saidByQuestion = ['task.escalated', 'task.recovery_escalated', 'blocker']
 const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created', ...saidByQuestion])
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {

@@ -327,7 +327,12 @@ export const sentenceOf = (event: Pick<StoredEvent, 'type' | 'payload'>): string
 /** Phases are steps of the machine; a reader of the story wants what was decided. */
 const quiet = new Set(['run.phase', 'agent.registered'])
 
-export const storyOf = (events: readonly StoredEvent[]): { at: string; text: string }[] =>
-  events
-    .filter((event) => !quiet.has(event.type))
+/** What ends in a question is said by the question alone. */
+export const saidByQuestion: readonly string[] = ['task.escalated', 'task.recovery_escalated', 'blocker']
+
+export const storyOf = (events: readonly StoredEvent[]): { at: string; text: string }[] => {
+  const asked = new Set(events.filter(({ type }) => type === 'escalation.opened').map(({ taskId }) => taskId))
+  return events
+    .filter((event) => !quiet.has(event.type) && !(saidByQuestion.includes(event.type) && asked.has(event.taskId)))
     .map((event) => ({ at: event.at.toISOString(), text: sentenceOf(event) }))
+}
