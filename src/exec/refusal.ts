@@ -25,7 +25,7 @@ const changedSince = (path: string, since: number): boolean => {
 /** More is not looked through: then it counts as changed, and the agent's own status is kept. */
 const mostEntries = 50_000
 
-/** Git refreshes its index when somebody only looks at the work. */
+/** Git refreshes its index when the work is only looked at. */
 const isIndex = (path: string): boolean => /\/\.git(?:\/index(?:\.lock)?)?$/.test(path)
 
 /** A folder's mode may have been changed by us: its entries count, by its time of change. */

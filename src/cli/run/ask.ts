@@ -8,7 +8,7 @@ import type { Keys } from '../keys.ts'
 import { createPaint, safe } from '../render.ts'
 import { userName } from '../user-name.ts'
 
-/** A terminal may be one that nobody watches. */
+/** The terminal may be unattended. */
 const longestWaitMs = 10 * 60_000
 const logLines = 20
 /** Each has a digit for its key. */

@@ -20,7 +20,7 @@ const announced: readonly RegExp[] = [
 /** The header of npm, pnpm and yarn that names a package and a script; the command follows in a line of its own. */
 const script = /^> (?:@?[\w./-]+@\S+ )[\w:./-]+(?: \S+)?$/
 
-/** The line by which a tool shows that it speaks, whoever started it. */
+/** The line by which a tool shows that it printed the log, however it was started. */
 const banners: readonly [program: string, banner: RegExp][] = [
   ['vitest', /^\s*(?:RUN|DEV) +v\d/],
   ['pytest', /^=+ test session starts =+$/],

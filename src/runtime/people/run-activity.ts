@@ -1,5 +1,5 @@
 /**
- * What a run does at this moment, for whoever watches it: the agent's last line, its tokens so far, the check in progress.
+ * What a run does at this moment, for a live view: the agent's last line, its tokens so far, the check in progress.
  * A launch is read from where the last look ended, so that a look costs what was written since.
  */
 import { basename, join } from 'node:path'

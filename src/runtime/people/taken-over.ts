@@ -56,7 +56,7 @@ const layFresh = async (context: Context, goal: Goal, task: Task, last: Run | un
   return { folder: paths.workspace, base }
 }
 
-/** Packages are removed when a run has ended; whoever works there needs them again. */
+/** Packages are removed when a run has ended; a person who works there needs them again. */
 const givePackages = async (context: Context, workspace: string): Promise<void> => {
   try {
     await context.ports.git.prepareDependencies({
