@@ -34,8 +34,8 @@ const steady = (text: string): string =>
   text
     .replaceAll(work, '<repo>')
     .replaceAll(root, '<home>')
-    .replace(/\d\d:\d\d(:\d\d)?/g, '<time>')
-    .replace(/\bin [\d.]+ (s|min|h)\b/g, 'in <a while>')
+    .replace(/(?:\b\w{3} \d{1,2} \w{3} )?\d\d:\d\d(?::\d\d)?/g, '<time>')
+    .replace(/\b(in|for) \d+ (?:d|h|min|s)\b(?: \d+ (?:h|min)\b)?/g, '$1 <a while>')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
 
 const asTyped = (args: string[]): string => args.map((arg) => (/^[\w./:=<>-]+$/.test(arg) ? arg : `'${arg}'`)).join(' ')

@@ -22,12 +22,15 @@ const refusalLines = ({ outcome, denials: [first] }: ExecResult, harness: Driver
         `  to allow it: ${first.remedy}`,
       ]
 
-const failureLines = (harness: Driver['name'], { text, exitCode, label }: ExecResult): string[] => {
+/** `blocked`: what a blocker before it said, which is told once. */
+const failureLines = (
+  harness: Driver['name'],
+  { text, exitCode, label }: ExecResult,
+  blocked: string | undefined,
+): string[] => {
   const advice = label === null ? undefined : adviceFor(harness, label)
-  return [
-    `failed with status ${exitCode}: ${shortened(text)}`,
-    ...(advice === undefined ? [] : [`  to go on: ${advice}`]),
-  ]
+  const help = advice === undefined ? blocked : `to go on: ${advice}`
+  return [`failed with status ${exitCode}: ${shortened(text)}`, ...(help === undefined ? [] : [`  ${help}`])]
 }
 
 const waitingLine = (until: string | null): string => {
@@ -39,11 +42,11 @@ const waitingLine = (until: string | null): string => {
 }
 
 /** Last lines: what became of the work, why, and what to do. Every agent CLI exits with 0 after a refusal, so its status does not show it. */
-const resultLines = (harness: Driver['name'], result: ExecResult): string[] => {
+const resultLines = (harness: Driver['name'], result: ExecResult, blocked: string | undefined): string[] => {
   const { outcome, until, changed } = result
   if (outcome === 'waiting') return [waitingLine(until)]
   if (outcome === 'stopped') return ['stopped; nothing of the agent is left running']
-  if (outcome === 'failed') return failureLines(harness, result)
+  if (outcome === 'failed') return failureLines(harness, result, blocked)
   return [...refusalLines(result, harness), ...(changed === false ? ['no file was changed'] : [])]
 }
 
@@ -58,7 +61,7 @@ const stallWords: Record<string, string> = {
 }
 
 /** Our own words about an event, a line each; none where there is nothing to say. */
-const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { type: 'output' }>): string[] => {
+const remarksOn = (event: Exclude<ExecEvent, Note | { type: 'output' | 'result' }>): string[] => {
   switch (event.type) {
     case 'launch':
       return relaunchLine(event)
@@ -77,16 +80,16 @@ const remarksOn = (harness: Driver['name'], event: Exclude<ExecEvent, Note | { t
       return [stallWords[event.payload.stall] ?? `the agent is stopped: ${event.payload.stall.replaceAll('_', ' ')}`]
     case 'blocker': {
       const { kind, text, details } = event.payload
-      return [kind === 'permission' ? details : `${text} ${details}`]
+      return kind === 'permission' ? [] : [`${text} ${details}`]
     }
-    case 'result':
-      return resultLines(harness, event.payload)
   }
 }
 
 export const showLive = (io: Io, paint: Paint, harness: Driver['name']): ((event: ExecEvent) => void) => {
   let said = ''
   let noted = ''
+  let blocked: string | undefined
+  const remark = (text: string): void => io.error(`unstuck: ${safe(text)}\n`)
   const showNote = ({ kind, text }: Note): void => {
     if (kind !== 'text' && kind !== 'result') {
       // Some CLIs report one error with the message and once more with the result.
@@ -102,6 +105,8 @@ export const showLive = (io: Io, paint: Paint, harness: Driver['name']): ((event
     if (event.type === 'output')
       return event.stream === 'stdout' ? io.out(`${event.text}\n`) : io.error(`${event.text}\n`)
     if (event.type === 'note') return showNote(event)
-    for (const remark of remarksOn(harness, event)) io.error(`unstuck: ${safe(remark)}\n`)
+    if (event.type === 'result') return resultLines(harness, event.payload, blocked).forEach(remark)
+    if (event.type === 'blocker' && event.payload.kind === 'permission') blocked = event.payload.details
+    remarksOn(event).forEach(remark)
   }
 }
