@@ -1,6 +1,7 @@
 /** What a user can do about a refusal, in the options of the CLI that refused. */
 import { dirname } from 'node:path'
 import type { DriverName } from '../harness/capabilities.ts'
+import { commandParts } from '../harness/tool-rules.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 
 /** What a refusal says and what it was about. */
@@ -21,16 +22,6 @@ const orAllow = (option: string, refused: Refused): string =>
 
 type Remedy = (refused: Refused, open: { stderr: readonly string[] }) => string
 
-/** The single commands of a line, without where their output goes: rules are written for each. */
-const partsOf = (line: string): string[] => [
-  ...new Set(
-    line
-      .split(/&&|\|\||[;|\n]/)
-      .map((part) => part.replace(/\d?>>?\s*\S+/g, '').trim())
-      .filter((part) => part !== ''),
-  ),
-]
-
 const edits = new Set(['Edit', 'MultiEdit', 'NotebookEdit', 'Write'])
 
 const claudeTool = ({ tool, target, text }: Refused): string => {
@@ -41,7 +32,7 @@ const claudeTool = ({ tool, target, text }: Refused): string => {
     return `remove the rule that denies ${tool} (--disallowedTools, or permissions.deny in the settings)`
   // The redirection of a shell is refused as a write to its file, whatever the command was.
   if (edits.has(tool) || text.startsWith('Output redirection to ')) return 'add --permission-mode acceptEdits'
-  const rules = tool === 'Bash' && target !== undefined ? partsOf(target).map((part) => `Bash(${part}:*)`) : [tool]
+  const rules = tool === 'Bash' && target !== undefined ? commandParts(target).map((part) => `Bash(${part}:*)`) : [tool]
   return `add --allowedTools ${rules.map(doubleQuoted).join(' ')}`
 }
 
@@ -61,7 +52,7 @@ const gemini: Remedy = (refused) => {
   if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
   return target === undefined
     ? 'add --approval-mode yolo'
-    : `add ${partsOf(target)
+    : `add ${commandParts(target)
         .map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)
         .join(' ')}`
 }

@@ -71,3 +71,18 @@ describe('a refused edit', () => {
 it('a CLI whose only other permission is a wider mode has no rules', () => {
   expect([codex.toolRules, opencode.toolRules]).toEqual([undefined, undefined])
 })
+
+describe('a command that a person allows', () => {
+  it('gets a rule for each of its parts', () => {
+    const target = 'npm --version > v.txt; ls'
+    expect(claude.grantRules?.({ tool: 'Bash', target })).toEqual(['Bash(npm --version:*)', 'Bash(ls:*)'])
+    expect(gemini.grantRules?.({ tool: 'run_shell_command', target })).toEqual([
+      'run_shell_command(npm --version)',
+      'run_shell_command(ls)',
+    ])
+  })
+  it('gets none where a part of it cannot be named', () => {
+    expect(claude.grantRules?.({ tool: 'Bash', target: 'ls && echo $(date)' })).toEqual([])
+    expect(claude.grantRules?.({ tool: 'Bash' })).toEqual([])
+  })
+})

@@ -44,11 +44,24 @@ export const toolRulesOf =
     return rules.length === 0 ? undefined : rules
   }
 
-/** Rules for what a person allows after it was refused: that call and no more; none where this CLI cannot name it. */
+/** The single commands of a line, without where their output goes: rules are written for each. */
+export const commandParts = (line: string): string[] => [
+  ...new Set(
+    line
+      .split(/&&|\|\||[;|\n]/)
+      .map((part) => part.replace(/\d?>>?\s*\S+/g, '').trim())
+      .filter((part) => part !== ''),
+  ),
+]
+
+/** Rules for what a person allows after it was refused: that call and no more; none where this CLI cannot name all of it. */
 export const grantRulesOf =
   ({ shell, edits, ruleOf }: Pick<Tools, 'shell' | 'edits' | 'ruleOf'>) =>
   ({ tool, target }: Pick<Denial, 'tool' | 'target'>): string[] => {
-    if (tool === shell) return target === undefined ? [] : ruleOf(target)
+    if (tool === shell) {
+      const rules = commandParts(target ?? '').map(ruleOf)
+      return rules.some((rule) => rule.length === 0) ? [] : rules.flat()
+    }
     // An edit that was refused is one of what decides about agents or git.
     return edits.includes(tool) || !/^\w+$/.test(tool) ? [] : [tool]
   }

@@ -37,7 +37,7 @@ export const firstCorrections = async (session: Session): Promise<LaunchCorrecti
   const earlier = (await listRuns(context.db, { taskId: run.taskId })).filter(({ number }) => number < run.number)
   const before = earlier.findLast(({ launches }) => launches.length > 0)
   const given = before === undefined ? undefined : lastLaunch(before)?.corrections
-  const granted = session.goal.grants.flatMap(({ harness, rule }) => (harness === run.harness ? [rule] : []))
+  const granted = session.goal.grants.flatMap(({ harness, rule }) => (harness === run.harness ? rule.split('\n') : []))
   if (before === undefined || given === undefined)
     return granted.length === 0 ? noCorrections : { ...noCorrections, toolRules: granted }
   const allowed = allowedDirectories(session)

@@ -29,7 +29,7 @@ export const allowCommand = (
 ): Choice => ({
   ...{ id: 'allow_command', kind: 'allow_command', harness, rule },
   label: `Allow \`${shortened(command)}\` for this goal`,
-  effect: `Every agent of this goal that uses ${harness} may run it (${rule}), and the task is tried again.`,
+  effect: `Every agent of this goal that uses ${harness} may run it (${rule.replaceAll('\n', ', ')}), and the task is tried again.`,
   command: `unstuck answer ${task} allow_command`,
   input: null,
 })
