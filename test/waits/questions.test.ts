@@ -16,7 +16,7 @@ const agents: Record<string, Agent> = {
   steady: claude(`begin(); ${made}`),
   wide: claude(`begin(); put('src/db.ts', 'x'); ${made}`),
   shell: claude(`begin()
-    if (args.includes('Bash(npm --version > v.txt:*)')) { ${made} }
+    if (args.includes('Bash(npm --version:*)')) { ${made} }
     else {
       failed('Bash', { command: 'npm --version > v.txt' },
         "Output redirection to '" + process.cwd() + "/v.txt' needs approval. The path is inside the working directories for this session ('" + process.cwd() + "'), and Claude Code asks before a shell command creates, changes or removes files there.")
