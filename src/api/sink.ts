@@ -31,7 +31,8 @@ const endMs = 1_000
 
 /** What is known of a response that is written to: whether it is open, and since when it takes nothing. */
 const track = (response: ServerResponse, now: () => number) => {
-  let open = true
+  // It may have left while its request was looked at: then no `close` follows.
+  let open = !response.closed
   let blockedSince: number | undefined
   const closing = new Set<() => void>()
   response.on('drain', () => (blockedSince = undefined))
