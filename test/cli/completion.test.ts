@@ -1,5 +1,8 @@
 /** `unstuck completion` in a real bash; zsh and fish only where they are installed. */
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -34,7 +37,10 @@ test.each([
 ] as const)('%s reads its script', (name, flags) => {
   const text = script(name)
   expect(text).toContain('unstuck')
-  const read = spawnSync(name, flags, { input: text, encoding: 'utf8' })
+  const folder = mkdtempSync(join(tmpdir(), 'unstuck-completion-'))
+  writeFileSync(join(folder, name), text)
+  const read = spawnSync(name, [...flags, join(folder, name)], { encoding: 'utf8' })
+  rmSync(folder, { recursive: true })
   // A machine without this shell shows only that there is a script.
   if (read.error === undefined) expect([read.status, read.stderr]).toEqual([0, ''])
 })
