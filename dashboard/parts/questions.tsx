@@ -62,7 +62,7 @@ const Evidence = ({ run }: { run: string }) => (
   </p>
 )
 
-const Asked = ({ question, ...rest }: AskedProps) => {
+const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolean }) => {
   const name = useId()
   return (
     <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
@@ -71,7 +71,7 @@ const Asked = ({ question, ...rest }: AskedProps) => {
       </p>
       <Tried tried={question.tried} />
       {question.details !== '' && (
-        <details>
+        <details open={open}>
           <summary>Details</summary>
           <Block text={question.details} />
         </details>
@@ -119,6 +119,6 @@ export const Questions = ({ questions, here, ...rest }: QuestionsProps) => {
 export const OwnQuestions = ({ questions, ...rest }: Omit<QuestionsProps, 'here'>) =>
   questions.map((question) => (
     <div key={question.id} className="questions own">
-      <Asked question={question} {...rest} />
+      <Asked question={question} open {...rest} />
     </div>
   ))
