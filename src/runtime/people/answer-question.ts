@@ -4,7 +4,7 @@ import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
 import { getEscalation } from '../../store/escalation.ts'
-import { allowInGoal, getGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
+import { allowInGoal, getGoal, lockGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import {
@@ -108,6 +108,8 @@ const againWith = (asked: Asked, choice: ChoiceKind, change: (task: Task) => Par
 const allow = (asked: Asked, choice: Extract<Choice, { kind: 'allow_command' | 'allow_directory' }>): Promise<void> =>
   again(asked, choice.kind, {
     before: async (tx, task) => {
+      // Two answers about one goal at the same moment would each write the grants that they had read.
+      await lockGoal(tx, task.goalId)
       const goal = await goalNamed(tx, task.goalId)
       const { grants, allowedDirs } = goal
       if (choice.kind === 'allow_command') {
