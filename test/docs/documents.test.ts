@@ -1,0 +1,129 @@
+/** The documents that people write by hand: how long they may be, and that what they name exists. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type { StatusView } from '../../src/api/contract.ts'
+import { createPaint, statusLines } from '../../src/cli/render.ts'
+import { nextStepOf, type TaskFacts } from '../../src/runtime/people/next-step.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`)
+const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/weakened.md', ...decisions]
+
+const proseOf = (text: string): string => text.replaceAll(/```[\s\S]*?```/g, '')
+
+/** Paths in code spans, without those that hold a placeholder or a pattern. */
+const pathsIn = (text: string): string[] =>
+  [...proseOf(text).matchAll(/`((?:src|test|sim|dashboard|scripts|bench|schema|docs)\/[^`\s]+)`/g)]
+    .flatMap(([, path]) => path ?? [])
+    .filter((path) => !/[<*]/.test(path))
+
+const linksIn = (text: string): string[] =>
+  [...proseOf(text).matchAll(/\]\(([^)]+)\)/g)]
+    .flatMap(([, link]) => link ?? [])
+    .filter((link) => !/^https?:/.test(link))
+
+test.each(['README.md', 'ARCHITECTURE.md'])('%s has at most 150 lines', (path) => {
+  expect(read(path).trimEnd().split('\n').length).toBeLessThanOrEqual(150)
+})
+
+describe.each(documents)('%s', (document) => {
+  const text = read(document)
+
+  test('names only files that exist', () => {
+    expect(pathsIn(text).filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  test('links only to files of this repository', () => {
+    const targets = linksIn(text).map((link) => join(dirname(document), link.replace(/#.*$/, '')))
+    expect(targets.filter((target) => target.startsWith('..') || !existsSync(join(root, target)))).toEqual([])
+  })
+})
+
+test('the finder of paths finds them', () => {
+  expect(pathsIn('`src/a.ts` and `src/<name>.ts`, `test/*/b` `docs/x.md`\n```\n`src/no.ts`\n```')).toEqual([
+    'src/a.ts',
+    'docs/x.md',
+  ])
+})
+
+test('the glossary has at most 20 words, each once', () => {
+  const glossary = read('ARCHITECTURE.md').split('## Glossary')[1] ?? ''
+  const words = [...glossary.matchAll(/^\| ([a-z][a-z ]*) \|/gm)]
+    .flatMap(([, word]) => word ?? [])
+    .filter((word) => word !== 'word')
+  expect(words.length).toBeGreaterThan(0)
+  expect(words.length).toBeLessThanOrEqual(20)
+  expect(new Set(words).size).toBe(words.length)
+})
+
+test('the index of the decisions names each decision once', () => {
+  const index = linksIn(read('docs/decisions/README.md'))
+  const pages = decisions.map((path) => path.slice('docs/decisions/'.length)).filter((name) => name !== 'README.md')
+  expect(index.toSorted()).toEqual(pages.toSorted())
+})
+
+test('README lists exactly the commands that exist', () => {
+  const [, table = ''] = read('README.md').split('## Commands')
+  const first = [...(table.split('## Configuration')[0] ?? '').matchAll(/^\| (.+?) \| /gm)].map(
+    ([, cell]) => cell ?? '',
+  )
+  const named = first.flatMap((cell) => [...cell.matchAll(/`([a-z-]+)(?: [^`]*)?`/g)].map(([, word]) => word ?? ''))
+  const declared = readdirSync(join(root, 'src/cli/commands')).flatMap(
+    (name) => /^([a-z-]+)\.ts$/.exec(name)?.[1] ?? [],
+  )
+  // `home` is `unstuck` without a command; `engine` is what `up` starts.
+  const commands = declared.filter((name) => name !== 'home' && name !== 'engine')
+  expect([...new Set(named)].filter((name) => name !== 'unstuck').toSorted()).toEqual(commands.toSorted())
+})
+
+describe('the example of `unstuck status` in README', () => {
+  const now = new Date('2026-03-02T20:49:36')
+  const after = (seconds: number): Date => new Date(now.getTime() + seconds * 1000)
+  const limit = "You've hit your limit · resets 11:13pm (UTC)"
+  const shown = ['Add a benchmark', 'Cache the tokens', 'Write the changelog', 'Split the lexer']
+  const tasks = [
+    { place: 'done' },
+    { place: 'failed', retry: { count: 1, limit: 6, reason: 'provider_overloaded', at: after(24) } },
+    { place: 'blocked(awaiting_human)' },
+    { place: 'blocked(quota_wait)', retry: { count: 1, limit: 6, reason: 'quota_wait', at: after(8604) } },
+  ].map((task, index) => ({
+    ...{
+      id: `t-${index + 1}`,
+      number: index + 1,
+      title: shown[index],
+      harness: 'claude',
+      retry: null,
+      takenOver: null,
+    },
+    ...task,
+  }))
+  const runs = [{ taskId: 't-4', harness: 'claude', errorMeta: { evidence: limit } }]
+  const escalations = [{ state: 'pending', taskId: 't-3' }]
+  const viewOf = (task: (typeof tasks)[number]) => {
+    const step = nextStepOf({ task, goal: {}, tasks, runs, merges: [], escalations } as unknown as TaskFacts)
+    return { ...task, run: null, nextStep: step === undefined ? null : { ...step, at: step.at?.toISOString() } }
+  }
+  const status = {
+    ...{ at: now.toISOString(), endedLeftOut: 0, escalations: [], limits: [], engines: [] },
+    goals: [
+      {
+        ...{ id: 'g-4k2m9xqa', title: 'Speed up the parser', state: 'active', reason: '', stillFailing: [] },
+        ...{ mergeCommand: null, targetBranch: 'main', tasks: tasks.map(viewOf) },
+      },
+    ],
+  }
+
+  test('is what the command prints', () => {
+    const example = /\$ unstuck status\n([\s\S]*?)\n```/.exec(read('README.md'))?.[1]
+    const lines = statusLines(createPaint(false), status as unknown as StatusView)
+    const printed = lines
+      .join('\n')
+      .trimEnd()
+      .replaceAll(/\bt-\d\b/g, 't-…')
+    expect(printed.split('\n').map((line) => line.trimEnd())).toEqual(example?.split('\n'))
+  })
+})
