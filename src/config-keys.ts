@@ -1,25 +1,25 @@
-/** The keys of the configuration as a list: for docs/config.md, and to suggest the one that a wrong key was meant to be. */
+/** Lists the keys of the configuration: for docs/config.md, and to suggest the nearest key for an unknown one. */
 import type { z } from 'zod'
 import { configSchema, folders, harness, harnessShape } from './config-schema.ts'
 
 export interface ConfigRow {
   key: string
-  /** JSON of the default; empty where there is none. */
+  /** The default as JSON; empty where there is none. */
   default: string
   environment: string
   meaning: string
 }
 
-const standards: Record<string, unknown> = configSchema.parse({})
+const defaults: Record<string, unknown> = configSchema.parse({})
 
-const rowOf = (key: string, schema: z.ZodType, standard: unknown): ConfigRow => {
+const rowOf = (key: string, schema: z.ZodType, fallback: unknown): ConfigRow => {
   const { meaning = '', environment = '' } = (schema.meta() ?? {}) as { meaning?: string; environment?: string }
-  return { key, default: standard === undefined ? '' : JSON.stringify(standard), environment, meaning }
+  return { key, default: fallback === undefined ? '' : JSON.stringify(fallback), environment, meaning }
 }
 
 const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =>
   Object.entries(shape).map(([key, schema]) =>
-    rowOf(`${folder}.${key}`, schema, (standards[folder] as Record<string, unknown> | undefined)?.[key]),
+    rowOf(`${folder}.${key}`, schema, (defaults[folder] as Record<string, unknown> | undefined)?.[key]),
   )
 
 const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {
@@ -32,29 +32,29 @@ const harnessRows = (): ConfigRow[] =>
     rowOf(`harness.<name>.${key}`, schema, schema.safeParse(undefined).data),
   )
 
-/** All keys in the order of the schema, for docs/config.md. */
+/** All keys in the order of the schema, then the two settings that have a variable and no key. */
 export const describeConfig = (): ConfigRow[] => [
   ...Object.entries(configSchema.shape).flatMap(([key, schema]) => {
     const shape = shapeOf(key)
-    const rows = shape === undefined ? [rowOf(key, schema, standards[key])] : rowsOf(key, shape)
+    const rows = shape === undefined ? [rowOf(key, schema, defaults[key])] : rowsOf(key, shape)
     return key === 'harness' ? [...rows, ...harnessRows()] : rows
   }),
   {
     key: '',
     default: '${XDG_STATE_HOME:-~/.local/state}/unstuck',
     environment: 'UNSTUCK_HOME',
-    meaning: 'Folder of all stores, logs, workspaces and snapshots. Has no key: it is needed before the file is found.',
+    meaning: 'Folder of all stores, logs, workspaces and snapshots. Not a key, because it is needed before the file is found.',
   },
   {
     key: '',
     default: '',
     environment: 'UNSTUCK_DATABASE_URL',
     meaning:
-      'PostgreSQL for the store, as `--database-url`: postgresql://user:password@host:5432/database. Absent: embedded. Has no key: it holds a password.',
+      'Keeps the store in PostgreSQL, like `--database-url`: postgresql://user:password@host:5432/database. Default: embedded. Not a key, because it contains a password.',
   },
 ]
 
-/** Known keys below a path, for suggestions. */
+/** The keys that are allowed below a path; empty where there are none. */
 export const configKeysAt = (path: readonly PropertyKey[]): string[] => {
   const [first, second] = path
   if (first === undefined) return Object.keys(configSchema.shape)

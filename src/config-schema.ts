@@ -1,6 +1,6 @@
 /**
- * The keys of `.unstuck/config.json`: their types, defaults, what is allowed and what they mean. docs/config.md is made
- * from this table. All objects are closed. It reads no file and no environment; `config.ts` does.
+ * The keys of `.unstuck/config.json` with their types, defaults, allowed values and meanings. docs/config.md is generated
+ * from this table. All objects are closed, so a misspelt key is an error. Files and environment are read in `config.ts`.
  */
 import { z } from 'zod'
 import {
@@ -25,13 +25,13 @@ const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as c
 
 export type DriverName = (typeof drivers)[number]
 
-/** Harnesses that exist without an entry of their own: their program has a name to look for. */
+/** Harnesses that need no entry in the configuration, because their program has a known name. */
 export const knownHarnesses: readonly DriverName[] = drivers.filter((name) => name !== 'acp' && name !== 'command')
 
 export type PromptMode = 'argument' | 'stdin' | 'file'
 
 export interface HarnessConfig {
-  /** Always set after loading: as written, else by the name, else `command` where an argv is given. */
+  /** Always set after loading: as written, else the driver of the harness's name, else `command` where an argv is given. */
   driver: DriverName
   command?: string[]
   args: string[]
@@ -43,30 +43,30 @@ export interface HarnessConfig {
 
 const argvError = 'allowed: a list of texts, the program first'
 
-/** A name that is also safe as an option value, a file name and a key with dots around it. */
+/** Names are also used as option values, as file names and in dotted keys, so other characters are refused. */
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 export const harnessShape = {
   driver: choice(drivers)
     .exactOptional()
-    .meta({ meaning: 'How the program is spoken to. Absent: as the name says, else `command`.' }),
+    .meta({ meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.' }),
   command: list(argument, argvError)
     .refine((argv) => (argv[0] ?? '') !== '', { error: argvError })
     .exactOptional()
-    .meta({ meaning: 'Program and first arguments (argv). Replaces the program of the driver.' }),
+    .meta({ meaning: 'Program and its first arguments (argv), instead of the program of the driver.' }),
   args: list(argument, 'allowed: a list of texts')
     .default([])
-    .meta({ meaning: 'Further arguments, before the prompt.' }),
-  model: text('allowed: the name of a model').exactOptional().meta({ meaning: 'Model that the program is asked for.' }),
+    .meta({ meaning: 'Further arguments, placed before the prompt.' }),
+  model: text('allowed: the name of a model').exactOptional().meta({ meaning: 'Model that the program is told to use.' }),
   env: list(variable, 'allowed: a list of names')
     .default([])
-    .meta({ meaning: 'Environment variables handed to this program.' }),
+    .meta({ meaning: 'Environment variables that this program gets in addition to the common ones.' }),
   promptMode: choice(['argument', 'stdin', 'file'])
     .exactOptional()
-    .meta({ meaning: 'How the `command` driver hands over the prompt.' }),
+    .meta({ meaning: 'How the `command` driver passes the prompt.' }),
   unrestricted: z.boolean({ error: 'allowed: true or false' }).exactOptional().meta({
     meaning:
-      'Runs the CLI in its own mode without permissions or sandbox: its agents may run and write anything that you may. For a machine or container that may be lost.',
+      'Runs the CLI in its own mode without permissions or sandbox: its agents may run and write anything that you may. Only for a machine or container that you can afford to lose.',
   }),
 }
 
@@ -76,50 +76,50 @@ const resolveHarness = (name: string, written: z.output<typeof writtenHarness>):
   const byName = drivers.find((driver) => driver === name)
   const driver = written.driver ?? byName ?? (written.command === undefined ? undefined : 'command')
   if (driver === undefined)
-    return `it names no driver; allowed: driver ${drivers.map((known) => `"${known}"`).join(', ')}, or a command`
+    return `it has neither a driver nor a command; allowed: driver ${drivers.map((known) => `"${known}"`).join(', ')}, or a command`
   if ((driver === 'command' || driver === 'acp') && written.command === undefined)
-    return `the driver "${driver}" needs a command (argv)`
+    return `its driver "${driver}" needs the program to run; add "command": ["<program>", …]`
   return { ...written, driver }
 }
 
 export const harness = z
   .object({
     default: text('allowed: the name of a harness').exactOptional().meta({
-      meaning: 'Harness used where a task names none. Absent: the first one found.',
+      meaning: 'Harness of tasks that name none. Default: the first one that is installed.',
       environment: 'UNSTUCK_HARNESS',
     }),
     failover: list(text('allowed: the name of a harness'), 'allowed: a list of names').exactOptional().meta({
       meaning:
-        'Harnesses to go on with, in this order, when the account of a task is at its limit, also of one that has not begun. A task that names a model stays with its harness.',
+        'Harnesses that take over, in this order, when the account of a task is at its limit; also for queued tasks. A task that names a model stays with its harness.',
     }),
   })
   .catchall(writtenHarness)
-  .transform(({ default: standard, failover, ...rest }, context) => {
+  .transform(({ default: preferred, failover, ...rest }, context) => {
     const named: Record<string, HarnessConfig> = {}
     for (const [name, written] of Object.entries(rest)) {
       const resolved = harnessNamePattern.test(name)
         ? resolveHarness(name, written)
-        : 'the name may hold letters, digits, "-" and "_" only'
+        : 'the name is not allowed; allowed: letters, digits, "-" and "_", at most 64, beginning with a letter or digit'
       if (typeof resolved === 'string') context.addIssue({ code: 'custom', path: [name], message: resolved })
       else named[name] = resolved
     }
     return {
-      ...(standard === undefined ? {} : { default: standard }),
+      ...(preferred === undefined ? {} : { default: preferred }),
       ...(failover === undefined ? {} : { failover }),
       named,
     }
   })
 
 const limitsShape = {
-  runSeconds: limit('seconds').default(3600).meta({ meaning: 'Time one run may take.' }),
-  runTokens: limit('tokens').exactOptional().meta({ meaning: 'Tokens one run may use.' }),
-  runCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Money one run may cost.' }),
-  goalSeconds: limit('seconds').exactOptional().meta({ meaning: 'Agent time all runs of a goal may take together.' }),
-  goalTokens: limit('tokens').exactOptional().meta({ meaning: 'Tokens all runs of a goal may use together.' }),
-  goalCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Money all runs of a goal may cost together.' }),
+  runSeconds: limit('seconds').default(3600).meta({ meaning: 'Maximum time of one run.' }),
+  runTokens: limit('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of one run.' }),
+  runCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of one run.' }),
+  goalSeconds: limit('seconds').exactOptional().meta({ meaning: 'Maximum agent time of all runs of a goal together.' }),
+  goalTokens: limit('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of all runs of a goal together.' }),
+  goalCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
 }
 
-/** After loading an absent limit is no limit. */
+/** After loading, an absent limit means that there is none. */
 export type Limits = { [K in keyof typeof limitsShape]?: number }
 
 const withoutLifted = (limits: Limits): Limits =>
@@ -127,70 +127,70 @@ const withoutLifted = (limits: Limits): Limits =>
 
 export const folders = {
   lease: z.strictObject({
-    ttlSeconds: whole(5, 86_400).default(300).meta({ meaning: 'Life of a lease without a sign of its holder.' }),
+    ttlSeconds: whole(5, 86_400).default(300).meta({ meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.' }),
   }),
   lanes: z.strictObject({
     featureMinSlots: whole(0, 256).default(1).meta({
-      meaning: 'Agents that tasks of other lanes leave to features while features wait.',
+      meaning: 'Agents reserved for tasks of the lane `feature` while such tasks wait.',
       environment: 'DISPATCH_FEATURE_LANE_MIN_SLOTS',
     }),
     conflictRecoveryMaxSlots: whole(-1, 256).default(2).meta({
-      meaning: 'Most tasks of the lane `conflict_recovery` at work at once; -1 = no limit.',
+      meaning: 'Maximum number of running tasks of the lane `conflict_recovery`; -1 = no limit.',
       environment: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
     }),
     docserMaxSlots: whole(-1, 256).default(1).meta({
-      meaning: 'Most tasks of the lane `docser` at work at once; -1 = no limit.',
+      meaning: 'Maximum number of running tasks of the lane `docser` (docs); -1 = no limit.',
       environment: 'DISPATCH_DOCSER_LANE_MAX_SLOTS',
     }),
   }),
   admission: z.strictObject({
     minFreeDiskMb: whole(0, 100_000_000)
       .default(1024)
-      .meta({ meaning: 'Free disk space (MB, where the state folder is) below which no new run begins.' }),
+      .meta({ meaning: 'No new run starts while the disk of the state folder has less free space than this (MB).' }),
     minFreeMemoryMb: whole(0, 100_000_000)
       .default(256)
-      .meta({ meaning: 'Available memory (MB) below which no new run begins.' }),
+      .meta({ meaning: 'No new run starts while less memory than this is available (MB).' }),
     maxLoadPerCore: z
       .number({ error: 'allowed: a number above 0, or -1 for no limit' })
       .refine((value) => value === -1 || value > 0, { error: 'allowed: a number above 0, or -1 for no limit' })
       .default(-1)
-      .meta({ meaning: 'Load of the last minute per core above which no new run begins; -1 = no limit.' }),
+      .meta({ meaning: 'No new run starts while the load of the last minute per core is above this; -1 = no limit.' }),
   }),
   limits: z.strictObject(limitsShape),
   verify: z.strictObject({
     commands: list(argument, 'allowed: a list of commands')
       .exactOptional()
-      .meta({ meaning: 'Checks of every task that names none. Absent: inferred from the repository.' }),
+      .meta({ meaning: 'Checks of tasks that name none. Default: inferred from the repository.' }),
     knownFailures: list(argument, 'allowed: a list of names of tests, or of commands').default([]).meta({
       meaning:
-        'Tests by name, or whole commands, that may stay red where they were red before the work ("*" stands for any characters). Others keep a goal from landing by itself.',
+        'Tests by name, or whole commands, that may keep failing if they failed before the work ("*" matches any characters). Other such failures stop a goal from landing by itself.',
     }),
-    timeoutSeconds: seconds(1).default(600).meta({ meaning: 'Time one check may take.' }),
-    totalSeconds: seconds(1).default(1800).meta({ meaning: 'Time all checks of a run may take together.' }),
+    timeoutSeconds: seconds(1).default(600).meta({ meaning: 'Maximum time of one check.' }),
+    totalSeconds: seconds(1).default(1800).meta({ meaning: 'Maximum time of all checks of a run together.' }),
   }),
   workspace: z.strictObject({
     setup: commandLine.exactOptional().meta({
       meaning:
-        'Command that runs in a fresh workspace before the agent starts, and before checks in a clone of their own, e.g. `npm run codegen`. What it writes is not part of the work. Not used with `repoMode` `direct`.',
+        'Command that prepares a fresh workspace before the agent starts, and a fresh clone before its checks, e.g. `npm run codegen`. What it writes is not part of the work. Ignored with `repoMode` `direct`.',
     }),
-    setupSeconds: seconds(1).default(600).meta({ meaning: 'Time the set-up may take.' }),
+    setupSeconds: seconds(1).default(600).meta({ meaning: 'Maximum time of `workspace.setup`.' }),
     copy: list(filePath, 'allowed: a list of files').default([]).meta({
       meaning:
-        'Untracked files of the checkout, by exact name, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit.',
+        'Untracked files of the checkout, by exact path, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit.',
     }),
   }),
   retry: z.strictObject({
     transientBaseSeconds: seconds(0).default(30).meta({
-      meaning: 'Wait before the first retry after a transient failure; it doubles each time.',
+      meaning: 'Wait before the first retry after a transient failure. It doubles with each retry.',
       environment: 'FAILED_TASK_RETRY_COOLDOWN_MS',
     }),
-    transientMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest wait between two retries.' }),
+    transientMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest wait between two such retries.' }),
     transientLimit: whole(-1, 1000).default(6).meta({
-      meaning: 'Retries after transient failures; -1 lifts the limit.',
+      meaning: 'Maximum number of retries after transient failures; -1 = no limit.',
       environment: 'FAILED_TASK_MAX_RETRY_COUNT',
     }),
     quotaBaseSeconds: seconds(0).default(120).meta({
-      meaning: 'Wait for a limit of the provider that names no time of its reset; it doubles each time.',
+      meaning: 'First wait when a provider reports a limit without the time of its reset. It doubles with each wait.',
       environment: 'BLOCKED_TASK_RETRY_COOLDOWN_MS',
     }),
     quotaMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
@@ -198,57 +198,57 @@ export const folders = {
   stall: z.strictObject({
     silenceSeconds: limit('seconds').default(standardStall.silenceSeconds).meta({
       meaning:
-        'Time an agent may print nothing while nothing in its process tree uses the processor; then it is restarted. -1 = no limit.',
+        'An agent is restarted when it prints nothing and nothing in its process tree uses the processor for this long. -1 = never.',
     }),
     afterToolResultSeconds: limit('seconds').default(standardStall.afterToolResultSeconds).meta({
-      meaning: 'The same, when the last that it printed was the answer to a tool call. -1 = no limit.',
+      meaning: 'The same, when its last output was the result of a tool call. -1 = never.',
     }),
     toolSeconds: limit('seconds').default(standardStall.toolSeconds).meta({
       meaning:
-        'The same, while the CLI shows a tool as running: it may wait for something elsewhere, so this is longer. -1 = no limit.',
+        'The same, while the CLI reports a running tool, which may wait for another machine. -1 = never.',
     }),
     promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
-      meaning: 'The same, when it waits at a question that nobody will answer. -1 = no limit.',
+      meaning: 'The same, when it waits for input, which it never gets. -1 = never.',
     }),
     probeSeconds: limit('seconds')
       .default(standardStall.probeSeconds)
-      .meta({ meaning: 'Such quiet after which an event tells of it, without consequence. -1 = never.' }),
+      .meta({ meaning: 'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.' }),
     busyCpuPercent: z
       .number({ error: 'allowed: a number above 0, up to 100' })
       .gt(0, { error: 'allowed: a number above 0, up to 100' })
       .max(100, { error: 'allowed: a number above 0, up to 100' })
       .default(standardStall.busyCpuPercent)
-      .meta({ meaning: 'Share of one core from which on a process tree is at work, and these clocks stand still.' }),
+      .meta({ meaning: 'A process tree that uses at least this share of one core is working, and its silence is not counted.' }),
     lingerSeconds: seconds(0).default(standardStall.lingerSeconds).meta({
-      meaning: 'Time a program has to leave after its own final event; then it is ended, and its result counts.',
+      meaning: 'Time a program has to exit after its final event. Then it is ended, and its result counts.',
     }),
   }),
   doomLoop: z.strictObject({
     sameCalls: atLeast(2, 100).default(standardLoop.sameCalls).meta({
       meaning:
-        'Tool calls in a row with the same input and the same answer that make a doom loop; the agent is restarted. -1 = off.',
+        'An agent is restarted after this many tool calls in a row with the same input and the same result. -1 = never.',
     }),
     pingPong: atLeast(2, 30)
       .default(standardLoop.pingPong)
-      .meta({ meaning: 'Rounds of two or three such calls in turn that make one. -1 = off.' }),
+      .meta({ meaning: 'The same, after this many rounds of two or three such calls in turn. -1 = never.' }),
     callsWithoutChange: atLeast(20, 100_000).default(standardLoop.callsWithoutChange).meta({
-      meaning: 'Tool calls without any change of the work, most of them repeated, that make one. -1 = off.',
+      meaning: 'The same, after this many tool calls that change no file, most of them repeated. -1 = never.',
     }),
     ownRetries: atLeast(2, 100_000).default(standardLoop.ownRetries).meta({
       meaning:
-        'Retries of its own after which a program is ended; what it retried for is then what failed. -1 = no limit.',
+        'A CLI is ended after this many retries of its own; the error that it retried is then the failure. -1 = never.',
     }),
   }),
   remote: z.strictObject({
     timeoutSeconds: seconds(1).default(300).meta({
       meaning:
-        'Time one fetch from or push to a repository by URL (`--repo`) may take; the first fetch may take six times that.',
+        'Maximum time of one fetch from or push to a repository by URL (`--repo`). The first fetch may take six times as long.',
     }),
   }),
   playbooks: z.strictObject({
     disabled: list(text('allowed: the name of a playbook'), 'allowed: a list of names')
       .default([])
-      .meta({ meaning: 'Playbooks that are never used.' }),
+      .meta({ meaning: 'Playbooks that are never used, by their names in docs/recovery.md.' }),
   }),
 }
 
@@ -258,18 +258,18 @@ export const configSchema = z.strictObject({
   harness: harness.prefault({}),
   allowedDirs: list(directory, 'allowed: a list of absolute folders').default([]).meta({
     meaning:
-      'Folders outside the workspace that an agent may be given. Never `/`, the home folder, a folder around it, or a link to one of them.',
+      'Folders outside the workspace that agents may use. Not allowed: `/`, the home folder, a folder that contains it, or a link to one of these.',
   }),
   autoMerge: z
     .boolean({ error: 'allowed: true, false' })
     .default(false)
-    .meta({ meaning: 'Fast-forward the checked-out branch when a goal is finished.' }),
+    .meta({ meaning: 'Fast-forwards the checked-out branch when a goal is finished.' }),
   repoMode: choice(['local', 'direct'])
     .default('local')
-    .meta({ meaning: '`local`: agents work in clones. `direct`: in place, no commit is made.' }),
+    .meta({ meaning: '`local`: agents work in clones. `direct`: agents work in your folder, and no commit is made.' }),
   maxParallel: whole(1, 256)
     .default(2)
-    .meta({ meaning: 'Agents at work at the same time.', environment: 'UNSTUCK_MAX_PARALLEL' }),
+    .meta({ meaning: 'Maximum number of agents that work at the same time.', environment: 'UNSTUCK_MAX_PARALLEL' }),
   lease: folders.lease.prefault({}),
   lanes: folders.lanes.prefault({}),
   admission: folders.admission.prefault({}),
@@ -283,10 +283,10 @@ export const configSchema = z.strictObject({
   playbooks: folders.playbooks.prefault({}),
   deniedPaths: list(pathRule, 'allowed: a list of paths or globs')
     .default([])
-    .meta({ meaning: 'Paths that no run may change, whatever its task allows.' }),
+    .meta({ meaning: 'Paths that no run may change, even if its task allows them.' }),
   env: list(variable, 'allowed: a list of names')
     .default([])
-    .meta({ meaning: 'Environment variables handed to agents and checks.' }),
+    .meta({ meaning: 'Environment variables that agents and checks get in addition to the common ones.' }),
 })
 
 export type Config = z.output<typeof configSchema>

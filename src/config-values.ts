@@ -1,4 +1,4 @@
-/** The kinds of values that keys of the configuration take. Each says in its error what is allowed. */
+/** The types of values in the configuration. The error of each says what is allowed. */
 import { z } from 'zod'
 import { planCommand } from './recovery/command/plan.ts'
 import { parsePathRule } from './recovery/policy/rule.ts'
@@ -24,7 +24,7 @@ export const limit = (unit: string) => {
 }
 
 export const atLeast = (least: number, most: number) => {
-  const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch it off`
+  const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch this off`
   return z.int({ error }).refine((value) => value === -1 || (value >= least && value <= most), { error })
 }
 
@@ -47,31 +47,31 @@ export const pathRule = z
       context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
   })
 
-const exactPath = 'allowed: the path of a file from the top of the repository, without a pattern'
+const exactPathError = 'allowed: the path of one file, relative to the top of the repository'
 
-/** A file below a folder of ours: nothing that leads out of it or into its git directory. */
+/** Paths that lead out of the repository or into its git directory are refused, because the file is copied by this path. */
 export const filePath = z
-  .string({ error: exactPath })
+  .string({ error: exactPathError })
   .refine(
     (value) =>
       value !== '' &&
       !/[\p{Cc}\\*?[\]]/u.test(value) &&
       value.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && part.toLowerCase() !== '.git'),
-    { error: exactPath },
+    { error: exactPathError },
   )
 
-const commandError = 'allowed: a command line that needs no shell'
+const commandError = 'allowed: a command that runs without a shell'
 
-/** As checks are: planned, and refused here when it would be refused there. */
+/** Planned like a check, so that a command that could never run is refused when the configuration is loaded. */
 export const commandLine = z.string({ error: commandError }).superRefine((value, context) => {
   const plan = planCommand(value)
   if (!plan.ok) context.addIssue({ code: 'custom', message: `${plan.reason} (${plan.piece}); ${commandError}` })
 })
 
 export const directory = z
-  .string({ error: 'allowed: an absolute folder' })
-  .refine((value) => value.startsWith('/') && !value.includes('\0'), { error: 'allowed: an absolute folder' })
+  .string({ error: 'allowed: the absolute path of a folder' })
+  .refine((value) => value.startsWith('/') && !value.includes('\0'), { error: 'allowed: the absolute path of a folder' })
 
 export const argument = z
-  .string({ error: 'allowed: a text without NUL' })
-  .refine((value) => !value.includes('\0'), { error: 'allowed: a text without NUL' })
+  .string({ error: 'allowed: text without NUL characters' })
+  .refine((value) => !value.includes('\0'), { error: 'allowed: text without NUL characters' })

@@ -164,11 +164,11 @@ describe('harnesses', () => {
   it.each([
     [
       { harness: { mine: {} } },
-      '/repo/.unstuck/config.json: harness.mine is {}; it names no driver; allowed: driver "claude", "codex", "gemini", "opencode", "acp", "command", or a command',
+      '/repo/.unstuck/config.json: harness.mine is {}; it has neither a driver nor a command; allowed: driver "claude", "codex", "gemini", "opencode", "acp", "command", or a command',
     ],
-    [{ harness: { mine: { driver: 'command' } } }, 'the driver "command" needs a command (argv)'],
-    [{ harness: { acp: {} } }, 'the driver "acp" needs a command (argv)'],
-    [{ harness: { 'my agent': { driver: 'codex' } } }, 'the name may hold letters, digits, "-" and "_" only'],
+    [{ harness: { mine: { driver: 'command' } } }, 'its driver "command" needs the program to run; add "command": ["<program>", …]'],
+    [{ harness: { acp: {} } }, 'its driver "acp" needs the program to run; add "command": ["<program>", …]'],
+    [{ harness: { 'my agent': { driver: 'codex' } } }, 'the name is not allowed; allowed: letters, digits, "-" and "_"'],
     [{ harness: { mine: { comand: ['x'] } } }, 'unknown key harness.mine.comand. Did you mean "command"?'],
     [
       { harness: { mine: { command: 'x' } } },
@@ -192,8 +192,8 @@ describe('errors name file, key, value found and what is allowed', () => {
   it.each<[unknown, string]>([
     ['', '/repo/.unstuck/config.json: it is not JSON'],
     ['{\n  "maxParallel": 2,\n}', 'it is not JSON (line 3, column 1: '],
-    [[], '/repo/.unstuck/config.json: it is []; allowed: a JSON object'],
-    ['null', 'it is null; allowed: a JSON object'],
+    [[], '/repo/.unstuck/config.json: it is []; allowed: a JSON object, { … }'],
+    ['null', 'it is null; allowed: a JSON object, { … }'],
     [{ maxParalell: 3 }, '/repo/.unstuck/config.json: unknown key maxParalell. Did you mean "maxParallel"?'],
     [{ zebra: 3 }, 'unknown key zebra. Known keys here: harness, allowedDirs'],
     [{ limits: { runSecs: 3 } }, 'unknown key limits.runSecs. Did you mean "runSeconds"?'],
@@ -205,7 +205,7 @@ describe('errors name file, key, value found and what is allowed', () => {
     [{ maxParallel: null }, 'maxParallel is null; allowed'],
     [{ repoMode: 'remote' }, 'repoMode is "remote"; allowed: "local", "direct"'],
     [{ autoMerge: 'yes' }, 'autoMerge is "yes"; allowed: true, false'],
-    [{ allowedDirs: ['rel'] }, 'allowedDirs[0] is "rel"; allowed: an absolute folder'],
+    [{ allowedDirs: ['rel'] }, 'allowedDirs[0] is "rel"; allowed: the absolute path of a folder'],
     [{ limits: { runTokens: 0 } }, 'limits.runTokens is 0; allowed: a number of tokens above 0, or -1 for no limit'],
     [{ limits: [] }, 'limits is []'],
     [

@@ -1,6 +1,6 @@
 /**
- * Loads the configuration of one repository: built-in < `.unstuck/config.json` < environment < command line. Each layer
- * is checked by itself, so that an error names the place where the wrong value stands. Nothing of a bad layer is used.
+ * Loads the configuration of one repository: defaults < `.unstuck/config.json` < environment < command line. Each layer is
+ * checked on its own, so that an error names the file, variable or option with the wrong value.
  */
 import { readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -18,12 +18,12 @@ export type { Config, HarnessConfig } from './config-schema.ts'
 type Layer = Record<string, unknown>
 
 export interface ConfigSources {
-  /** Top of the repository (or the plain folder). */
+  /** Top folder of the repository, or the plain folder. */
   root: string
   environment?: Readonly<Record<string, string | undefined>>
-  /** Values of command-line options by config key (`maxParallel`, `limits.runSeconds`); `undefined` = not given. */
+  /** Values of command-line options by configuration key (`maxParallel`, `limits.runSeconds`); `undefined` = not given. */
   flags?: Readonly<Record<string, unknown>>
-  /** Text of a file, or `undefined` where there is none. */
+  /** Returns the text of a file, or `undefined` if it does not exist. */
   readFile?: (path: string) => string | undefined
 }
 
@@ -37,7 +37,7 @@ const readText = (path: string): string | undefined => {
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new AppError(
       'CONFIG_INVALID',
-      `${path} cannot be read (${messageOf(error)}). Make it a readable file or remove it.`,
+      `${path} cannot be read (${messageOf(error)}). Make it readable, or remove it.`,
       { cause: error },
     )
   }
@@ -48,12 +48,12 @@ const invalid = (source: string, problem: string): AppError => new AppError('CON
 const isLayer = (value: unknown): value is Layer => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const checked = (source: string, layer: unknown): Layer => {
-  if (!isLayer(layer)) throw invalid(source, `it is ${shown(layer)}; allowed: a JSON object`)
+  if (!isLayer(layer)) throw invalid(source, `it is ${shown(layer)}; allowed: a JSON object, { … }`)
   const result = configSchema.safeParse(layer)
   if (!result.success) throw invalid(source, explainIssue(result.error, layer, configKeysAt))
   const refused = result.data.allowedDirs
     .map((dir) => refusedAllowance({ realpathSync, homeDir: homedir }, dir))
-    .find((words) => words !== undefined)
+    .find((problem) => problem !== undefined)
   if (refused !== undefined) throw invalid(source, `allowedDirs: ${refused}`)
   return layer
 }
@@ -67,22 +67,22 @@ const fileLayer = (path: string, read: (path: string) => string | undefined): La
   return checked(path, json.value)
 }
 
-const number = (text: string): unknown => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text)
+const numberOrText = (text: string): unknown => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text)
 
 const fromMilliseconds = (text: string): unknown => {
-  const value = number(text)
+  const value = numberOrText(text)
   return typeof value === 'number' ? value / 1000 : value
 }
 
 const variables: readonly { name: string; key: string; read: (text: string) => unknown }[] = [
   { name: 'UNSTUCK_HARNESS', key: 'harness.default', read: (text) => text },
-  { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: number },
+  { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: numberOrText },
   { name: 'FAILED_TASK_RETRY_COOLDOWN_MS', key: 'retry.transientBaseSeconds', read: fromMilliseconds },
   { name: 'BLOCKED_TASK_RETRY_COOLDOWN_MS', key: 'retry.quotaBaseSeconds', read: fromMilliseconds },
-  { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'retry.transientLimit', read: number },
-  { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: number },
-  { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: number },
-  { name: 'DISPATCH_DOCSER_LANE_MAX_SLOTS', key: 'lanes.docserMaxSlots', read: number },
+  { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'retry.transientLimit', read: numberOrText },
+  { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: numberOrText },
+  { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: numberOrText },
+  { name: 'DISPATCH_DOCSER_LANE_MAX_SLOTS', key: 'lanes.docserMaxSlots', read: numberOrText },
 ]
 
 /** `limits.runSeconds` -> {limits: {runSeconds: value}} */
@@ -117,7 +117,7 @@ const layersOf = ({ root, environment = {}, flags = {}, readFile = readText }: C
   ]
 }
 
-/** Needs all layers together: the default may be set in one and the harness of that name in another. */
+/** Needs all layers: one may set the default, and another the harness of that name. */
 const checkNames = (config: Config, layers: readonly Named[], key: 'default' | 'failover'): void => {
   const known = [...new Set([...knownHarnesses, ...Object.keys(config.harness.named)])]
   const name = [config.harness[key] ?? []].flat().find((candidate) => !known.includes(candidate))
@@ -133,7 +133,7 @@ const checkNames = (config: Config, layers: readonly Named[], key: 'default' | '
   )
 }
 
-/** Throws `CONFIG_INVALID` with place, key, value found and what is allowed. */
+/** Throws `CONFIG_INVALID` with the source, the key, its value and what is allowed. */
 export const loadConfig = (sources: ConfigSources): Config => {
   const layers = layersOf(sources)
   const whole = layers.reduce<Layer>((base, { layer }) => merged(base, layer), {})

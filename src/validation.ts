@@ -1,11 +1,11 @@
 /**
- * Says why a value does not fit a zod schema, in words for the person who wrote the file: the key, the value found and
- * what is allowed there; for an unknown key the nearest known one. Used by everything that reads a file people write.
+ * Explains why a value does not match a zod schema, for the person who wrote it: the field, its value and what to write
+ * instead; for an unknown field the nearest known one. Used for every file and request that people write.
  */
 import { distance } from 'fastest-levenshtein'
 import type { z } from 'zod'
 
-/** The known word that was probably meant, if one is near enough to suggest. */
+/** Returns the known word that is nearest to `word`, or undefined when none is near enough to suggest. */
 export const nearest = (word: string, known: readonly string[]): string | undefined => {
   const lower = word.slice(0, 64).toLowerCase()
   const ranked = known
@@ -25,9 +25,9 @@ export const pathText = (path: readonly PropertyKey[]): string =>
     '',
   )
 
-/** A found value, short enough for one line. */
+/** Returns a value as JSON, cut to fit on one line. */
 export const shown = (value: unknown): string => {
-  // What JSON has no text for (undefined, a function) is nothing that a file could hold.
+  // JSON has no text for undefined or a function; neither can come from a file.
   const text = (JSON.stringify(value) as string | undefined) ?? 'nothing'
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
@@ -39,7 +39,7 @@ export const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
     root,
   )
 
-/** Known keys of the object at a path, for the suggestion. */
+/** Returns the allowed keys of the object at a path, for the suggestion. */
 export type KnownKeys = (path: readonly PropertyKey[]) => readonly string[]
 
 const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKeys): string => {
@@ -57,20 +57,20 @@ const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKey
 
 const maxSentences = 5
 
-/** What does not fit, a sentence each: whoever mends a file wants to know all of it at once. */
+/** One line for each of the first five problems, so that a person can correct all of them at once. */
 export const explainIssue = (error: z.ZodError, found: unknown, knownKeys: KnownKeys): string => {
   const sentences = error.issues.slice(0, maxSentences).map((issue) => sentenceOf(issue, found, knownKeys))
   const more = error.issues.length - sentences.length
-  return [...sentences, ...(more > 0 ? [`${more} more`] : [])].join('\n  ') || 'it is not valid'
+  return [...sentences, ...(more > 0 ? [`and ${more} more`] : [])].join('\n  ') || 'the input is not valid'
 }
 
-/** Line and column of an offset, both from 1. */
+/** Returns "line 3, column 7" for an offset; both count from 1. */
 export const placeOf = (text: string, offset: number): string => {
   const before = text.slice(0, offset).split('\n')
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }
 
-/** The parser names an offset only sometimes; the place is added when it does. */
+/** Never throws. The problem names line and column where the parser reports an offset. */
 export const parseJson = (text: string): { ok: true; value: unknown } | { ok: false; problem: string } => {
   try {
     return { ok: true, value: JSON.parse(text.replace(/^\uFEFF/, '')) }

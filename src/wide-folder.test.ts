@@ -10,7 +10,7 @@ describe('a folder too wide to be given or changed', () => {
     ['/links/all', 'leads to /, which is the whole file system'],
     ['/home/me', 'is the home folder'],
     ['/links/mine', 'leads to /home/me, which is the home folder'],
-    ['/home', 'is a folder around the home folder'],
+    ['/home', 'is a folder that contains the home folder'],
   ])('%s %s', (path, words) => {
     expect(wideFolder(looks, path)).toBe(words)
     expect(refusedAllowance(looks, path)).toBe(

@@ -1,6 +1,6 @@
 /**
- * Folders that are no agent's to be given and whose mode is nothing to change: the whole machine, or everything that its user
- * has. A link counts as what it leads to.
+ * Folders that are too wide to give to an agent or to change the mode of: the whole file system, or everything that the user
+ * owns. A symbolic link is judged by its target.
  */
 import { sep } from 'node:path'
 
@@ -13,21 +13,21 @@ const realOf = ({ realpathSync }: FolderLooks, path: string): string => {
   try {
     return realpathSync(path)
   } catch {
-    return path // it does not exist (yet): then it leads nowhere else
+    return path // it does not exist (yet), so it is not a link
   }
 }
 
-/** Why a folder is too wide; undefined = it is not. */
+/** Returns why a folder is too wide, or undefined if it is not. */
 export const wideFolder = (looks: FolderLooks, path: string): string | undefined => {
   const real = realOf(looks, path)
   const home = realOf(looks, looks.homeDir())
   const leads = real === path ? 'is' : `leads to ${real}, which is`
   if (real === sep) return `${leads} the whole file system`
   if (real === home) return `${leads} the home folder`
-  return home.startsWith(real + sep) ? `${leads} a folder around the home folder` : undefined
+  return home.startsWith(real + sep) ? `${leads} a folder that contains the home folder` : undefined
 }
 
-/** Says so of a folder that somebody wants to give to agents. */
+/** Returns the message that refuses a folder as too wide for agents, or undefined if it may be given. */
 export const refusedAllowance = (looks: FolderLooks, path: string): string | undefined => {
   const why = wideFolder(looks, path)
   return why === undefined ? undefined : `${path} ${why}: too wide to be given to an agent; name a folder inside it`
