@@ -1,6 +1,6 @@
 /**
- * Writes the files that are made from the code's own tables: docs/, schema/ and src/store/schema.sql. With `--check` it
- * writes nothing, names the files that differ and ends with 1.
+ * Generates docs/, schema/ and src/store/schema.sql from the tables of the code. With `--check` it writes nothing, names
+ * the files that differ and exits with 1.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ import { schemaText } from './schema-sql.ts'
 
 export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
 
-/** Path and content of every generated file. `db` is a migrated, empty store. */
+/** Returns path and content of every generated file. `db` is a migrated, empty store. */
 export const documents = async (db: Db): Promise<Map<string, string>> =>
   new Map([
     ['docs/states.md', statesPage()],
@@ -36,11 +36,11 @@ const readOrEmpty = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return '' // a file that is not there differs like any other
+    return '' // a missing file differs from every content
   }
 }
 
-/** Generated files whose content on disk is another. */
+/** Returns the paths of generated files whose content on disk differs. */
 export const outdated = (root: string, files: ReadonlyMap<string, string>): string[] =>
   [...files].filter(([path, content]) => readOrEmpty(join(root, path)) !== content).map(([path]) => path)
 
@@ -49,7 +49,7 @@ const write = (root: string, path: string, content: string): void => {
   writeFileSync(join(root, path), content)
 }
 
-/** Writes or checks below `root`; the exit code. */
+/** Writes or checks the files below `root` and returns the exit code. */
 export const generate = async (root: string, args: readonly string[]): Promise<number> => {
   const db = await openPglite({ dataDir: null })
   await migrate(db)
@@ -57,7 +57,7 @@ export const generate = async (root: string, args: readonly string[]): Promise<n
   await db.close()
   const changed = outdated(root, files)
   if (args.includes('--check')) {
-    for (const path of changed) console.error(`${path} is not what the code says; run "npm run generate"`)
+    for (const path of changed) console.error(`${path} is out of date. Run "npm run generate" and commit the result.`)
     return changed.length === 0 ? 0 : 1
   }
   for (const path of changed) {

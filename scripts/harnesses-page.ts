@@ -1,4 +1,4 @@
-/** docs/harnesses.md: what each CLI ended in with each fault, from the record that test/real/matrix.test.ts writes and checks. */
+/** docs/harnesses.md: how each CLI ended with each fault, from the record that test/real/matrix.test.ts writes and checks. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cliVersions } from './install-clis.ts'
@@ -6,13 +6,13 @@ import { code, head, table } from './pages.ts'
 
 export interface Cell {
   ending: string
-  /** What was done by itself, or what kind of question was asked; each once. */
+  /** The recoveries, or the kind of question; each once. */
   by: string[]
   runs: number
   launches: number
-  /** First half of the SHA-256 over what the CLI printed in all launches. */
+  /** First half of the SHA-256 of the CLI's output in all launches. */
   transcript: string
-  /** Ids of the events that tell of it. */
+  /** Ids of the events that show the ending. */
   events: number[]
 }
 
@@ -51,10 +51,10 @@ export const harnessesPage = (): string => {
   return head(
     'Harnesses and faults',
     [
-      'Each cell is one task that the real CLI worked on, through the command line and the engine, for the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: nothing had to be recovered. `recovered`: it ended done by what is named. `waits`: parked until the time that the provider stated, nobody is asked. `asks`: one question, and other work goes on. Clocks and waits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`; CI plays cells of Claude and Codex again, `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` plays others by hand.',
+      'Each cell is one task of a real CLI, run by the engine against the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: no recovery was needed. `recovered`: the task was done after the named recovery. `waits`: the task is parked until the time that the provider stated, without a question. `asks`: one question, while other work continues. Time limits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`. CI repeats cells of Claude and Codex; `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` repeats others by hand.',
       table(['fault', ...names.map((name) => `${name} ${versions[name]}`)], rows),
-      '## Where it stands',
-      'Runs and launches that the cell took, the hash of what the CLI printed in them (paths and ids are in it, so another play gives another), and the ids of the events in the store of that play.',
+      '## Evidence',
+      'The number of runs and launches of each cell, a hash of the output of the CLI, and the ids of the events in the store. The output contains paths and ids, so the hash differs each time.',
       table(['harness', 'fault', 'runs', 'launches', 'transcript', 'events'], proofs),
     ].join('\n\n'),
   )

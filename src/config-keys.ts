@@ -43,7 +43,8 @@ export const describeConfig = (): ConfigRow[] => [
     key: '',
     default: '${XDG_STATE_HOME:-~/.local/state}/unstuck',
     environment: 'UNSTUCK_HOME',
-    meaning: 'Folder of all stores, logs, workspaces and snapshots. Not a key, because it is needed before the file is found.',
+    meaning:
+      'Folder of all stores, logs, workspaces and snapshots. Not a key, because it is needed before the file is found.',
   },
   {
     key: '',

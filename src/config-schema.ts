@@ -49,7 +49,9 @@ export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 export const harnessShape = {
   driver: choice(drivers)
     .exactOptional()
-    .meta({ meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.' }),
+    .meta({
+      meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.',
+    }),
   command: list(argument, argvError)
     .refine((argv) => (argv[0] ?? '') !== '', { error: argvError })
     .exactOptional()
@@ -57,7 +59,9 @@ export const harnessShape = {
   args: list(argument, 'allowed: a list of texts')
     .default([])
     .meta({ meaning: 'Further arguments, placed before the prompt.' }),
-  model: text('allowed: the name of a model').exactOptional().meta({ meaning: 'Model that the program is told to use.' }),
+  model: text('allowed: the name of a model')
+    .exactOptional()
+    .meta({ meaning: 'Model that the program is told to use.' }),
   env: list(variable, 'allowed: a list of names')
     .default([])
     .meta({ meaning: 'Environment variables that this program gets in addition to the common ones.' }),
@@ -115,7 +119,9 @@ const limitsShape = {
   runTokens: limit('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of one run.' }),
   runCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of one run.' }),
   goalSeconds: limit('seconds').exactOptional().meta({ meaning: 'Maximum agent time of all runs of a goal together.' }),
-  goalTokens: limit('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of all runs of a goal together.' }),
+  goalTokens: limit('tokens')
+    .exactOptional()
+    .meta({ meaning: 'Maximum number of tokens of all runs of a goal together.' }),
   goalCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
 }
 
@@ -127,7 +133,11 @@ const withoutLifted = (limits: Limits): Limits =>
 
 export const folders = {
   lease: z.strictObject({
-    ttlSeconds: whole(5, 86_400).default(300).meta({ meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.' }),
+    ttlSeconds: whole(5, 86_400)
+      .default(300)
+      .meta({
+        meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.',
+      }),
   }),
   lanes: z.strictObject({
     featureMinSlots: whole(0, 256).default(1).meta({
@@ -204,21 +214,25 @@ export const folders = {
       meaning: 'The same, when its last output was the result of a tool call. -1 = never.',
     }),
     toolSeconds: limit('seconds').default(standardStall.toolSeconds).meta({
-      meaning:
-        'The same, while the CLI reports a running tool, which may wait for another machine. -1 = never.',
+      meaning: 'The same, while the CLI reports a running tool, which may wait for another machine. -1 = never.',
     }),
     promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
       meaning: 'The same, when it waits for input, which it never gets. -1 = never.',
     }),
     probeSeconds: limit('seconds')
       .default(standardStall.probeSeconds)
-      .meta({ meaning: 'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.' }),
+      .meta({
+        meaning:
+          'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.',
+      }),
     busyCpuPercent: z
       .number({ error: 'allowed: a number above 0, up to 100' })
       .gt(0, { error: 'allowed: a number above 0, up to 100' })
       .max(100, { error: 'allowed: a number above 0, up to 100' })
       .default(standardStall.busyCpuPercent)
-      .meta({ meaning: 'A process tree that uses at least this share of one core is working, and its silence is not counted.' }),
+      .meta({
+        meaning: 'A process tree that uses at least this share of one core is working, and its silence is not counted.',
+      }),
     lingerSeconds: seconds(0).default(standardStall.lingerSeconds).meta({
       meaning: 'Time a program has to exit after its final event. Then it is ended, and its result counts.',
     }),

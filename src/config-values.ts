@@ -70,7 +70,9 @@ export const commandLine = z.string({ error: commandError }).superRefine((value,
 
 export const directory = z
   .string({ error: 'allowed: the absolute path of a folder' })
-  .refine((value) => value.startsWith('/') && !value.includes('\0'), { error: 'allowed: the absolute path of a folder' })
+  .refine((value) => value.startsWith('/') && !value.includes('\0'), {
+    error: 'allowed: the absolute path of a folder',
+  })
 
 export const argument = z
   .string({ error: 'allowed: text without NUL characters' })

@@ -73,7 +73,7 @@ it('harness.failover names harnesses that there are', () => {
   expect(() => load({ harness: { failover: 'codex' } })).toThrow(/harness\.failover/)
 })
 
-it('workspace.copy takes exact paths inside the repository alone, workspace.setup what needs no shell', () => {
+it('workspace.copy takes exact paths inside the repository, workspace.setup a command that runs without a shell', () => {
   const copy = ['.env.test', 'config/x.json', 'a b/ü.txt']
   expect(load({ workspace: { copy, setup: 'cd sub && npm run codegen' } }).workspace).toEqual({
     ...{ copy, setup: 'cd sub && npm run codegen', setupSeconds: 600 },
@@ -91,9 +91,9 @@ it('workspace.copy takes exact paths inside the repository alone, workspace.setu
     'a\\b',
     'a\nb',
   ])
-    expect(() => load({ workspace: { copy: [path] } })).toThrow(/workspace\.copy.*without a pattern/s)
+    expect(() => load({ workspace: { copy: [path] } })).toThrow(/workspace\.copy.*the path of one file/s)
   for (const setup of ['npm run a | tee log', 'a; b', 'echo $HOME', ''])
-    expect(() => load({ workspace: { setup } })).toThrow(/workspace\.setup.*needs no shell/s)
+    expect(() => load({ workspace: { setup } })).toThrow(/workspace\.setup.*without a shell/s)
 })
 
 describe('precedence', () => {
@@ -166,9 +166,15 @@ describe('harnesses', () => {
       { harness: { mine: {} } },
       '/repo/.unstuck/config.json: harness.mine is {}; it has neither a driver nor a command; allowed: driver "claude", "codex", "gemini", "opencode", "acp", "command", or a command',
     ],
-    [{ harness: { mine: { driver: 'command' } } }, 'its driver "command" needs the program to run; add "command": ["<program>", …]'],
+    [
+      { harness: { mine: { driver: 'command' } } },
+      'its driver "command" needs the program to run; add "command": ["<program>", …]',
+    ],
     [{ harness: { acp: {} } }, 'its driver "acp" needs the program to run; add "command": ["<program>", …]'],
-    [{ harness: { 'my agent': { driver: 'codex' } } }, 'the name is not allowed; allowed: letters, digits, "-" and "_"'],
+    [
+      { harness: { 'my agent': { driver: 'codex' } } },
+      'the name is not allowed; allowed: letters, digits, "-" and "_"',
+    ],
     [{ harness: { mine: { comand: ['x'] } } }, 'unknown key harness.mine.comand. Did you mean "command"?'],
     [
       { harness: { mine: { command: 'x' } } },
@@ -273,7 +279,7 @@ it('reads the real file, and an unreadable one is an error that names it', () =>
     expect(loadConfig({ root }).maxParallel).toBe(7)
     rmSync(join(root, '.unstuck', 'config.json'))
     mkdirSync(join(root, '.unstuck', 'config.json'))
-    expect(() => loadConfig({ root })).toThrow(/config\.json cannot be read \(EISDIR.*Make it a readable file/)
+    expect(() => loadConfig({ root })).toThrow(/config\.json cannot be read \(EISDIR.*Make it readable/)
   } finally {
     rmSync(root, { recursive: true, force: true })
   }
@@ -285,7 +291,7 @@ it('the table for the docs has every key once, with default, variable and meanin
     key: 'maxParallel',
     default: '2',
     environment: 'UNSTUCK_MAX_PARALLEL',
-    meaning: 'Agents at work at the same time.',
+    meaning: 'Maximum number of agents that work at the same time.',
   })
   expect(rows.find((row) => row.key === 'limits.runSeconds')?.default).toBe('3600')
   expect(rows.find((row) => row.key === 'harness.default')?.environment).toBe('UNSTUCK_HARNESS')

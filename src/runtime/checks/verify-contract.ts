@@ -42,10 +42,10 @@ const ruleSchema = z
   .strictObject({
     whenChangedAny: patternList
       .exactOptional()
-      .meta({ description: 'The rule applies when at least one of these patterns has a changed path.' }),
+      .meta({ description: 'The rule applies if a changed path matches at least one of these patterns.' }),
     whenChangedAll: patternList
       .exactOptional()
-      .meta({ description: 'The rule applies when each of these patterns has a changed path.' }),
+      .meta({ description: 'The rule applies if each of these patterns matches a changed path.' }),
     commands: commandList.min(1, { error: 'allowed: at least one command' }),
   })
   .refine((rule) => rule.whenChangedAny !== undefined || rule.whenChangedAll !== undefined, {
@@ -62,16 +62,16 @@ const byRoleShape = {
 
 const contractSchema = z.strictObject({
   $schema: z.string().exactOptional(),
-  commands: commandList.exactOptional().meta({ description: 'Checks of every change.' }),
+  commands: commandList.exactOptional().meta({ description: 'Checks for every change.' }),
   byRole: z
     .strictObject(byRoleShape, { error: 'allowed: an object with lists of commands' })
     .exactOptional()
-    .meta({ description: 'Further checks of tasks with this role.' }),
+    .meta({ description: 'Additional checks for tasks with this role.' }),
   rules: z
     .array(ruleSchema, { error: 'allowed: a list of rules' })
     .max(100, { error: 'allowed: at most 100 rules' })
     .exactOptional()
-    .meta({ description: 'Further checks where these paths changed.' }),
+    .meta({ description: 'Additional checks when these paths changed.' }),
 })
 
 export type VerifyContract = z.output<typeof contractSchema>
