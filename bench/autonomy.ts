@@ -1,7 +1,8 @@
 /**
- * What is done in the end without a person: seventeen faults of an agent and its environment under a plain loop, a loop with a
- * pause and feedback, and Unstuck with a command and with Claude, all with the same scripted agent. Judged by what is on main and by
- * which processes are left. Target: Unstuck right in all, nothing falsely done, nothing left, a question only where one is wanted.
+ * Measures how much work is finished without a person: seventeen faults of an agent and its environment under a plain loop, a loop
+ * with a pause and feedback, and Unstuck with a command and with Claude, all with the same scripted agent. The result is what is on
+ * main and which processes still run. Target: Unstuck is right in all cells, claims nothing false, leaves no process, and asks a
+ * question only where one is expected.
  * `node bench/autonomy.ts [--fault NAME]… [--form NAME]… [--jobs 2] [--verbose] [--keep]`
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -23,7 +24,7 @@ const { values } = parseArgs({
   },
 })
 
-/** Far beyond what a cell takes that comes to an end; a limit that names a minute takes up to two of them. */
+/** Much longer than any cell that ends; a limit that names a minute takes up to two minutes. */
 const loopSeconds = 40
 const engineSeconds = 240
 
@@ -62,7 +63,7 @@ const play = async ({ wanted, formName }: { wanted: FaultCase; formName: string 
   if (values.verbose && outcome.said !== '') console.error(outcome.said.replaceAll(/^/gm, '    '))
 }
 
-/** So many at a time, in order. */
+/** Starts the cells in order, with at most `jobs` running. */
 const worker = async (): Promise<void> => {
   for (let next = cells.shift(); next !== undefined; next = cells.shift()) await play(next)
 }

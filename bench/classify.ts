@@ -1,6 +1,6 @@
 /**
- * Accuracy of the failure classifier on the labelled corpus, and its speed beside a plain split of the same text.
- * `--leave-out <tool>` (or `all`) judges a tool's entries with the rules that name it as their source switched off.
+ * Measures the accuracy of the failure classifier on the labelled corpus, and its speed compared with a plain split of the
+ * same text. `--leave-out <tool>` (or `all`) judges the entries of a tool without the rules that name it as their source.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -93,7 +93,7 @@ const perLabel = (judged: Judged[]): void => {
     )
 }
 
-/** A log as a build writes it, with the cause in the middle. */
+/** A log like that of a build, with the cause in the middle. */
 const longLog = (bytes: number): string => {
   const rows: string[] = []
   for (let index = 0, size = 0; size < bytes; index += 1) {

@@ -1,7 +1,7 @@
 /**
- * 1,000 clients on the event stream of one engine while somebody else writes 100 events a second into its PostgreSQL: how
- * long an event takes from its row to each client, and how much memory the engine holds for them. CLIENTS, RATE and SECONDS
- * in the environment set another form. Linux only: memory is read from /proc.
+ * 1,000 clients read the event stream of one engine while another process writes 100 events a second into its PostgreSQL.
+ * Measures the time from an event's row to each client, and the memory of the engine. CLIENTS, RATE and SECONDS in the
+ * environment change these numbers. Linux only: memory is read from /proc.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ const env = {
 }
 const { id } = await openRepository(repo)
 const place = databaseOf(env, id)
-if (place === undefined) throw new Error('the server has no place for a store')
+if (place === undefined) throw new Error('the PostgreSQL server could not create a database for the store')
 
 const up = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
 await once(up.stdout, 'data')

@@ -1,4 +1,4 @@
-/** `unstuck exec` around a command that does nothing, over bare `node` and that command. Target: at most 100 ms more. */
+/** The cost of `unstuck exec` around a command that does nothing, compared with bare `node` and that command. Target: at most 100 ms more. */
 import { join } from 'node:path'
 import { inTurns, print, time } from './measure.ts'
 

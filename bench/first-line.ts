@@ -1,4 +1,4 @@
-/** `unstuck run` on a terminal: the time to its first line, over bare `node`, with no engine yet. Target: at most 1 s. */
+/** Time until `unstuck run` prints its first line on a terminal, without a running engine, compared with bare `node`. Target: at most 1 s. */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,10 @@ const entry = join(import.meta.dirname, '..', 'bin', 'unstuck.js')
 const root = mkdtempSync(join(tmpdir(), 'unstuck-first-line-'))
 const environment = { ...process.env, TERM: 'xterm', CI: '', UNSTUCK_HOME: join(root, 'state') }
 execFileSync('git', ['init', '--quiet', root])
-// A task file that is refused, so each run ends by itself before it would start an engine.
+// The task file is invalid, so that each run ends by itself before it starts an engine.
 writeFileSync(join(root, 'goal.json'), '{}')
 
-/** Until the first byte that `script` brings from the terminal of the command. */
+/** Waits for the first byte that `script` passes on from the terminal of the command. */
 const firstLine = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const begun = performance.now()

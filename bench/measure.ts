@@ -1,4 +1,4 @@
-/** Shared by the benchmarks: runs a program to its end and takes medians, so that one noisy run decides nothing. */
+/** Used by all benchmarks: runs a program to its end and takes the median, so that one slow run does not change the result. */
 import { spawn } from 'node:child_process'
 
 export interface Finished {
@@ -23,7 +23,7 @@ export const median = (values: number[]): number => {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-/** Runs the measurements in turns, so that a slow moment of the machine hits all of them. */
+/** Alternates between the measurements, so that a slow moment of the machine affects all of them. */
 export const inTurns = async <Name extends string>(
   rounds: number,
   measures: Record<Name, () => Promise<number>>,

@@ -1,4 +1,4 @@
-/** A run through the engine over the bare agent plus its bare verification, engine already up. Target: at most 300 ms more a run. */
+/** The cost of a run in a running engine, compared with the bare agent and its bare check. Target: at most 300 ms more per run. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ interface StoredEvent {
   at: string
 }
 
-/** From the claim to the end of the run, by the store's clock: waiting for the client's polling is not the engine's. */
+/** From the claim to the end of the run by the store's clock, so that the polling of the client is not counted. */
 const engine = async (): Promise<number> => {
   const { stdout } = await time([process.execPath, entry, 'run', 'write a note', '--json'], { cwd: repo, env })
   const events = stdout

@@ -1,9 +1,9 @@
 /**
- * The queue, in one run on one PostgreSQL server of its own (fsync off for all): claimed and ended jobs per second beside
- * graphile-worker and pg-boss, the latency of a claim with 1,000 and 100,000 tasks queued, and how long a task of an engine
- * with 100 idle slots takes from its row to the open gate of its shim. The other two are installed into the cache folder;
- * their jobs are rows that are taken and completed one by one, ours are goals' tasks with runs, leases and events.
- * JOBS, CLAIMERS and STARTS in the environment set another form.
+ * Measures the queue on one PostgreSQL server of its own (without fsync): claimed and ended jobs per second, compared with
+ * graphile-worker and pg-boss; the latency of a claim with 1,000 and 100,000 queued tasks; and the time from a task's row to
+ * the open gate of its shim in an engine with 100 idle agents. graphile-worker and pg-boss are installed into the cache folder.
+ * Their jobs are rows that are taken and completed one by one; the jobs of Unstuck are tasks with runs, leases and events.
+ * JOBS, CLAIMERS and STARTS in the environment change the numbers.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,7 +52,7 @@ const others = (): string => {
   return place
 }
 
-/** Loosely typed on purpose: neither is a dependency of this project. */
+/** Loosely typed, because neither package is a dependency of this project. */
 const load = async (place: string, name: keyof typeof versions): Promise<Record<string, never>> =>
   (await import(pathToFileURL(createRequire(join(place, 'package.json')).resolve(name)).href)) as Record<string, never>
 
@@ -66,7 +66,7 @@ const side = async (count: number, work: (index: number) => Promise<void>): Prom
   await Promise.all(Array.from({ length: count }, (_value, index) => work(index)))
 }
 
-/** A goal with so many queued tasks: one made as any, the others as its copies, in one statement. */
+/** A goal with `count` queued tasks. One is created normally; a single statement copies it, because creating 100,000 would take too long. */
 const fill = async (db: Db, count: number): Promise<void> => {
   await activeGoal(db, 'g', [{ id: 'seed' }])
   await db.query(sql`insert into task select (jsonb_populate_record(seed,
@@ -200,7 +200,7 @@ interface Engine {
   stop(): Promise<void>
 }
 
-/** An engine with 100 slots and an agent that is the shell and one file. */
+/** An engine with 100 agents, each a shell that writes one file. */
 const startEngine = async (url: string): Promise<Engine> => {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-schedule-'))
   const repo = join(folder, 'repo')
@@ -247,7 +247,7 @@ const goalBody = (repoMode: 'local' | 'direct'): string => {
 
 const ended = /^goal\.(ready|done|awaiting_human|paused|failed)$/
 
-/** Posts one goal and waits for its end: what the run does after its start must not run beside the next one. */
+/** Posts one goal and waits for its end, so that the rest of its run does not slow down the next start. */
 const startOne = async (engine: Engine, body: string): Promise<number> => {
   const goal = await engine.ask<Goal>('/goals', body)
   for (;;) {
@@ -263,7 +263,7 @@ const startOne = async (engine: Engine, body: string): Promise<number> => {
   }
 }
 
-/** From the task's row to the open gate of its shim, by the store's clock: one task at a time, all slots idle. */
+/** From the task's row to the open gate of its shim by the store's clock, one task at a time, with all agents idle. */
 const startTimes = async (engine: Engine, repoMode: 'local' | 'direct'): Promise<number[]> => {
   const found: number[] = []
   for (let turn = 0; turn < starts + 5; turn += 1) found.push(await startOne(engine, goalBody(repoMode)))

@@ -1,9 +1,9 @@
 /**
- * What supervising costs. Scanning: output of an agent on its way through the shim (redacted, bounded, written) and through
- * the engine (read from the files, parsed by the driver), beside `grep -E` with the same sentences over the same bytes. Target:
- * the engine reads at least 200 MB/s on one core, with flat memory over 1 GB. Relaunching: from the line that ends an agent to
- * the first instruction of the next one with its correction, under the engine and under `exec`. Target: at most 100 ms; nothing
- * has to be stopped here, so there is no grace in it.
+ * Measures the cost of supervision. Scanning: an agent's output passes through the shim (redacted, bounded, written) and the engine
+ * (read from files, parsed by the driver), compared with `grep -E` for the same sentences over the same bytes. Target: the engine
+ * reads at least 200 MB/s on one core, with constant memory over 1 GB. Relaunching: from the line that ends an agent to the first
+ * instruction of its corrected relaunch, in the engine and in `unstuck exec`. Target: at most 100 ms; the agent ends by
+ * itself here, so no grace period is included.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,19 +24,19 @@ const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-supervise-'))
 const megabyte = 1_000_000
 const logBytes = 64 * megabyte
 const passes = 16
-/** Time of a core, which a busy machine does not change much. */
+/** Processor time, which depends less on other load of the machine than elapsed time. */
 const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 const perSecond = (bytes: number, ms: number): number => bytes / megabyte / (ms / 1000)
 
-/** What tools answer, in the lengths that they do: from a line up to the 30,000 characters at which CLIs cut. */
+/** Tool results of realistic lengths: from one line to the 30,000 characters at which CLIs cut. */
 const prose = readFileSync(join(root, 'CHANGELOG.md'), 'utf8') + readFileSync(join(root, 'docs', 'recovery.md'), 'utf8')
 const lengths = [80, 400, 2_000, 8_000, 30_000]
 const answers = lengths.map((length) => prose.repeat(1 + length / prose.length).slice(0, length))
 
-/** A recorded session in which each tool answers at length. */
+/** A recorded session with long tool results. */
 const session = (recording: string): string => {
   const recorded = readFileSync(join(root, 'test', 'fixture', 'transcripts', `${recording}.stdout`), 'utf8')
   return answers
@@ -46,7 +46,7 @@ const session = (recording: string): string => {
     .join('')
 }
 
-/** A whole launch log, written as the shim does it, from chunks of a pipe's size. */
+/** A complete launch log, written as the shim writes it, in chunks of the size of a pipe. */
 const writeLog = (dir: string, text: string): number => {
   mkdirSync(dir)
   const log = createSegmentLog(dir, 'stdout', 2 * logBytes)
@@ -60,7 +60,7 @@ const writeLog = (dir: string, text: string): number => {
   return perSecond(bytes.length, cpuMs() - begun)
 }
 
-/** From the files to the end of the reading; returns the bytes that were read. */
+/** Reads the files and parses them to the end; returns the number of bytes. */
 const readLog = (dir: string, driver: Driver): number => {
   let reading = driver.begin()
   for (let offset = 0; ;) {
@@ -80,7 +80,7 @@ const grep = async (dir: string): Promise<number> => {
   )
   const counted = `for f in ${join(dir, 'stdout-*')}; do grep -cEf ${patterns} "$f"; done | tail -n 1; times`
   const { stdout } = await time(['sh', '-c', counted])
-  // Without a reader grep would stop at the first match. Last line: user and system time of the children, as 0m1.250000s each.
+  // grep stops at the first match when its output is not read. The last line is the user and system time of the children, each as 0m1.250000s.
   const spent =
     stdout
       .trim()
@@ -117,7 +117,7 @@ const scan = async (driver: Driver, recording: string): Promise<void> => {
   rmSync(dir, { recursive: true })
 }
 
-/** Codex's refusal of an untrusted folder and its cure; notes when it began and when it refused. */
+/** Refuses an untrusted folder as Codex does, unless the correction is given; records when it started and when it refused. */
 const agentText = (log: string): string => `
 const { appendFileSync, writeFileSync } = require('node:fs')
 const note = (word, at) => appendFileSync(${JSON.stringify(log)}, word + ' ' + at + '\\n')
@@ -139,7 +139,7 @@ if (cured) {
 
 const rounds = 15
 
-/** Milliseconds between each fatal line and the start of the process that came after it. */
+/** Milliseconds between each fatal line and the start of the next process. */
 const gaps = (log: string): number[] => {
   const notes = readFileSync(log, 'utf8').trim().split('\n')
   return notes.flatMap((note, at) => {

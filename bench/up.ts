@@ -1,4 +1,4 @@
-/** `up` to ready over PGlite's own open of the same store. Target: at most 400 ms more. */
+/** Time until `unstuck up` is ready, compared with opening the same store in PGlite alone. Target: at most 400 ms more. */
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const env = { ...process.env, UNSTUCK_HOME: join(folder, 'home'), XDG_CACHE_HOME
 
 execFileSync('git', ['init', '-q', repo])
 
-/** The time from the start of `unstuck up` to its ready line; it is then stopped in order. */
+/** The time from the start of `unstuck up` to its ready line. The engine is then stopped. */
 const up = async (): Promise<number> => {
   const begun = performance.now()
   const child = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -36,7 +36,7 @@ writeFileSync(
   `import { PGlite } from ${JSON.stringify(pglite)}\nconst db = await PGlite.create(process.argv[2])\nawait db.query('select 1')\nprocess.exit(0)\n`,
 )
 
-/** Node, PGlite on a copy of the same store, one query: what no engine can be faster than. */
+/** Node, PGlite on a copy of the same store, and one query: the lower bound for every engine. */
 const bare = async (): Promise<number> => {
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(state, 'store'), copy, { recursive: true })

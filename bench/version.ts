@@ -1,4 +1,4 @@
-/** `unstuck --version` over bare `node`. Target: at most 80 ms more. */
+/** Time of `unstuck --version`, compared with bare `node`. Target: at most 80 ms more. */
 import { join } from 'node:path'
 import { inTurns, print, time } from './measure.ts'
 

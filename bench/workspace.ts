@@ -1,6 +1,7 @@
 /**
- * A run's workspace with its packages from a warm pool, beside `git clone --shared` alone and beside that clone with a fresh
- * install from npm's warm cache; the packages of a pool that has none yet, beside `cp -a`; and the health check of a workspace that is used again. The project is this one, with all its packages.
+ * Measures the time to make a workspace with packages from a filled pool, compared with `git clone --shared` alone and with that
+ * clone plus an install from npm's filled cache; filling an empty pool, compared with `cp -a`; and checking the packages of a
+ * workspace that is used again. The project is this repository with all its packages.
  * `node bench/workspace.ts [rounds]`
  */
 import { execFileSync } from 'node:child_process'
@@ -19,7 +20,7 @@ const here = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-workspace-'))
 const checkout = join(folder, 'checkout')
 execFileSync('git', ['clone', '--quiet', '--no-hardlinks', here, checkout])
-// A directory alone is no tree that npm knows: its own list of what is installed comes along.
+// npm recognises a tree only with its own list of installed packages, so that list is copied too.
 cpSync(join(here, 'node_modules'), join(checkout, 'node_modules'), { recursive: true, verbatimSymlinks: true })
 const repository = await openRepository(checkout)
 const base = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
@@ -37,7 +38,7 @@ const took = async (work: () => Promise<unknown>): Promise<number> => {
   return performance.now() - begun
 }
 
-/** Without what stands in the folder afterwards: removing it is nobody's measure. */
+/** Removes the folder outside the measured time. */
 const measured = async (work: (dir: string) => Promise<number>): Promise<number> => {
   const dir = place()
   const ms = await work(dir)
@@ -58,7 +59,7 @@ const packagesFrom = async (cacheDir: string, dir: string): Promise<void> => {
 
 const cloned = (dir: string): Promise<unknown> => createWorkspace({ repository, base, dir, branch: `bench/${count}` })
 
-/** As the engine does while agents work. */
+/** Prepares the next trees, as the engine does while agents work. */
 const fillPool = (): Promise<void> => tendPool({ cacheDir: warm, signal: new AbortController().signal })
 
 const workspace = async (dir: string): Promise<number> => {
@@ -80,13 +81,13 @@ const copy = async (dir: string): Promise<number> => {
   return ms
 }
 
-/** Without scripts, as a fair comparison: a copy runs none either. */
+/** Without install scripts, because a copy runs none either. */
 const install = ['npm', 'ci', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
 
 const fresh = async (dir: string): Promise<number> => {
   const cloneMs = await clone(dir)
   const { ms, code } = await time(install, { cwd: dir })
-  if (code !== 0) throw new Error('npm ci --offline failed: fill the cache with npm ci first')
+  if (code !== 0) throw new Error('npm ci --offline failed. Run "npm ci" first to fill the cache.')
   return cloneMs + ms
 }
 

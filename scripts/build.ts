@@ -1,4 +1,4 @@
-/** Builds the publishable package into an emptied `dist`: compiled JavaScript, the store's template dump and the dashboard. */
+/** Builds the package into an empty `dist`: compiled JavaScript, the dump of an empty store, and the dashboard. */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ execFileSync(
     ...['--config', join(root, 'dashboard', 'vite.config.ts'), '--configLoader', 'native'],
     ...['--outDir', join(dist, 'dashboard'), '--logLevel', 'warn'],
   ],
-  // Whatever this runs in, what is published is no development build.
+  // A NODE_ENV of the caller would publish a development build.
   { cwd: root, stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production' } },
 )
 await buildTemplate(join(dist, 'src', 'store', templateName()))

@@ -1,8 +1,8 @@
 /**
- * Adds up the JSON reports of vitest into the line "N passed, N failed". Vitest counts tests only: a file that does not
- * load and a set-up that throws have no failed test in its report, and a run that died has no report. Each counts as one
- * failed here, so that nothing that did not run looks green. An error outside of every test is in no report of vitest:
- * ci-reporter.ts writes it beside the report, and `--status <exit code of vitest>` makes it count where that is missing.
+ * Adds up the JSON reports of vitest into the line "N passed, N failed". Vitest counts only tests: a file that does not load
+ * and a set-up that throws have no failed test in its report, and a run that crashed has no report. Each counts as one
+ * failure here, so that tests that did not run never look green. An error outside of every test is missing in the JSON report:
+ * ci-reporter.ts writes it to a file of its own, and `--status <exit code of vitest>` counts it if that file is missing.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -11,7 +11,7 @@ import { messageOf } from '../src/errors.ts'
 export interface Count {
   passed: number
   failed: number
-  /** What was counted as failed, for people. */
+  /** One text for each failure. */
   failures: string[]
 }
 
@@ -28,7 +28,7 @@ export interface TestFile {
   assertionResults?: TestCase[]
 }
 
-/** An error outside of every test; the file is that of the worker it came from. */
+/** An error outside of every test, with the file that its worker was running. */
 interface Unhandled {
   file?: string
   message: string
@@ -38,11 +38,11 @@ export interface Report {
   success?: boolean
   testResults?: TestFile[]
   unhandled?: Unhandled[]
-  /** Files that failed and then passed alone, each with what failed, on one line. */
+  /** One line for each file that failed and then passed alone, with the tests that failed. */
   flaky?: string[]
 }
 
-/** The first lines of what a test said when it failed. */
+/** Returns the first lines of the messages of a failed test. */
 const why = (test: TestCase): string =>
   (test.failureMessages ?? [])
     .map((message) => `\n    ${message.slice(0, 600).split('\n').slice(0, 12).join('\n    ')}`)
@@ -54,7 +54,7 @@ const fileCount = (file: TestFile): Count => {
   const cases = file.assertionResults ?? []
   const failed = cases.filter((test) => test.status === 'failed')
   const failures = failed.map((test) => `${file.name ?? '?'}: ${test.fullName ?? '?'}${why(test)}`)
-  // A file that failed without a failed test did not load, or its set-up or clean-up threw.
+  // A failed file without a failed test did not load, or its set-up or clean-up threw.
   if (file.status === 'failed' && failed.length === 0) {
     failures.push(`${file.name ?? '?'}: ${firstLine(file.message) || 'did not run'}`)
   }
@@ -83,7 +83,7 @@ export const countReport = (report: Report, name: string): Count => {
   const outside = unhandledCount(report)
   if (files.length === 0) return outside.failed > 0 ? outside : oneFailed(`${name}: no test file ran`)
   const counted = add(files.map(fileCount).reduce(add, nothing), outside)
-  // A whole run may fail outside of every file.
+  // A run may fail outside of every file.
   if (report.success === false && counted.failed === 0) return add(counted, oneFailed(`${name}: the run failed`))
   if (counted.passed + counted.failed === 0) return oneFailed(`${name}: no test ran`)
   return counted
@@ -97,7 +97,7 @@ const readReport = (path: string): Report => {
   return { ...report, unhandled: [...(report.unhandled ?? []), ...unhandledBeside(path)] }
 }
 
-/** The report of a run that ended with `status`; a run that left none, or none that says why it failed, is in it as an error. */
+/** Returns the report of a run that exited with `status`. A missing report, or one without the reason of the failure, becomes an error in it. */
 export const reportOf = (path: string, status: number): Report => {
   try {
     const report = readReport(path)
@@ -109,7 +109,7 @@ export const reportOf = (path: string, status: number): Report => {
   }
 }
 
-/** Adds up reports; `status` is that of the one run that wrote them. */
+/** Adds up reports; `status` is the exit code of the run that wrote them. */
 export const countFiles = (paths: readonly string[], status = 0): Count => {
   if (paths.length === 0) return oneFailed('no report was named')
   const counted = paths.map((path) => countReport(reportOf(path, 0), path)).reduce(add, nothing)
@@ -117,13 +117,13 @@ export const countFiles = (paths: readonly string[], status = 0): Count => {
   return unexplained ? add(counted, oneFailed(`the run ended with ${status} and no report says why`)) : counted
 }
 
-/** The part of a report that is about one file. */
+/** Returns the part of a report about one file. */
 const partOf = (report: Report, name: string): Report => ({
   testResults: (report.testResults ?? []).filter((file) => file.name === name),
   unhandled: (report.unhandled ?? []).filter(({ file }) => file === name),
 })
 
-/** The files of which something failed. What failed outside of every file cannot be run again alone. */
+/** Returns the files with a failure. A failure outside of every file cannot be run again alone. */
 export const failedFiles = (report: Report): string[] => {
   const named = [
     ...(report.testResults ?? []).map(({ name }) => name),
@@ -145,8 +145,8 @@ const failedNames = (report: Report, file: string): string => {
 }
 
 /**
- * The report of a suite after each of its failed files ran once more, alone. What the second run says of a file replaces what the first
- * said, when it ran tests of that file; a file whose second run was all right is flaky.
+ * Returns the report of a suite after each of its failed files ran once more, alone. The second result of a file replaces the
+ * first if it contains tests of that file. A file that passed in its second run is flaky.
  */
 export const withSecondRuns = (first: Report, second: ReadonlyMap<string, Report>): Report => {
   const ran = [...second].filter(([file, report]) => (partOf(report, file).testResults ?? []).length > 0)

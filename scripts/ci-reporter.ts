@@ -1,12 +1,12 @@
 /**
- * A reporter of vitest for what its JSON report leaves out: errors outside of every test, with the file that was running.
- * They are written beside the report, as `<report>.unhandled`.
+ * A vitest reporter for errors outside of every test, which the JSON report leaves out. They are written to
+ * `<report>.unhandled`, with the file that was running.
  */
 import { writeFileSync } from 'node:fs'
 import type { SerializedError } from 'vitest'
 import type { Reporter, Vitest } from 'vitest/node'
 
-/** When a worker's process dies, vitest names the file only in the text of the error or of its cause. */
+/** If a worker process dies, vitest names the file only in the message of the error or of its cause. */
 const fileOf = (error: SerializedError): unknown =>
   error['VITEST_TEST_PATH'] ??
   [error.message, error.cause?.message]

@@ -1,7 +1,7 @@
 /**
- * Runs a suite: `ci-suite.ts --report <file> --project <name> [filter]`. On a noisy machine a file may fail for a reason that is not the
- * change's, or its process may die in V8 (nodejs/node#64500), so each failed file runs once more, alone. The report tells both
- * apart: what passed only then is listed as flaky.
+ * Runs a suite: `ci-suite.ts --report <file> --project <name> [filter]`. On a busy machine a file may fail for a reason other than
+ * the change, or its process may crash in V8 (nodejs/node#64500). So each failed file runs once more, alone, and a file that passes
+ * only then is listed as flaky in the report.
  */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -11,17 +11,17 @@ import { countReport, failedFiles, reportOf, withSecondRuns, type Report } from 
 
 const vitest = [process.execPath, join(import.meta.dirname, '..', 'node_modules', 'vitest', 'vitest.mjs'), 'run']
 
-/** What begins the first run of a project, where it is not vitest itself: the fast tests run as the README says. */
+/** The command of a project's first run if it is not vitest itself: the fast tests run by the command that README gives. */
 const firstCommands: Record<string, string[]> = { fast: ['npm', 'test', '--'] }
 
 const reporter = join(import.meta.dirname, 'ci-reporter.ts')
 
 export interface Suite {
-  /** The program of the first run and the arguments before ours; vitest if it is not given. */
+  /** Program and first arguments of the first run. Default: vitest. */
   command?: string[] | undefined
-  /** Where the report of the whole goes; those of the single runs are beside it. */
+  /** File of the complete report; the reports of the single runs are written next to it. */
   report: string
-  /** Options of vitest that hold for every run. */
+  /** Options of vitest for every run. */
   options: string[]
   filters: string[]
 }
@@ -34,7 +34,7 @@ const run = (report: string, args: readonly string[], [program = '', ...before] 
   return reportOf(report, status ?? 1)
 }
 
-/** Runs the suite and writes its report; true = everything passed, at the second try at the latest. */
+/** Runs the suite and writes its report. Returns whether everything passed, at the latest in the second run. */
 export const runSuite = ({ command, report, options, filters }: Suite): boolean => {
   const first = run(`${report}.first`, [...options, ...filters], command)
   const second = new Map<string, Report>()
@@ -53,7 +53,8 @@ if (import.meta.main) {
     allowPositionals: true,
   })
   const { report, project } = values
-  if (report === undefined || project === undefined) throw new Error('--report <file> and --project <name> are needed')
+  if (report === undefined || project === undefined)
+    throw new Error('ci-suite.ts needs --report <file> and --project <name>')
   const suite = { command: firstCommands[project], report, options: ['--project', project], filters: positionals }
   process.exitCode = runSuite(suite) ? 0 : 1
 }

@@ -1,7 +1,7 @@
 /**
- * Runs real tools in small broken projects and holds what the classifier says of their live output against what is wrong in
- * them. By hand, not in CI: `npm run corpus:live -- [words of a tool or command]`. Tools from the registry are brought into the
- * cache folder on first use; a tool that is not here is named as such. Ends with 1 when a label is wrong.
+ * Runs real tools in small broken projects and compares the classifier's labels with what is really wrong there. Run by hand, not
+ * in CI: `npm run corpus:live -- [tool or part of a command]`. Tools from the registry are installed into the cache folder on first
+ * use, and cases of missing tools are listed as skipped. Exits with 1 when a label is wrong.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const inCorpus = new Set(
 const timeoutMs = 180_000
 const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--loglevel=error']
 
-/** The folder with these packages, installed on first use; undefined = the registry does not give them. */
+/** Returns the folder with these packages, installed on first use, or undefined if the registry does not have them. */
 const toolsOf = (packages: readonly string[]): string | undefined => {
   const folder = join(cache, packages[0]?.replace(/(?<=.)@.*$/, '').replace(/^.*\//, '') ?? '')
   const modules = join(folder, 'node_modules')
@@ -50,7 +50,7 @@ interface Ran {
 
 const root = process.getuid?.() === 0
 const nobody = 65_534
-/** A program that a limit is put around; what the classifier is told is the plain command. */
+/** Programs that run the command under a limit. The classifier gets the command without them. */
 const limits: Partial<Record<NonNullable<LiveCase['under']>, string[]>> = {
   'few files': ['prlimit', '--nofile=40:40', '--'],
   'little memory': ['prlimit', '--as=1500000000', '--'],
@@ -60,7 +60,7 @@ const limits: Partial<Record<NonNullable<LiveCase['under']>, string[]>> = {
 const environmentOf = (one: LiveCase, tools: string | undefined, folder: string): NodeJS.ProcessEnv => {
   const own = (process.env['PATH'] ?? '').split(':').filter((path) => !path.includes('node_modules'))
   return {
-    // The Node that is at work here: a machine's own may be too old for the tools.
+    // The Node of this process, because the machine's own may be too old for the tools.
     PATH: [...(tools === undefined ? [] : [join(tools, '.bin')]), dirname(process.execPath), ...own].join(':'),
     HOME: one.ownHome === true ? homedir() : dirname(folder),
     LANG: 'C.UTF-8',
@@ -70,10 +70,10 @@ const environmentOf = (one: LiveCase, tools: string | undefined, folder: string)
   }
 }
 
-/** Or why it did not run to its end. */
+/** Returns the result of the command, or why it did not finish. */
 const run = (one: LiveCase, folder: string, env: NodeJS.ProcessEnv): Ran | string => {
   const plan = planCommand(one.command)
-  // What needs a shell fails before anything runs: its command line is the evidence.
+  // A command that needs a shell fails before it runs, and its command line is the evidence.
   if (!plan.ok) return { exitCode: null, signal: null, stdout: '', stderr: '' }
   const [step] = plan.steps
   const argv = [...((one.under && limits[one.under]) ?? []), ...(step?.argv ?? [])]
@@ -86,7 +86,9 @@ const run = (one: LiveCase, folder: string, env: NodeJS.ProcessEnv): Ran | strin
     maxBuffer: 64 * 1024 * 1024,
   })
   if (error === undefined) return { exitCode: status, signal, stdout, stderr }
-  return 'code' in error && error.code === 'ENOENT' ? 'not on this machine' : `did not run to its end: ${error.message}`
+  return 'code' in error && error.code === 'ENOENT'
+    ? 'not installed on this machine'
+    : `did not finish: ${error.message}`
 }
 
 const prepare = (one: LiveCase, folder: string, env: NodeJS.ProcessEnv): void => {
@@ -97,7 +99,7 @@ const prepare = (one: LiveCase, folder: string, env: NodeJS.ProcessEnv): void =>
   if (one.before !== undefined) spawnSync('bash', ['-c', one.before], { cwd: folder, env, stdio: 'ignore' })
 }
 
-/** In a folder of its own; on a disk of one megabyte where the case asks for one. */
+/** Calls `work` with a folder of its own, on a disk of one megabyte if the case needs a full disk. */
 const inFolder = <T>(one: LiveCase, work: (folder: string) => T): T => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-live-')))
   const folder = join(top, 'app')
@@ -118,7 +120,7 @@ type Outcome = { one: LiveCase } & ({ skipped: string } | { ran: Ran; found: Cla
 const judge = (one: LiveCase): Outcome => {
   if (one.under !== undefined && one.under !== 'few files' && !root) return { one, skipped: `${one.under} needs root` }
   const tools = one.packages === undefined ? undefined : toolsOf(one.packages)
-  if (one.packages !== undefined && tools === undefined) return { one, skipped: 'not from this registry' }
+  if (one.packages !== undefined && tools === undefined) return { one, skipped: 'the registry does not have it' }
   return inFolder(one, (folder): Outcome => {
     const env = environmentOf(one, tools, folder)
     prepare(one, folder, env)

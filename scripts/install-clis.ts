@@ -1,8 +1,8 @@
 /**
- * Installs the exact agent CLIs that the heavy tests drive, once per machine, into a cache outside the repository, and
- * prints `{ "claude": <path>, "codex": <path> }`; with names as arguments, those (`gemini` and `opencode` are for runs by
- * hand, CI does without). An install is built beside its place and moved there only after the
- * program has answered `--version`, so a half-finished one is never taken for a finished one.
+ * Installs the exact versions of the agent CLIs that the heavy tests use, once per machine, into a cache outside the repository,
+ * and prints `{ "claude": <path>, "codex": <path> }`. Names as arguments choose other CLIs (`gemini` and `opencode` are not used in
+ * CI). An install is made in a temporary folder and moved to its path after `--version` succeeded, so that an incomplete install
+ * is never used.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ interface Cli {
   name: CliName
   package: string
   version: string
-  /** Run inside the installed package if npm did not run install scripts: puts the platform's binary in place. */
+  /** Program of the package that installs the platform's binary, for an npm that ran no install scripts. */
   finish?: string
 }
 
@@ -51,7 +51,7 @@ const works = (root: string, cli: Cli): boolean => {
 }
 
 const fetchInto = (root: string, cli: Cli): void => {
-  // An own package.json keeps npm from climbing to a project above the cache folder.
+  // Without this package.json npm would use a project above the cache folder.
   writeFileSync(join(root, 'package.json'), JSON.stringify({ private: true }))
   const flags = ['--no-audit', '--no-fund', '--no-save', '--include=optional', '--loglevel=error']
   execFileSync('npm', ['install', ...flags, `${cli.package}@${cli.version}`], {
@@ -65,7 +65,8 @@ const fetchInto = (root: string, cli: Cli): void => {
       cwd: join(root, 'node_modules', cli.package),
       stdio: ['ignore', 2, 2],
     })
-  if (!works(root, cli)) throw new Error(`${cli.package}@${cli.version} was installed but does not answer --version`)
+  if (!works(root, cli))
+    throw new Error(`${cli.package}@${cli.version} was installed, but "${cli.name} --version" fails`)
 }
 
 const attempt = (place: string, cli: Cli): void => {
@@ -75,7 +76,7 @@ const attempt = (place: string, cli: Cli): void => {
     rmSync(place, { recursive: true, force: true })
     renameSync(scratch, place)
   } catch (error) {
-    // Somebody else may have finished the same install meanwhile; then theirs is as good.
+    // Another process may have finished the same install in between; then that install is used.
     if (!works(place, cli)) throw error
   } finally {
     rmSync(scratch, { recursive: true, force: true })
@@ -99,19 +100,19 @@ const install = (cache: string, cli: Cli): string => {
 const cacheOf = (environment: NodeJS.ProcessEnv): string =>
   join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'unstuck-ci')
 
-/** Paths of working CLIs of the pinned versions; installs what is missing. */
+/** Returns the paths of the CLIs that CI uses, in their pinned versions; installs the missing ones. */
 export const installClis = (environment: NodeJS.ProcessEnv): CliPaths => {
   const cache = cacheOf(environment)
   const [claude, codex] = clis
   return { claude: install(cache, claude), codex: install(cache, codex) }
 }
 
-/** The same for those that are named. */
+/** Returns the same for the named CLIs. Throws for an unknown name. */
 export const installNamed = (environment: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> => {
   const paths: Record<string, string> = {}
   for (const name of names) {
     const cli = [...clis, ...byHand].find((known) => known.name === name)
-    if (cli === undefined) throw new Error(`there is no CLI "${name}" to install`)
+    if (cli === undefined) throw new Error(`unknown CLI "${name}"; known: claude, codex, gemini, opencode`)
     paths[name] = install(cacheOf(environment), cli)
   }
   return paths

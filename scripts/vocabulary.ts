@@ -1,7 +1,7 @@
 /**
- * Holds test/vocabulary.json against the names that the founding documents print (test/fixture/vocabulary.txt): each name
- * stands there once, as `built` with the test that observes it, as `planned`, or as `not a name` with the reason. With
- * `--report <file>` (JSON of vitest, may be given several times) the test of each built name must have passed in it.
+ * Compares test/vocabulary.json with the names of the original design (test/fixture/vocabulary.txt): each name is listed once,
+ * as `built` with the test that observes it, as `planned`, or as `not a name` with the reason. With `--report <file>` (a JSON
+ * report of vitest; several are possible) the test of each built name must have passed.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,9 +17,9 @@ const entrySchema = z.discriminatedUnion('status', [
     test: z.strictObject({
       file: z.string(),
       title: z.string(),
-      /** Where the title stands when `file` only runs a suite of another module. */
+      /** The module that contains the title, if `file` only runs its suite. */
       source: z.string().optional(),
-      /** How the name reads here, where the specification changed it. */
+      /** The name in this project, if it differs. */
       as: z.string().optional(),
     }),
   }),
@@ -30,7 +30,7 @@ const entrySchema = z.discriminatedUnion('status', [
 export type Entry = z.output<typeof entrySchema>
 type Built = Extract<Entry, { status: 'built' }>
 
-/** Tests that passed, as `<file> <title>`. */
+/** The tests that passed, as `<file> <title>`. */
 export type Passed = ReadonlySet<string>
 
 const reportSchema = z.object({
@@ -56,7 +56,8 @@ export const passedIn = (report: unknown, root: string): Passed => {
 const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefined, passed?: Passed): string[] => {
   const { file, title, source = file, as = entry.name } = entry.test
   const text = read(source)
-  if (text === undefined || read(file) === undefined) return [`${entry.name}: there is no ${source} (run by ${file})`]
+  if (text === undefined || read(file) === undefined)
+    return [`${entry.name}: ${source} (run by ${file}) does not exist`]
   const found: string[] = []
   if (!text.includes(`'${title}'`)) found.push(`${entry.name}: ${source} has no test '${title}'`)
   if (!text.includes(as)) found.push(`${entry.name}: ${source} does not mention ${as}`)
@@ -65,7 +66,7 @@ const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefine
   return found
 }
 
-/** Everything that is wrong, one line each. */
+/** Returns one line for each problem. */
 export const problems = (
   entries: readonly Entry[],
   names: readonly string[],
@@ -75,11 +76,11 @@ export const problems = (
   const counted = new Map<string, number>()
   for (const { name } of entries) counted.set(name, (counted.get(name) ?? 0) + 1)
   return [
-    ...names.filter((name) => !counted.has(name)).map((name) => `${name}: is missing`),
+    ...names.filter((name) => !counted.has(name)).map((name) => `${name}: is missing in test/vocabulary.json`),
     ...[...counted.keys()]
       .filter((name) => !names.includes(name))
       .map((name) => `${name}: is not in the list of names`),
-    ...[...counted].filter(([, count]) => count > 1).map(([name]) => `${name}: stands there more than once`),
+    ...[...counted].filter(([, count]) => count > 1).map(([name]) => `${name}: is listed more than once`),
     ...entries.filter((entry) => entry.status === 'built').flatMap((entry) => problemsOfBuilt(entry, read, passed)),
   ]
 }
@@ -92,7 +93,7 @@ export const readIn =
     try {
       return readFileSync(join(root, path), 'utf8')
     } catch {
-      return undefined // the caller names the file that is not there
+      return undefined // the caller reports the missing file
     }
   }
 

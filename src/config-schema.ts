@@ -47,11 +47,9 @@ const argvError = 'allowed: a list of texts, the program first'
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 export const harnessShape = {
-  driver: choice(drivers)
-    .exactOptional()
-    .meta({
-      meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.',
-    }),
+  driver: choice(drivers).exactOptional().meta({
+    meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.',
+  }),
   command: list(argument, argvError)
     .refine((argv) => (argv[0] ?? '') !== '', { error: argvError })
     .exactOptional()
@@ -133,11 +131,9 @@ const withoutLifted = (limits: Limits): Limits =>
 
 export const folders = {
   lease: z.strictObject({
-    ttlSeconds: whole(5, 86_400)
-      .default(300)
-      .meta({
-        meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.',
-      }),
+    ttlSeconds: whole(5, 86_400).default(300).meta({
+      meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.',
+    }),
   }),
   lanes: z.strictObject({
     featureMinSlots: whole(0, 256).default(1).meta({
@@ -219,12 +215,9 @@ export const folders = {
     promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
       meaning: 'The same, when it waits for input, which it never gets. -1 = never.',
     }),
-    probeSeconds: limit('seconds')
-      .default(standardStall.probeSeconds)
-      .meta({
-        meaning:
-          'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.',
-      }),
+    probeSeconds: limit('seconds').default(standardStall.probeSeconds).meta({
+      meaning: 'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.',
+    }),
     busyCpuPercent: z
       .number({ error: 'allowed: a number above 0, up to 100' })
       .gt(0, { error: 'allowed: a number above 0, up to 100' })

@@ -49,7 +49,7 @@ describe('the check', () => {
     const test = { file: 'a.test.ts', title: 'works' }
     expect(find([{ ...one, test: { ...test, title: 'other' } }])).toEqual([`one: a.test.ts has no test 'other'`])
     expect(find([{ ...one, test: { ...test, file: 'gone.ts' } }])).toEqual([
-      'one: there is no gone.ts (run by gone.ts)',
+      'one: gone.ts (run by gone.ts) does not exist',
     ])
     expect(find([{ ...one, name: 'three' }])).toEqual(['three: a.test.ts does not mention three'])
   })
@@ -57,9 +57,9 @@ describe('the check', () => {
   it('names what is missing, extra or doubled', () => {
     const planned: Entry = { name: 'x', status: 'planned' }
     expect(problems([planned, planned], ['y'], () => undefined)).toEqual([
-      'y: is missing',
+      'y: is missing in test/vocabulary.json',
       'x: is not in the list of names',
-      'x: stands there more than once',
+      'x: is listed more than once',
     ])
   })
 

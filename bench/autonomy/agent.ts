@@ -1,6 +1,6 @@
 /**
- * A scripted coding agent that does the right work, except for one fault for each task. It mends what it is told about, and it
- * is told only by its prompt. With `-p` it speaks Claude's stream-json, else it is a plain command with the prompt at the end.
+ * A scripted coding agent that does the right work except for one fault per task. It corrects what its prompt reports and nothing
+ * else. With `-p` it prints Claude's stream-json, else it is a plain command whose last argument is the prompt.
  * Usage: agent.ts --jobs FILE --memory DIR [-p PROMPT … [--resume ID] | PROMPT]
  */
 import { spawn } from 'node:child_process'
@@ -25,7 +25,7 @@ const prompt = said ?? process.argv.at(-1) ?? ''
 const sessionId = resumed ?? randomUUID()
 const claude = said === undefined ? undefined : claudeSession(sessionId, process.cwd())
 
-/** A resumed session knows its task without being told again. Undefined: a question of another kind. */
+/** A resumed session knows its task from before. Undefined = the prompt asks something else. */
 const jobOf = (): Job | undefined => {
   const sessions = join(memory, `session-${sessionId}`)
   const known = existsSync(sessions) ? readFileSync(sessions, 'utf8') : undefined
@@ -40,7 +40,7 @@ const end = (text: string): void => {
   claude?.done(text)
 }
 
-/** Asked for a check that can be run, it names the one that the project has, as a model would that reads the scripts. */
+/** When it is asked for a check that can run, it names the project's own, like a model that has read the scripts. */
 const answerOther = (): never => {
   claude?.init()
   end(prompt.includes('Name one command') ? 'npm test' : 'I do not know.')
@@ -65,7 +65,7 @@ const firstAt = (): number => {
 const changed = ({ before, after }: Change, text: string): string => {
   if (before === undefined) return after
   if (text.includes(after)) return text
-  if (!text.includes(before)) throw new Error('the text to change is not there')
+  if (!text.includes(before)) throw new Error('the text to change does not exist')
   return text.replace(before, () => after)
 }
 
@@ -96,7 +96,7 @@ const refuseOverloaded = (): void => {
   process.exitCode = 1
 }
 
-/** As the CLIs say it: a time of day without its seconds. */
+/** A time of day without seconds, as CLIs print it. */
 const clock = (at: Date): string => {
   const hours = at.getUTCHours()
   return `${hours % 12 === 0 ? 12 : hours % 12}:${String(at.getUTCMinutes()).padStart(2, '0')}${hours < 12 ? 'am' : 'pm'}`
@@ -121,7 +121,7 @@ const crash = (text: string, code = 1): void => {
   fail(text, code)
 }
 
-/** One as a tool leaves it, and one that cleared its environment and its arguments. */
+/** One process like those that tools leave running, and one that cleared its environment and arguments. */
 const leaveProcesses = (): void => {
   const text = 'setTimeout(() => {}, 600_000)'
   for (const env of [process.env, { PATH: process.env['PATH'] }])
@@ -164,7 +164,7 @@ const deleteTest = (): void => {
 
 const odd = 'something odd happened'
 
-/** What a launch does, by its number. */
+/** What the launch with this number does. */
 const plays: Record<Fault, (launch: number) => void | Promise<void>> = {
   none: workRight,
   'crash once': (launch) => (launch === 1 ? crash(odd) : workRight()),

@@ -1,4 +1,4 @@
-/** One cell: a fault under a form, in a folder of its own from which everything is gone in the end. */
+/** One cell: one fault under one form, in a folder of its own that is removed at the end. */
 import {
   existsSync,
   mkdirSync,
@@ -25,7 +25,7 @@ export interface Outcome extends Judgement {
   said: string
 }
 
-/** As on a user's machine: no tool of this checkout in front. */
+/** Without the tools of this checkout, as on a user's machine. */
 const ownPath = (): string => {
   const node = join(process.execPath, '..')
   const rest = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'))
@@ -59,7 +59,7 @@ const makeCell = (wanted: FaultCase, cache: string): Cell => {
   }
 }
 
-/** The user at work beside the agent. */
+/** The user, who works at the same time as the agent. */
 const accompany = (cell: Cell, wanted: FaultCase): (() => void) => {
   const timer = setInterval(() => {
     if (wanted.meanwhile === undefined || !existsSync(join(cell.memory, beganFile))) return
@@ -80,7 +80,7 @@ const endAll = (folder: string): void => {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended meanwhile.
+      // The process has ended in between.
     }
   }
 }
@@ -96,7 +96,7 @@ export interface Choice {
   wanted: FaultCase
   cache: string
   seconds: number
-  /** Leave the folder of a cell that is not right. */
+  /** Keep the folder of a cell with a wrong result. */
   keep: boolean
 }
 

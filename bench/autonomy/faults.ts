@@ -1,4 +1,4 @@
-/** The seventeen faults, each with the world in which it happens and what is right in the end. */
+/** The seventeen faults, each with its environment and the right result. */
 import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Change, Job } from './job.ts'
@@ -7,7 +7,7 @@ import { addDependency, flakyTest, git, put, testFile, through } from './project
 export interface Scene {
   /** The user's checkout. */
   project: string
-  /** Outside of the project: what the agent and the flaky test remember. */
+  /** Outside the project: the memory of the agent and of the flaky test. */
   memory: string
 }
 
@@ -21,17 +21,17 @@ export interface FaultCase {
   name: string
   tasks: Task[]
   jobs: Job[]
-  /** `question`: the work can not be done, so a person has to be asked, once, and main stays as it was. */
+  /** `question`: the work cannot be done, so one question must be asked and main must not change. */
   wanted: 'done' | 'question'
-  /** Text and what `slug` has to make of it on main. */
+  /** Inputs of `slug` and the outputs that main must give. */
   expected: Record<string, string>
   /** Files that the work may change on main. */
   files: string[]
-  /** Before the base commit. */
+  /** Runs before the base commit. */
   prepare?: (scene: Scene) => void
-  /** After the base commit: what is wrong with the checkout. */
+  /** Runs after the base commit, to break the checkout. */
   spoil?: (scene: Scene) => void
-  /** What the user commits while the agent is at work. */
+  /** What the user commits while the agent works. */
   meanwhile?: (scene: Scene) => void
 }
 
@@ -70,7 +70,7 @@ const commitByUser = ({ project }: Scene): void => {
   git(project, 'commit', '-q', '-m', 'Note a thought')
 }
 
-/** Breaks the test that is deleted with it. */
+/** Breaks a test and deletes it. */
 const noLowerCase = { path: 'src/slug.mjs', after: "export const slug = (text) => text.trim().replaceAll(' ', '-')\n" }
 
 export const faultCases: readonly FaultCase[] = [

@@ -1,4 +1,4 @@
-/** The four ways to let the agent work: two loops as people write them, and Unstuck with two kinds of harness. */
+/** The four ways to run the agent: two common shell loops, and Unstuck with two kinds of harness. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { put } from './project.ts'
 
 export interface Cell extends Scene {
   folder: string
-  /** Everything that is started gets this environment. */
+  /** The environment of every process of the cell. */
   env: NodeJS.ProcessEnv
   tasks: Task[]
   /** The agent as a plain command, without its prompt. */
@@ -16,11 +16,11 @@ export interface Cell extends Scene {
 }
 
 export interface Ending {
-  /** What it says of itself: the work is done. */
+  /** Whether it claims that the work is done. */
   claimsDone: boolean
-  /** How often a person was asked; a loop asks by giving up. */
+  /** The number of questions; a loop that gives up counts as one. */
   questions: number
-  /** What it said at last, for those who look into a cell. */
+  /** Its last output, for `--verbose`. */
   said: string
 }
 
@@ -33,7 +33,7 @@ interface Program {
   seconds: number
 }
 
-/** Runs a program in the project, at most so long; gives its exit status, and none where its time was over. */
+/** Runs a program in the project and returns its exit status, or null after the time limit. */
 const run = ({ argv: [program = '', ...rest], cell, output, seconds }: Program): Promise<number | null> => {
   const file = openSync(join(cell.folder, output), 'w')
   const child = spawn(program, rest, {
@@ -59,13 +59,13 @@ const promptOf = ({ title, paths, run: check }: Task): string =>
 
 const commit = 'git add -A && { git commit -q -m "$title" || true; }'
 
-/** The agent until it ends well; bounded, since each launch costs money. */
+/** Starts the agent until it succeeds, a limited number of times, because each launch would cost money. */
 const plainLoop = `
 n=0
 until agent "$prompt"; do n=$((n + 1)); [ $n -lt 8 ] || exit 1; done
 ${commit}`
 
-/** The same with a pause, a check, and what the check said as a part of the next prompt. */
+/** The same with a pause and a check, whose output becomes part of the next prompt. */
 const pausedLoop = `
 task=$prompt
 for n in 1 2 3 4 5 6 7 8; do
@@ -92,7 +92,7 @@ const loopOf =
 const checklist = (tasks: Task[]): string =>
   tasks.map(({ title, paths, run: check }) => `- [ ] ${title}\n  - paths: ${paths}\n  - run: ${check}\n`).join('')
 
-/** The clocks of a working day in seconds. */
+/** Time limits scaled down from hours to seconds. */
 const clocks = {
   retry: { transientBaseSeconds: 2, transientMaxSeconds: 8, quotaBaseSeconds: 5, quotaMaxSeconds: 20 },
   stall: { silenceSeconds: 6, afterToolResultSeconds: 6, promptSeconds: 6, lingerSeconds: 5 },

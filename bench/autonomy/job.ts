@@ -1,4 +1,4 @@
-/** What the scripted agent is given: for each task the work that is right, and what goes wrong on the way to it. */
+/** The orders of the scripted agent: for each task the right work, and the fault on the way to it. */
 
 export const faults = [
   'none',
@@ -22,28 +22,28 @@ export type Fault = (typeof faults)[number]
 
 export interface Change {
   path: string
-  /** Text that is replaced once; absent: the whole file is written. */
+  /** Text to replace once; absent = the whole file is written. */
   before?: string
   after: string
 }
 
 export interface Job {
-  /** Words of the task by which the agent knows it in its prompt. */
+  /** Text by which the agent recognises the task in its prompt. */
   match: string
   fault: Fault
   right: Change[]
-  /** What it does instead until it is told. */
+  /** What it does instead until its prompt reports the fault. */
   wrong?: Change[]
-  /** Words in a prompt that tell it what was wrong. */
+  /** Text in a prompt that reports the fault. */
   told?: string
-  /** A file that it leaves outside of its task until it is told, or that it deletes. */
+  /** A file that it changes outside its task until its prompt reports it, or that it deletes. */
   file?: string
-  /** How long the fault lasts from the first launch. */
+  /** Duration of the fault from the first launch. */
   seconds?: number
 }
 
-/** Files of the memory folder by which the agent and the bench tell each other how far they are. */
+/** Files in the memory folder with which the agent and the benchmark synchronise. */
 export const beganFile = 'began'
 export const goFile = 'go'
-/** One line for each launch of the agent. */
+/** Gets one line per launch of the agent. */
 export const launchesFile = 'launches'

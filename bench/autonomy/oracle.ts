@@ -1,4 +1,4 @@
-/** What is true in the end: looks at main and at processes, and uses nothing that a loop or an engine says of itself. */
+/** Determines the true result from main and from the processes, never from what a loop or an engine reports. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,11 +12,11 @@ export interface Judgement {
   falseDone: boolean
   left: number
   questions: number
-  /** What is wrong, in words. */
+  /** The problems; empty = right. */
   problems: string[]
 }
 
-/** The world before the work: main as it was when the agent could begin. */
+/** The state before the work: main when the agent could start. */
 export interface Before {
   base: string
 }
@@ -37,7 +37,7 @@ const cwdOf = (pid: string): string => {
   }
 }
 
-/** Processes of a cell: by their command line, their environment or the folder in which they work. Linux alone. */
+/** The processes of a cell, found by command line, environment or working folder. Linux only. */
 export const processesOf = (folder: string): number[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -50,14 +50,14 @@ const settled = async (folder: string): Promise<number[]> => {
   return processesOf(folder)
 }
 
-/** The paths that changed on main, without those of the user's own commits. */
+/** The paths that changed on main, without the user's own commits. */
 const changedPaths = (project: string, base: string): string[] => {
   const commits = git(project, 'rev-list', `${base}..main`).split('\n').filter(Boolean)
   const ofOthers = commits.filter((commit) => !git(project, 'log', '-1', '--format=%s', commit).startsWith('Note a'))
   return ofOthers.flatMap((commit) => git(project, 'diff', '--name-only', `${commit}^`, commit).split('\n'))
 }
 
-/** What the code on main answers, in a checkout of its own with the packages that it names. */
+/** Runs the code on main in a checkout of its own, with the packages that it names. */
 const answers = (cell: Cell, given: string[]): (string | undefined)[] => {
   const copy = join(cell.folder, 'oracle')
   git(cell.folder, 'clone', '-q', '--no-local', '--branch', 'main', cell.project, copy)
@@ -106,7 +106,7 @@ export const judge = async (cell: Cell, wanted: FaultCase, before: Before, endin
     wanted.wanted === 'question'
       ? questionProblems(cell, before, ending.questions)
       : [...doneProblems(cell, wanted, before), ...checkoutProblems(cell), ...userProblems(cell, wanted)]
-  const disbelieved = wanted.wanted === 'done' && !ending.claimsDone ? ['it does not say that it is done'] : []
+  const disbelieved = wanted.wanted === 'done' && !ending.claimsDone ? ['it does not report that it is done'] : []
   const isTrue = wanted.wanted === 'done' && content.length === 0
   const problems = [...content, ...disbelieved, ...(left.length > 0 ? [`${left.length} processes are left`] : [])]
   return {

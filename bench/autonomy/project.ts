@@ -1,4 +1,4 @@
-/** The small project on which every cell of the bench works, with its user: a git repository with green tests. */
+/** The small project of every cell and its user: a git repository whose tests pass. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -40,10 +40,10 @@ export const projectFiles: Record<string, string> = {
   'test/case.test.mjs': testFile('slug is in lower case', 'ABC', 'abc'),
 }
 
-/** A change of the one line of code, which leaves what others did with it. */
+/** Changes the one line of code and keeps changes that others made to it. */
 export const through = (call: string) => ({ path: 'src/slug.mjs', before: head, after: `${head}${call}` })
 
-/** Fails at every third time, whatever the work is, and keeps its count outside of the project. */
+/** Fails every third time, whatever the work is; its count is kept outside the project. */
 export const flakyTest = (counter: string): string =>
   `import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync } from 'node:fs'
@@ -55,7 +55,7 @@ test('the clock is on time', () => {
 })
 `
 
-/** A dependency that installs without a network, from an archive in the repository. */
+/** A dependency that installs from an archive in the repository, so that no network is needed. */
 export const addDependency = (root: string): void => {
   const made = join(root, '..', 'made-dependency')
   put(made, {

@@ -1,24 +1,24 @@
-/** One small broken project for `npm run corpus:live`: what stands in it, the command, and what its failure is. */
+/** One small broken project for `npm run corpus:live`: its files, the command, and the expected label. */
 import type { Label } from '../../src/recovery/diagnosis/labels.ts'
 
 export interface LiveCase {
-  /** The tool whose words are looked at. */
+  /** The tool whose output is classified. */
   tool: string
   command: string
-  /** More than one where corpus/README.md draws no border between them. */
+  /** Several where more than one label is right. */
   expect: Label | Label[]
   files?: Record<string, string>
-  /** Packages from the registry that bring the tool; nothing = it has to be on the machine. */
+  /** Packages from the registry that contain the tool; absent = it must be installed on the machine. */
   packages?: string[]
   /** A shell line that prepares the project. */
   before?: string
   environment?: Record<string, string>
   under?: 'full disk' | 'few files' | 'little memory' | 'another user'
-  /** Where the user's own home folder holds what the tool needs. */
+  /** The tool needs files of the user's own home folder. */
   ownHome?: true
 }
 
-/** Many failures of one tool: command, what it is, files, and the rest. */
+/** Returns a function that declares failures of one tool, with files and options that they have in common. */
 export const of =
   (tool: string, common: Partial<LiveCase> = {}) =>
   (

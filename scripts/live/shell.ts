@@ -1,4 +1,4 @@
-/** Shells, git, and the programs around them: services, transfers, archives. */
+/** Shells, git, services, file transfers and archives. */
 import { of, type LiveCase } from './case.ts'
 
 const bash = of('bash')

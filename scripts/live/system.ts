@@ -1,4 +1,4 @@
-/** Tools that a machine of developers has: language runtimes, compilers, build tools. */
+/** Tools of a developer's machine: language runtimes, compilers, build tools. */
 import { of, type LiveCase } from './case.ts'
 
 const manifest = { 'package.json': '{"name":"app","version":"1.0.0"}' }
@@ -253,7 +253,7 @@ const managed: LiveCase[] = [
     'src/main.rs': 'fn main() { let v: Vec<i32> = vec![]; println!("{}", v[1]); }\n',
   }),
   cargo('cargo fmt --check', 'lint_error', { 'src/main.rs': 'fn main(){let x=1;}\n' }),
-  // A linker that writes through memory is ended by the bus, and says nothing of a disk: the probe of the disk does.
+  // A linker that writes through mapped memory is killed by SIGBUS and does not mention the disk; the disk probe does.
   cargo('cargo build --offline', ['disk_full', 'runtime_error'], {}, { under: 'full disk' }),
   of('rustc', { ownHome: true })('rustc a.rs', 'compile_error', {
     'a.rs': 'fn main() { let s = String::new(); drop(s); drop(s); }\n',

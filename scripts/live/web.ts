@@ -25,7 +25,7 @@ const runners: LiveCase[] = [
   mocha('mocha test.js', 'dependency_missing', { 'test.js': "const chai = require('chai')\nit('adds', () => {})" }),
   mocha('mocha test.js', 'compile_error', { 'test.js': broken }),
   mocha('mocha test.js', 'compile_error', { 'test.js': "require('./lib/sum')" }),
-  // It takes any option, and says with 0 that nothing passed.
+  // It accepts any option, and exits with 0 when nothing passed.
   mocha('mocha --no-such-option test.js', 'no_test_files', { 'test.js': '' }),
   mocha('mocha test.js', 'config_error', { 'test.js': '', '.mocharc.json': '{ "spec": ' }),
   mocha('mocha --exit test.js', 'port_in_use', {
@@ -224,7 +224,7 @@ const yarn = of('yarn', { packages: ['yarn@1'], files: manifest })
 
 const taskRunners: LiveCase[] = [
   gulp('gulp nope', 'missing_script', { 'gulpfile.js': 'exports.build = (done) => done()' }),
-  // The program alone, without the project's own package.
+  // Only the program, without the project's own package.
   gulp('gulp build', 'dependency_missing', {}, { before: '' }),
   gulp('gulp build', 'runtime_error', {
     'gulpfile.js': "exports.build = () => { throw new TypeError('x is undefined') }",
