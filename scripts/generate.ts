@@ -4,7 +4,6 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { taskFileSchema } from '../src/runtime/goal/goal-input.ts'
 import { verifyContractSchema } from '../src/runtime/checks/verify-contract.ts'
 import type { Db } from '../src/store/db.ts'
@@ -13,9 +12,8 @@ import { openPglite } from '../src/store/pglite.ts'
 import { apiPage } from './api-page.ts'
 import { harnessesPage } from './harnesses-page.ts'
 import { configPage, errorsPage, eventsPage, recoveryPage, statesPage } from './pages.ts'
+import { repositoryRoot } from './root.ts'
 import { schemaText } from './schema-sql.ts'
-
-export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
 
 /** Returns path and content of every generated file. `db` is a migrated, empty store. */
 export const documents = async (db: Db): Promise<Map<string, string>> =>

@@ -5,10 +5,10 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { parseJson } from '../src/validation.ts'
+import { repositoryRoot } from './root.ts'
 
 const entrySchema = z.discriminatedUnion('status', [
   z.strictObject({
@@ -84,8 +84,6 @@ export const problems = (
     ...entries.filter((entry) => entry.status === 'built').flatMap((entry) => problemsOfBuilt(entry, read, passed)),
   ]
 }
-
-export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
 
 export const readIn =
   (root: string) =>

@@ -1,6 +1,7 @@
 /** Every name of the founding documents is accounted for, and "built" is said only of what a test observes. */
 import { describe, expect, it } from 'vitest'
-import { entriesIn, namesIn, passedIn, problems, readIn, repositoryRoot, type Entry } from '../scripts/vocabulary.ts'
+import { repositoryRoot } from '../scripts/root.ts'
+import { entriesIn, namesIn, passedIn, problems, readIn, type Entry } from '../scripts/vocabulary.ts'
 
 const read = readIn(repositoryRoot)
 

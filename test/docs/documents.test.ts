@@ -1,13 +1,12 @@
 /** The documents that people write by hand: how long they may be, and that what they name exists. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { repositoryRoot as root } from '../../scripts/root.ts'
 import type { StatusView } from '../../src/api/contract.ts'
 import { createPaint, statusLines } from '../../src/cli/render.ts'
 import { nextStepOf, type TaskFacts } from '../../src/runtime/people/next-step.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 const decisions = readdirSync(join(root, 'docs/decisions')).map((name) => `docs/decisions/${name}`)
