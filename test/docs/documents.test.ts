@@ -25,6 +25,31 @@ const linksIn = (text: string): string[] =>
     .flatMap(([, link]) => link ?? [])
     .filter((link) => !/^https?:/.test(link))
 
+/** Names in code spans that look like those of functions, columns, playbooks or keys. */
+const namesIn = (text: string): string[] =>
+  [...proseOf(text).matchAll(/`([A-Za-z][\w.-]*)`/g)].flatMap(([, name]) => name ?? [])
+
+const sources = (): string =>
+  ['src', 'test', 'sim', 'dashboard', 'scripts']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+    )
+    .filter((path) => /\.(tsx?|sql)$/.test(path))
+    .map(read)
+    .join('\n')
+
+test('every name that the architecture and the decisions mention is in the code', () => {
+  const code = new Set(
+    sources()
+      .match(/[\w.-]+/g)
+      ?.flatMap((word) => [word, ...word.split('.')]),
+  )
+  const text = [...decisions, 'ARCHITECTURE.md'].map(read).join('\n')
+  expect(namesIn(text).filter((name) => !code.has(name) && !name.split('.').every((part) => code.has(part)))).toEqual(
+    [],
+  )
+})
+
 test.each(['README.md', 'ARCHITECTURE.md'])('%s has at most 150 lines', (path) => {
   expect(read(path).trimEnd().split('\n').length).toBeLessThanOrEqual(150)
 })
