@@ -21,18 +21,18 @@ const id = line(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 export const taskSchema = z.strictObject({
   id: id
     .exactOptional()
-    .meta({ description: 'Name that other tasks use in `after`. Default: the position of the task, from 1.' }),
-  title: taskFields.title.meta({ description: 'One line; the subject of the commit.' }),
-  instructions: taskFields.instructions.meta({ description: 'What the agent is to do.' }),
+    .meta({ description: 'Name by which other tasks wait for this one. Absent: its position, from 1.' }),
+  title: taskFields.title.meta({ description: 'One line; becomes the subject of the commit.' }),
+  instructions: taskFields.instructions.meta({ description: 'What the agent is asked to do.' }),
   allowedPaths: taskFields.allowedPaths
     .exactOptional()
-    .meta({ description: 'Paths, folders or globs that may change. Default: all.' }),
+    .meta({ description: 'Paths, folders or globs that may change. Absent: all.' }),
   deniedPaths: taskFields.deniedPaths
     .exactOptional()
-    .meta({ description: 'Paths that must not change, even if allowedPaths allows them.' }),
+    .meta({ description: 'Paths that must not change; wins over allowedPaths.' }),
   commands: taskFields.commands
     .exactOptional()
-    .meta({ description: 'Checks that must pass. Default: inferred from the repository.' }),
+    .meta({ description: 'Checks that must pass. Absent: inferred from the repository.' }),
   after: list(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
   harness: taskFields.harness.exactOptional(),
   model: taskFields.model.exactOptional(),
@@ -41,10 +41,10 @@ export const taskSchema = z.strictObject({
     .min(-100, { error: 'allowed: a whole number from -100 to 100' })
     .max(100, { error: 'allowed: a whole number from -100 to 100' })
     .exactOptional()
-    .meta({ description: 'Tasks with a higher number start first.' }),
+    .meta({ description: 'Higher goes first.' }),
   targetArea: line('one line').exactOptional().meta({
     description:
-      'Areas of the repository that the task works on, separated by commas. Tasks with overlapping areas run one after another. Default: the areas of allowedPaths.',
+      'Part of the repository that it works on, or several with commas between; of overlapping ones one task runs at a time. Absent: what allowedPaths cover.',
   }),
   role: z.enum(taskRoles, { error: `allowed: ${taskRoles.map((role) => `"${role}"`).join(', ')}` }).exactOptional(),
 })
@@ -55,7 +55,7 @@ export const fileSchema = z.strictObject({
   $schema: z.string().exactOptional(),
   version: z.literal(1, { error: 'allowed: 1' }),
   goal: text('what the tasks are for').meta({
-    description: 'What the tasks are for. The first line is the title of the goal.',
+    description: 'What the tasks are for, in words; its first line is the title.',
   }),
   tasks: z
     .array(taskSchema, { error: 'allowed: a list of tasks' })
@@ -63,7 +63,7 @@ export const fileSchema = z.strictObject({
     .max(maxTasks, { error: `allowed: at most ${maxTasks} tasks` }),
   allowedDirs: list(directory, 'a list of absolute folders')
     .exactOptional()
-    .meta({ description: 'Folders outside the workspace that agents may use.' }),
+    .meta({ description: 'Folders outside the workspace that agents may be given.' }),
 })
 
 export type WrittenTask = z.output<typeof taskSchema>
