@@ -12,6 +12,18 @@ export type RunState = (typeof runStates)[number]
 export const runPhases = ['prepare', 'launch', 'supervise', 'collect', 'verify', 'policy', 'commit', 'finish'] as const
 export type RunPhase = (typeof runPhases)[number]
 
+/** What a person reads for each phase. */
+export const phaseWords: Record<RunPhase, string> = {
+  prepare: 'preparing',
+  launch: 'preparing',
+  supervise: 'the agent is working',
+  collect: 'collecting its changes',
+  verify: 'checking',
+  policy: 'checking the changed paths',
+  commit: 'committing',
+  finish: 'finishing',
+}
+
 /** What differs from a plain launch. Every launch correction adds to it; grants end with the run. */
 export interface LaunchCorrections {
   addDirs: string[]

@@ -1,7 +1,7 @@
 /** What the live block of `run` shows: a goal, its live tasks and what they do, as lines that fit the terminal. Pure. */
 import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
-import type { RunPhase } from '../../domain/run.ts'
+import { phaseWords } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
 import { elapsedText } from './elapsed.ts'
@@ -24,28 +24,15 @@ export interface FrameOptions {
 
 type LiveTask = Wire<TaskView>
 
-const phaseWords: Record<RunPhase, string> = {
-  prepare: 'preparing',
-  launch: 'preparing',
-  supervise: 'the agent works',
-  collect: 'collecting its changes',
-  verify: 'checking',
-  policy: 'reviewing its changes',
-  commit: 'committing',
-  finish: 'finishing',
-}
-
 const goalWords = (goal: Wire<GoalView>): string => {
   if (isLanding(goal)) return `landing on ${safe(goal.targetBranch ?? 'your branch')}`
   if (goal.state === 'active') return 'in progress'
   return goal.state === 'awaiting_human' ? 'waiting for you' : goal.state
 }
 
-const mergeWords = (text: string): string => (text.includes('in work') ? 'merging' : 'waiting to merge')
-
 const waitWords = (task: LiveTask, now: Date): string => {
   const step = task.nextStep
-  // A time that is over is about to be used.
+  // A time that has passed is shown as now: the next pass of the engine acts on it.
   const when = step?.at === undefined ? '' : ` ${whenText(Math.max(Date.parse(step.at), now.getTime()), now)}`
   if (task.place === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
   if (task.place === 'failed') return `next attempt${when}`
@@ -56,10 +43,7 @@ const waitWords = (task: LiveTask, now: Date): string => {
 export const doingOf = (task: LiveTask, now: Date): string => {
   if (task.place === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
   if (task.place === 'blocked(awaiting_human)') return 'waiting for you'
-  if (task.nextStep?.owner === 'judge') return 'waiting for its review'
-  return task.nextStep?.owner === 'merge queue' && task.place === 'blocked(awaiting_judge)'
-    ? mergeWords(task.nextStep.text)
-    : waitWords(task, now)
+  return waitWords(task, now)
 }
 
 const tokensText = (tokens: number): string => (tokens > 0 ? `${tokens.toLocaleString('en-US')} tokens` : '')
