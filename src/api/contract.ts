@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
-import type { Blocker } from '../domain/claimability.ts'
+import type { ClaimBlocker } from '../domain/claimability.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Answered, Escalation } from '../domain/escalation.ts'
 import { endedShown, repoModes, type Goal } from '../domain/goal.ts'
@@ -246,7 +246,7 @@ export interface TaskView extends TaskJson {
     text: string
     at?: string
     /** Why a queued task is not taken; absent for one that is free, or in another state. */
-    waitsFor?: Blocker['cause']
+    waitsFor?: ClaimBlocker['cause']
   } | null
   /** Names of the six states of the specification; `place` carries the block reason. */
   state: string

@@ -50,7 +50,7 @@ export interface ClaimFacts {
   queue?: QueueFacts
 }
 
-export type Blocker =
+export type ClaimBlocker =
   | { cause: 'not_queued'; status: TaskPlace }
   | { cause: 'cooldown'; until: Date; retry: Retry }
   | { cause: 'paused' }
@@ -75,13 +75,13 @@ export type Blocker =
   /** All idle agents are kept for feature tasks that are queued. */
   | { cause: 'reserved'; idle: number }
 
-export const blockerCauses = [
+export const claimBlockerCauses = [
   ...(['not_queued', 'cooldown', 'paused', 'goal', 'dependency', 'branch_broken', 'branch_outdated'] as const),
   ...(['no_engine', 'engine_away', 'no_harness', 'draining', 'admission', 'account_limit'] as const),
   ...(['area', 'lane_limit', 'no_role', 'busy', 'reserved'] as const),
-] as const satisfies readonly Blocker['cause'][]
+] as const satisfies readonly ClaimBlocker['cause'][]
 
-export type Claimability = { free: true } | ({ free: false } & Blocker)
+export type Claimability = { free: true } | ({ free: false } & ClaimBlocker)
 
 type QueueEngine = QueueFacts['engines'][number]
 
@@ -92,7 +92,7 @@ const nameOf = (id: string, goalId: string, task: Task | undefined): TaskName =>
 })
 
 /** What keeps the task out of the queue or its goal from starting work: `ready` in the store. */
-const ownBlocker = (task: Task, { goal, dependencies }: ClaimFacts): Blocker | undefined => {
+const ownBlocker = (task: Task, { goal, dependencies }: ClaimFacts): ClaimBlocker | undefined => {
   if (task.place !== 'queued')
     return task.retry === null
       ? { cause: 'not_queued', status: task.place }
@@ -149,7 +149,7 @@ const reservedOf = (engine: QueueEngine, queue: QueueFacts): number =>
 /** One condition of the claim. An engine that fits goes on to the next; when none is left, that condition is the reason. */
 interface Condition {
   fits: (engine: QueueEngine) => boolean
-  blocker: (rejected: readonly QueueEngine[]) => Blocker
+  blocker: (rejected: readonly QueueEngine[]) => ClaimBlocker
 }
 
 /** Which engines may be asked at all. A person's work is collected without an agent, so it needs no harness. */
@@ -183,7 +183,7 @@ const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
   },
 ]
 
-const areaBlocker = (task: Task, { areaHolders }: QueueFacts): Blocker | undefined => {
+const areaBlocker = (task: Task, { areaHolders }: QueueFacts): ClaimBlocker | undefined => {
   for (const holder of areaHolders.filter(({ id }) => id !== task.id)) {
     const area = overlapOf(task.areas, holder.areas)
     if (area !== undefined) return { cause: 'area', area, holder }
@@ -191,7 +191,7 @@ const areaBlocker = (task: Task, { areaHolders }: QueueFacts): Blocker | undefin
   return undefined
 }
 
-const laneBlocker = ({ lane }: Task, { lanes, leases }: QueueFacts): Blocker | undefined => {
+const laneBlocker = ({ lane }: Task, { lanes, leases }: QueueFacts): ClaimBlocker | undefined => {
   const taken = leases.filter((lease) => lease.lane === lane && lease.slot !== null)
   const slots = taken.flatMap(({ slot }) => slot ?? [])
   return freeSlot(lane, lanes, slots) === undefined
@@ -225,7 +225,7 @@ const agentConditions = (task: Task, queue: QueueFacts): Condition[] => {
 const narrow = (
   engines: readonly QueueEngine[],
   conditions: readonly Condition[],
-): readonly QueueEngine[] | Blocker => {
+): readonly QueueEngine[] | ClaimBlocker => {
   let left = engines
   for (const { fits, blocker } of conditions) {
     const fitting = left.filter(fits)
@@ -235,9 +235,9 @@ const narrow = (
   return left
 }
 
-const isBlocker = (found: readonly QueueEngine[] | Blocker): found is Blocker => 'cause' in found
+const isBlocker = (found: readonly QueueEngine[] | ClaimBlocker): found is ClaimBlocker => 'cause' in found
 
-const queueBlocker = (task: Task, queue: QueueFacts): Blocker | undefined => {
+const queueBlocker = (task: Task, queue: QueueFacts): ClaimBlocker | undefined => {
   const engines = narrow(queue.engines, engineConditions(task, queue))
   if (isBlocker(engines)) return engines
   const blocker = areaBlocker(task, queue) ?? laneBlocker(task, queue)

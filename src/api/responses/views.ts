@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { AccountLimit } from '../../domain/account.ts'
-import { blockerCauses } from '../../domain/claimability.ts'
+import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import type {
   ActivityView,
@@ -29,7 +29,12 @@ export const taskView = of<Wire<TaskView>>()(
   z.strictObject({
     ...taskFields,
     nextStep: z
-      .strictObject({ owner: text, text, at: time.exactOptional(), waitsFor: z.enum(blockerCauses).exactOptional() })
+      .strictObject({
+        owner: text,
+        text,
+        at: time.exactOptional(),
+        waitsFor: z.enum(claimBlockerCauses).exactOptional(),
+      })
       .nullable(),
     state: text,
     run: z

@@ -1,4 +1,4 @@
-/** What people are shown, composed from the store. Reads only; used by the API and by commands that open the store themselves. */
+/** The views for people, composed from the store. Reads only; used by the API, with and without an engine. */
 import { limitedAccounts } from '../../store/account.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
@@ -59,7 +59,7 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   silent: engine.state !== 'offline' && now.getTime() - engine.heartbeatAt.getTime() > engine.ttlSeconds * 1000,
 })
 
-/** A task with its countdown as seconds, for readers whose clock is another. */
+/** A task with its countdown in seconds, for clients whose clock differs from the store's. */
 export const withCountdown = (task: Task, now: Date) => ({
   ...task,
   retry:
@@ -78,7 +78,7 @@ const shownRun = (run: Run | undefined) =>
         notes: run.verdict?.notes ?? [],
       }
 
-/** What is kept by a key, in the order of the list. */
+/** Groups a list by a key; entries keep their order. */
 const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((key: string) => T[]) => {
   const found = Map.groupBy(list, keyOf)
   return (key) => found.get(key) ?? []
@@ -97,7 +97,10 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   }
 }
 
-/** How a ready goal is landed. The branch that it may name is looked for first, which is a process, so only where one is named. */
+/**
+ * How each ready goal is landed. The command may name the goal branch, so the branches are read first; that starts a git
+ * process and is skipped where no command names a branch.
+ */
 const landings = async (goals: readonly Goal[], find: FindBranches | undefined) => {
   const ready = goals.filter(({ state }) => state === 'ready')
   const named = ready.some(({ targetBranch }) => targetBranch === null)
@@ -194,12 +197,12 @@ export const goalView = async (db: Queryable, id: string, { find, queue: setting
   return (await goalViews(db, [goal], shared, find))[0]
 }
 
-/** The work of these goals' tasks, each at the commit that it is now. */
+/** The work of these goals' tasks, each with its present commit. */
 const workOf = async (db: Queryable, goals: readonly Goal[]) => {
   const ids = goals.map(({ id }) => id)
   const done = new Map((await listTasksOf(db, ids)).flatMap((task) => (task.place === 'done' ? [[task.id, task]] : [])))
   const verdicts = new Map((await listRunsOf(db, ids)).map(({ id, verdict }) => [id, verdict]))
-  // A task that was done again has an older entry, whose commit is nowhere any more.
+  // A task that was done twice has an older entry, whose commit no longer exists.
   const newest = new Map((await listMergesOf(db, ids)).map((entry) => [entry.taskId, entry]))
   return [...newest.values()]
     .filter(({ taskId, state }) => state === 'merged' && done.has(taskId))
@@ -218,7 +221,7 @@ const landedSince = async (db: Queryable, since: Date) => {
   )
 }
 
-/** Waits for nobody but the user: everything is done, and nothing of it is on his branch. */
+/** Goals that are done and only wait for the user to land them. */
 const readyNow = (goals: readonly (Goal & { mergeCommand: string | null })[]) =>
   goals
     .filter(({ state }) => state === 'ready')
@@ -242,7 +245,7 @@ const spentSince = async (db: Queryable, since: Date) =>
     .filter((run) => (run.endedAt ?? run.startedAt) >= since)
     .reduce((sum, { spend }) => addSpend(sum, spend), noSpend)
 
-/** What happened since a time: landed, recovered, waiting, spent. */
+/** What landed, was recovered and was spent since a time, and what waits now. */
 export const reportView = async (db: Queryable, since: Date, options: ViewOptions = {}) => {
   const status = await statusView(db, 0, options)
   const tasks = status.goals.flatMap((goal) => goal.tasks)
@@ -265,9 +268,9 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
   }
 }
 
-/** Promise 1, checked on the live store: every task that has not ended has a next step with an owner. */
+/** Tasks that break the invariant "nothing is silently stuck": they have not ended, and have no next step. */
 export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
-  // A failed goal among them may be an older one.
+  // All ended goals, because an old failed one may still have tasks that have not ended.
   const status = await statusView(db, endedShown.most)
   const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
   return living.flatMap((goal) =>
@@ -275,7 +278,7 @@ export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: st
   )
 }
 
-/** All events of a goal, task or run in pages, so that a long story is not cut at a page. */
+/** All events of a goal, task or run, however many pages they fill. */
 export const allEvents = async (db: Queryable, filter: { goalId?: string; taskId?: string; runId?: string }) => {
   const found = []
   for (let after = 0; ;) {

@@ -3,7 +3,7 @@
  * invariant "nothing is silently stuck": `unstuck doctor` reports such a task. Why a queued task is not taken is decided by
  * `claimability`; here its reasons only get their words. Pure.
  */
-import { claimability, type Blocker, type QueueFacts, type TaskName } from '../../domain/claimability.ts'
+import { claimability, type ClaimBlocker, type QueueFacts, type TaskName } from '../../domain/claimability.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
@@ -31,7 +31,7 @@ export interface WaitingOn {
   /** When the wait ends, for a countdown. */
   at?: Date
   /** Why a queued task is not taken; absent for one that is free, or in another state. */
-  waitsFor?: Blocker['cause']
+  waitsFor?: ClaimBlocker['cause']
 }
 
 const questionFor = (facts: TaskFacts): Escalation | undefined =>
@@ -75,7 +75,7 @@ const goalWait = ({ state }: Goal): WaitingOn => {
     : { owner: 'cycle manager', text: `the goal is ${state}` }
 }
 
-const laneWait = ({ goalId, lane }: Task, { limit, taken }: Blocker & { cause: 'lane_limit' }): WaitingOn =>
+const laneWait = ({ goalId, lane }: Task, { limit, taken }: ClaimBlocker & { cause: 'lane_limit' }): WaitingOn =>
   limit === 0
     ? { owner: 'person', text: `the ${laneWords[lane]} lane is closed; raise ${laneSettings[lane]} above 0` }
     : {
@@ -83,7 +83,7 @@ const laneWait = ({ goalId, lane }: Task, { limit, taken }: Blocker & { cause: '
         text: `waiting for a free slot of the ${laneWords[lane]} lane: ${taken.length} of ${limit} in use by ${namedAll(taken, goalId)}`,
       }
 
-const areaText = ({ goalId }: Task, { area, holder }: Blocker & { cause: 'area' }): string =>
+const areaText = ({ goalId }: Task, { area, holder }: ClaimBlocker & { cause: 'area' }): string =>
   holder.place === 'running'
     ? `waiting for ${named(holder, goalId)}, which is changing ${area}`
     : `waiting until the work of ${named(holder, goalId)} in ${area} is merged`
@@ -94,7 +94,7 @@ const installedText = (harnesses: readonly string[]): string =>
 /** No engine can take the task before somebody starts or changes an engine. */
 const engineText = (
   { harness, role }: Task,
-  blocker: Extract<Blocker, { cause: 'no_engine' | 'engine_away' | 'no_harness' | 'draining' | 'no_role' }>,
+  blocker: Extract<ClaimBlocker, { cause: 'no_engine' | 'engine_away' | 'no_harness' | 'draining' | 'no_role' }>,
 ): string => {
   switch (blocker.cause) {
     case 'no_engine':
@@ -110,7 +110,7 @@ const engineText = (
   }
 }
 
-const blockedWait = ({ task, goal }: TaskFacts, blocker: Blocker): WaitingOn | undefined => {
+const blockedWait = ({ task, goal }: TaskFacts, blocker: ClaimBlocker): WaitingOn | undefined => {
   switch (blocker.cause) {
     case 'not_queued':
     case 'cooldown':
