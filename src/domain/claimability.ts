@@ -85,11 +85,12 @@ export type Claimability = { free: true } | ({ free: false } & ClaimBlocker)
 
 type QueueEngine = QueueFacts['engines'][number]
 
-const nameOf = (id: string, goalId: string, task: Task | undefined): TaskName => ({
-  ...{ id, goalId },
-  number: task?.number ?? null,
-  title: task?.title ?? null,
-})
+const missingOf = ({ dependsOn, goalId }: Task, dependencies: readonly Task[]): TaskName[] =>
+  dependsOn.flatMap((id) => {
+    const task = dependencies.find((other) => other.id === id)
+    if (task?.place === 'done') return []
+    return [{ id, goalId: task?.goalId ?? goalId, number: task?.number ?? null, title: task?.title ?? null }]
+  })
 
 /** What keeps the task out of the queue or its goal from starting work: `ready` in the store. */
 const ownBlocker = (task: Task, { goal, dependencies }: ClaimFacts): ClaimBlocker | undefined => {
@@ -99,15 +100,7 @@ const ownBlocker = (task: Task, { goal, dependencies }: ClaimFacts): ClaimBlocke
       : { cause: 'cooldown', until: task.retry.at, retry: task.retry }
   // Before the dependencies: they do not move either while the goal is paused, and a person can change that.
   if (goal.state === 'paused') return { cause: 'paused' }
-  const missing = task.dependsOn
-    .map((id) =>
-      nameOf(
-        id,
-        task.goalId,
-        dependencies.find((other) => other.id === id),
-      ),
-    )
-    .filter(({ id }) => dependencies.find((other) => other.id === id)?.place !== 'done')
+  const missing = missingOf(task, dependencies)
   if (missing.length > 0) return { cause: 'dependency', tasks: missing }
   if (!mayStartWork(goal)) return { cause: 'goal', state: goal.state }
   if (goal.landing.broken !== null) return { cause: 'branch_broken' }
