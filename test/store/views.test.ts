@@ -1,7 +1,8 @@
 /** One goal is shown as in the status, with the tasks of other goals that it waits for; and which goals the status shows. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { standardLanes } from '../../src/domain/dispatch.ts'
-import { goalView, statusView } from '../../src/runtime/people/views.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { goalView, statusView, viewOptions } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
@@ -35,8 +36,13 @@ it('one goal looks as in the status', async () => {
   for (const goal of status.goals) expect(await goalView(db, goal.id)).toEqual(goal)
   expect(await goalView(db, 'unknown')).toBeUndefined()
   await db.query(sql`update task set lane = 'docser' where id = 'h-t1'`)
-  const closed = { queue: { lanes: { ...standardLanes, docserMaxSlots: 0 }, failover: [] } }
-  expect((await goalView(db, 'h', closed))?.tasks[0]?.nextStep).toMatchObject({ waitsFor: 'lane_limit' })
+  const lanes = { ...standardLanes, docserMaxSlots: 0 }
+  const context = { config: () => ({ lanes, harness: { failover: ['claude'] } }) } as unknown as Context
+  const { queue } = viewOptions(context)
+  expect(queue).toEqual({ lanes, failover: ['claude'] })
+  expect((await goalView(db, 'h', queue === undefined ? {} : { queue }))?.tasks[0]?.nextStep).toMatchObject({
+    waitsFor: 'lane_limit',
+  })
 })
 
 it('of goals that have ended the status shows the newest, and says how many it leaves out', async () => {

@@ -32,7 +32,7 @@ export interface QueueSettings {
 }
 
 export interface ViewOptions {
-  /** Absent = a ready goal is shown as if its branch were there. */
+  /** Reads the goal branches. Absent = a landing command that names one is left out. */
   find?: FindBranches
   /** Absent = the defaults. */
   queue?: QueueSettings
