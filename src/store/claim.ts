@@ -1,6 +1,6 @@
 /**
  * The claim: which task an idle agent takes, and its lease. Keys of the lease and of the held areas decide between two
- * concurrent claims. Why a task is not claimed is told by domain/claimability.ts, which has to change together with this.
+ * concurrent claims. domain/claimability.ts tells people why a task is not claimed: a new condition belongs into both.
  */
 import { laneSlot, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
 import { mustStep } from '../domain/flow.ts'

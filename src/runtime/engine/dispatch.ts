@@ -25,12 +25,14 @@ interface Work {
   done: Promise<void>
 }
 
+/** Everything that the executor of a run needs, with the driver of the task's harness. */
 export const sessionFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): Session => {
   const config = context.config()
   const { harness, driver } = harnessNamed(config, parts.task.harness)
   return createSession(context, { ...parts, driver, harness })
 }
 
+/** The runs that this engine executes, and the last state of the engine that it wrote to the store. */
 export const createExecutors = (context: Context) => {
   const working = new Map<string, Work>()
   /** Runs of claims that were, or may have been, committed and have no executor yet. */
