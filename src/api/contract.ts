@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { AccountLimit } from '../domain/account.ts'
 import type { Agent } from '../domain/agent.ts'
+import type { ClaimBlocker } from '../domain/claimability.ts'
 import type { EngineInfo } from '../domain/engine.ts'
 import type { Answered, Escalation } from '../domain/escalation.ts'
 import { endedShown, repoModes, type Goal } from '../domain/goal.ts'
@@ -240,7 +241,13 @@ type Outcome = Verdict['outcome']
 
 /** A task as people see it: with its next step, who takes it and, for a wait, when. */
 export interface TaskView extends TaskJson {
-  nextStep: { owner: string; text: string; at?: string } | null
+  nextStep: {
+    owner: string
+    text: string
+    at?: string
+    /** Why a queued task is not taken; absent for one that is free, or in another state. */
+    waitsFor?: ClaimBlocker['cause']
+  } | null
   /** Names of the six states of the specification; `place` carries the block reason. */
   state: string
   /** The newest attempt. */

@@ -32,8 +32,7 @@ import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
 import { readRunLog } from '../runtime/people/run-log.ts'
-import { findBranches } from '../runtime/landing/goal-branch.ts'
-import { allEvents, goalView, reportView, statusView, withCountdown } from '../runtime/people/views.ts'
+import { allEvents, goalView, reportView, statusView, viewOptions, withCountdown } from '../runtime/people/views.ts'
 import { listAgents } from '../store/agent.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { readEvents, storeNow } from '../store/event.ts'
@@ -189,19 +188,19 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
       draining: engine.draining(),
       store,
     }),
-    status: async ({ query }) => statusView(context.db, query.ended, findBranches(context)),
+    status: async ({ query }) => statusView(context.db, query.ended, viewOptions(context)),
     metrics: async () => metrics(context),
-    report: async ({ query }) => reportView(context.db, new Date(query.since), findBranches(context)),
+    report: async ({ query }) => reportView(context.db, new Date(query.since), viewOptions(context)),
     doctor: async () => doctor(context),
     snapshots: async () => listSnapshots(context.shadow),
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {
       await goalNamed(context.db, id)
-      return goalView(context.db, id, findBranches(context))
+      return goalView(context.db, id, viewOptions(context))
     },
     getTask: async ({ id }) => {
       const { goalId } = await taskNamed(context.db, id)
-      return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
+      return (await goalView(context.db, goalId, viewOptions(context)))?.tasks.find((task) => task.id === id)
     },
     ...runReads(context),
     runDiff: async ({ id }) => {

@@ -1,15 +1,15 @@
 /**
- * An account that is at its limit. While its time has not come nothing new is launched on it, whichever goal it belongs to:
- * each launch would only be refused, and the first refusal has said so.
+ * An account that is at its limit. Until the limit resets no goal launches anything on it, because the provider would
+ * refuse every launch as it refused the first.
  */
 export interface AccountLimit {
   /** Harness and credential, by a digest. */
   account: string
-  /** Names of the harnesses that use it where the limit was met. */
+  /** Harnesses that use the account, by their names on the engine that met the limit. */
   harnesses: string[]
   evidence: string
   until: Date
-  /** Whose run met it. */
+  /** The task and the run that met the limit. */
   taskId: string
   runId: string
   openedAt: Date

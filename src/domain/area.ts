@@ -1,7 +1,7 @@
 /**
- * Areas: the parts of a repository that a task means to change, as path-like names. Two tasks whose areas overlap (equal,
- * or one inside the other) do not run at the same time. Lockfiles collide never: every task may have to touch them, and
- * the merge queue verifies what comes of it. Pure; the store compares the same names as ranges.
+ * Areas: the parts of a repository that a task is expected to change, as path-like names. Two tasks whose areas overlap
+ * (equal, or one inside the other) do not run at the same time. Lockfiles are no areas: any task may have to touch them, and
+ * the merge queue verifies the result. Pure; the store compares the same names as ranges.
  */
 
 const lockfiles: ReadonlySet<string> = new Set([
@@ -37,7 +37,7 @@ const segmentsOf = (text: string): string[] =>
 
 const isLockfile = (area: string): boolean => lockfiles.has((segmentsOf(area).at(-1) ?? '').toLowerCase())
 
-/** What a path or glob covers at most: its folders before the first wildcard. Empty = it may be anywhere. */
+/** The folder that contains everything a path or glob can match: its segments before the first wildcard. Empty = anywhere. */
 const coveredBy = (path: string): string => {
   const segments = segmentsOf(path)
   const wild = segments.findIndex((segment) => /[*?[\]{}!]/.test(segment))
@@ -47,8 +47,8 @@ const coveredBy = (path: string): string => {
 const sorted = (areas: string[]): string[] => [...new Set(areas)].sort()
 
 /**
- * The areas of a task: those that it names (with commas between them), else what its allowed paths cover. A task that may
- * write anywhere has none: it could not run beside anything, and the merge queue catches what really collides.
+ * The areas of a task: those that it names, separated by commas, else what its allowed paths cover. A task that may write
+ * anywhere has none: otherwise no other task could run at the same time. The merge queue finds real conflicts.
  */
 export const areasOf = (task: { targetArea: string | null; allowedPaths: readonly string[] }): string[] => {
   if (task.targetArea !== null) {
@@ -61,6 +61,6 @@ export const areasOf = (task: { targetArea: string | null; allowedPaths: readonl
 
 const contains = (outer: string, inner: string): boolean => outer === inner || inner.startsWith(`${outer}/`)
 
-/** The first area of `some` that overlaps one of `others`; undefined when they may run beside each other. */
+/** The first area of `some` that overlaps one of `others`; undefined when both tasks may run at the same time. */
 export const overlapOf = (some: readonly string[], others: readonly string[]): string | undefined =>
   some.find((area) => others.some((other) => contains(area, other) || contains(other, area)))

@@ -1,7 +1,7 @@
-/** Ceilings and what was spent. Money in US dollars, time in seconds of wall clock while a run is alive, tokens without cached input. */
+/** Budgets and spend. Money is in US dollars, time in seconds of wall clock while a run is alive, tokens exclude cached input. */
 
+/** A field that is absent, zero or negative sets no limit. */
 export interface Limits {
-  /** Each: absent = no ceiling. */
   runSeconds?: number
   runTokens?: number
   runCostUsd?: number
@@ -33,7 +33,7 @@ export interface Overrun {
 
 const over = (limit: number | undefined, spent: number): boolean => limit !== undefined && limit > 0 && spent >= limit
 
-/** The first ceiling that is reached, run before goal; undefined while all hold. */
+/** The first limit that is reached, those of the run first; undefined while none is. `goal` excludes the spend of `run`. */
 export const overrunOf = (limits: Limits, run: Spend, goal: Spend): Overrun | undefined => {
   const rows: [Overrun['scope'], keyof Spend, number | undefined, number][] = [
     ['run', 'tokens', limits.runTokens, run.tokens],

@@ -1,6 +1,7 @@
 /**
- * An engine: one process with a state folder of its own. Several share a PostgreSQL store; each has agents (slots), and one
- * of those with the role `control` leads. What happened to one is told by its events, so that its states need no history.
+ * An engine: one process with a state folder of its own. Several engines can share a PostgreSQL store. Each `executor` has
+ * agents (slots), and one of those with the role `control` is the leader. Events keep the history; the row has only the
+ * present state.
  */
 import type { Flow } from './flow.ts'
 
@@ -18,13 +19,13 @@ export interface EngineInfo {
   startTime: string
   roles: EngineRole[]
   state: EngineState
-  /** Names of the harnesses whose programs are really there. */
+  /** Names of the harnesses whose programs are installed on the engine's host. */
   harnesses: string[]
-  /** What else tells it from others: system and processor. */
+  /** Operating system and processor. */
   labels: string[]
-  /** Why it takes no new work at this moment; null = it does. */
+  /** Which resource of the host is short, so that the engine claims no work; null = none. */
   waiting: string | null
-  /** How long a heartbeat of it counts, as its leases do. */
+  /** Seconds after which a heartbeat, or a lease of the engine, expires. */
   ttlSeconds: number
   startedAt: Date
   heartbeatAt: Date

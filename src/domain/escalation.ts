@@ -1,4 +1,4 @@
-/** An escalation: a durable question to a person. At most one is pending per task; the second answer gets "already decided". */
+/** An escalation: a durable question to a person. At most one is pending per task; a second answer is refused as already decided. */
 import type { Flow } from './flow.ts'
 
 export const escalationStates = ['pending', 'approved', 'rejected', 'resolved', 'expired'] as const
@@ -6,7 +6,7 @@ export type EscalationState = (typeof escalationStates)[number]
 
 export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook'
 
-/** What a person may answer. Each kind is carried out in its own way. */
+/** What a person may answer. Each kind has its own action. */
 export const choiceKinds = [
   'widen',
   'allow_command',
@@ -22,16 +22,16 @@ export const choiceKinds = [
 ] as const
 export type ChoiceKind = (typeof choiceKinds)[number]
 
-/** A text that goes with a choice. */
+/** A text that a person gives with a choice. */
 export interface ChoiceInput {
   name: 'hint' | 'check' | 'paths' | 'model'
   label: string
   required: boolean
-  /** Used where the person gives none. */
+  /** The default if the person gives none. */
   suggested: string | null
 }
 
-/** What a harness may be allowed to run, as a rule in that CLI's own words. */
+/** A command that a harness may run, as a rule in the syntax of that CLI. */
 export interface Grant {
   harness: string
   rule: string
@@ -50,15 +50,15 @@ type ChoiceData =
   | { kind: 'resume' }
   | { kind: 'cancel' }
 
-/** One thing that helps, stored with the question and carried out alike by CLI, API and dashboard. */
+/** One way forward, stored with the question, with the same effect from CLI, API and dashboard. */
 export type Choice = ChoiceData & {
   /** One word, unique within the question. */
   id: string
-  /** For a button. */
+  /** The text of the button. */
   label: string
-  /** What it will do, in one sentence. */
+  /** What the choice will do, in one sentence. */
   effect: string
-  /** The command that does the same. */
+  /** The equivalent command line. */
   command: string
   input: ChoiceInput | null
 }
@@ -85,7 +85,7 @@ export interface Escalation {
 
 /** A question after an answer. */
 export interface Answered extends Escalation {
-  /** For the person's terminal, where the choice was to take the task over. */
+  /** The command for the person's terminal after the choice `take_over`; null for other choices. */
   line: string | null
 }
 

@@ -1,9 +1,9 @@
 /**
- * Flow tables: every legal move of every entity is one row. The tables generate docs/states.md, are compared with the
- * SQL CHECKs, and are the only source of "may this happen now?". Nothing else decides legality.
+ * Flow tables: every legal transition of every entity is one row. The tables generate docs/states.md, are compared with the
+ * SQL CHECKs, and alone decide whether a transition is legal.
  */
 
-/** Who carries a move out. */
+/** Which part of the system, or a person, makes a transition. */
 export type Owner =
   | 'planner'
   | 'dispatcher'
@@ -35,14 +35,14 @@ export interface Flow<State extends string = string> {
 export type Illegal = { ok: false; code: 'illegal'; message: string }
 export type Legal<Row extends FlowRow = FlowRow> = { ok: true; row: Row }
 
-/** The row for a trigger in a state, or a value that says which moves would be legal. */
+/** The row for a trigger in a state, or a message that lists what a person can do in that state. */
 export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
   const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
   if (row !== undefined) return { ok: true, row }
   const rows = flow.rows.filter((candidate) => candidate.from === from)
-  // Whoever reads this is a person; the moves of the machine would only mislead.
+  // The message is for a person, who cannot make the transitions of the engine.
   const open = [...new Set(rows.filter(({ owner }) => owner === 'person').map((candidate) => candidate.trigger))]
-  const choice = open.length === 0 ? 'nothing that a person could do' : `it can be ${open.join(' or ')}`
+  const choice = open.length === 0 ? 'there is nothing that you can do in this state' : `it can be ${open.join(' or ')}`
   const isOver = open.length === 0 && flow.terminal.includes(from)
   const rest = rows.length === 0 || isOver ? 'it has ended' : choice
   return {
@@ -52,7 +52,7 @@ export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illeg
   }
 }
 
-/** As `stepOf`, for callers that know the move is legal; an illegal one is a bug. */
+/** As `stepOf`, for callers that know the transition is legal. Throws on an illegal one, which is a bug. */
 export const mustStep = (flow: Flow, from: string, trigger: string): FlowRow => {
   const step = stepOf(flow, from, trigger)
   if (!step.ok) throw new Error(step.message)

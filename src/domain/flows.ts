@@ -1,4 +1,4 @@
-/** All flow tables, for the generated docs and the tests that hold the store against them. The state of an agent has none: it is derived. */
+/** All flow tables, for the generated docs and the tests that compare the store with them. An agent has none: its state is derived. */
 import { engineFlow } from './engine.ts'
 import { escalationFlow } from './escalation.ts'
 import type { Flow } from './flow.ts'

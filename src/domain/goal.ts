@@ -1,4 +1,4 @@
-/** A goal: what the user asked for. It lands on its own branch and ends done, ready, failed, cancelled or with one question. */
+/** A goal: what the user asked for. Its work lands on a branch of its own; it ends done, ready, failed, cancelled or with one question. */
 import { fromEach, type Flow } from './flow.ts'
 import type { Limits, Spend } from './budget.ts'
 import type { Grant } from './escalation.ts'
@@ -16,53 +16,53 @@ export const goalStates = [
 export type GoalState = (typeof goalStates)[number]
 
 /**
- * `local`: own clones, a goal branch. `direct`: edits in place, also in a plain folder; done = the verdict. `remote`: as
- * local, with a repository by URL: goal branch and target are branches over there.
+ * `local`: runs work in clones, and the goal has a branch. `direct`: runs edit the user's folder, which need not be a
+ * repository, and a task is done with its verdict. `remote`: as `local`, with goal branch and target on a remote repository.
  */
 export const repoModes = ['local', 'direct', 'remote'] as const
 export type RepoMode = (typeof repoModes)[number]
 
-/** Why a goal could not land, for people. */
+/** Why a goal could not land, in words for people. */
 export interface LandingRefusal {
   reason: string
   detail: string
   paths: string[]
 }
 
-/** Why the branch of a goal is not where it belongs. */
+/** Why the branch of a goal does not point at the goal's head commit. */
 export interface BrokenBranch {
   /**
-   * `lost`: it was deleted, and its commits are nowhere any more. `failed`: git does not put it back. `replaced`: there is
-   * another repository at this path than the one that the goal began in.
+   * `lost`: the branch was deleted, and its commits no longer exist. `failed`: git could not restore it. `replaced`: the
+   * repository at this path is not the one in which the goal began.
    */
   reason: 'lost' | 'failed' | 'replaced'
-  /** For people. */
+  /** In words for people. */
   detail: string
   tries: number
-  /** The question about it, answered or not. */
+  /** The escalation about the branch, pending or answered; null = there was none. */
   question: string | null
-  /** A person wants the work done again, on what the target is now. */
+  /** A person asked to do the work again, on the present tip of the target. */
   again: boolean
 }
 
-/** How often putting a branch back is tried before a person is asked. */
+/** Attempts to restore a branch before a person is asked. */
 export const brokenLimit = 3
 
-/** How far a goal is on its way from its own branch to the user's. */
+/** The progress of a goal from its own branch to the user's. */
 export interface GoalLanding {
-  /** A person asked for it, whatever `autoMerge` says. */
+  /** A person ordered the landing, whatever `autoMerge` says. */
   asked: boolean
-  /** The target has commits that the goal branch lacks: nothing of the goal starts or merges before it is rebased. */
+  /** The target has commits that the goal branch lacks: no task of the goal starts or merges before the branch is rebased. */
   outdated: boolean
-  /** It was rebased, and its checks have not passed on the result yet. */
+  /** The goal branch was rebased, and the checks have not passed on the result yet. */
   unverified: boolean
-  /** The branch still holds work that is to be done again: nothing may start or merge on top of it. */
+  /** The branch still contains work that is to be done again: no task may start or merge on top of it. */
   sentBack: boolean
-  /** How often the target had moved when it was about to land, or sent-back work could not be taken off its branch. */
+  /** How often the target had moved just before the landing, or work to be done again could not be removed from the branch. */
   tries: number
-  /** Why the last attempt left the target where it was; null = there was none, or the next one is under way. */
+  /** Why the last attempt did not land; null = there was none, or the next one is in progress. */
   refused: LandingRefusal | null
-  /** Nothing of the goal starts, merges or lands before its branch is there again; null = it is. */
+  /** Set while the goal branch is missing or misplaced: no task of the goal starts or merges, and the goal does not land. */
   broken: BrokenBranch | null
 }
 
@@ -83,16 +83,16 @@ export interface Goal {
   targetBranch: string | null
   /** Commit the goal branch starts from, which a rebase moves on; null in direct mode. */
   baseCommit: string | null
-  /** What the goal branch should point at: only Unstuck writes it, anything else found there was moved by somebody. */
+  /** The commit that the goal branch should point at. Only Unstuck moves it; another commit there was put by someone else. */
   headCommit: string | null
   autoMerge: boolean
   landing: GoalLanding
   allowedDirs: string[]
-  /** What a person allowed its agents to run, besides the checks. */
+  /** Commands that a person allowed the agents of the goal, besides the checks. */
   grants: Grant[]
   limits: Limits
   spend: Spend
-  /** Why it is paused, failed or waiting; empty while it works. */
+  /** Why the goal is paused, failed or waiting; empty while it is in progress. */
   reason: string
   version: number
   createdAt: Date
@@ -138,10 +138,10 @@ export const goalFlow = {
 /** New work of a goal may start only while it is active. */
 export const mayStartWork = (goal: { state: GoalState }): boolean => goal.state === 'active'
 
-/** Whether a ready goal is to land without a further word of a person. */
+/** Whether a ready goal lands without another command of a person. */
 export const isToLand = (goal: Pick<Goal, 'autoMerge' | 'landing'>): boolean => goal.autoMerge || goal.landing.asked
 
-/** Its landing is the engine's next step, until it is there or was refused. */
+/** Whether the engine is about to land the goal: it is ready, and the landing was not refused. */
 export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | 'targetBranch'>): boolean =>
   goal.state === 'ready' &&
   goal.targetBranch !== null &&
@@ -149,11 +149,11 @@ export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | '
   goal.landing.refused === null &&
   goal.landing.broken === null
 
-/** Only a person can say how it goes on. */
+/** Whether the goal branch cannot be restored without a decision of a person. */
 export const waitsForBranch = ({ landing: { broken } }: Pick<Goal, 'landing'>): boolean =>
   broken !== null && broken.tries >= brokenLimit && !broken.again
 
-/** How many of the goals that have ended a status shows by itself, the newest first, and how many it may be asked for. */
+/** How many ended goals a status shows by default, the newest first, and how many a client may request. */
 export const endedShown = { standard: 50, most: 100_000 } as const
 
 export const goalEnded = (state: GoalState): boolean =>

@@ -7,11 +7,11 @@ export interface Lease {
   expiresAt: Date
 }
 
-/** The stop of an unattended agent begins this long before the lease could be reclaimed, so that the tree is gone by then. */
+/** An agent without an engine is stopped this long before its lease can be reclaimed, so that its processes have ended by then. */
 export const stopLeadSeconds = 30
 
-/** How long a shim waits for a sign of its engine. Short leases (tests) keep half their life. */
+/** Milliseconds that a shim waits for its engine before it stops the agent. Short leases (tests) use half their lifetime. */
 export const keepAliveMs = (ttlSeconds: number): number => 1000 * Math.max(ttlSeconds - stopLeadSeconds, ttlSeconds / 2)
 
-/** Leases and keep-alives are renewed five times within a TTL, at most every 60 s. */
+/** Milliseconds between two renewals of leases and keep-alives: a fifth of the TTL, at most 60 s. */
 export const renewMs = (ttlSeconds: number): number => Math.min(60_000, (1000 * ttlSeconds) / 5)

@@ -1,4 +1,4 @@
-/** A merge entry: one successful run's commit on its way to the goal branch. One processor per goal takes them in order. */
+/** A merge entry: the commit of a successful run, queued for the goal branch. One processor per goal merges them in order. */
 import type { Flow } from './flow.ts'
 
 export const mergeStates = ['pending', 'processing', 'merged', 'failed', 'cancelled'] as const
@@ -13,9 +13,9 @@ export interface MergeEntry {
   commit: string
   state: MergeState
   attempts: number
-  /** How often it ended with an error that says nothing about its work. */
+  /** How often the merge ended with an error that says nothing about the work itself. */
   failures: number
-  /** The commit as it stands on the goal branch. */
+  /** The commit on the goal branch; null before the merge. */
   landedCommit: string | null
   detail: string
   version: number

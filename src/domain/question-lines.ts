@@ -1,4 +1,4 @@
-/** A question as lines: what happened, what was tried, what would help. The same words wherever it is shown as text. */
+/** A question as lines of text: what happened, what was tried, what would help. CLI, API and notifications share these words. */
 import type { Escalation } from './escalation.ts'
 
 type Shown = Pick<Escalation, 'happened' | 'tried' | 'choices' | 'runId'>

@@ -1,6 +1,6 @@
 /**
- * A run: one attempt at a task. Its `phase` is written before each step's effect, so that a restarted engine goes on
- * where the files and refs say it really is. `launches` holds the accumulated corrections.
+ * A run: one attempt at a task. `phase` is written before the effects of the phase, so a restarted engine continues there
+ * after comparing with the files and refs. `launches` holds the accumulated corrections.
  */
 import type { Flow } from './flow.ts'
 import { addSpend, noSpend, type Spend } from './budget.ts'
@@ -12,11 +12,23 @@ export type RunState = (typeof runStates)[number]
 export const runPhases = ['prepare', 'launch', 'supervise', 'collect', 'verify', 'policy', 'commit', 'finish'] as const
 export type RunPhase = (typeof runPhases)[number]
 
-/** What differs from a plain launch. Every launch correction adds to it; grants end with the run. */
+/** What a person reads for each phase. */
+export const phaseWords: Record<RunPhase, string> = {
+  prepare: 'preparing',
+  launch: 'preparing',
+  supervise: 'the agent is working',
+  collect: 'collecting its changes',
+  verify: 'checking',
+  policy: 'checking the changed paths',
+  commit: 'committing',
+  finish: 'finishing',
+}
+
+/** How a launch differs from a plain one. Corrections accumulate over the launches of a run and end with it. */
 export interface LaunchCorrections {
   addDirs: string[]
   skipGitCheck: boolean
-  /** Rules for single tools, in the words of the harness. Absent = none. */
+  /** Rules for single tools, in the syntax of the harness. Absent = none. */
   toolRules?: string[]
 }
 
@@ -26,7 +38,7 @@ export interface Launch {
   corrections: LaunchCorrections
   resumeSession: string | null
   hint: string | null
-  /** The check for which this launch is only asked for a command, with the hint as its whole prompt. */
+  /** Set where the launch only asks for a command that replaces this check; the hint is then the whole prompt. */
   ask?: string
   /** Set before the gate opens. Null = the gate was never opened, so the agent did not run. */
   shim: { host: string; bootId: string; pid: number; startTime: string } | null
@@ -34,11 +46,11 @@ export interface Launch {
   startedAt: string | null
   /** `loginStamp` before the gate opened; absent in launches of older versions. */
   loginBefore?: string | null
-  /** What this launch used, written when it ended; the run's spend is the sum. */
+  /** Written when the launch ended; the spend of the run is the sum. */
   spend: Spend | null
 }
 
-/** Who asked for a check: `contract` is the repository's `.unstuck/verify.contract.json`. */
+/** Where a check comes from: `contract` is the repository's `.unstuck/verify.contract.json`. */
 export type CheckSource = CommandSource | 'contract'
 
 /** How one verification command ended. */
@@ -49,43 +61,43 @@ export interface CheckResult {
   signal: string | null
   timedOut: boolean
   durationMs: number
-  /** It ended with 0 and its own words say that no test ran: not a pass. */
+  /** It exited with 0, but its output says that no test ran, so it does not count as passed. */
   ranNothing?: string
-  /** It failed and does not block. */
+  /** Why the check does not block although it failed. */
   excused?: Excuse
-  /** What the same command does on the base commit, where that was asked. */
+  /** How the same command ends on the base commit; absent where that was not tried. */
   baseline?: string
 }
 
-/** Why a check that failed does not block. It is listed wherever the verdict is shown. */
+/** Why a failed check does not block. Every view of the verdict lists it. */
 export interface Excuse {
   because: 'flaky' | 'fails on the base commit'
-  /** What fails, by name where the runner names it. */
+  /** The failing tests, by name where the runner names them. */
   failing: string[]
   /** Other tests of the same command ran and passed, or the command passed when it was run again. */
   proves: boolean
 }
 
-/** Whether a check shows something about the work: it passed, or tests of it did. */
+/** Whether a check is evidence for the work: it passed, or some of its tests did. */
 export const proves = (check: CheckResult): boolean =>
   check.excused === undefined
     ? check.exitCode === 0 && !check.timedOut && check.ranNothing === undefined
     : check.excused.proves
 
-/** What fails in a check and failed on the base commit as well. */
+/** A check that fails now and failed on the base commit as well. */
 export interface StillRed {
   command: string
-  /** By name where the runner names it. */
+  /** The failing tests, by name where the runner names them. */
   failing: string[]
 }
 
-/** What was red before the work and stayed red: it does not block, and is named wherever the verdict is shown. */
+/** Checks that failed before the work and still fail: they do not block, and every view of the verdict names them. */
 export const stillRed = (checks: readonly CheckResult[]): StillRed[] =>
   checks.flatMap(({ command, excused }) =>
     excused?.because === 'fails on the base commit' ? [{ command, failing: excused.failing }] : [],
   )
 
-/** Work of which no check shows anything is never verified; `needsNone`: it is documentation alone, or no change. */
+/** Work without evidence of a check is never verified. `needsNone`: the work is only documentation, or no change at all. */
 export const outcomeOf = (checks: readonly CheckResult[], needsNone: boolean): Verdict['outcome'] => {
   if (checks.some(proves)) return 'verified'
   return needsNone && checks.length === 0 ? 'nothing to verify' : 'not verified'
@@ -104,32 +116,32 @@ export interface ErrorMeta {
   policyViolations?: { path: string; kind: string; rule: string }[]
 }
 
-/** A check that was asked for and did not run as asked. */
+/** A requested check that did not run as requested. */
 export interface Dropped {
   command: string
   reason: string
-  /** The weaker check that ran in its place. */
+  /** The weaker check that ran instead. */
   by?: string
 }
 
-/** What the gates found: the judge `auto` decides from this alone. */
+/** The result of the gates: the judge `auto` decides from this alone. */
 export interface Verdict {
   outcome: 'verified' | 'nothing to verify' | 'not verified'
   checks: CheckResult[]
-  /** Checks that were asked for and are not part of the verdict, with the reason. */
+  /** Requested checks that are not part of the verdict, with the reason. */
   dropped: Dropped[]
   changedPaths: string[]
-  /** Denials that the agent met on the way but that did not matter in the end. */
+  /** Denials that the agent met but that did not matter for the result. */
   notes: string[]
-  /** What the checks ran on: no other tree may be committed. Absent where none was accepted, and in older verdicts. */
+  /** The tree that the checks ran on; no other tree may be committed. Absent where none was accepted, and in older verdicts. */
   tree?: string
-  /** The agent changed nothing, and checks that were asked for show that nothing had to be: the verdict is all there is. */
+  /** The agent changed nothing, and the requested checks pass without a change, so there is nothing to commit. */
   noChange?: true
-  /** What the work took from its tests and made of its checks; absent in older verdicts. What the task does not name waits for a person. */
+  /** How the work weakened tests or checks; absent in older verdicts. A weakening that the task does not ask for waits for a person. */
   weakened?: Weakening[]
-  /** All checks in the order in which they ran, where that is not the order in which they were asked for. */
+  /** All checks in the order in which they ran, where that differs from the requested order. */
   order?: string[]
-  /** The checks ran with what these brought; wherever they run again, these run first. */
+  /** Installs that the checks needed; wherever the checks run again, these run first. */
   installed?: Install[]
 }
 
@@ -141,7 +153,7 @@ export const emptyVerdict: Verdict = {
   notes: [],
 }
 
-/** What stays when the work is looked at anew: how the checks came to be those that they are. */
+/** The part of a verdict that survives a new verification: which checks were dropped or reordered, and what was installed. */
 export const keptVerdict = (verdict: Verdict | null): Verdict => ({
   ...emptyVerdict,
   dropped: verdict?.dropped ?? [],
@@ -149,16 +161,16 @@ export const keptVerdict = (verdict: Verdict | null): Verdict => ({
   ...(verdict?.installed === undefined ? {} : { installed: verdict.installed }),
 })
 
-/** The same where nothing may be told that was not looked at: null where nothing stays. */
+/** As `keptVerdict`; null where nothing survives, because an empty verdict would claim a result that was never measured. */
 export const carriedVerdict = (verdict: Verdict | null): Verdict | null => {
   const kept = keptVerdict(verdict)
   return kept.dropped.length === 0 && kept.installed === undefined && kept.order === undefined ? null : kept
 }
 
-/** What a package manager brought into the run's clone, because a check could not run without it. */
+/** Packages that a package manager installed in the clone of a run, because a check could not run without them. */
 export interface Install {
   manager: string
-  /** Where its commands run, relative to the workspace; '' = its top. */
+  /** Folder of the commands, relative to the workspace; '' = the workspace itself. */
   folder: string
   commands: string[][]
 }
@@ -181,11 +193,11 @@ export interface Weakening {
   detail: string
 }
 
-/** Written before the commit is made: with the same author and time a replay makes the same object. */
+/** Written before the commit is made: with the same author and time, a repeated commit has the same hash. */
 export interface CommitIntent {
-  /** Null where the user has no git identity: then the commit is by Unstuck. */
+  /** Null where the user has no git identity: the author is then Unstuck. */
   author: { name: string; email: string } | null
-  /** For author and committer, in git's own form: `@<seconds> <zone>`. */
+  /** Time of author and committer in git's format: `@<seconds> <zone>`. */
   at: string
 }
 
@@ -210,7 +222,7 @@ export interface Run {
   commit: string | null
   verdict: Verdict | null
   errorMeta: ErrorMeta | null
-  /** A person asked for its end; whoever executes it sees this at its next look. */
+  /** A person cancelled the run; its executor notices at its next poll. */
   stopAsked: 'cancelled' | null
   judgedAt: Date | null
   judgementVersion: number
@@ -239,7 +251,7 @@ export const spendOfLaunches = (launches: readonly Launch[]): Spend =>
 
 export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
 
-/** The shims that ran something. */
+/** The shims whose launch ran an agent. */
 export const shimsOf = ({ launches }: Pick<Run, 'launches'>): NonNullable<Launch['shim']>[] =>
   launches.flatMap(({ shim }) => (shim === null ? [] : [shim]))
 

@@ -1,10 +1,10 @@
-/** What of a goal's work was red before it and still is, and what of that its owner accepts. Pure. */
+/** Which checks failed before a goal's work and still fail, and which of those its owner accepts. Pure. */
 import type { MergeEntry } from './merge.ts'
 import { stillRed, type CheckResult, type Run, type StillRed } from './run.ts'
 
 /**
- * The last look at each command decides, so the verdicts come in the order in which their work landed: what one task left
- * red another may have mended.
+ * The last verdict on each command decides, so the verdicts come in the order in which their work landed: a later task may
+ * have fixed what an earlier one left failing.
  */
 const redOf = (verdicts: readonly { checks: readonly CheckResult[] }[]): StillRed[] => {
   const last = new Map<string, StillRed | undefined>()
@@ -15,7 +15,7 @@ const redOf = (verdicts: readonly { checks: readonly CheckResult[] }[]): StillRe
   return [...last.values()].filter((entry) => entry !== undefined)
 }
 
-/** What the work of a goal leaves red, where its runs and merge entries are given in any order. */
+/** Checks that still fail after the work of a goal. Runs and merge entries may come in any order. */
 export const redOfGoal = (
   runs: readonly Pick<Run, 'id' | 'state' | 'verdict' | 'endedAt'>[],
   merges: readonly Pick<MergeEntry, 'runId' | 'state' | 'changedAt'>[],
@@ -30,7 +30,7 @@ export const redOfGoal = (
   return redOf(landed.sort((one, other) => one.at - other.at).map(({ verdict }) => verdict))
 }
 
-/** `*` stands for any characters. Piece by piece, because names of tests come from agents and must cost no time. */
+/** `*` matches any characters. Not a regular expression: test names come from agents, and a hostile one could take forever. */
 const matches = (pattern: string, text: string): boolean => {
   const [first = '', ...rest] = pattern.split('*')
   const end = rest.pop()
@@ -45,7 +45,7 @@ const matches = (pattern: string, text: string): boolean => {
   return text.length - end.length >= at && text.endsWith(end)
 }
 
-/** What `known` (tests by name, or commands) does not accept. */
+/** The failing tests that `known` (patterns for tests or commands) does not accept. */
 export const unknownRed = (red: readonly StillRed[], known: readonly string[]): StillRed[] => {
   const isKnown = (text: string): boolean => known.some((pattern) => matches(pattern, text))
   return red.flatMap(({ command, failing }) => {
@@ -54,7 +54,7 @@ export const unknownRed = (red: readonly StillRed[], known: readonly string[]): 
   })
 }
 
-/** Which of `asked` is still red now. */
+/** Which of the failures in `asked` still fail now. */
 export const redIn = (asked: readonly StillRed[], now: readonly StillRed[]): StillRed[] =>
   asked.flatMap(({ command, failing }) => {
     const left = now.find((entry) => entry.command === command)?.failing ?? []

@@ -1,6 +1,6 @@
 /**
- * A task: one unit of work of a goal. A blocked task carries its reason in its place, so that the flow table tells
- * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A queued task with `retryAt` waits for that time.
+ * A task: one unit of work of a goal. The status of a blocked task contains the reason, so that the flow table distinguishes
+ * `blocked(awaiting_judge)` from `blocked(awaiting_human)`. A task that failed or met a limit is queued again at `retry.at`.
  */
 import { fromEach, type Flow } from './flow.ts'
 
@@ -15,15 +15,15 @@ export type TaskPlace = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason})
 export const roles = ['planner', 'worker', 'tester', 'docser', 'judge'] as const
 export type Role = (typeof roles)[number]
 
-/** Which slots a task may take; how many of each there are stands in dispatch.ts. */
+/** A task runs in one lane; dispatch.ts limits how many tasks run in each. */
 export const lanes = ['feature', 'conflict_recovery', 'docser'] as const
 export type Lane = (typeof lanes)[number]
 
-/** Block reasons of older data read as their present meaning. */
+/** Reads a block reason from the store, also under its name in older data. */
 export const readBlockReason = (text: string | null): BlockReason | null =>
   text === 'needs_human' ? 'awaiting_judge' : (text as BlockReason | null)
 
-/** The countdown shown beside a failed or blocked task. */
+/** When and why a failed or blocked task is queued again. */
 export interface Retry {
   reason: string
   at: Date
@@ -31,7 +31,7 @@ export interface Retry {
   limit: number
 }
 
-/** Where the verification commands come from. */
+/** Where the verification commands of a task come from. */
 export type CommandSource = 'task' | 'config' | 'inferred'
 
 /** What a person may change about a task. */
@@ -50,12 +50,12 @@ export interface TakenOver {
   folder: string
   /** The commit that the files in the folder are compared with. */
   base: string
-  /** The run whose work is in the folder; null = there was none. */
+  /** The run whose work was copied into the folder; null = none. */
   runId: string | null
-  /** For the person's terminal: into the folder, and on with the session of the agent. */
+  /** For the person's terminal: enters the folder and resumes the session of the agent. */
   command: string
   by: string
-  /** The person is done: the next run takes the work from the folder and launches no agent. */
+  /** The person is done: the next run collects the work from the folder and launches no agent. */
   givenBack: boolean
 }
 
@@ -65,31 +65,31 @@ export interface Task extends TaskFields {
   /** 1, 2, … within its goal, in the order given. */
   number: number
   role: Role
-  /** As asked for. Corrections drop from `commands`, the verification commands. */
+  /** The verification commands as requested. Corrections remove some from `commands`. */
   originalCommands: string[]
   commandSource: CommandSource
   dependsOn: string[]
   targetArea: string | null
   priority: number
   lane: Lane
-  /** What it means to change, as the store compares it; empty = it runs beside anything. */
+  /** The areas that the task is expected to change, as the store compares them; empty = no other task excludes it. */
   areas: string[]
-  /** The one engine that can do it, where it works in that engine's own folder. */
+  /** The only engine that can run the task, where the task works in that engine's own folder; null = any. */
   engineId: string | null
   place: TaskPlace
   retry: Retry | null
-  /** What a person says to every attempt until the task is done. */
+  /** A person's advice, given to every attempt until the task is done. */
   hint: string | null
-  /** What a person changed during an attempt: the task takes it on when that attempt is over. */
+  /** What a person changed during an attempt; applied when that attempt has ended. */
   pendingEdit: Partial<TaskFields> | null
   takenOver: TakenOver | null
-  /** All dependencies are done and the goal is active; kept by every write that could change it. */
+  /** All dependencies are done and the goal starts work; updated by every write that could change either. */
   ready: boolean
-  /** Rises with every claim; a run with a smaller one writes nothing. */
+  /** Increases with every claim; a run with a smaller epoch writes nothing. */
   epoch: number
-  /** Start of the present count of recoveries: `retry` by a person begins a new one. */
+  /** Start of the present count of recoveries: a retry by a person begins a new count. */
   countFrom: Date
-  /** Epoch of the last run before that; what decides, since no clock that is set back touches it. */
+  /** Epoch of the last run before `countFrom`. Decisions use the epoch, because a clock may be set back. */
   countFromEpoch: number
   version: number
   createdAt: Date
@@ -207,22 +207,25 @@ export const blockReasonOf = (place: TaskPlace): BlockReason | null =>
 export const placeOf = (state: TaskState, reason: BlockReason | null): TaskPlace =>
   state === 'blocked' ? `blocked(${reason ?? 'awaiting_human'})` : state
 
-/** Until its work is merged or given up, what another task makes of the same files would begin on an older base. */
+/**
+ * Whether a task in this status keeps others out of its areas. Until its work is merged or given up, another task on the
+ * same files would start from an older base.
+ */
 export const holdsAreas = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
 
 export const taskEnded = (place: TaskPlace): boolean => place === 'done' || place === 'cancelled'
 
-/** An attempt is under way, or its work waits to land: until that is over the task stays what the attempt began with. */
+/** Whether an attempt is in progress or waits to be merged: edits of the task are applied after that. */
 export const isAttempted = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
 
-/** The next run of the task collects what a person did. */
+/** Whether the next run of the task collects the work of a person. */
 export const isGivenBack = ({ takenOver }: Pick<Task, 'takenOver'>): boolean => takenOver?.givenBack === true
 
-/** A person's work in a folder counts until it is collected into a commit, or the task ends. */
+/** What remains of a takeover in a new status: the folder matters until its work is in a commit, or the task ends. */
 export const takenOverAt = (place: TaskPlace, takenOver: TakenOver | null): TakenOver | null => {
   if (takenOver === null || taskEnded(place) || place === 'blocked(awaiting_judge)') return null
   return place === 'blocked(awaiting_human)' ? { ...takenOver, givenBack: false } : takenOver
 }
 
-/** The task as its next attempt will see it. */
+/** The task as its next attempt will read it, with the pending edit applied. */
 export const withEdit = (task: Task): Task => ({ ...task, ...task.pendingEdit })

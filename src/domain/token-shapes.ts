@@ -1,14 +1,14 @@
 /**
- * What tokens look like, for what removes them from output and for what keeps them out of commits. Every shape is linear
- * on hostile input: a run of characters is entered at its start only, and what is looked for ahead is bounded.
+ * Patterns of secret tokens, used to redact output and to keep tokens out of commits. Every pattern takes linear time on
+ * hostile input: a match starts only at the start of a run of characters, and lookaheads are bounded.
  */
 
 export interface TokenShape {
   name: string
-  /** Where a text holds no `hint`, it holds no such token. */
+  /** A cheap test first: a text without the `hint` has no such token. */
   hint: string
   body: string
-  /** In place of `body` for text that is kept, where ordinary code looks like `body`; null = the shape says too little there. */
+  /** Replaces `body` for files, where ordinary code also matches `body`; null = the pattern is too vague for files. */
   inFiles?: string | null
 }
 

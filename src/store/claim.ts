@@ -1,4 +1,7 @@
-/** The claim: which task an idle agent takes, and its lease. What two claims must not both take is decided by the keys of the lease and of the held areas. */
+/**
+ * The claim: which task an idle agent takes, and its lease. Keys of the lease and of the held areas decide between two
+ * concurrent claims. domain/claimability.ts tells people why a task is not claimed: a new condition belongs into both.
+ */
 import { laneSlot, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
 import { mustStep } from '../domain/flow.ts'
 import { keepAliveMs, type Lease } from '../domain/lease.ts'
@@ -13,9 +16,9 @@ export interface ClaimRequest {
   agentId: string
   runId: string
   ttlSeconds: number
-  /** Harnesses that can be started where the agent is. Absent = every one. */
+  /** Harnesses that can be launched on the agent's engine. Absent = all. */
   harnesses?: readonly string[]
-  /** Harnesses that cannot be started now and which of `harnesses` stands in for each, for tasks that name no model. */
+  /** For each harness whose account is at its limit, the one that replaces it in tasks that name no model. */
   standIns?: Readonly<Record<string, string>>
   lanes?: LaneLimits
 }
@@ -32,7 +35,7 @@ interface Claimer {
   engineId: string | null
 }
 
-/** An idle agent of an engine that takes new work. */
+/** The agent, if it is idle and its engine is online. */
 const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | undefined> => {
   const row = await one<object>(
     tx,
@@ -42,20 +45,20 @@ const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | unde
   return row === undefined ? undefined : fromRow<Claimer>(row)
 }
 
-/** Tasks and lanes that this claim has found taken. */
+/** Tasks and lanes that this claim has already tried in vain. */
 interface Closed {
   tasks: string[]
   lanes: string[]
 }
 
-/** What a query asks of a task's harness: that it, or one that stands in for it, can be started. */
+/** Parameters for the condition that a task's harness, or its stand-in, can be launched. */
 const startable = ({ harnesses, standIns }: ClaimRequest) => ({
   any: harnesses === undefined,
   listed: json(harnesses ?? []),
   replaced: json(standIns ?? {}),
 })
 
-/** The first claimable task of the queue that this agent can do and whose areas are free. */
+/** The first ready task in the queue that this agent can run and whose areas are free. */
 const candidateFor = (
   tx: Queryable,
   { role, engineId }: Claimer,
@@ -83,7 +86,7 @@ interface LaneCount {
   idle: number
 }
 
-/** Claims of lanes other than features take turns: each counts what the others hold. */
+/** Claims in lanes other than `feature` are serialised, because each counts the slots that the others have taken. */
 const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
   const { any, listed, replaced } = startable(request)
@@ -99,7 +102,7 @@ const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request:
   return fromRow<LaneCount>(row ?? {})
 }
 
-/** Takes the areas of a task, for longer than its lease: they are free again when its work is merged or given up. */
+/** Takes the areas of a task. They outlive its lease and are released when its work is merged or given up. */
 const holdAreas = async (tx: Queryable, task: Task): Promise<boolean> => {
   if (task.areas.length === 0) return true
   const row = await one<object>(
@@ -110,10 +113,7 @@ const holdAreas = async (tx: Queryable, task: Task): Promise<boolean> => {
   return row !== undefined
 }
 
-/**
- * Takes the areas of a task, then its lease with its slot of the lane. Undefined = another claim was first: the keys say so,
- * whatever both saw before.
- */
+/** Takes the areas of a task, then its lease with its slot of the lane. Undefined = another claim took one of them first. */
 const takeLease = async (
   tx: Queryable,
   task: Task,
@@ -137,7 +137,7 @@ interface Chosen {
   lease: Lease
 }
 
-/** Goes down the queue until a lease is taken or nothing is left. */
+/** Tries the tasks in the order of the queue until a lease is taken; undefined = there is none for this agent. */
 const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest): Promise<Chosen | undefined> => {
   for (const closed: Closed = { tasks: [], lanes: [] }; ;) {
     const candidate = await candidateFor(tx, claimer, request, closed)
@@ -156,7 +156,7 @@ const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest
   }
 }
 
-/** Moves a chosen task to its run. */
+/** Moves a chosen task to `running`. */
 const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Promise<Task> => {
   const { harnesses = [queued.harness], standIns = {} } = request
   const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
@@ -166,7 +166,7 @@ const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Pr
       harness = ${harness}, version = version + 1, changed_at = unstuck_now()
     where id = ${queued.id} and version = ${queued.version} returning *`,
   )
-  // The candidate is locked since it was chosen; without the move nothing of the claim may stand.
+  // The candidate has been locked since it was chosen, so this is a bug; throwing rolls the whole claim back.
   if (row === undefined) throw new Error(`task ${queued.id} changed while it was claimed`)
   return readTask(row)
 }
@@ -182,7 +182,7 @@ const insertRun = async (tx: Queryable, task: Task, { runId, agentId }: ClaimReq
   return readRun(row ?? {})
 }
 
-const tellClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, ttlSeconds: number): Promise<void> => {
+const recordClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, ttlSeconds: number): Promise<void> => {
   const ids = { goalId: task.goalId, taskId: task.id, runId: run.id }
   await appendEvent(tx, {
     type: 'task.claimed',
@@ -202,8 +202,8 @@ const tellClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, tt
 }
 
 /**
- * Takes the most urgent claimable task for an idle agent: task, run and lease change together or not at all. Reads one
- * partial index; of overlapping areas at most one is at work or waits for its merge.
+ * Claims the first task in the queue that an idle agent can run; undefined = there is none. Task, run and lease change in
+ * the caller's transaction. Reads one partial index, so the cost does not grow with the tasks that have ended.
  */
 export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<Claim | undefined> => {
   const claimer = await claimerOf(tx, request.agentId)
@@ -213,6 +213,6 @@ export const claimTask = async (tx: Queryable, request: ClaimRequest): Promise<C
   const run = await insertRun(tx, task, request)
   await tx.query(sql`update agent set heartbeat_at = unstuck_now() where id = ${request.agentId}`)
   const claim = { task, run, lease: chosen.lease }
-  await tellClaim(tx, claim, chosen.task.harness, request.ttlSeconds)
+  await recordClaim(tx, claim, chosen.task.harness, request.ttlSeconds)
   return claim
 }

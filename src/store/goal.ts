@@ -126,7 +126,7 @@ export const progressGoal = async (
         'costUsd', (spend->>'costUsd')::float8 + ${add.costUsd}::float8,
         'seconds', (spend->>'seconds')::float8 + ${add.seconds}::float8)
     where id = ${id}`)
-  if (change.landing?.outdated !== undefined) await refreshReady(db, id)
+  if (change.landing?.outdated !== undefined || change.landing?.broken !== undefined) await refreshReady(db, id)
 }
 
 /**
@@ -152,7 +152,8 @@ export const refreshReady = async (db: Queryable, goalId: string): Promise<void>
   await db.query(sql`
     update task set ready = fresh.ready
     from (
-      select t.id, g.state = 'active' and not (g.landing->>'outdated')::boolean and not exists (
+      select t.id, g.state = 'active' and not (g.landing->>'outdated')::boolean
+        and g.landing->>'broken' is null and not exists (
         select 1 from jsonb_array_elements_text(t.depends_on) as needed (id)
         left join task d on d.id = needed.id where d.state is distinct from 'done') as ready
       from task t join goal g on g.id = t.goal_id where t.goal_id = ${goalId}

@@ -116,7 +116,7 @@ describe('a repository by URL', () => {
     expect(cleaned.map(({ kind }) => kind)).toEqual(['workspace', 'workspace', 'checks'])
     expect((await cli(['--repo', url])).output).toContain(`unstuck/goal/<id> of ${bare}`)
     expect((await cli(['stop', '--repo', url])).code).toBe(0)
-    expect((await cli(['doctor', '--repo', url])).output).toContain('not asked: no engine runs')
+    expect((await cli(['doctor', '--repo', url])).output).toContain('not checked: no engine is running')
     expect((await cli(['restore', '--repo', url])).code).toBe(0)
     expect((await cli(['stop', '--repo', url])).output).toContain(`No engine runs for ${bare}`)
   })

@@ -11,7 +11,7 @@ import { parsePathRule } from '../../src/recovery/policy/rule.ts'
 import { checkPolicy } from '../../src/recovery/policy/check.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
-import { nextStepOf } from '../../src/runtime/people/next-step.ts'
+import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import { createAutonomy } from './autonomy.ts'
 import { failingTests } from './suite.ts'
@@ -154,10 +154,10 @@ const strictStep = (world: World, task: Task): string | undefined => {
     ...{ task, goal: own as NonNullable<typeof own>, tasks: all, runs: runsOf(world, task.id) },
     ...{ merges: [...merges.values()], escalations: [...escalation.values()] },
   }
-  if (nextStepOf(facts) === undefined) return 'nextStepOf knows no step'
+  if (waitingOn(facts) === undefined) return 'waitingOn knows no step'
   if (task.place === 'queued') {
     const met = task.dependsOn.every((id) => world.tables.task.get(id)?.place === 'done')
-    if (task.ready !== (own?.state === 'active' && !own.landing.outdated && met))
+    if (task.ready !== (own?.state === 'active' && !own.landing.outdated && own.landing.broken === null && met))
       return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
   }
   if (task.place === 'failed' && task.retry === null) return 'failed without a retry time'

@@ -1,10 +1,14 @@
-/** The picture of one goal is the one that the status shows of it, rivals of other goals included; and which goals it shows. */
+/** One goal is shown as in the status, with the tasks of other goals that it waits for; and which goals the status shows. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { goalView, statusView } from '../../src/runtime/people/views.ts'
+import { standardLanes } from '../../src/domain/dispatch.ts'
+import type { Context } from '../../src/runtime/core/context.ts'
+import { goalView, statusView, viewOptions } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
-import { activeGoal, agents, claimed, end } from './scene.ts'
+import { registerEngine } from '../../src/store/engine.ts'
+import { engineOf } from './exercise-engines.ts'
+import { activeGoal, claimed, end } from './scene.ts'
 
 let db: Db
 beforeAll(async () => {
@@ -15,7 +19,7 @@ afterAll(() => db.close())
 it('one goal looks as in the status', async () => {
   await activeGoal(db, 'g', [{ allowedPaths: ['src/**'] }, { allowedPaths: ['docs/**'], dependsOn: ['g-t1'] }])
   await activeGoal(db, 'h', [{ allowedPaths: ['lib/**'] }, { allowedPaths: ['src/api/**'] }])
-  await agents(db, 'a1', 'a2')
+  await db.transaction((tx) => registerEngine(tx, engineOf('e-1'), ['a1', 'a2']))
   await claimed(db, 'a1')
   const { run } = await claimed(db, 'a2')
   await end(db, run, 'interrupted', 'interrupted')
@@ -23,14 +27,22 @@ it('one goal looks as in the status', async () => {
   const steps = status.goals.flatMap(({ tasks }) => tasks.map(({ id, nextStep }) => [id, nextStep?.text]))
   expect(new Map(steps as [string, string][])).toEqual(
     new Map([
-      ['g-t1', expect.stringMatching(/^run \S+: prepare$/)],
-      ['g-t2', 'waits for task 1'],
-      ['h-t1', expect.any(String)],
-      ['h-t2', 'waits for task 1 "task 1", which is at work in src/api'],
+      ['g-t1', 'preparing (attempt 1)'],
+      ['g-t2', 'waiting for task 1 "task 1"'],
+      ['h-t1', 'ready to start; a free agent takes it next'],
+      ['h-t2', 'waiting for task 1 "task 1" of goal g, which is changing src/api'],
     ]),
   )
   for (const goal of status.goals) expect(await goalView(db, goal.id)).toEqual(goal)
   expect(await goalView(db, 'unknown')).toBeUndefined()
+  await db.query(sql`update task set lane = 'docser' where id = 'h-t1'`)
+  const lanes = { ...standardLanes, docserMaxSlots: 0 }
+  const context = { config: () => ({ lanes, harness: { failover: ['claude'] } }) } as unknown as Context
+  const { queue } = viewOptions(context)
+  expect(queue).toEqual({ lanes, failover: ['claude'] })
+  expect((await goalView(db, 'h', queue === undefined ? {} : { queue }))?.tasks[0]?.nextStep).toMatchObject({
+    waitsFor: 'lane_limit',
+  })
 })
 
 it('of goals that have ended the status shows the newest, and says how many it leaves out', async () => {

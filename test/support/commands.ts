@@ -8,7 +8,7 @@ import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
 import { runFlow } from '../../src/domain/run.ts'
 import { taskEnded, taskFlow } from '../../src/domain/task.ts'
-import { nextStepOf } from '../../src/runtime/people/next-step.ts'
+import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import { machine, person, type Command } from './model.ts'
 import type { World } from './world.ts'
 
@@ -90,7 +90,7 @@ export const checkPromises = (world: World): void => {
     const goal = world.goals.find((entry) => entry.id === task.goalId)
     if (goal === undefined) throw new Error(`${task.id} has no goal`)
     const tasks = world.tasks.filter((entry) => entry.goalId === goal.id)
-    const step = nextStepOf({
+    const step = waitingOn({
       task,
       goal,
       tasks,

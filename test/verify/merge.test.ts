@@ -122,7 +122,7 @@ test('a registry out of reach: the merge waits, and no agent does its work again
   const steps = await Promise.all([1, 2].map(async (number) => (await scene.task(goal, number)).nextStep))
   expect(steps).toContainEqual({
     owner: 'merge queue',
-    text: expect.stringMatching(/^merge entry \d+ runs its checks again after "/),
+    text: expect.stringMatching(/^waiting to be merged: its checks run again after "/),
     at: expect.stringMatching(/^\d{4}-/),
   })
   registry = await listening(registryPort)

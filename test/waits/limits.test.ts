@@ -36,7 +36,12 @@ test(
     const held = await scene.task(second)
     expect(held).toMatchObject({
       place: 'queued',
-      nextStep: { owner: 'dispatcher', text: 'the account of limited is free again', at: limit?.until },
+      nextStep: {
+        owner: 'dispatcher',
+        text: 'the limit of limited resets',
+        at: limit?.until,
+        waitsFor: 'account_limit',
+      },
     })
     await scene.restart()
     await scene.until(first, 'ready')

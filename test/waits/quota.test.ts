@@ -268,6 +268,6 @@ test(
     ])
     // A model is known to one harness alone.
     const chosen = await scene.goal([{ harness: 'one', model: 'm-1' }])
-    expect((await waitingFor(chosen, 'queued')).nextStep).toMatchObject({ text: 'the account of one is free again' })
+    expect((await waitingFor(chosen, 'queued')).nextStep).toMatchObject({ text: 'the limit of one resets' })
   },
 )

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { AccountLimit } from '../../domain/account.ts'
+import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import type {
   ActivityView,
@@ -27,7 +28,14 @@ import { count, id, names, of, spend, text, time } from './parts.ts'
 export const taskView = of<Wire<TaskView>>()(
   z.strictObject({
     ...taskFields,
-    nextStep: z.strictObject({ owner: text, text, at: time.exactOptional() }).nullable(),
+    nextStep: z
+      .strictObject({
+        owner: text,
+        text,
+        at: time.exactOptional(),
+        waitsFor: z.enum(claimBlockerCauses).exactOptional(),
+      })
+      .nullable(),
     state: text,
     run: z
       .strictObject({

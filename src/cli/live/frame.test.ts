@@ -37,14 +37,16 @@ const busy = view(
       ...{ place: 'running', run: { phase: 'supervise' } },
     }),
     task(3, 'Test it', { place: 'running', run: { phase: 'verify', startedAt: ago(8) } }),
-    task(4, 'Document it', { nextStep: { owner: 'dispatcher', text: 'waits for task 2, 3' } }),
+    task(4, 'Document it', {
+      nextStep: { owner: 'dispatcher', text: 'waiting for task 2 "Write" and task 3 "Test it"' },
+    }),
     task(5, 'Add it to the dashboard', {
       place: 'blocked(quota_wait)',
       nextStep: { owner: 'dispatcher', text: 'the limit resets', at: new Date(2026, 10, 24, 23, 36, 5).toISOString() },
     }),
     task(6, 'Merge me', {
       place: 'blocked(awaiting_judge)',
-      nextStep: { owner: 'merge queue', text: 'merge entry 3 waits for its turn' },
+      nextStep: { owner: 'merge queue', text: 'waiting to be merged' },
     }),
     task(7, 'Ask me', { place: 'blocked(awaiting_human)', nextStep: { owner: 'person', text: 'resume' } }),
   ],
@@ -64,14 +66,14 @@ test('80 columns', () => {
   expect(show(busy)).toMatchInlineSnapshot(`
     [
       "Add a health endpoint  in progress · 3 min 5 s · 1 of 7 tasks done",
-      "   2. Write the endpoint GET /he…  the agent works · 1 min 12 s · 12,345 tokens",
+      "   2. Write the endpoint GET…  the agent is working · 1 min 12 s · 12,345 tokens",
       "      I will now add the route to src/server.ts and then run the tests",
-      "   3. Test it                      checking · 8 s · 900 tokens",
+      "   3. Test it                  checking · 8 s · 900 tokens",
       "      $ npm test -- --run",
-      "   5. Add it to the dashboard      the limit of claude resets at 23:36, in 4 min",
-      "   6. Merge me                     waiting to merge",
-      "   7. Ask me                       waiting for you",
-      "   4. Document it                  waits for task 2, 3",
+      "   5. Add it to the dashboard  the limit of claude resets at 23:36, in 4 min",
+      "   6. Merge me                 waiting to be merged",
+      "   7. Ask me                   waiting for you",
+      "   4. Document it              waiting for task 2 "Write" and task 3 "Test it"",
     ]
   `)
 })
@@ -80,14 +82,14 @@ test('120 columns', () => {
   expect(show(busy, { columns: 120 })).toMatchInlineSnapshot(`
     [
       "Add a health endpoint  in progress · 3 min 5 s · 1 of 7 tasks done",
-      "   2. Write the endpoint GET /health with its version, its uptime and th…  the agent works · 1 min 12 s · 12,345 tokens",
+      "   2. Write the endpoint GET /health with its version, its uptime an…  the agent is working · 1 min 12 s · 12,345 tokens",
       "      I will now add the route to src/server.ts and then run the tests",
-      "   3. Test it                                                              checking · 8 s · 900 tokens",
+      "   3. Test it                                                          checking · 8 s · 900 tokens",
       "      $ npm test -- --run",
-      "   5. Add it to the dashboard                                              the limit of claude resets at 23:36, in 4 min",
-      "   6. Merge me                                                             waiting to merge",
-      "   7. Ask me                                                               waiting for you",
-      "   4. Document it                                                          waits for task 2, 3",
+      "   5. Add it to the dashboard                                          the limit of claude resets at 23:36, in 4 min",
+      "   6. Merge me                                                         waiting to be merged",
+      "   7. Ask me                                                           waiting for you",
+      "   4. Document it                                                      waiting for task 2 "Write" and task 3 "Test it"",
     ]
   `)
 })

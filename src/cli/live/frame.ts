@@ -1,7 +1,7 @@
-/** What the live block of `run` shows: a goal, its live tasks and what they do, as lines that fit the terminal. Pure. */
+/** The live block of `run`: a goal, its unfinished tasks and what each does, as lines that fit the terminal. Pure. */
 import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
-import type { RunPhase } from '../../domain/run.ts'
+import { phaseWords } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
 import { elapsedText } from './elapsed.ts'
@@ -9,7 +9,7 @@ import { cut, cutPainted, widthOf } from '../width.ts'
 
 export interface LiveView {
   goal: Wire<GoalView>
-  /** What the runs in progress do, by the run's id. */
+  /** The activity of the runs in progress, by run id. */
   activities: ReadonlyMap<string, ActivityView>
   /** The engine is not responding. */
   silent: boolean
@@ -24,56 +24,40 @@ export interface FrameOptions {
 
 type LiveTask = Wire<TaskView>
 
-const phaseWords: Record<RunPhase, string> = {
-  prepare: 'preparing',
-  launch: 'preparing',
-  supervise: 'the agent works',
-  collect: 'collecting its changes',
-  verify: 'checking',
-  policy: 'reviewing its changes',
-  commit: 'committing',
-  finish: 'finishing',
-}
-
 const goalWords = (goal: Wire<GoalView>): string => {
   if (isLanding(goal)) return `landing on ${safe(goal.targetBranch ?? 'your branch')}`
   if (goal.state === 'active') return 'in progress'
   return goal.state === 'awaiting_human' ? 'waiting for you' : goal.state
 }
 
-const mergeWords = (text: string): string => (text.includes('in work') ? 'merging' : 'waiting to merge')
-
 const waitWords = (task: LiveTask, now: Date): string => {
   const step = task.nextStep
-  // A time that is over is about to be used.
+  // A time that has passed is shown as now: the next pass of the engine acts on it.
   const when = step?.at === undefined ? '' : ` ${whenText(Math.max(Date.parse(step.at), now.getTime()), now)}`
   if (task.place === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
   if (task.place === 'failed') return `next attempt${when}`
   return `${safe(step?.text ?? 'waiting')}${when}`
 }
 
-/** In plain words what a task does or waits for. */
+/** What a task does or waits for, in plain words. */
 export const doingOf = (task: LiveTask, now: Date): string => {
   if (task.place === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
   if (task.place === 'blocked(awaiting_human)') return 'waiting for you'
-  if (task.nextStep?.owner === 'judge') return 'waiting for its review'
-  return task.nextStep?.owner === 'merge queue' && task.place === 'blocked(awaiting_judge)'
-    ? mergeWords(task.nextStep.text)
-    : waitWords(task, now)
+  return waitWords(task, now)
 }
 
 const tokensText = (tokens: number): string => (tokens > 0 ? `${tokens.toLocaleString('en-US')} tokens` : '')
 
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== '').join(' · ')
 
-/** Beside the first line of a task: what its check or its agent does at this moment. */
+/** The second line of a task: the check that runs, or the last words of its agent. */
 const detailOf = (task: LiveTask, activity: ActivityView | undefined): string => {
   if (task.place !== 'running' || activity === undefined) return ''
   if (task.run?.phase === 'verify') return activity.check === null ? '' : `$ ${safe(activity.check)}`
   return activity.last === null ? '' : safe(activity.last)
 }
 
-/** A title gives way down to this, by which it is recognised; then what the task does is cut. */
+/** Titles are cut to this width, which is enough to recognise a task, before the text beside them is cut. */
 const minTitle = 16
 const headWidth = 6
 const gap = 2
@@ -95,7 +79,7 @@ const rowOf = (task: LiveTask, { activities }: LiveView, now: Date): Row => {
 
 const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(widthOf))
 
-/** One column for the titles of all rows, so that what the tasks do can be read downwards. */
+/** The width of the title column, the same in all rows, so that the second column is aligned. */
 const titleWidth = (rows: readonly Row[], columns: number): number => {
   const left = columns - headWidth - gap - widest(rows.map(({ doing }) => doing))
   return Math.min(widest(rows.map(({ task }) => safe(task.title))), Math.max(minTitle, left))
@@ -110,12 +94,12 @@ const rowLines = ({ task, doing, detail }: Row, width: number, { columns, paint 
   return [`${head}${colour(shown)}`, ...(below === '' ? [] : [`${' '.repeat(headWidth)}${below}`])]
 }
 
-/** Running ones first: they are what a reader waits for. */
+/** Running tasks come first. */
 const order = (task: LiveTask): number => (task.place === 'running' ? 0 : task.place.startsWith('blocked') ? 1 : 2)
 
 const endedPlaces = new Set(['done', 'cancelled'])
 
-/** As many tasks as fit; the rest as a number. */
+/** As many tasks as fit in `rows`, and how many are left out. */
 const fitting = (groups: string[][], rows: number): { lines: string[]; left: number } => {
   const lines: string[] = []
   for (const [at, group] of groups.entries()) {

@@ -1,6 +1,6 @@
 /** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EventView, GoalView, StatusView } from '../../api/contract.ts'
+import type { EventView, GoalView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
 import { saidByQuestion, sentenceOf } from '../../runtime/people/explain.ts'
@@ -82,7 +82,7 @@ const standInMs = 1_000
 const limitOfAll = async (follower: Follower): Promise<LimitWait | undefined> => {
   const look = async (): Promise<LimitWait | undefined> => {
     const { tasks } = await ask<GoalView>(follower, `/goals/${follower.id}`)
-    return limitWait({ tasks }, (await ask<StatusView>(follower, '/status?ended=0')).limits)
+    return limitWait({ tasks })
   }
   if ((await look()) === undefined) return undefined
   await delay(standInMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the follower ends

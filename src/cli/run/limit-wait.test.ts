@@ -1,26 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import type { StatusView, TaskView } from '../../api/contract.ts'
+import type { TaskView } from '../../api/contract.ts'
 import { limitWait } from './limit-wait.ts'
 
 const at = '2026-11-24T23:00:00.000Z'
-const limits = [
-  { account: 'a', harnesses: ['claude'], until: new Date(at), evidence: '' },
-] as unknown as StatusView['limits']
 const task = (id: string, place: string, more: object = {}): TaskView =>
   ({ id, place, harness: 'claude', dependsOn: [], nextStep: null, ...more }) as unknown as TaskView
 
 const parked = task('t-1', 'blocked(quota_wait)', { nextStep: { owner: 'cycle manager', text: '', at } })
+const held = task('t-1', 'queued', { nextStep: { owner: 'dispatcher', text: '', at, waitsFor: 'account_limit' } })
 
 describe('what run --no-wait ends for', () => {
   it('is a parked task', () => {
-    expect(limitWait({ tasks: [parked, task('t-2', 'done')] }, [])).toEqual({
+    expect(limitWait({ tasks: [parked, task('t-2', 'done')] })).toEqual({
       harness: 'claude',
       until: Date.parse(at),
     })
   })
   it('is a task that cannot start, and what depends on it', () => {
-    const tasks = [task('t-1', 'queued'), task('t-2', 'queued', { harness: 'codex', dependsOn: ['t-1'] })]
-    expect(limitWait({ tasks }, limits)).toEqual({ harness: 'claude', until: Date.parse(at) })
+    const tasks = [held, task('t-2', 'queued', { harness: 'codex', dependsOn: ['t-1'] })]
+    expect(limitWait({ tasks })).toEqual({ harness: 'claude', until: Date.parse(at) })
   })
   it.each([
     ['another task runs', [parked, task('t-2', 'running', { harness: 'codex' })]],
@@ -28,6 +26,6 @@ describe('what run --no-wait ends for', () => {
     ['a retry has its own time', [task('t-1', 'failed')]],
     ['all is done', [task('t-1', 'done')]],
   ])('is nothing where %s', (_name, tasks) => {
-    expect(limitWait({ tasks }, limits)).toBeUndefined()
+    expect(limitWait({ tasks })).toBeUndefined()
   })
 })

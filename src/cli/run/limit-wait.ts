@@ -1,5 +1,5 @@
 /** Whether nothing of a goal can move before the limit of an account ends. Pure. */
-import type { GoalView, StatusView, TaskView } from '../../api/contract.ts'
+import type { GoalView, TaskView } from '../../api/contract.ts'
 import { taskEnded } from '../../domain/task.ts'
 
 export interface LimitWait {
@@ -8,19 +8,17 @@ export interface LimitWait {
   until: number
 }
 
-const limitOf = (task: TaskView, limits: StatusView['limits']): LimitWait | undefined => {
-  const { harness, nextStep } = task
-  if (task.place === 'blocked(quota_wait)') return { harness, until: Date.parse(nextStep?.at ?? '') }
-  const limit = task.place === 'queued' ? limits.find(({ harnesses }) => harnesses.includes(harness)) : undefined
-  return limit === undefined ? undefined : { harness, until: new Date(limit.until).getTime() }
-}
+const limitOf = ({ harness, place, nextStep }: TaskView): LimitWait | undefined =>
+  place === 'blocked(quota_wait)' || nextStep?.waitsFor === 'account_limit'
+    ? { harness, until: Date.parse(nextStep?.at ?? '') }
+    : undefined
 
 /** The wait for which `run --no-wait` ends; undefined while a task runs, is checked, or can start. */
-export const limitWait = (goal: Pick<GoalView, 'tasks'>, limits: StatusView['limits']): LimitWait | undefined => {
+export const limitWait = (goal: Pick<GoalView, 'tasks'>): LimitWait | undefined => {
   const live = goal.tasks.filter(({ place }) => !taskEnded(place))
-  const waits = live.flatMap((task) => limitOf(task, limits) ?? [])
+  const waits = live.flatMap((task) => limitOf(task) ?? [])
   const [first] = waits.toSorted((one, other) => one.until - other.until)
   const behind = (task: TaskView): boolean =>
     task.place === 'queued' && task.dependsOn.some((id) => live.some((other) => other.id === id))
-  return live.every((task) => limitOf(task, limits) !== undefined || behind(task)) ? first : undefined
+  return live.every((task) => limitOf(task) !== undefined || behind(task)) ? first : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Whether this machine may take on one more agent: free disk, memory and load, looked at before each claim. A run that has
- * begun is never stopped for it.
+ * Whether this machine has room for one more agent: free disk, free memory and load, measured before each claim. A shortage
+ * never stops a run that has started.
  */
 import type { Config } from '../../config.ts'
 import type { Machine } from '../../platform/machine.ts'
@@ -8,7 +8,7 @@ import type { Machine } from '../../platform/machine.ts'
 const amount = (megabytes: number): string =>
   megabytes < 1024 ? `${Math.max(0, Math.floor(megabytes))} MB` : `${Math.round((megabytes / 1024) * 10) / 10} GB`
 
-/** What is short, in words for a person; undefined = new work may begin. Pure. */
+/** The first resource below its limit, in words for a person; undefined = a task may be claimed. Pure. */
 export const shortage = (machine: Machine, limits: Config['admission']): string | undefined => {
   const { freeDiskMb, freeMemoryMb, loadPerCore } = machine
   if (freeDiskMb !== undefined && freeDiskMb < limits.minFreeDiskMb)
@@ -20,5 +20,5 @@ export const shortage = (machine: Machine, limits: Config['admission']): string 
   return undefined
 }
 
-/** The kind of a shortage: told once while it lasts, however its numbers change. */
+/** The shortage without its numbers, by which the engine recognises that it continues; '' = none. */
 export const kindOf = (waiting: string | null): string => waiting?.split(':')[0] ?? ''

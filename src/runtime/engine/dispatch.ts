@@ -1,6 +1,6 @@
 /**
- * Claims for the idle agents of this engine and starts their executors. A claim whose answer was lost is looked up by its
- * run; a machine that is short of disk, memory or time takes no new work.
+ * Claims tasks for the idle agents of this engine and starts their executors. If the connection breaks during a claim, its
+ * run id shows whether it was committed. A machine that is short of disk, memory or processor time claims nothing.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
@@ -25,20 +25,22 @@ interface Work {
   done: Promise<void>
 }
 
+/** Everything that the executor of a run needs, with the driver of the task's harness. */
 export const sessionFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): Session => {
   const config = context.config()
   const { harness, driver } = harnessNamed(config, parts.task.harness)
   return createSession(context, { ...parts, driver, harness })
 }
 
+/** The runs that this engine executes, and the last state of the engine that it wrote to the store. */
 export const createExecutors = (context: Context) => {
   const working = new Map<string, Work>()
-  /** Runs that were claimed, or may have been, and have no executor yet. */
+  /** Runs of claims that were, or may have been, committed and have no executor yet. */
   const unsure = new Set<string>()
   const state = { harnesses: [] as string[], waiting: null as string | null, draining: false }
   const start = (session: Session): void => {
     const done = executeRun(session).finally(() => {
-      // A later run of the same task may have taken the place of one that was let go.
+      // A later run of the same task may already be registered, if this executor gave up its lease.
       if (working.get(session.task.id)?.session === session) working.delete(session.task.id)
       context.wake()
       void freeRun(context, session.run.id)
@@ -49,7 +51,7 @@ export const createExecutors = (context: Context) => {
 }
 export type Executors = ReturnType<typeof createExecutors>
 
-/** A claim whose answer was lost may have been made: then its run is there and waits for its executor. */
+/** Starts executors for claims that were committed, including those whose result never arrived. */
 const startUnsure = async (context: Context, executors: Executors): Promise<void> => {
   for (const runId of executors.unsure) {
     const run = await getRun(context.db, runId)
@@ -65,19 +67,19 @@ const claimFor = async (
   context: Context,
   executors: Executors,
   agentId: string,
-  may: Pick<ClaimRequest, 'harnesses' | 'standIns'>,
+  launchable: Pick<ClaimRequest, 'harnesses' | 'standIns'>,
 ): Promise<Claim | undefined> => {
   const runId = context.newId('r')
   executors.unsure.add(runId)
   const { lease, lanes } = context.config()
-  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, ...may }
+  const request = { agentId, runId, ttlSeconds: lease.ttlSeconds, lanes, ...launchable }
   const claim = await context.db.transaction((tx) => claimTask(tx, request))
-  // Without a task the transaction wrote nothing; with one, `unsure` keeps it until its executor runs.
+  // Without a claim the transaction wrote nothing. A claimed run stays in `unsure` until its executor starts.
   if (claim === undefined) executors.unsure.delete(runId)
   return claim
 }
 
-/** Looks at the machine; what it is short of is told once, and again when it is over. True = new work may begin. */
+/** Measures the machine. A shortage is recorded once when it begins and once when it ends. True = a task may be claimed. */
 const admit = async (context: Context, executors: Executors, engineId: string): Promise<boolean> => {
   const machine = context.machine?.now(context.stateDir)
   const waiting = machine === undefined ? null : (shortage(machine, context.config().admission) ?? null)
@@ -92,7 +94,7 @@ const admit = async (context: Context, executors: Executors, engineId: string): 
   return waiting === null
 }
 
-/** Claims for every idle agent while there is work and the machine can take it. */
+/** Claims for every idle agent while tasks are free and the machine has room. */
 export const dispatch = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   await startUnsure(context, executors)
   const agents = await idleAgents(context.db, engineId)
@@ -100,16 +102,16 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   const harnesses = harnessesHere(context)
   if (harnesses.join() !== executors.harnesses.join()) {
     executors.harnesses = harnesses
-    // At once and not with the next heartbeat: people read there why a task is not taken.
+    // Not with the next heartbeat: the views read the list from the store and would name a wrong reason until then.
     await beatEngine(context.db, engineId, { harnesses, waiting: executors.waiting })
   }
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return
     if (!(await admit(context, executors, engineId))) return
-    // Each time anew: a run that began meanwhile may have met its limit already.
+    // Read before each claim: a run that started a moment ago may have met the limit of its account.
     const free = await freeHarnesses(context, harnesses)
-    const may = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
-    const claim = await claimFor(context, executors, agentId, may)
+    const launchable = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
+    const claim = await claimFor(context, executors, agentId, launchable)
     if (claim === undefined) return
     context.at('claimed')
     await startUnsure(context, executors)

@@ -1,5 +1,6 @@
 /** The breaker: which accounts are at their limit, as seen from this engine's harnesses, and nothing is launched on those. */
 import type { AccountLimit } from '../../domain/account.ts'
+import { standInOf } from '../../domain/claimability.ts'
 import type { Launch, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { accountOf } from '../../harness/account.ts'
@@ -91,7 +92,7 @@ export const standInsFor = (
   here: readonly string[],
   free: readonly string[],
 ): Record<string, string> => {
-  const standIn = (context.config().harness.failover ?? []).find((name) => free.includes(name))
+  const standIn = standInOf(context.config().harness.failover ?? [], free)
   if (standIn === undefined) return {}
   return Object.fromEntries(here.filter((name) => !free.includes(name)).map((name) => [name, standIn]))
 }

@@ -1,6 +1,5 @@
-/** Self-checks on a live or stopped store: every promise that can be looked at from outside. */
+/** Self-checks on a live or stopped store: every invariant that can be checked from outside the engine. */
 import { join } from 'node:path'
-import { flows } from '../../domain/flows.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { listRuns } from '../../store/run.ts'
@@ -25,9 +24,7 @@ const storeChecks = async (db: Queryable): Promise<Check[]> => {
       name: 'every task has a next step',
       ok: stuck.length === 0,
       detail:
-        stuck.length === 0
-          ? `${flows.length} flow tables, no task without an owner`
-          : stuck.map((task) => `${task.id} (${task.place})`).join(', '),
+        stuck.length === 0 ? 'no task without an owner' : stuck.map((task) => `${task.id} (${task.place})`).join(', '),
     },
     { name: 'one running run per task', ok: doubleRuns === 0, detail: `${doubleRuns} task(s) with two` },
     {
@@ -38,31 +35,31 @@ const storeChecks = async (db: Queryable): Promise<Check[]> => {
   ]
 }
 
-/** A silent engine is no broken promise, its leases are taken back; but somebody will want to know. */
+/** A silent engine breaks no invariant, because its leases are reclaimed, but a person should know about it. */
 const engineChecks = async (db: Queryable): Promise<Check[]> => {
   const { engines } = await statusView(db, 0)
   const inService = engines.filter(({ state }) => state !== 'offline')
-  const said = inService.map(({ id, host, state, waiting, silent, leads }) => {
-    const how = silent ? 'gives no sign of life' : (waiting ?? state)
+  const descriptions = inService.map(({ id, host, state, waiting, silent, leads }) => {
+    const how = silent ? 'is not responding' : (waiting ?? state)
     return `${id} on ${host} ${how}${leads ? ', leads' : ''}`
   })
   const leaders = inService.filter(({ leads }) => leads)
   return [
-    { name: 'engines in service', ok: true, detail: said.length === 0 ? 'none' : said.join('; ') },
+    { name: 'engines in service', ok: true, detail: descriptions.length === 0 ? 'none' : descriptions.join('; ') },
     {
       name: 'an engine leads',
       ok: inService.length === 0 || leaders.length > 0,
       detail:
         inService.length === 0 || leaders.length > 0
           ? `${leaders.length} leader(s)`
-          : 'nobody judges, merges and heals: start an engine with unstuck up',
+          : 'no engine judges, merges and recovers; start one: unstuck up',
     },
   ]
 }
 
-type Looked = Pick<Context, 'db' | 'repository' | 'stateDir' | 'ports'> & { remote?: Context['remote'] }
+type CheckedContext = Pick<Context, 'db' | 'repository' | 'stateDir' | 'ports'> & { remote?: Context['remote'] }
 
-const goalChecks = async (context: Looked): Promise<Check[]> => {
+const goalChecks = async (context: CheckedContext): Promise<Check[]> => {
   const moved: string[] = []
   const live = await listLiveGoals(context.db)
   const { remote } = context
@@ -72,7 +69,7 @@ const goalChecks = async (context: Looked): Promise<Check[]> => {
       live.filter(({ repoMode, headCommit }) => repoMode === 'remote' && headCommit !== null),
     )
   if (context.repository.url !== undefined)
-    return [{ name: 'the git remote answers', ok: true, detail: 'not asked: no engine runs' }]
+    return [{ name: 'the git remote answers', ok: true, detail: 'not checked: no engine is running' }]
   for (const goal of live) if (await branchMoved(context, goal)) moved.push(goal.id)
   return [
     {
@@ -88,14 +85,14 @@ const privateFile = (files: Files, path: string): Check => {
   return { name: 'the API token is private', ok: (mode & 0o077) === 0, detail: `mode ${mode.toString(8)}` }
 }
 
-export const doctor = async (context: Looked): Promise<{ ok: boolean; checks: Check[] }> => {
+export const doctor = async (context: CheckedContext): Promise<{ ok: boolean; checks: Check[] }> => {
   const running = await listRuns(context.db, { state: 'running' })
   const checks = [
     ...(await storeChecks(context.db)),
     ...(await engineChecks(context.db)),
     ...(await goalChecks(context)),
     privateFile(context.ports.files, join(context.stateDir, 'token')),
-    { name: 'runs in work', ok: true, detail: String(running.length) },
+    { name: 'runs in progress', ok: true, detail: String(running.length) },
   ]
   return { ok: checks.every((check) => check.ok), checks }
 }

@@ -1,4 +1,4 @@
-/** What people are shown, composed from the store. Reads only; used by the API and by commands that open the store themselves. */
+/** The views for people, composed from the store. Reads only; used by the API, with and without an engine. */
 import { limitedAccounts } from '../../store/account.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
@@ -8,24 +8,50 @@ import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
 import { listMergesOf } from '../../store/merge.ts'
+import { laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRuns, listRunsOf } from '../../store/run.ts'
 import { holdingTasks, listTasks, listTasksOf } from '../../store/task.ts'
+import type { QueueFacts } from '../../domain/claimability.ts'
+import { standardLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
 import { stillRed, type Run } from '../../domain/run.ts'
 import { redOfGoal } from '../../domain/still-red.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
-import { holdsAreas, stateOf, type Task } from '../../domain/task.ts'
-import { goneText, landCommandNow, type FindBranches } from '../landing/goal-branch.ts'
-import { goalBranch } from '../core/context.ts'
-import { nextStepOf, type TaskFacts, type TaskStep } from './next-step.ts'
+import { stateOf, type Task } from '../../domain/task.ts'
+import { findBranches, goneText, landCommandNow, type FindBranches } from '../landing/goal-branch.ts'
+import { goalBranch, type Context } from '../core/context.ts'
+import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
-const shownStep = (step: TaskStep | undefined) =>
-  step === undefined
+/** Settings that decide why a task waits. */
+export interface QueueSettings {
+  lanes: LaneLimits
+  failover: readonly string[]
+}
+
+export interface ViewOptions {
+  /** Reads the goal branches. Absent = a landing command that names one is left out. */
+  find?: FindBranches
+  /** Absent = the defaults. */
+  queue?: QueueSettings
+}
+
+/** What the views depend on besides the store. */
+export const viewOptions = (context: Pick<Context, 'config' | 'repository' | 'ports'>): ViewOptions => {
+  const { lanes, harness } = context.config()
+  return { find: findBranches(context), queue: { lanes, failover: harness.failover ?? [] } }
+}
+
+const nextStepView = (wait: WaitingOn | undefined) =>
+  wait === undefined
     ? null
-    : { owner: step.owner, text: step.text, ...(step.at === undefined ? {} : { at: step.at.toISOString() }) }
+    : {
+        ...{ owner: wait.owner, text: wait.text },
+        ...(wait.at === undefined ? {} : { at: wait.at.toISOString() }),
+        ...(wait.waitsFor === undefined ? {} : { waitsFor: wait.waitsFor }),
+      }
 
 const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   ...engine,
@@ -33,7 +59,7 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   silent: engine.state !== 'offline' && now.getTime() - engine.heartbeatAt.getTime() > engine.ttlSeconds * 1000,
 })
 
-/** A task with its countdown as seconds, for readers whose clock is another. */
+/** A task with its countdown in seconds, for clients whose clock differs from the store's. */
 export const withCountdown = (task: Task, now: Date) => ({
   ...task,
   retry:
@@ -52,33 +78,29 @@ const shownRun = (run: Run | undefined) =>
         notes: run.verdict?.notes ?? [],
       }
 
-/** What is kept by a key, in the order of the list. */
+/** Groups a list by a key; entries keep their order. */
 const groups = <T>(list: readonly T[], keyOf: (entry: T) => string | null): ((key: string) => T[]) => {
   const found = Map.groupBy(list, keyOf)
   return (key) => found.get(key) ?? []
 }
 
-/** Per task only what its next step may depend on: thousands of tasks that each look at all others would hold up the engine. */
-const stepsOf = (
-  facts: Omit<TaskFacts, 'task' | 'goal'>,
-  paused: ReadonlySet<string>,
-): ((task: Task, goal: Goal) => TaskStep | undefined) => {
-  // A paused goal merges nothing, and holds nothing for it.
-  const holding = facts.tasks.filter(
-    ({ place, goalId }) => place === 'running' || (holdsAreas(place) && !paused.has(goalId)),
-  )
+/** Gives each task only the rows that concern it: thousands of tasks that each scan all others would block the engine. */
+const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: Goal) => WaitingOn | undefined) => {
   const tasks = new Map(facts.tasks.map((task) => [task.id, task]))
   const runs = groups(facts.runs, (run) => run.taskId)
   const merges = groups(facts.merges, (entry) => entry.taskId)
   const escalations = groups(facts.escalations, (entry) => entry.taskId)
   return (task, goal) => {
     const needed = task.dependsOn.flatMap((id) => tasks.get(id) ?? [])
-    const near = { runs: runs(task.id), merges: merges(task.id), escalations: escalations(task.id) }
-    return nextStepOf({ ...facts, ...near, task, goal, tasks: [...needed, ...holding] })
+    const own = { runs: runs(task.id), merges: merges(task.id), escalations: escalations(task.id) }
+    return waitingOn({ ...facts, ...own, task, goal, tasks: needed })
   }
 }
 
-/** How a ready goal is landed. The branch that it may name is looked for first, which is a process, so only where one is named. */
+/**
+ * How each ready goal is landed. The command may name the goal branch, so the branches are read first; that starts a git
+ * process and is skipped where no command names a branch.
+ */
 const landings = async (goals: readonly Goal[], find: FindBranches | undefined) => {
   const ready = goals.filter(({ state }) => state === 'ready')
   const named = ready.some(({ targetBranch }) => targetBranch === null)
@@ -90,7 +112,12 @@ const landings = async (goals: readonly Goal[], find: FindBranches | undefined) 
   }
 }
 
-type Shared = Required<Pick<TaskFacts, 'engines' | 'limits'>> & { tasks: Task[]; escalations: Escalation[]; now: Date }
+interface Shared {
+  queue: QueueFacts
+  tasks: Task[]
+  escalations: Escalation[]
+  now: Date
+}
 
 const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: FindBranches | undefined) => {
   const { tasks, now } = shared
@@ -104,10 +131,7 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
   ]
   const [tasksOf, runsOf] = [groups(tasks, (task) => task.goalId), groups(runs, (run) => run.taskId)]
   const [allRunsOf, mergesOf] = [groups(runs, (run) => run.goalId), groups(merges, (entry) => entry.goalId)]
-  const stepOf = stepsOf(
-    { ...shared, runs, merges, waits },
-    new Set(goals.flatMap(({ id, state }) => (state === 'paused' ? [id] : []))),
-  )
+  const waitOf = waitsOf({ ...shared, runs, merges, waits })
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),
@@ -116,57 +140,69 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
       state: stateOf(task.place),
       run: shownRun(runsOf(task.id).at(-1)),
       recoveries: recoveries.get(task.id) ?? 0,
-      nextStep: shownStep(stepOf(task, goal)),
+      nextStep: nextStepView(waitOf(task, goal)),
     })),
     stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
     ...landingOf(goal),
   }))
 }
 
-/** The open questions, the engines and the limits of accounts: what the views of goals share. */
-const around = async (db: Queryable) => {
-  const [escalations, found, leader, limits, now] = [
-    await listEscalations(db, { pendingOnly: true }),
-    await listEngines(db),
-    await leaderNow(db),
-    await limitedAccounts(db),
-    await storeNow(db),
-  ]
-  return { escalations, engines: found.map((engine) => engineView(engine, leader, now)), limits, now }
+const defaultQueue: QueueSettings = { lanes: standardLanes, failover: [] }
+
+/** What the queued tasks of the store compete for at this moment. */
+export const queueFacts = async (db: Queryable, now: Date, { lanes, failover }: QueueSettings = defaultQueue) => {
+  const leader = await leaderNow(db)
+  return {
+    engines: (await listEngines(db)).map((engine) => engineView(engine, leader, now)),
+    agents: await listAgents(db),
+    limits: await limitedAccounts(db),
+    areaHolders: await holdingTasks(db),
+    leases: await laneLeases(db),
+    waitingFeatures: await waitingFeatures(db),
+    ...{ lanes, failover },
+  }
+}
+
+/** What the views of all goals share. */
+const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) => {
+  const now = await storeNow(db)
+  return {
+    escalations: await listEscalations(db, { pendingOnly: true }),
+    queue: await queueFacts(db, now, settings),
+    now,
+  }
 }
 
 /**
  * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
- * newest of those that have. A store keeps thousands of them, and whoever watches asks every few seconds.
+ * newest of those that have. A store keeps thousands of ended goals, and every open page asks every few seconds.
  */
-export const statusView = async (db: Queryable, ended: number, find?: FindBranches) => {
-  // Read first: whoever follows the events from here on misses nothing that this picture lacks.
+export const statusView = async (db: Queryable, ended: number, { find, queue: settings }: ViewOptions = {}) => {
+  // Read first, so that a client that follows the events from here misses nothing that this view lacks.
   const lastEvent = await lastEventId(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
   const ids = shown.map(({ id }) => id)
-  const shared = { ...(await around(db)), tasks: await listTasksOf(db, ids) }
+  const shared = { ...(await sharedFacts(db, settings)), tasks: await listTasksOf(db, ids) }
   const goals = await goalViews(db, shown, shared, find)
-  const { escalations, engines, limits, now } = shared
-  const at = now.toISOString()
-  const agents = await listAgents(db)
-  return { at, lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
+  const { escalations, queue, now } = shared
+  const { agents, engines, limits } = queue
+  return { at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
 }
 
 /** One goal as in `statusView`, or undefined. */
-export const goalView = async (db: Queryable, id: string, find?: FindBranches) => {
+export const goalView = async (db: Queryable, id: string, { find, queue: settings }: ViewOptions = {}) => {
   const goal = await getGoal(db, id)
   if (goal === undefined) return undefined
-  const others = (await holdingTasks(db)).filter(({ goalId }) => goalId !== id)
-  const shared = { ...(await around(db)), tasks: [...(await listTasks(db, id)), ...others] }
+  const shared = { ...(await sharedFacts(db, settings)), tasks: await listTasks(db, id) }
   return (await goalViews(db, [goal], shared, find))[0]
 }
 
-/** The work of these goals' tasks, each at the commit that it is now. */
+/** The work of these goals' tasks, each with its present commit. */
 const workOf = async (db: Queryable, goals: readonly Goal[]) => {
   const ids = goals.map(({ id }) => id)
   const done = new Map((await listTasksOf(db, ids)).flatMap((task) => (task.place === 'done' ? [[task.id, task]] : [])))
   const verdicts = new Map((await listRunsOf(db, ids)).map(({ id, verdict }) => [id, verdict]))
-  // A task that was done again has an older entry, whose commit is nowhere any more.
+  // A task that was done twice has an older entry, whose commit no longer exists.
   const newest = new Map((await listMergesOf(db, ids)).map((entry) => [entry.taskId, entry]))
   return [...newest.values()]
     .filter(({ taskId, state }) => state === 'merged' && done.has(taskId))
@@ -185,7 +221,7 @@ const landedSince = async (db: Queryable, since: Date) => {
   )
 }
 
-/** Waits for nobody but the user: everything is done, and nothing of it is on his branch. */
+/** Goals that are done and only wait for the user to land them. */
 const readyNow = (goals: readonly (Goal & { mergeCommand: string | null })[]) =>
   goals
     .filter(({ state }) => state === 'ready')
@@ -209,9 +245,9 @@ const spentSince = async (db: Queryable, since: Date) =>
     .filter((run) => (run.endedAt ?? run.startedAt) >= since)
     .reduce((sum, { spend }) => addSpend(sum, spend), noSpend)
 
-/** What happened since a time: landed, recovered, waiting, spent. */
-export const reportView = async (db: Queryable, since: Date, find?: FindBranches) => {
-  const status = await statusView(db, 0, find)
+/** What landed, was recovered and was spent since a time, and what waits now. */
+export const reportView = async (db: Queryable, since: Date, options: ViewOptions = {}) => {
+  const status = await statusView(db, 0, options)
   const tasks = status.goals.flatMap((goal) => goal.tasks)
   return {
     since: since.toISOString(),
@@ -232,9 +268,9 @@ export const reportView = async (db: Queryable, since: Date, find?: FindBranches
   }
 }
 
-/** Promise 1, checked on the live store: every task that has not ended has a next step with an owner. */
+/** Tasks that break the invariant "nothing is silently stuck": they have not ended, and have no next step. */
 export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: string }[]> => {
-  // A failed goal among them may be an older one.
+  // All ended goals, because an old failed one may still have tasks that have not ended.
   const status = await statusView(db, endedShown.most)
   const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
   return living.flatMap((goal) =>
@@ -242,7 +278,7 @@ export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: st
   )
 }
 
-/** All events of a goal, task or run in pages, so that a long story is not cut at a page. */
+/** All events of a goal, task or run, however many pages they fill. */
 export const allEvents = async (db: Queryable, filter: { goalId?: string; taskId?: string; runId?: string }) => {
   const found = []
   for (let after = 0; ;) {

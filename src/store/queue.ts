@@ -1,0 +1,17 @@
+/** What the queued tasks of a store compete for, besides areas, engines and accounts: slots of lanes, and the reserve for features. */
+import type { LaneLease } from '../domain/claimability.ts'
+import type { Task } from '../domain/task.ts'
+import { fromRow, sql, type Queryable } from './db.ts'
+
+/** Every lease with its lane and the name of its task, in the order of the slots. */
+export const laneLeases = async (db: Queryable): Promise<LaneLease[]> =>
+  (
+    await db.query<object>(sql`select task.id, task.goal_id, task.number, task.title, lease.lane, lease.lane_slot as slot
+      from lease join task on task.id = lease.task_id order by lease.lane, lease.lane_slot, task.id`)
+  ).map((row) => fromRow<LaneLease>(row))
+
+/** Harnesses and models of the feature tasks that are ready and queued, each pair once. */
+export const waitingFeatures = async (db: Queryable): Promise<Pick<Task, 'harness' | 'model'>[]> =>
+  db.query<Pick<Task, 'harness' | 'model'>>(
+    sql`select distinct harness, model from task where state = 'queued' and ready and lane = 'feature' order by harness, model`,
+  )
