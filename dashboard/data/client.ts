@@ -1,5 +1,4 @@
 /** Plain requests to the engine that served this page, with the session of this page; errors keep their code. */
-import type { Wire } from '../../src/api/contract.ts'
 import { call, renewSession, session } from './session.ts'
 
 export interface Failure extends Error {
@@ -27,7 +26,7 @@ export const ask = async (path: string, init: RequestInit): Promise<Response> =>
   return next === undefined ? answer : call(path, init, next)
 }
 
-const answerTo = async <T>(path: string, init: RequestInit): Promise<Wire<T>> => {
+const answerTo = async <T>(path: string, init: RequestInit): Promise<T> => {
   let response: Response
   try {
     response = await ask(path, init)
@@ -39,13 +38,13 @@ const answerTo = async <T>(path: string, init: RequestInit): Promise<Wire<T>> =>
   const value: unknown = await response.json().catch(() => undefined)
   if (!response.ok) throw errorOf(response.status, value)
   if (value === undefined) throw failure(0, 'GONE', 'the engine broke off its answer')
-  return value as Wire<T>
+  return value as T
 }
 
-export const get = <T>(path: string, signal?: AbortSignal): Promise<Wire<T>> =>
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   answerTo<T>(path, { headers: { accept: 'application/json' }, ...(signal === undefined ? {} : { signal }) })
 
-export const send = <T>(method: 'POST' | 'PATCH', path: string, body: object = {}): Promise<Wire<T>> =>
+export const send = <T>(method: 'POST' | 'PATCH', path: string, body: object = {}): Promise<T> =>
   answerTo<T>(path, {
     method,
     headers: { 'content-type': 'application/json', accept: 'application/json' },

@@ -1,9 +1,9 @@
 /** The board as data: which cards stand in which column, and what a goal's buttons may do. Pure. */
-import { taskStates, type Escalation, type GoalView, type TaskView, type Wire } from '../../src/api/contract.ts'
+import { taskStates, type Escalation, type GoalView, type TaskView } from '../../src/api/contract.ts'
 
-export type Goal = Wire<GoalView>
-export type Task = Wire<TaskView>
-export type Question = Wire<Escalation>
+export type Goal = GoalView
+export type Task = TaskView
+export type Question = Escalation
 
 export interface Card {
   task: Task

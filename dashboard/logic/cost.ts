@@ -1,10 +1,10 @@
 /** What a recovery cost: the time until its outcome was seen, and what the launch or run that it led to has spent. Pure. */
-import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+import type { Recovery, Run } from '../../src/api/contract.ts'
 import { spanText } from './clock.ts'
 import { moneyText, tokensText } from './text.ts'
 
-type Found = Wire<Recovery>
-type Attempt = Wire<Run>
+type Found = Recovery
+type Attempt = Run
 
 const spentText = ({ tokens, costUsd }: { tokens: number; costUsd: number }): string =>
   tokens === 0 && costUsd === 0 ? '' : `, ${tokensText(tokens)}, ${moneyText(costUsd)}`

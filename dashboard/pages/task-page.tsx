@@ -1,6 +1,6 @@
 /** One task: what it is to do, what comes next, its runs, and how it was got unstuck. */
 import type { ReactNode } from 'react'
-import type { Run, Wire } from '../../src/api/contract.ts'
+import type { Run } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
 import { isEnded, taskActions, type Card } from '../logic/board.ts'
@@ -41,7 +41,7 @@ const dependenciesOf = ({ task, goal }: Card): ReactNode =>
         </a>
       ))
 
-const Runs = ({ runs, clock }: { runs: readonly Wire<Run>[]; clock: ServerClock }) => (
+const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => (
   <ul className="rows">
     {runs.toReversed().map((run) => (
       <li key={run.id}>

@@ -1,6 +1,6 @@
 /** What a run changed: file by file, each line with its sign, so that colour is never all that tells added from removed. */
 import { useState } from 'react'
-import type { DiffView, Run, Wire } from '../../src/api/contract.ts'
+import type { DiffView, Run } from '../../src/api/contract.ts'
 import { useArrival } from '../data/arrival.ts'
 import { useDiff } from '../data/queries.ts'
 import { lineCount, mostOpenLines, parseDiff, type DiffFile, type DiffLine } from '../logic/diff.ts'
@@ -85,7 +85,7 @@ const Files = ({ view }: { view: DiffView }) => {
   )
 }
 
-export const RunDiff = ({ run, arrive }: { run: Wire<Run>; arrive: boolean }) => {
+export const RunDiff = ({ run, arrive }: { run: Run; arrive: boolean }) => {
   const { data, error, refetch, isFetching } = useDiff(run.id, run.state)
   const top = useArrival(arrive, data !== undefined)
   const again =

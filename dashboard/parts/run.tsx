@@ -1,11 +1,11 @@
 /** The parts of a run's page that the run itself carries: phases, launches with their corrections, checks, the error. */
 import type { ReactNode } from 'react'
-import { runPhases, type Run, type Wire } from '../../src/api/contract.ts'
+import { runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { moneyText, plural, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Block, Facts, Said, Section } from './basics.tsx'
 
-type Shown = Wire<Run>
+type Shown = Run
 type Launch = Shown['launches'][number]
 
 export const Phases = ({ run }: { run: Shown }) => {

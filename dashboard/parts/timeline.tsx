@@ -1,5 +1,5 @@
 /** How a task was got unstuck: for each recovery the evidence, the action, what had to be observed, what was, and its cost. */
-import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+import type { Recovery, Run } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { costText, partsOf } from '../logic/cost.ts'
 import { linkTo } from '../logic/route.ts'
@@ -17,8 +17,8 @@ const Parts = ({ value }: { value: Record<string, unknown> }) => (
 )
 
 interface EntryProps {
-  recovery: Wire<Recovery>
-  runs: readonly Wire<Run>[]
+  recovery: Recovery
+  runs: readonly Run[]
   clock: ServerClock
 }
 
@@ -66,8 +66,8 @@ const Entry = ({ recovery, runs, clock }: EntryProps) => {
 }
 
 interface TimelineProps {
-  recoveries: readonly Wire<Recovery>[]
-  runs: readonly Wire<Run>[]
+  recoveries: readonly Recovery[]
+  runs: readonly Run[]
   clock: ServerClock
 }
 

@@ -41,10 +41,9 @@ import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns,
 import { getRun, listRuns } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
-import type { Call } from './call.ts'
-import type { Metrics } from './contract.ts'
+import type { Conforming, Handlers } from './call.ts'
+import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
-import type { RouteName } from './routes.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -61,14 +60,16 @@ export interface HandlerParts {
   login: () => { url: string; expiresAt: string }
 }
 
-/** Pages and the document of the API itself are made where HTTP is. */
-type Plain = Exclude<RouteName, 'home' | 'asset' | 'openapi'>
-export type Handlers = { [Name in Plain]: (call: Call<Name>) => Promise<unknown> }
-
 const runNamed = async (db: Context['db'], id: string): Promise<Run> => {
   const run = await getRun(db, id)
   if (run === undefined) throw new AppError('NOT_FOUND', `there is no run ${id}; "unstuck runs" lists them`)
   return run
+}
+
+/** For a view of something that was found a moment ago. */
+const present = <T>(view: T | undefined, id: string): T => {
+  if (view === undefined) throw new AppError('NOT_FOUND', `there is no ${id}; "unstuck status" lists what there is`)
+  return view
 }
 
 /** A filter by an id that does not exist is a mistake, not an empty answer. */
@@ -83,9 +84,14 @@ export const checkFilter = async (
 
 const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
 
-const explain = async (context: Context, id: string) => {
+/** The open questions at the end of a story; each line needs a time, as the lines before it have. */
+const questionStory = (questions: readonly Escalation[]): ExplainView['lines'] =>
+  questions.flatMap((question) =>
+    questionLines(question).map((text) => ({ at: question.createdAt.toISOString(), text })),
+  )
+
+const explain = async (context: Context, id: string): Promise<ExplainView> => {
   const { db } = context
-  const asked = (entries: Escalation[]): string[] => entries.flatMap((entry) => ['', ...questionLines(entry)])
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
@@ -93,7 +99,7 @@ const explain = async (context: Context, id: string) => {
       checks: checksHere(context.ports.files, context.repository.root, task),
       lines: [
         ...storyOf(await allEvents(db, { taskId: id })),
-        ...asked(
+        ...questionStory(
           (await listEscalations(db, { goalId: task.goalId, pendingOnly: true })).filter(({ taskId }) => taskId === id),
         ),
       ],
@@ -111,10 +117,10 @@ const explain = async (context: Context, id: string) => {
     throw new AppError('NOT_FOUND', `there is no task, run or goal ${id}; "unstuck status" lists them`)
   const lines = storyOf(await allEvents(db, { goalId: id }))
   const open = await listEscalations(db, { goalId: id, pendingOnly: true })
-  return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...asked(open)] }
+  return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...questionStory(open)] }
 }
 
-const metrics = async ({ db }: Context): Promise<Metrics> => {
+const metrics = async ({ db }: Context) => {
   const runs = await listRuns(db, {})
   const sum = (of: (run: Run) => number): number => runs.reduce((total, run) => total + of(run), 0)
   return {
@@ -181,7 +187,7 @@ const runReads = (context: Context) => {
 const reads = ({ context, engine, version, store }: HandlerParts) =>
   ({
     health: async () => ({
-      ok: true,
+      ok: true as const,
       version,
       pid: process.pid,
       root: context.repository.root,
@@ -197,11 +203,15 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {
       await goalNamed(context.db, id)
-      return goalView(context.db, id, findBranches(context))
+      return present(await goalView(context.db, id, findBranches(context)), id)
     },
     getTask: async ({ id }) => {
       const { goalId } = await taskNamed(context.db, id)
-      return (await goalView(context.db, goalId))?.tasks.find((task) => task.id === id)
+      const goal = await goalView(context.db, goalId)
+      return present(
+        goal?.tasks.find((task) => task.id === id),
+        id,
+      )
     },
     ...runReads(context),
     runDiff: async ({ id }) => {
@@ -242,12 +252,11 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     },
     shutdown: async () => {
       shutdown()
-      return { stopping: true }
+      return { stopping: true as const }
     },
   }) satisfies Partial<Handlers>
 
-export const handlersOf = (parts: HandlerParts): Handlers => ({
-  ...reads(parts),
-  ...changes(parts),
-  ...sessionHandlers(parts.logins, parts.port),
-})
+export const handlersOf = (parts: HandlerParts) => {
+  const handlers = { ...reads(parts), ...changes(parts), ...sessionHandlers(parts.logins, parts.port) }
+  return handlers satisfies Conforming<typeof handlers>
+}

@@ -1,5 +1,5 @@
 /** What the live block of `run` shows: a goal, its live tasks and what they do, as lines that fit the terminal. Pure. */
-import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.ts'
+import type { ActivityView, GoalView, TaskView } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
 import type { RunPhase } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
@@ -8,7 +8,7 @@ import { elapsedText } from './elapsed.ts'
 import { cut, cutPainted, widthOf } from '../width.ts'
 
 export interface LiveView {
-  goal: Wire<GoalView>
+  goal: GoalView
   /** What the runs in progress do, by the run's id. */
   activities: ReadonlyMap<string, ActivityView>
   /** The engine is not responding. */
@@ -22,7 +22,7 @@ export interface FrameOptions {
   paint: Paint
 }
 
-type LiveTask = Wire<TaskView>
+type LiveTask = TaskView
 
 const phaseWords: Record<RunPhase, string> = {
   prepare: 'preparing',
@@ -35,7 +35,7 @@ const phaseWords: Record<RunPhase, string> = {
   finish: 'finishing',
 }
 
-const goalWords = (goal: Wire<GoalView>): string => {
+const goalWords = (goal: GoalView): string => {
   if (isLanding(goal)) return `landing on ${safe(goal.targetBranch ?? 'your branch')}`
   if (goal.state === 'active') return 'in progress'
   return goal.state === 'awaiting_human' ? 'waiting for you' : goal.state
