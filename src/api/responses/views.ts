@@ -3,6 +3,7 @@
  * their types as clients receive them.
  */
 import { z } from 'zod'
+import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { taskStates } from '../../domain/task.ts'
 import { agent, engine, escalation, goalFields, recoveryStatus, taskFields } from './entities.ts'
@@ -23,6 +24,8 @@ export const taskView = z.strictObject({
       notes: names,
     })
     .nullable(),
+  /** What a person may do now; each is also a command: `unstuck <action> <id>`. */
+  actions: z.array(z.enum(taskActions)),
   /** Of all its runs. */
   recoveries: count,
 })
@@ -30,6 +33,8 @@ export type TaskView = z.infer<typeof taskView>
 export const goalView = z.strictObject({
   ...goalFields,
   branch: text,
+  /** What a person may do now; each is also a command: `unstuck <action> <id>`. */
+  actions: z.array(z.enum(goalActions)),
   tasks: z.array(taskView),
   /** Checks that failed before its work and still fail. */
   stillFailing,
