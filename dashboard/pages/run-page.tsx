@@ -1,4 +1,4 @@
-/** One run: where it is, its live log, and what was checked, corrected and recovered in it. */
+/** One run: its phase, its live log, its changes, and its checks, corrections and recoveries. */
 import type { Run } from '../../src/api/contract.ts'
 import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isFailure } from '../data/client.ts'
@@ -21,7 +21,7 @@ const lasted = (run: Run, clock: ServerClock): string => {
   return spanText(end - Date.parse(run.startedAt))
 }
 
-const Whereabouts = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
+const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
   const goal = goals.find(({ id }) => id === run.goalId)
   const task = goal?.tasks.find(({ id }) => id === run.taskId)
   return (
@@ -39,14 +39,14 @@ const Whereabouts = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
 
 const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: Picture }) => (
   <article className="goal">
-    <Whereabouts run={run} goals={goals} />
+    <Breadcrumbs run={run} goals={goals} />
     <div className="goal-title">
       <h1>Run {run.number}</h1>
       <Badge state={run.state} />
     </div>
     <Phases run={run} />
     <p className="quiet">
-      <Said text={run.harness} /> · began <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
+      <Said text={run.harness} /> · started <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
       {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
     </p>
   </article>
