@@ -1,4 +1,4 @@
-/** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
+/** One handler per route: reads a view, or has the runtime make a change. HTTP itself is in app.ts. */
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'
@@ -50,9 +50,9 @@ export interface HandlerParts {
   context: Context
   engine: Engine
   version: string
-  /** Where the store is, for people. */
+  /** Name of the store for people, without user and password. */
   store: string
-  /** Asks the engine to stop in order. */
+  /** Starts an orderly stop of the engine. */
   shutdown: () => void
   logins: Logins
   port: () => number
@@ -72,7 +72,7 @@ const present = <T>(view: T | undefined, id: string): T => {
   return view
 }
 
-/** A filter by an id that does not exist is a mistake, not an empty answer. */
+/** A filter by an unknown id is refused, because an empty list would hide the typing error. */
 export const checkFilter = async (
   { db }: Pick<Context, 'db'>,
   { goal, task, run }: { goal?: string | undefined; task?: string | undefined; run?: string | undefined },
@@ -242,7 +242,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     clean: async ({ body }) => clean(context, body.dryRun),
     createLogin: async () => login(),
     drain: async () => {
-      // Not waited for: a run may take hours, and the answer says what there is to wait for.
+      // Not awaited: a run may take hours. The response says how many runs are left.
       void engine
         .drain()
         .then(shutdown, (error: unknown) =>

@@ -1,4 +1,4 @@
-/** What the schemas of responses are built from. */
+/** Building blocks of the response schemas. */
 import { z } from 'zod'
 
 export const text = z.string()
