@@ -47,7 +47,7 @@ const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => 
       <li key={run.id}>
         <a href={linkTo.run(run.id)}>Run {run.number}</a> <Badge state={run.state} />{' '}
         <span className="quiet">
-          {run.harness}, phase {run.phase}, <Ago at={run.startedAt} clock={clock} />, {tokensText(run.spend.tokens)},{' '}
+          {run.harness}, <Ago at={run.startedAt} clock={clock} />, {tokensText(run.spend.tokens)},{' '}
           {moneyText(run.spend.costUsd)}, {spanText(run.spend.seconds * 1000)}
           {run.errorMeta !== null && (
             <>
@@ -85,7 +85,7 @@ const TaskActions = ({ task, question }: { task: Task; question?: Question }) =>
   )
 }
 
-const TaskHead = ({ card, question, clock }: { card: Card; question?: Question; clock: ServerClock }) => {
+const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: ServerClock }) => {
   const { task, goal } = card
   return (
     <article className="goal">
@@ -99,9 +99,8 @@ const TaskHead = ({ card, question, clock }: { card: Card; question?: Question; 
         <Badge state={task.place} />
         {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
       </p>
-      <NextStep task={task} asked={question !== undefined} />
+      <NextStep task={task} asked={asked} />
       {task.takenOver !== null && !task.takenOver.givenBack && <TakenOver takenOver={task.takenOver} />}
-      {question === undefined && <TaskActions task={task} />}
     </article>
   )
 }
@@ -162,11 +161,12 @@ export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
   const [question] = here
   return (
     <>
-      <TaskHead card={card} {...(question === undefined ? {} : { question })} clock={clock} />
+      <TaskHead card={card} asked={question !== undefined} clock={clock} />
       <OwnQuestions questions={here} goals={picture.goals} clock={clock} />
-      {question !== undefined && (
-        <section className="panel" aria-label="Other actions">
-          <TaskActions task={card.task} question={question} />
+      {/* Always here: if a question moved it, a form that is being filled in would lose its text. */}
+      {card.task.actions.length > 0 && (
+        <section className="panel" aria-label="Actions">
+          <TaskActions task={card.task} {...(question === undefined ? {} : { question })} />
         </section>
       )}
       <div className="columns">

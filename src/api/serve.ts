@@ -47,9 +47,9 @@ const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, s
   }
 }
 
-const begin = async (context: Context, bell: Bell, roles: ServeOptions['roles']): Promise<Engine> => {
+const begin = async (context: Context, wakeUp: Bell, roles: ServeOptions['roles']): Promise<Engine> => {
   try {
-    return await startEngine(context, bell, roles)
+    return await startEngine(context, wakeUp, roles)
   } catch (error) {
     // Open database sessions would keep the process alive and the state folder locked.
     await context.db.close()
@@ -104,16 +104,16 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
-  const bell = createBell()
+  const wakeUp = createBell()
   let nudge = (): void => {}
   const wake = (): void => {
-    bell.ring()
+    wakeUp.ring()
     nudge()
   }
   const context = await openContext(options, { wake, written: () => nudge(), stopping: stopping.signal })
   const hub = openHub(context, options.following ?? {})
   nudge = hub.nudge
-  const engine = await begin(context, bell, options.roles)
+  const engine = await begin(context, wakeUp, options.roles)
   const running = { context, engine, hub }
   const api = await openApi(running, options, stop)
   writeAddress(context.stateDir, api.url, options.version)
