@@ -1,7 +1,7 @@
 /**
  * Browser logins. A one-time code is traded for a session, which pages send with each request. A session ends with this
  * process, so a program that takes the port of a stopped engine receives nothing of value. The login outlives the engine as a
- * key, which is stored here and in the memory of the page and is sent only once. With it an open page proves itself to the next
+ * key, which is stored here and in the memory of the page and is not sent again. With it an open page proves itself to the next
  * engine, after that engine has proved that it knows the key and listens on the port of the page.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
