@@ -1,4 +1,4 @@
-/** Begins the dashboard. Requests are made also when the browser thinks that it is offline: the engine is on this machine. */
+/** Starts the dashboard. Requests are sent even while the browser reports no network, because the engine is on this machine. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createRoot } from 'react-dom/client'
 import { beginSession } from './data/session.ts'

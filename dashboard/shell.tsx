@@ -1,4 +1,4 @@
-/** The frame of every page: whose engine this is, whether it answers, what waits for a person, and the page itself. */
+/** The frame of every page: the repository, the connection to the engine, the open questions, and the page itself. */
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { isFailure } from './data/client.ts'
 import { useLive, type Stream } from './data/live.ts'
@@ -20,14 +20,14 @@ import { ThemeChoice } from './parts/theme.tsx'
 const useRoute = (): Route => {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
-    const look = (): void => setHash(location.hash)
-    window.addEventListener('hashchange', look)
-    return () => window.removeEventListener('hashchange', look)
+    const update = (): void => setHash(location.hash)
+    window.addEventListener('hashchange', update)
+    return () => window.removeEventListener('hashchange', update)
   }, [])
   return routeOf(hash)
 }
 
-/** Whether a page is about a goal that ended too long ago to be in the standing picture. */
+/** Whether a page shows a goal that ended too long ago to be in the plain status. */
 const isOlder = (route: Route, { goals, endedLeftOut }: { goals: readonly Goal[]; endedLeftOut: number }): boolean => {
   if (endedLeftOut === 0) return false
   if (route.page === 'goal') return !goals.some(({ id }) => id === route.id)
@@ -52,20 +52,17 @@ const pageOf = (route: Route, picture: Picture): ReactNode => {
 const LoggedOut = () => (
   <section className="empty-state" role="alert">
     <h1>You are not logged in</h1>
-    <p>
-      The login of this page has ended, or its address was used before. In a terminal in the repository, this prints a
-      new address:
-    </p>
+    <p>Your login has expired, or its address was used before. To get a new address, run this in the repository:</p>
     <Command text="unstuck login-url" />
-    <p className="quiet">This page goes on by itself when you have opened it in this browser.</p>
+    <p className="quiet">Open the address in this browser; this page then continues by itself.</p>
   </section>
 )
 
 const Gone = ({ problem }: { problem: string }) => (
   <div className="notice" role="alert">
-    <strong>The engine does not answer.</strong> {problem !== '' && <Said text={`It says: ${problem}. `} />}It is tried
-    again every two seconds; agents that were at work go on for a while. To start it: <code>unstuck up</code> in the
-    repository. Should it begin at another address, that command prints it.
+    <strong>The engine is not responding.</strong> {problem !== '' && <Said text={`Its error: ${problem}. `} />}
+    This page tries again every two seconds. Agents that were running keep running for a while. To start the engine, run{' '}
+    <code>unstuck up</code> in the repository; if its address has changed, the command prints the new one.
   </div>
 )
 
@@ -78,7 +75,7 @@ const useTitle = (root: string | undefined, waiting: number): void => {
   }, [waiting, name])
 }
 
-/** Whether the engine is another version than the one that this page was loaded from. */
+/** Whether the engine now has another version than the one that served this page. */
 const useIsUpdated = (version: string | undefined): boolean => {
   const [first, setFirst] = useState<string>()
   useEffect(() => setFirst((known) => known ?? version), [version])
@@ -100,21 +97,21 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
         </span>
       )}
       <span className="spacer" />
-      {data !== undefined && <span className="quiet at-work">{plural(data.running, 'agent')} at work</span>}
+      {data !== undefined && <span className="quiet at-work">{plural(data.running, 'agent')} running</span>}
       <span className={`connection ${connection.replace(' ', '-')}`} role="status">
         {connection}
       </span>
       <ThemeChoice />
       {updated && (
         <a className="badge warn" href="/">
-          the engine was updated: reload
+          The engine was updated. Reload
         </a>
       )}
     </header>
   )
 }
 
-/** Keyboard and screen reader begin with the page that was gone to, not with the link that led there. */
+/** After a change of page, keyboard and screen reader continue in the new page instead of at the link that was followed. */
 const useFocusOnMove = (route: Route) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
@@ -123,7 +120,7 @@ const useFocusOnMove = (route: Route) => {
   useEffect(() => {
     if (before.current === address) return
     before.current = address
-    // A part that the address names takes the focus itself.
+    // A part of the page that the address names takes the focus itself; see data/arrival.ts.
     if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()
@@ -131,7 +128,7 @@ const useFocusOnMove = (route: Route) => {
   return main
 }
 
-/** The standing picture, with the older goal that this page is about, and how the engine answers. */
+/** The status, with the older goal that this page is about, and the state of the connection. */
 const usePicture = (route: Route) => {
   const { data, error } = useStatus(false)
   const older = useStatus(data !== undefined && isOlder(route, data) ? true : null)
@@ -144,7 +141,7 @@ const usePicture = (route: Route) => {
     loggedOut || data === undefined || seen === undefined || older.isLoading
       ? undefined
       : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
-  const connection = loggedOut ? 'logged out' : gone ? 'gone' : connections[stream]
+  const connection = loggedOut ? 'logged out' : gone ? 'no engine' : connections[stream]
   return { picture, questions, connection, loggedOut, fault: gone ? error : null }
 }
 
@@ -157,7 +154,7 @@ export const Shell = () => {
   return (
     <>
       <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
-        To the content
+        Skip to the content
       </a>
       <Head connection={connection} waiting={questions.length} />
       {fault !== null && <Gone problem={isFailure(fault) && fault.status > 0 ? fault.message : ''} />}

@@ -1,7 +1,7 @@
-/** Builds the dashboard. Every file is named by its content, and nothing is inlined: the page's policy forbids it. */
+/** Builds the dashboard. Every file is named after its content, and nothing is inlined, because the page's policy forbids it. */
 import { defineConfig } from 'vite'
 
-/** Types and constants of the engine: nothing of what else stands in those files belongs into the page. */
+/** The dashboard uses constants of these files; marking them free of side effects keeps the schemas out of the bundle. */
 const engine = /\/src\/(api\/contract|domain\/\w+)\.ts$/
 
 export default defineConfig({

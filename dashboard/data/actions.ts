@@ -1,31 +1,40 @@
-/** What a person may decide, each by the API's own route. Afterwards everything is looked at again. */
+/** What a person may do, as requests to the API. After each of them every query is refetched. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { GoalAction, Question } from '../logic/board.ts'
-import { answerBody, type Choice } from '../logic/questions.ts'
+import type { Goal, Question, Task } from '../logic/board.ts'
+import { answerBody, type Choice, type RemainingAction } from '../logic/questions.ts'
+import { linkTo } from '../logic/route.ts'
 import { send } from './client.ts'
 
 export interface Action {
   label: string
+  /** The same in a terminal. */
+  command?: string
   /** Absent = POST. */
   method?: 'POST' | 'PATCH'
   path: string
   body?: object
-  /** A text that may go with it. */
-  field?: { name: string; label: string; max: number }
-  /** Asked before it is done, because it cannot be taken back. */
+  /** A text that is sent along. */
+  field?: { name: string; label: string; max: number; required: boolean }
+  /** Asked first where the action cannot be undone. */
   confirm?: { question: string; detail: string; yes: string }
   tone?: 'main' | 'danger'
+  /** The page that shows the result. */
+  leadsTo?: string
 }
 
 export const useAction = () => {
   const client = useQueryClient()
   return useMutation({
     mutationFn: ({ method = 'POST', path, body }: Action) => send<unknown>(method, path, body),
+    // Here, because the button itself may be gone as soon as the queries are refetched.
+    onSuccess: (_result, { leadsTo }) => {
+      if (leadsTo !== undefined) location.hash = leadsTo
+    },
     onSettled: () => client.invalidateQueries(),
   })
 }
 
-const resume = (goal: string): Pick<Action, 'path' | 'body'> => ({ path: '/resume', body: { goal } })
+const by = { by: 'dashboard' }
 
 const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
   tone: 'danger',
@@ -34,37 +43,63 @@ const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
     yes: `Cancel ${what}`,
     detail:
       what === 'goal'
-        ? 'Running agents are stopped and nothing new of it begins. What they changed is kept as a snapshot.'
-        : 'Its agent is stopped and nothing new of it begins. What it changed is kept as a snapshot.',
+        ? 'Its agents are stopped and no new ones are started. Their changes are kept as a snapshot.'
+        : 'Its agent is stopped and no new one is started. Its changes are kept as a snapshot.',
   },
 })
 
-export const goalAction = (kind: GoalAction, goal: string): Action => {
+export const goalAction = (kind: Goal['actions'][number], { id, state }: Goal): Action => {
+  const plain = { command: `unstuck ${kind} ${id}`, path: `/goals/${id}/${kind}` }
   switch (kind) {
     case 'land':
-      return { label: 'Land', path: `/goals/${goal}/land`, tone: 'main' }
+      return { ...plain, label: 'Land', tone: 'main' }
     case 'pause':
-      return { label: 'Pause', path: `/goals/${goal}/pause` }
+      return { ...plain, label: 'Pause' }
     case 'resume':
-      return { label: 'Resume', ...resume(goal), tone: 'main' }
+      return { ...plain, label: 'Resume', path: '/resume', body: { goal: id }, tone: 'main' }
     case 'retry':
-      return { label: 'Retry', path: `/goals/${goal}/retry`, tone: 'main' }
+      return { ...plain, label: 'Retry tasks', ...(state === 'failed' ? { tone: 'main' } : {}) }
     case 'cancel':
-      return { label: 'Cancel', path: `/goals/${goal}/cancel`, ...ending('goal') }
+      return { ...plain, label: 'Cancel', ...ending('goal') }
   }
 }
 
-const hint = { name: 'hint', label: 'Hint for every next attempt (optional; goes with Retry)', max: 1000 }
+const hint = { name: 'hint', max: 1000 }
 
-export const taskAction = (kind: 'retry' | 'cancel', task: string): Action =>
-  kind === 'retry'
-    ? { label: 'Retry', path: `/tasks/${task}/retry`, tone: 'main', field: hint }
-    : { label: 'Cancel', path: `/tasks/${task}/cancel`, ...ending('task') }
+/** An edit is a form of its own; see parts/edit.tsx. */
+export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<Task, 'id'>): Action => {
+  const plain = { command: `unstuck ${kind} ${id}`, path: `/tasks/${id}/${kind}` }
+  switch (kind) {
+    case 'approve':
+      return { ...plain, label: 'Approve', tone: 'main' }
+    case 'give-back':
+      return { ...plain, label: 'Give back', body: by, tone: 'main' }
+    case 'take-over':
+      return { ...plain, label: 'Take over', body: by }
+    case 'retry':
+      return {
+        ...plain,
+        label: 'Retry',
+        field: { ...hint, label: 'Hint for all further attempts (optional, sent with Retry)', required: false },
+      }
+    case 'hint':
+      return {
+        label: 'Retry with a hint',
+        command: `unstuck retry ${id} --hint "…"`,
+        path: `/tasks/${id}/retry`,
+        field: { ...hint, label: 'Hint for all further attempts', required: true },
+      }
+    case 'cancel':
+      return { ...plain, label: 'Cancel', ...ending('task') }
+  }
+}
 
-/** A choice of a question, with what a person wrote for it. */
-export const answerTo = ({ id, taskId }: Question, choice: Choice, said: string): Action => ({
+/** A choice of a question, with the text that a person wrote for it. */
+export const answerTo = ({ id, taskId }: Question, choice: Choice, written: string): Action => ({
   label: choice.label,
   path: `/escalations/${id}/answer`,
-  body: answerBody(choice, said),
+  body: answerBody(choice, written),
   ...(choice.kind === 'cancel' ? ending(taskId === null ? 'goal' : 'task') : {}),
+  // The page of the task shows the folder that was prepared.
+  ...(choice.kind === 'take_over' && taskId !== null ? { leadsTo: linkTo.task(taskId) } : {}),
 })

@@ -1,4 +1,4 @@
-/** Brings a part of a page to the reader when the address names it; again when its content has come, since that moves it. */
+/** Scrolls to the part of a page that the address names, and once more when its content has arrived, because that moves it. */
 import { useEffect, useRef, type RefObject } from 'react'
 
 export const useArrival = (wanted: boolean, ready: boolean): RefObject<HTMLDivElement | null> => {

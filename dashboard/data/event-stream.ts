@@ -1,15 +1,15 @@
-/** The stream of events, read by hand: what the browser has for it can bring no session with its request. */
+/** Reads the stream of events with fetch, because EventSource cannot send the session in a header. */
 
 export interface EventStream {
-  /** The connection stands. */
+  /** The engine accepted the connection. */
   opened(): void
-  /** The number of an event that arrived. */
+  /** Called with the number of each event. */
   arrived(seq: number): void
   /** Aborts the reading. */
   signal: AbortSignal
 }
 
-/** Complete messages are told of; what is left of the text is the beginning of the next one. */
+/** Reports complete messages and returns the rest of the text, which is the start of the next message. */
 const readMessages = (text: string, arrived: (seq: number) => void): string => {
   const blocks = text.split('\n\n')
   const rest = blocks.pop() ?? ''
@@ -20,11 +20,11 @@ const readMessages = (text: string, arrived: (seq: number) => void): string => {
   return rest
 }
 
-/** Reads until the stream ends, breaks off or is aborted. */
-export const readEvents = async (answer: Response, { opened, arrived, signal }: EventStream): Promise<void> => {
-  if (!answer.ok || answer.body === null) return
+/** Reads until the stream ends or is aborted; throws when the connection breaks. */
+export const readEvents = async (response: Response, { opened, arrived, signal }: EventStream): Promise<void> => {
+  if (!response.ok || response.body === null) return
   opened()
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   while (!signal.aborted) {
     const { done, value } = await reader.read()

@@ -1,6 +1,6 @@
 /**
- * The stream of events as the reason to look again. When a stream ends, a new one starts after the last event. A
- * hidden page holds no connection, because a browser allows only a few per address.
+ * Refetches after each event. When a stream ends, a new one starts after the last event. A hidden page holds no connection,
+ * because a browser allows only a few per address.
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
@@ -9,10 +9,10 @@ import { readEvents } from './event-stream.ts'
 import { onRequest } from './queries.ts'
 
 const reopenMs = 1_500
-/** So that a burst of events is one look. */
+/** A burst of events causes one refetch. */
 const restMs = 250
 
-/** Looks again after each event, never twice at once, and never starves under a steady stream. */
+/** One refetch at a time; a steady stream of events causes one after the other. */
 const createRefresher = (client: QueryClient) => {
   let wanted = false
   let busy = false
@@ -38,12 +38,12 @@ interface Follower {
   stop(): void
 }
 
-const createFollower = (from: number, refresh: () => void, tell: (state: Stream) => void): Follower => {
+const createFollower = (from: number, refresh: () => void, report: (state: Stream) => void): Follower => {
   let last = from
   let current: AbortController | undefined
   let again: number | undefined
   const opened = (): void => {
-    tell('live')
+    report('live')
     refresh()
   }
   const arrived = (seq: number): void => {
@@ -56,11 +56,11 @@ const createFollower = (from: number, refresh: () => void, tell: (state: Stream)
     const { signal } = left
     const init = { headers: { accept: 'text/event-stream' }, signal }
     await ask(`/events?after=${last}`, init)
-      .then((answer) => readEvents(answer, { opened, arrived, signal }))
-      .catch(() => undefined) // broken off, which is an end like any other
+      .then((response) => readEvents(response, { opened, arrived, signal }))
+      .catch(() => undefined) // a broken connection is reopened like one that ended
     if (signal.aborted) return
-    tell('lost')
-    refresh() // whether it is gone or has forgotten us is what the next answer tells
+    report('lost')
+    refresh() // its response shows whether the engine is gone or the session has ended
     again = window.setTimeout(() => void open(), reopenMs)
   }
   const stop = (): void => {
@@ -76,7 +76,7 @@ const createFollower = (from: number, refresh: () => void, tell: (state: Stream)
   }
 }
 
-/** Follows the events from a number on, once it is known. */
+/** Follows the events after `from`, as soon as that number is known. */
 export const useLive = (from: number | undefined): Stream => {
   const client = useQueryClient()
   const [stream, setStream] = useState<Stream>('opening')
@@ -84,14 +84,14 @@ export const useLive = (from: number | undefined): Stream => {
   useEffect(() => {
     if (from === undefined) return undefined
     const follower = createFollower(from, createRefresher(client), setStream)
-    const look = (): void => (document.hidden ? follower.stop() : follower.start())
-    look()
-    document.addEventListener('visibilitychange', look)
+    const update = (): void => (document.hidden ? follower.stop() : follower.start())
+    update()
+    document.addEventListener('visibilitychange', update)
     return () => {
-      document.removeEventListener('visibilitychange', look)
+      document.removeEventListener('visibilitychange', update)
       follower.stop()
     }
-    // Later answers name later events; the stream itself is past them already.
+    // `from` rises with each status; the open stream is already past it and must not restart.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [client, known])
   return stream

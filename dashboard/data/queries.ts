@@ -1,20 +1,20 @@
-/** What the pages ask for. Events make all of it stale; a slow poll stands behind them, should one be missed. */
+/** The queries of the pages. Each event makes them stale; a slow poll covers an event that was missed. */
 import { useQuery, type Query } from '@tanstack/react-query'
 import type { DiffView, ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { get } from './client.ts'
 
-/** First part of the key of queries that events do not make stale. */
+/** First part of the key of queries that events do not refetch. */
 export const onRequest = 'on request'
 
 const slowMs = 20_000
 const againMs = 2_000
 
-/** Asked again soon after a failure, for ever: an engine that comes back is found without a reload. */
+/** After a failure the next attempt is soon and repeats without end, so that the page finds a restarted engine by itself. */
 const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
 const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
 
-/** `whole` = with every goal that has ended (as many as the API gives), else with the newest of them; null = not asked for. */
+/** `whole` = with every goal that has ended, up to the limit of the API; false = with the newest; null = no request. */
 export const useStatus = (whole: boolean | null) =>
   useQuery({
     ...options,
@@ -25,7 +25,7 @@ export const useStatus = (whole: boolean | null) =>
       const clock: ServerClock = { at: Date.parse(view.at), heardAt: performance.now() }
       return { ...view, clock }
     },
-    // A new time in each answer: comparing all the rest would be in vain.
+    // Each status has a new time, so comparing it with the old one finds nothing to share.
     structuralSharing: false,
   })
 
@@ -35,7 +35,7 @@ export const useHealth = () =>
 export const useRun = (id: string) =>
   useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(`/runs/${id}`, signal) })
 
-/** Read once for each state of the run, and when the reader asks: while an agent works it costs a look at its whole folder. */
+/** Read once per state of the run and on request, because reading it scans the whole workspace. */
 export const useDiff = (id: string, state: string) =>
   useQuery({ queryKey: [onRequest, id, state], queryFn: ({ signal }) => get<DiffView>(`/runs/${id}/diff`, signal) })
 

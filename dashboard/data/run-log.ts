@@ -1,4 +1,4 @@
-/** Follows the log of one run from its beginning to its end, page by page. A failed look is repeated. */
+/** Follows the log of one run from its first line to its last, page by page. A failed request is repeated. */
 import { useEffect, useState } from 'react'
 import type { LogView } from '../../src/api/contract.ts'
 import { appendLog, emptyLog, type Log } from '../logic/log.ts'

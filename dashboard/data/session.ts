@@ -1,19 +1,19 @@
 /**
- * The login of this page. What is sent with requests is a session, worth nothing once the engine has ended; the tabs of
- * this browser share it. What leads to a session of the next engine is a key in the memory of this page alone: it is used
- * for signing and never sent, and only after the server has proved that it knows the key and listens on this port.
+ * The login of this page. Requests carry a session, which the tabs of this browser share and which ends with the engine.
+ * After a restart the page gets a new session by signing with a key. The key exists only in the memory of this page, is never
+ * sent, and is used only after the server has proved that it knows the key and listens on this port.
  */
 import type { Challenge, SessionKey, SessionView } from '../../src/api/contract.ts'
 
-const place = 'unstuck-session'
+const storageKey = 'unstuck-session'
 
 let token: string | undefined
 let login: { id: string; key: CryptoKey } | undefined
 
-/** Storage may be switched off; the page then works until it is left. */
+/** A browser may deny storage; the login then lasts until the page is closed. */
 const stored = (): string | undefined => {
   try {
-    return localStorage.getItem(place) ?? undefined
+    return localStorage.getItem(storageKey) ?? undefined
   } catch {
     return undefined
   }
@@ -21,7 +21,7 @@ const stored = (): string | undefined => {
 
 const store = (next: string): void => {
   try {
-    localStorage.setItem(place, next)
+    localStorage.setItem(storageKey, next)
   } catch {
     // as above
   }
@@ -29,7 +29,7 @@ const store = (next: string): void => {
 
 const forgetStored = (): void => {
   try {
-    localStorage.removeItem(place)
+    localStorage.removeItem(storageKey)
   } catch {
     // as above
   }
@@ -40,7 +40,7 @@ export const session = (): string | undefined => (token ??= stored())
 const withSession = (given: string | undefined): Record<string, string> =>
   given === undefined ? {} : { authorization: `Bearer ${given}` }
 
-/** The answer of the engine as it is, with the session of this page. */
+/** Sends a request with the session of this page and returns the response whatever its status. */
 export const call = (path: string, init: RequestInit, given = session()): Promise<Response> =>
   fetch(path, {
     ...init,
@@ -49,12 +49,12 @@ export const call = (path: string, init: RequestInit, given = session()): Promis
     credentials: 'omit',
   })
 
-/** Undefined for whatever is no good answer: the page is then logged out as it was. */
+/** Undefined for every failure: the page then stays logged out. */
 const post = async <T>(path: string, body: object, given?: string): Promise<T | undefined> => {
   const headers = { 'content-type': 'application/json', ...withSession(given) }
   const init = { method: 'POST', headers, body: JSON.stringify(body) }
-  const answer = await fetch(path, { ...init, cache: 'no-store', credentials: 'omit' }).catch(() => undefined)
-  return answer?.ok === true ? ((await answer.json().catch(() => undefined)) as T | undefined) : undefined
+  const response = await fetch(path, { ...init, cache: 'no-store', credentials: 'omit' }).catch(() => undefined)
+  return response?.ok === true ? ((await response.json().catch(() => undefined)) as T | undefined) : undefined
 }
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
@@ -92,34 +92,34 @@ const proveLogin = async (): Promise<string | undefined> => {
   if (login === undefined) return undefined
   const { id, key } = login
   const nonce = textOf(crypto.getRandomValues(new Uint8Array(32)))
-  const asked = await post<Challenge>('/sessions/challenge', { id, nonce })
-  if (typeof asked?.nonce !== 'string' || typeof asked.proof !== 'string') return undefined
-  if (!(await crypto.subtle.verify(hmac, key, bytesOf(asked.proof), signedBy('engine', asked.nonce, nonce))))
+  const engine = await post<Challenge>('/sessions/challenge', { id, nonce })
+  if (typeof engine?.nonce !== 'string' || typeof engine.proof !== 'string') return undefined
+  if (!(await crypto.subtle.verify(hmac, key, bytesOf(engine.proof), signedBy('engine', engine.nonce, nonce))))
     return undefined
-  const proof = textOf(new Uint8Array(await crypto.subtle.sign(hmac, key, signedBy('page', asked.nonce, nonce))))
+  const proof = textOf(new Uint8Array(await crypto.subtle.sign(hmac, key, signedBy('page', engine.nonce, nonce))))
   return (await post<SessionView>('/sessions/resume', { id, nonce, proof }))?.token
 }
 
 const findSession = async (refused: string | undefined): Promise<string | undefined> => {
   const other = stored()
   if (other !== undefined && other !== refused) return adopt(other)
-  const next = await proveLogin().catch(() => undefined) // what is no proof at all is none
+  const next = await proveLogin().catch(() => undefined) // a malformed proof counts as a wrong one
   if (next !== undefined) return adopt(next)
-  // Another tab may have found one meanwhile.
+  // Another tab may have stored a new session meanwhile.
   if (stored() === refused) forgetStored()
   return undefined
 }
 
 let finding: Promise<string | undefined> | undefined
 
-/** Another session than the one that was refused: of another tab, or of the next engine. One search at a time. */
+/** A session other than the refused one, from another tab or from the restarted engine; undefined if there is none. */
 export const renewSession = (refused: string | undefined): Promise<string | undefined> => {
   if (token !== undefined && token !== refused) return Promise.resolve(token)
   finding ??= findSession(refused).finally(() => (finding = undefined))
   return finding
 }
 
-/** The code of a login address stands behind the `#`, which no browser sends. It is taken out of the address at once. */
+/** A login address has its code after the `#`, which browsers do not send. The code is removed from the address at once. */
 const takeCode = (): string | undefined => {
   const code = /^#login=([\w-]{1,200})$/.exec(location.hash)?.[1]
   if (code !== undefined) history.replaceState(null, '', `${location.pathname}#/`)
@@ -133,7 +133,7 @@ const logIn = async (code: string): Promise<void> => {
   await adopt(begun.token)
 }
 
-/** Logs in by the address, now and whenever it is changed to another login; else goes on with the session of this browser. */
+/** Logs in with the code of the address, now and whenever the address changes; otherwise uses the session of this browser. */
 export const beginSession = async (): Promise<void> => {
   window.addEventListener('hashchange', () => {
     const code = takeCode()

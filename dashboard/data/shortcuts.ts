@@ -1,6 +1,6 @@
 /**
- * The keys of a question. They count while the focus is in a question, or on nothing while one question alone is open:
- * a letter typed anywhere else stays a letter.
+ * The keys of a question. They work while the focus is in a question, or on nothing while only one question is open, so that
+ * typing elsewhere is never taken for a shortcut.
  */
 import { useEffect } from 'react'
 import { keyTarget } from '../logic/questions.ts'
@@ -9,8 +9,8 @@ const inQuestion = '[data-run]'
 const typedInto = 'input, textarea, select, dialog, [contenteditable]'
 
 const questionOf = (target: Element | null): HTMLElement | undefined => {
-  const around = target?.closest<HTMLElement>(inQuestion)
-  if (around !== null && around !== undefined) return around
+  const own = target?.closest<HTMLElement>(inQuestion)
+  if (own !== null && own !== undefined) return own
   if (target !== null && target !== document.body && target.id !== 'main') return undefined
   const open = document.querySelectorAll<HTMLElement>(inQuestion)
   return open.length === 1 ? open[0] : undefined

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { columnsOf, goalActions, isOver, taskActions, type Goal, type Task } from './board.ts'
+import { columnsOf, isOver, ownerText, type Goal, type Task } from './board.ts'
 
 const task = (change: Partial<Task>): Task => ({
   id: 't-a',
@@ -37,6 +37,7 @@ const task = (change: Partial<Task>): Task => ({
   areas: [],
   engineId: null,
   recoveries: 0,
+  actions: [],
   ...change,
 })
 
@@ -64,6 +65,7 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   tasks,
   stillFailing: [],
   mergeCommand: null,
+  actions: [],
 })
 
 const failedAt = (id: string, at: string): Task =>
@@ -117,18 +119,11 @@ it('a goal that waits to be merged is still on the board', () => {
   ).toEqual([false, false, false, true, true, true])
 })
 
-it('offers only what the engine would not refuse', () => {
-  expect(
-    (['planning', 'active', 'paused', 'ready', 'failed', 'done'] as const).map((state) =>
-      goalActions(goal(state, [])).join('+'),
-    ),
-  ).toEqual(['cancel', 'pause+cancel', 'resume+cancel', 'land+cancel', 'retry', ''])
-  const actions = (place: Task['place'], state: Goal['state']): string =>
-    taskActions({ task: task({ place }), goal: goal(state, []) }).join('+')
-  expect([
-    actions('failed', 'active'),
-    actions('running', 'active'),
-    actions('cancelled', 'ready'),
-    actions('done', 'active'),
-  ]).toEqual(['retry+cancel', 'cancel', '', ''])
+it('names who acts next without the parts of the engine', () => {
+  expect(['person', 'executor', 'cycle manager', 'merge queue'].map(ownerText)).toEqual([
+    'You',
+    'The agent',
+    'Unstuck',
+    'Unstuck',
+  ])
 })

@@ -1,9 +1,9 @@
-/** The board as data: which cards stand in which column, and what a goal's buttons may do. Pure. */
-import { taskStates, type Escalation, type GoalView, type TaskView, type Wire } from '../../src/api/contract.ts'
+/** The board as data: which card is in which column, and in which order. Pure. */
+import { taskStates, type Escalation, type GoalView, type TaskView } from '../../src/api/contract.ts'
 
-export type Goal = Wire<GoalView>
-export type Task = Wire<TaskView>
-export type Question = Wire<Escalation>
+export type Goal = GoalView
+export type Task = TaskView
+export type Question = Escalation
 
 export interface Card {
   task: Task
@@ -15,7 +15,7 @@ export interface Column {
   cards: Card[]
 }
 
-/** Ended for the board: nothing of it will move and nothing of it waits for anybody. */
+/** Nothing of the goal will change and nothing waits for a person. A ready goal still waits to land. */
 export const isOver = ({ state }: Goal): boolean => state === 'done' || state === 'cancelled' || state === 'failed'
 
 const matches = ({ task, goal }: Card, words: readonly string[]): boolean => {
@@ -23,7 +23,7 @@ const matches = ({ task, goal }: Card, words: readonly string[]): boolean => {
   return words.every((word) => text.includes(word))
 }
 
-/** What is due first stands first, and of what has ended the newest. */
+/** Cards with the earliest due time come first; of ended cards the newest. */
 const order = (a: Card, b: Card): number => {
   const due = ({ task }: Card): string => task.nextStep?.at ?? ''
   if (a.task.state === 'done' || a.task.state === 'cancelled') return b.task.changedAt.localeCompare(a.task.changedAt)
@@ -32,13 +32,13 @@ const order = (a: Card, b: Card): number => {
   )
 }
 
-/** From what waits over what needs a look to what has ended. */
+/** Waiting, then in need of attention, then ended. */
 const columnOrder = { queued: 0, running: 1, blocked: 2, failed: 3, done: 4, cancelled: 5 } satisfies Record<
   (typeof taskStates)[number],
   number
 >
 
-/** One column per state, in the order of the flow, also when it is empty. */
+/** One column per state, also for a state without cards, so that columns do not move. */
 export const columnsOf = (goals: readonly Goal[], filter: string): Column[] => {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const cards = goals
@@ -48,38 +48,8 @@ export const columnsOf = (goals: readonly Goal[], filter: string): Column[] => {
   return states.map((state) => ({ state, cards: cards.filter(({ task }) => task.state === state).sort(order) }))
 }
 
-export type GoalAction = 'land' | 'pause' | 'resume' | 'retry' | 'cancel'
-
-/** It is on its way, or was refused and lands when that is mended. */
-const isLanding = ({ autoMerge, landing }: Goal): boolean => (autoMerge || landing.asked) && landing.refused === null
-
-/** What a person may do with a goal now, as the flow tables allow it. */
-export const goalActions = (goal: Goal): GoalAction[] => {
-  switch (goal.state) {
-    case 'planning':
-      return ['cancel']
-    case 'ready':
-      return goal.targetBranch === null || isLanding(goal) ? ['cancel'] : ['land', 'cancel']
-    case 'active':
-    case 'awaiting_human':
-      return ['pause', 'cancel']
-    case 'paused':
-      return ['resume', 'cancel']
-    case 'failed':
-      return ['retry']
-    case 'done':
-    case 'cancelled':
-      return []
-  }
+/** Who acts next, for a reader who knows nothing of the parts of the engine. */
+export const ownerText = (owner: string): string => {
+  if (owner === 'person') return 'You'
+  return owner === 'executor' ? 'The agent' : 'Unstuck'
 }
-
-export const isEnded = ({ place }: Task): boolean => place === 'done' || place === 'cancelled'
-
-export const taskActions = ({ task, goal }: Card): ('retry' | 'cancel')[] => {
-  const open = goal.state !== 'cancelled' && goal.state !== 'done' && goal.state !== 'ready'
-  const retriable = ['failed', 'cancelled', 'blocked(awaiting_human)', 'blocked(quota_wait)'].includes(task.place)
-  return [...(retriable && open ? (['retry'] as const) : []), ...(isEnded(task) ? [] : (['cancel'] as const))]
-}
-
-/** Who takes the next step, in the words of the reader. */
-export const ownerText = (owner: string): string => (owner === 'person' ? 'you' : owner)

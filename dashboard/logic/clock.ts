@@ -1,12 +1,12 @@
 /**
- * The server's time, as the page knows it: what the last answer said, plus what has passed since by a clock that nobody
- * can set. A browser whose own clock is wrong counts down rightly. Pure.
+ * The time of the server, as the page knows it: the time of the last response plus what has passed since then on a monotonic
+ * clock. So a browser whose own clock is wrong counts down correctly. Pure.
  */
 
 export interface ServerClock {
-  /** The server's time in the answer, in milliseconds since 1970. */
+  /** The time of the server in the response, in milliseconds since 1970. */
   at: number
-  /** When the answer came, by the page's own monotonic clock. */
+  /** When the response arrived, in milliseconds of the page's monotonic clock. */
   heardAt: number
 }
 
@@ -14,7 +14,7 @@ export const serverTime = ({ at, heardAt }: ServerClock, monotonic: number): num
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** A span as people read it: to the second while it is short. */
+/** A duration for people: to the second while it is short. */
 export const spanText = (ms: number): string => {
   const seconds = Math.max(0, Math.ceil(ms / 1000))
   if (seconds < 100) return `${seconds} s`
@@ -24,7 +24,7 @@ export const spanText = (ms: number): string => {
   return hours < 48 ? `${hours} h ${two(minutes % 60)} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-/** What stands beside "failed": counted to the due time, and said when it is there. */
+/** Shown beside the state of a task that waits for a time. */
 export const countdownText = (dueAt: string, now: number): string => {
   const left = Date.parse(dueAt) - now
   return left > 0 ? `retry in ${spanText(left)}` : 'retry is due'

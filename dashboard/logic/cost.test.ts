@@ -38,7 +38,7 @@ const runs = (last: number | null): Runs =>
 
 it('a relaunch costs what the launch after it spent', () => {
   expect(costText(recovery, runs(1200))).toBe('4 s; launch 2, 1,200 tokens, $0.50')
-  expect(costText({ ...recovery, decidedAt: null }, runs(null))).toBe('not decided yet; launch 2 (under way)')
+  expect(costText({ ...recovery, decidedAt: null }, runs(null))).toBe('not decided yet; launch 2 (running)')
 })
 
 it('a wait costs what the run after it spent', () => {

@@ -1,20 +1,20 @@
-/** What a recovery cost: the time until its outcome was seen, and what the launch or run that it led to has spent. Pure. */
-import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+/** What a recovery cost: the time until its outcome was observed, and the spend of the launch or run that followed. Pure. */
+import type { Recovery, Run } from '../../src/api/contract.ts'
 import { spanText } from './clock.ts'
 import { moneyText, tokensText } from './text.ts'
 
-type Found = Wire<Recovery>
-type Attempt = Wire<Run>
+type Found = Recovery
+type Attempt = Run
 
 const spentText = ({ tokens, costUsd }: { tokens: number; costUsd: number }): string =>
   tokens === 0 && costUsd === 0 ? '' : `, ${tokensText(tokens)}, ${moneyText(costUsd)}`
 
-/** What began because of it: the next launch of its run, else the next run of its task. */
+/** What it started: the next launch of its run, else the next run of its task. */
 const ledTo = (recovery: Found, runs: readonly Attempt[]): string => {
   const own = runs.find(({ id }) => id === recovery.runId)
   const launch = own?.launches.find(({ startedAt }) => startedAt !== null && startedAt >= recovery.startedAt)
   if (launch !== undefined && recovery.scope === 'launch')
-    return `launch ${launch.number}${launch.spend === null ? ' (under way)' : spentText(launch.spend)}`
+    return `launch ${launch.number}${launch.spend === null ? ' (running)' : spentText(launch.spend)}`
   const run = runs.find((candidate) => candidate.taskId === recovery.taskId && candidate.startedAt > recovery.startedAt)
   if (run !== undefined && recovery.scope === 'task') return `run ${run.number}${spentText(run.spend)}`
   return ''
@@ -28,7 +28,7 @@ export const costText = (recovery: Found, runs: readonly Attempt[]): string => {
   return [took, ledTo(recovery, runs)].filter((part) => part !== '').join('; ')
 }
 
-/** The parts of an action or post-condition beside its type, for people. */
+/** The parameters of an action or post-condition, without its type, for people. */
 export const partsOf = (value: Record<string, unknown>): [string, string][] =>
   Object.entries(value)
     .filter(([name, part]) => name !== 'type' && name !== 'name' && part !== null && part !== false && part !== '')

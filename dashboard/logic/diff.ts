@@ -1,4 +1,4 @@
-/** A patch of git's as files with lines, for a page. An agent wrote what is in it, so every text goes through `visible`. Pure. */
+/** Parses a git patch into files with lines. An agent wrote its content, so every text goes through `visible`. Pure. */
 import { visible } from './text.ts'
 
 export interface DiffLine {
@@ -15,12 +15,12 @@ export interface DiffFile {
 
 const kinds: Record<string, DiffLine['kind']> = { '+': 'added', '-': 'removed', ' ': 'same', '@': 'hunk' }
 
-/** Git quotes a path with special characters as in C; the page shows it as git writes it. */
+/** Git quotes a path with special characters as in C; the page shows the quoted form. */
 const pathOf = (head: string): string => {
   const rest = head.slice('diff --git '.length)
   const quoted = /^"a\/((?:[^"\\]|\\.)*)"/.exec(rest)
   if (quoted !== null) return quoted[1] ?? rest
-  // Both names are the same, since renames are not looked for: `a/<path> b/<path>`.
+  // Both names are the same, because the patch is made without rename detection: `a/<path> b/<path>`.
   return rest.slice(2, 2 + Math.floor((rest.length - 5) / 2))
 }
 
@@ -30,8 +30,8 @@ const lineOf = (raw: string): DiffLine => {
   return { kind, text: visible(text.replace(/\r$/, '')) }
 }
 
-/** What git says of a file besides its lines, where that is all there is to see. */
-const isTold = (raw: string): boolean => /^(?:new|deleted|old) (?:file )?mode |^Binary files /.test(raw)
+/** A change that has no lines: a new mode, an empty file, or binary content. */
+const isNote = (raw: string): boolean => /^(?:new|deleted|old) (?:file )?mode |^Binary files /.test(raw)
 
 export const parseDiff = (diff: string): DiffFile[] => {
   const files: DiffFile[] = []
@@ -44,7 +44,7 @@ export const parseDiff = (diff: string): DiffFile[] => {
     const file = files.at(-1)
     if (file === undefined) continue
     if (raw.startsWith('@@ ')) inHunk = true
-    if (!inHunk && !isTold(raw)) continue
+    if (!inHunk && !isNote(raw)) continue
     const line = inHunk ? lineOf(raw) : { kind: 'note' as const, text: visible(raw) }
     file.lines.push(line)
     if (line.kind === 'added') file.added += 1
@@ -53,7 +53,7 @@ export const parseDiff = (diff: string): DiffFile[] => {
   return files
 }
 
-/** Beyond this the files are closed at first, so that a page with a large change stays quick. */
+/** Above this the files are closed at first, so that a page with a large change stays responsive. */
 export const mostOpenLines = 400
 
 export const lineCount = (files: readonly DiffFile[]): number => files.reduce((sum, { lines }) => sum + lines.length, 0)

@@ -1,4 +1,4 @@
-/** The form that edits a task, as data: its fields, and the request that holds only what was changed. Pure. */
+/** The form that edits a task, as data: its fields, and a request with only the changed ones. Pure. */
 import type { EditRequest } from '../../src/api/contract.ts'
 import type { Task } from './board.ts'
 
@@ -8,11 +8,11 @@ export const editable = (task: Task): Task => ({ ...task, ...task.pendingEdit })
 export const editFields = [
   { name: 'title', label: 'Title', rows: 1 },
   { name: 'instructions', label: 'Instructions', rows: 6 },
-  { name: 'allowedPaths', label: 'Paths that may change, one a line', rows: 3 },
-  { name: 'deniedPaths', label: 'Paths that must not change, one a line', rows: 2 },
-  { name: 'commands', label: 'Checks, one a line', rows: 3 },
+  { name: 'allowedPaths', label: 'Allowed paths (one per line)', rows: 3 },
+  { name: 'deniedPaths', label: 'Denied paths (one per line)', rows: 2 },
+  { name: 'commands', label: 'Checks (one per line)', rows: 3 },
   { name: 'harness', label: 'Harness', rows: 1 },
-  { name: 'model', label: 'Model; empty = what the harness takes by itself', rows: 1 },
+  { name: 'model', label: 'Model (empty = default of the harness)', rows: 1 },
 ] as const
 export type EditField = (typeof editFields)[number]['name']
 
@@ -32,14 +32,14 @@ const valueOf = (task: Task, name: EditField, text: string): string | string[] |
   return name === 'model' && text.trim() === '' ? null : text
 }
 
-/** What differs from the task as the form showed it; undefined = nothing. */
+/** What differs from the task as the form showed it; undefined if nothing does. */
 export const editOf = (
   task: Task,
   read: (name: EditField) => string,
   why: string,
 ): (EditRequest & { by: string }) | undefined => {
   const fields = editFields.flatMap(({ name }) => {
-    // A browser gives line ends of its own to what stands in a form.
+    // A browser submits line breaks of a form as CRLF.
     const text = read(name).replaceAll('\r\n', '\n')
     return text === textOf(task, name) ? [] : [[name, valueOf(task, name, text)] as const]
   })

@@ -1,6 +1,6 @@
 /**
- * The log of a run as the page holds it: bounded, whatever an agent prints. Equal lines that follow each other are one with
- * a number, and when there are too many the oldest go, and how many went is said. Pure.
+ * The log of a run in the page: bounded, whatever an agent prints. Repeated lines are merged into one with a count; above the
+ * limit the oldest lines are dropped and counted. Pure.
  */
 import type { LogView } from '../../src/api/contract.ts'
 import { visible } from './text.ts'
@@ -10,13 +10,13 @@ export interface LogLine {
   stream: 'stdout' | 'stderr'
   kind: string
   text: string
-  /** How often it came in a row. */
+  /** How often it was repeated in a row. */
   times: number
 }
 
 export interface Log {
   lines: LogLine[]
-  /** Lines that came before the first one held. */
+  /** How many lines before the first one were dropped. */
   dropped: number
   launch: number
   nextKey: number

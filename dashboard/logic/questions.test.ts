@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Question } from './board.ts'
-import { answerBody, happenedIn, keyTarget, splitQuestions, waitingText, type Choice } from './questions.ts'
+import {
+  answerBody,
+  happenedIn,
+  keyTarget,
+  remainingActions,
+  splitQuestions,
+  waitingText,
+  type Choice,
+} from './questions.ts'
 
 const question = (id: string, goalId: string, taskId: string | null): Question => ({
   ...{ id, goalId, taskId, runId: 'r-1', kind: 'exhausted', happened: 'It failed.', tried: [], question: 'What now?' },
@@ -43,6 +51,16 @@ test('a text goes with a choice that takes one, unless it is empty', () => {
   expect(answerBody(plain, 'x')).toEqual({ choice: 'retry', by: 'dashboard' })
   expect(answerBody(hint, '  ')).toEqual({ choice: 'hint', by: 'dashboard' })
   expect(answerBody(hint, ' go on ')).toEqual({ choice: 'hint', input: 'go on', by: 'dashboard' })
+})
+
+test('a page shows each action once: what the question offers is not repeated', () => {
+  const choices = (...kinds: string[]): Choice[] => kinds.map((kind) => ({ kind }) as Choice)
+  const actions = ['retry', 'take-over', 'edit', 'cancel'] as const
+  expect(remainingActions(actions, [])).toEqual(actions)
+  expect(remainingActions(actions, choices('hint', 'take_over', 'cancel'))).toEqual(['edit'])
+  expect(remainingActions(actions, choices('widen', 'cancel'))).toEqual(['retry', 'take-over', 'edit'])
+  // A plain retry takes no hint, so the retry with one stays.
+  expect(remainingActions(actions, choices('retry', 'cancel'))).toEqual(['hint', 'take-over', 'edit'])
 })
 
 test('d leads to the diff and l to the log of the run, other keys nowhere', () => {

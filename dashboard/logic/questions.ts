@@ -1,10 +1,10 @@
-/** Which questions a page shows openly, what the line on top says of the others, and which keys lead from a question. Pure. */
-import type { Question } from './board.ts'
+/** Which questions a page shows open, the text for the others, the actions beside a question, and its keys. Pure. */
+import type { Question, Task } from './board.ts'
 import { linkTo, type Route } from './route.ts'
 
 export type Choice = Question['choices'][number]
 
-/** The page of a task holds its question, the page of a goal the question about the goal as a whole. */
+/** The page of a task shows the question about the task, the page of a goal the one about the whole goal. */
 const isHere = ({ taskId, goalId }: Question, route: Route): boolean =>
   (route.page === 'task' && taskId === route.id) || (route.page === 'goal' && taskId === null && goalId === route.id)
 
@@ -21,20 +21,41 @@ export const waitingText = (elsewhere: number, here: number): string => {
   return elsewhere === 1 ? `1 ${other}question waits for you` : `${elsewhere} ${other}questions wait for you`
 }
 
-/** Questions of older versions say all of it in one text. */
+/** Questions that an older version stored have only one text. */
 export const happenedIn = ({ happened, question }: Question): string => (happened === '' ? question : happened)
 
-/** What is sent with a choice: an empty text is none, and then the suggestion counts. */
-export const answerBody = ({ id, input }: Choice, said: string): { choice: string; input?: string; by: string } => ({
+/** Without a text the API uses the suggestion of the choice. */
+export const answerBody = ({ id, input }: Choice, written: string): { choice: string; input?: string; by: string } => ({
   choice: id,
-  ...(input === null || said.trim() === '' ? {} : { input: said.trim() }),
+  ...(input === null || written.trim() === '' ? {} : { input: written.trim() }),
   by: 'dashboard',
 })
 
-/** Choices that a person carries out in a terminal, so that the command is part of the answer. */
+/** Choices that continue in a terminal, so that the command is shown too. */
 export const inTerminal = ({ kind }: Choice): boolean => kind === 'take_over' || kind === 'commit_fix'
 
-/** Where a key leads from a question with a run. */
+export type RemainingAction = Task['actions'][number] | 'hint'
+
+/** The action that a choice carries out; its id is the same word, except for a retry with a hint. */
+const actionOf = ({ kind }: Choice): string => (kind === 'hint' ? 'retry' : kind.replace('_', '-'))
+
+/**
+ * The actions that no choice of a question offers, so that a page shows each of them once. A question that offers a plain
+ * retry leaves the retry with a hint.
+ */
+export const remainingActions = <Action extends string>(
+  actions: readonly Action[],
+  choices: readonly Choice[],
+): (Action | 'hint')[] => {
+  const offered = new Set(choices.map(actionOf))
+  const needsHint = offered.has('retry') && !choices.some(({ kind }) => kind === 'hint')
+  return actions.flatMap((action): (Action | 'hint')[] => {
+    if (!offered.has(action)) return [action]
+    return action === 'retry' && needsHint ? ['hint'] : []
+  })
+}
+
+/** The address that a key opens from a question about a run; undefined for other keys. */
 export const keyTarget = (key: string, run: string): string | undefined => {
   if (key === 'd') return linkTo.diff(run)
   return key === 'l' ? linkTo.log(run) : undefined

@@ -1,9 +1,9 @@
-/** Addresses of the pages. They stand behind `#`, so that they are none of the API's and the engine need not know them. */
+/** Addresses of the pages. They follow the `#`, so they cannot collide with routes of the API. */
 
 export type Route =
   | { page: 'board' }
   | { page: 'goal' | 'task'; id: string }
-  /** `part`: what of the page is brought to the reader. */
+  /** `part`: the section to scroll to. */
   | { page: 'run'; id: string; part?: RunPart }
   | { page: 'unknown'; address: string }
 

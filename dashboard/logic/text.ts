@@ -1,9 +1,9 @@
 /**
- * Text of agents, tools and files as text: nothing in it may move, hide or turn round what stands on the page. Markup is
- * harmless already, since only text nodes are made of it; what is left are control characters. Pure.
+ * Text of agents, tools and files, made safe to show: nothing in it may move, hide or reverse other text on the page. Markup
+ * does no harm, because the page only makes text nodes of it; control characters are left. Pure.
  */
 
-/** By the names that people know; fonts have no pictures of them. */
+/** Fonts have no glyphs for these, so they are shown by name. */
 const known: Record<number, string> = { 0: 'NUL', 7: 'BEL', 8: 'BS', 13: 'CR', 27: 'ESC', 127: 'DEL' }
 
 const shown = (char: string): string => {
@@ -11,17 +11,17 @@ const shown = (char: string): string => {
   return `⟨${known[code] ?? code.toString(16).toUpperCase().padStart(4, '0')}⟩`
 }
 
-/** Controls, the marks that turn the direction of text, invisible tags, and halves of characters. */
+/** Control characters, marks that change the direction of text, invisible tags, and unpaired surrogates. */
 const unseen =
-  // oxlint-disable-next-line eslint/no-control-regex -- these are the characters that must be seen
+  // oxlint-disable-next-line eslint/no-control-regex -- these are the characters to make visible
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
 
-/** With each control character in a form that can be seen; new lines and tabs stay. */
+/** With each control character in a visible form; line breaks and tabs stay. */
 export const visible = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(unseen, shown)
 
 export interface Folded {
   head: string
-  /** Lines that are not in it. */
+  /** How many lines the head leaves out. */
   hidden: number
 }
 
@@ -42,5 +42,8 @@ export const moneyText = (dollars: number): string => `$${dollars.toFixed(2)}`
 
 /** `awaiting_human` → `awaiting human`. */
 export const words = (name: string): string => name.replaceAll('_', ' ')
+
+/** The name of a role in the configuration, as people read it. */
+export const roleText = (role: string): string => (role === 'docser' ? 'docs' : role)
 
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`

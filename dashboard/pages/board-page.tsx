@@ -1,4 +1,4 @@
-/** The first page: every goal that is not over, and their tasks by state. */
+/** The first page: every open goal, and the tasks of all of them by state. */
 import { useState } from 'react'
 import { isOver, type Goal, type Question } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
@@ -9,7 +9,7 @@ import { GoalHead } from '../parts/goal.tsx'
 
 export interface Picture {
   goals: readonly Goal[]
-  /** Older goals that have ended and are not among them. */
+  /** How many older ended goals are not listed. */
   leftOut: number
   questions: readonly Question[]
   clock: ServerClock
@@ -18,10 +18,10 @@ export interface Picture {
 const NoGoal = () => (
   <section className="empty-state">
     <h1>No goal yet</h1>
-    <p>Say what you want done, in a terminal in the repository. What happens then shows here by itself.</p>
+    <p>Start one from a terminal in the repository. Its progress appears here.</p>
     <Command text={'unstuck run "Fix the failing test in src/parser"'} />
     <p className="quiet">
-      A Markdown checklist or a task file works too: <code>unstuck run tasks.md</code>. Everything else:{' '}
+      A Markdown checklist or a task file works too: <code>unstuck run tasks.md</code>. All commands:{' '}
       <code>unstuck --help</code>.
     </p>
   </section>
@@ -56,14 +56,14 @@ const GoalChoice = ({ choice, counts: { open, over, leftOut }, choose }: GoalCho
 
 const NothingOpen = ({ ended }: { ended: number }) => (
   <p className="quiet">
-    Nothing is open; {plural(ended, 'goal has', 'goals have')} ended. The next one: <code>unstuck run "…"</code>
+    No open goal; {plural(ended, 'goal has', 'goals have')} ended. To start another: <code>unstuck run "…"</code>
   </p>
 )
 
 const OlderGoals = ({ counts: { open, over, leftOut } }: { counts: Counts }) => (
   <p className="quiet older">
-    {plural(leftOut, 'older goal has', 'older goals have')} ended and {leftOut === 1 ? 'is' : 'are'} not shown:{' '}
-    <code>unstuck status --ended {open + over + leftOut}</code>
+    {plural(leftOut, 'older goal that has', 'older goals that have')} ended {leftOut === 1 ? 'is' : 'are'} not shown. To
+    list all: <code>unstuck status --ended {open + over + leftOut}</code>
   </p>
 )
 

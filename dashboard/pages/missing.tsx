@@ -1,4 +1,4 @@
-/** For addresses that lead nowhere. */
+/** For an address without a page. */
 import { linkTo } from '../logic/route.ts'
 import { Said } from '../parts/basics.tsx'
 
@@ -6,10 +6,10 @@ export const Missing = ({ what }: { what: string }) => (
   <section className="empty-state">
     <h1>Not found</h1>
     <p>
-      There is no <Said text={what} />. It may have been cleaned up, or the address is of another repository.
+      There is no <Said text={what} />. It may have been removed, or it belongs to another repository.
     </p>
     <p>
-      <a href={linkTo.board}>To the board</a>
+      <a href={linkTo.board}>Back to the board</a>
     </p>
   </section>
 )

@@ -1,5 +1,5 @@
-/** One run: where it is, its live log, and what was checked, corrected and recovered in it. */
-import type { Run, Wire } from '../../src/api/contract.ts'
+/** One run: its phase, its live log, its changes, and its checks, corrections and recoveries. */
+import type { Run } from '../../src/api/contract.ts'
 import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
 import { isFailure } from '../data/client.ts'
 import type { Goal } from '../logic/board.ts'
@@ -16,12 +16,12 @@ import { Timeline } from '../parts/timeline.tsx'
 import type { Picture } from './board-page.tsx'
 import { Missing } from './missing.tsx'
 
-const lasted = (run: Wire<Run>, clock: ServerClock): string => {
+const lasted = (run: Run, clock: ServerClock): string => {
   const end = run.endedAt === null ? serverTime(clock, performance.now()) : Date.parse(run.endedAt)
   return spanText(end - Date.parse(run.startedAt))
 }
 
-const Whereabouts = ({ run, goals }: { run: Wire<Run>; goals: readonly Goal[] }) => {
+const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
   const goal = goals.find(({ id }) => id === run.goalId)
   const task = goal?.tasks.find(({ id }) => id === run.taskId)
   return (
@@ -37,22 +37,22 @@ const Whereabouts = ({ run, goals }: { run: Wire<Run>; goals: readonly Goal[] })
   )
 }
 
-const RunHead = ({ run, picture: { goals, clock } }: { run: Wire<Run>; picture: Picture }) => (
+const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: Picture }) => (
   <article className="goal">
-    <Whereabouts run={run} goals={goals} />
+    <Breadcrumbs run={run} goals={goals} />
     <div className="goal-title">
       <h1>Run {run.number}</h1>
       <Badge state={run.state} />
     </div>
     <Phases run={run} />
     <p className="quiet">
-      <Said text={run.harness} /> · began <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
+      <Said text={run.harness} /> · started <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
       {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
     </p>
   </article>
 )
 
-const Details = ({ run }: { run: Wire<Run> }) => (
+const Details = ({ run }: { run: Run }) => (
   <Section title="Details">
     <Facts
       rows={[
@@ -66,7 +66,7 @@ const Details = ({ run }: { run: Wire<Run> }) => (
   </Section>
 )
 
-const Recoveries = ({ run, clock }: { run: Wire<Run>; clock: ServerClock }) => {
+const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
   const runs = useRuns(run.taskId)
   const recoveries = useRecoveries(run.taskId)
   return (

@@ -1,15 +1,15 @@
-/** One task: what it is to do, what comes next, its runs, and how it was got unstuck. */
+/** One task: its instructions, what happens next, what a person may do, its runs, and its recoveries. */
 import type { ReactNode } from 'react'
-import type { Run, Wire } from '../../src/api/contract.ts'
+import type { Run } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
-import { isEnded, taskActions, type Card } from '../logic/board.ts'
+import type { Card, Question, Task } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
-import { splitQuestions } from '../logic/questions.ts'
+import { remainingActions, splitQuestions } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { moneyText, tokensText, visible } from '../logic/text.ts'
+import { moneyText, roleText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
-import { Ago, Badge, Block, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { Ago, Badge, Block, Command, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
 import { NextStep } from '../parts/card.tsx'
 import { EditTask } from '../parts/edit.tsx'
 import { GoalLink } from '../parts/links.tsx'
@@ -41,13 +41,13 @@ const dependenciesOf = ({ task, goal }: Card): ReactNode =>
         </a>
       ))
 
-const Runs = ({ runs, clock }: { runs: readonly Wire<Run>[]; clock: ServerClock }) => (
+const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => (
   <ul className="rows">
     {runs.toReversed().map((run) => (
       <li key={run.id}>
         <a href={linkTo.run(run.id)}>Run {run.number}</a> <Badge state={run.state} />{' '}
         <span className="quiet">
-          {run.harness}, phase {run.phase}, <Ago at={run.startedAt} clock={clock} />, {tokensText(run.spend.tokens)},{' '}
+          {run.harness}, <Ago at={run.startedAt} clock={clock} />, {tokensText(run.spend.tokens)},{' '}
           {moneyText(run.spend.costUsd)}, {spanText(run.spend.seconds * 1000)}
           {run.errorMeta !== null && (
             <>
@@ -59,6 +59,31 @@ const Runs = ({ runs, clock }: { runs: readonly Wire<Run>[]; clock: ServerClock 
     ))}
   </ul>
 )
+
+/** Where a person continues a task; the next run collects the work only after it was given back. */
+const TakenOver = ({ takenOver }: { takenOver: NonNullable<Task['takenOver']> }) => (
+  <div className="taken-over">
+    <p>This task was taken over. To work on it, run this in a terminal:</p>
+    <Command text={visible(takenOver.command)} />
+    <p className="quiet">When you are done, give it back. Its checks run, and it lands like the work of an agent.</p>
+  </div>
+)
+
+/** Everything that the question on the same page does not offer. */
+const TaskActions = ({ task, question }: { task: Task; question?: Question }) => {
+  const actions = remainingActions(task.actions, question?.choices ?? [])
+    // The folder is shown already.
+    .filter((kind) => kind !== 'take-over' || task.takenOver === null || task.takenOver.givenBack)
+  return (
+    <>
+      <Actions
+        actions={actions.flatMap((kind) => (kind === 'edit' ? [] : [taskAction(kind, task)]))}
+        about={`task ${visible(task.title)}`}
+      />
+      {actions.includes('edit') && <EditTask task={task} />}
+    </>
+  )
+}
 
 const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: ServerClock }) => {
   const { task, goal } = card
@@ -75,11 +100,7 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
         {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
       </p>
       <NextStep task={task} asked={asked} />
-      <Actions
-        actions={taskActions(card).map((kind) => taskAction(kind, task.id))}
-        about={`task ${visible(task.title)}`}
-      />
-      {!isEnded(task) && <EditTask task={task} />}
+      {task.takenOver !== null && !task.takenOver.givenBack && <TakenOver takenOver={task.takenOver} />}
     </article>
   )
 }
@@ -117,11 +138,11 @@ const TaskFacts = ({ card }: { card: Card }) => {
           ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
           ['Hint', task.hint === null ? null : <Block key="hint" text={task.hint} />],
           ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
-          ['Role', task.role],
+          ['Role', roleText(task.role)],
           ['Depends on', dependenciesOf(card)],
           ['Checks', listOf(task.commands)],
-          ['Paths', listOf(task.allowedPaths)],
-          ['Denied', listOf(task.deniedPaths)],
+          ['Allowed paths', listOf(task.allowedPaths)],
+          ['Denied paths', listOf(task.deniedPaths)],
           ['Id', <code key="id">{task.id}</code>],
         ]}
       />
@@ -136,10 +157,18 @@ export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
     .find(({ task }) => task.id === id)
   if (card === undefined) return <Missing what={`task ${id}`} />
   const { here } = splitQuestions(picture.questions, { page: 'task', id })
+  // A task has at most one open question.
+  const [question] = here
   return (
     <>
-      <TaskHead card={card} asked={here.length > 0} clock={clock} />
+      <TaskHead card={card} asked={question !== undefined} clock={clock} />
       <OwnQuestions questions={here} goals={picture.goals} clock={clock} />
+      {/* Always here: if a question moved it, a form that is being filled in would lose its text. */}
+      {card.task.actions.length > 0 && (
+        <section className="panel" aria-label="Actions">
+          <TaskActions task={card.task} {...(question === undefined ? {} : { question })} />
+        </section>
+      )}
       <div className="columns">
         <div>
           <Recoveries id={id} clock={clock} />

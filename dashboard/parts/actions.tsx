@@ -1,31 +1,31 @@
-/** Buttons that change something: disabled while they work, confirmed where there is no way back, refused in words. */
+/** Buttons for actions: disabled during the request, confirmed where there is no way back; a refusal is shown as text. */
 import { useEffect, useRef, useState } from 'react'
 import { useAction, type Action } from '../data/actions.ts'
 
 interface ConfirmProps {
   action: Action
-  answer: (sure: boolean) => void
+  decide: (sure: boolean) => void
 }
 
-/** The browser's own modal dialog: it holds the focus and Escape means no. */
-export const Confirm = ({ action, answer }: ConfirmProps) => {
+/** The modal dialog of the browser traps the focus, and Escape closes it. */
+export const Confirm = ({ action, decide }: ConfirmProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const no = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
-    // An Enter that was pressed once too often must not mean yes.
+    // A second Enter must not confirm.
     no.current?.focus()
   }, [])
   const { question = '', detail = '', yes = action.label } = action.confirm ?? {}
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-question" onClose={() => answer(false)}>
+    <dialog ref={dialog} aria-labelledby="confirm-question" onClose={() => decide(false)}>
       <h2 id="confirm-question">{question}</h2>
       <p>{detail}</p>
       <div className="buttons">
-        <button type="button" className="danger" onClick={() => answer(true)}>
+        <button type="button" className="danger" onClick={() => decide(true)}>
           {yes}
         </button>
-        <button type="button" ref={no} onClick={() => answer(false)}>
+        <button type="button" ref={no} onClick={() => decide(false)}>
           Keep working
         </button>
       </div>
@@ -36,18 +36,19 @@ export const Confirm = ({ action, answer }: ConfirmProps) => {
 interface ButtonsProps {
   actions: Action[]
   about: string
-  disabled: boolean
+  isDisabled: (action: Action) => boolean
   choose: (action: Action) => void
 }
 
-const Buttons = ({ actions, about, disabled, choose }: ButtonsProps) => (
+const Buttons = ({ actions, about, isDisabled, choose }: ButtonsProps) => (
   <div className="buttons">
     {actions.map((action) => (
       <button
         key={action.label}
         type="button"
         className={action.tone ?? ''}
-        disabled={disabled}
+        disabled={isDisabled(action)}
+        title={action.command}
         aria-label={`${action.label}: ${about}`}
         onClick={() => choose(action)}
       >
@@ -57,21 +58,21 @@ const Buttons = ({ actions, about, disabled, choose }: ButtonsProps) => (
   </div>
 )
 
-/** The text that goes with an action; an empty one does not. */
-const withText = (action: Action, said: string): Action =>
-  action.field === undefined || said.trim() === ''
+/** An empty text is not sent. */
+const withText = (action: Action, written: string): Action =>
+  action.field === undefined || written.trim() === ''
     ? action
-    : { ...action, body: { ...action.body, [action.field.name]: said, by: 'dashboard' } }
+    : { ...action, body: { ...action.body, [action.field.name]: written, by: 'dashboard' } }
 
 interface TextProps {
   field: NonNullable<Action['field']>
   disabled: boolean
-  said: string
-  say: (text: string) => void
+  written: string
+  write: (text: string) => void
   send: () => void
 }
 
-const Text = ({ field, disabled, said, say, send }: TextProps) => (
+const Text = ({ field, disabled, written, write, send }: TextProps) => (
   <form
     onSubmit={(event) => {
       event.preventDefault()
@@ -82,39 +83,47 @@ const Text = ({ field, disabled, said, say, send }: TextProps) => (
       {field.label}
       <input
         type="text"
-        value={said}
+        value={written}
         maxLength={field.max}
+        required={field.required}
         disabled={disabled}
-        onChange={({ target }) => say(target.value)}
+        onChange={({ target }) => write(target.value)}
       />
     </label>
   </form>
 )
 
 export const Actions = ({ actions, about }: { actions: Action[]; about: string }) => {
-  const [asked, setAsked] = useState<Action>()
-  const [said, say] = useState('')
+  const [unconfirmed, setUnconfirmed] = useState<Action>()
+  const [written, write] = useState('')
   const { mutate, isPending, error } = useAction()
-  const spoken = actions.find(({ field }) => field !== undefined)
+  const withField = actions.find(({ field }) => field !== undefined)
   if (actions.length === 0 && error === null) return null
   const choose = (action: Action): void =>
-    action.confirm === undefined ? mutate(withText(action, said)) : setAsked(action)
-  const answer = (action: Action, sure: boolean): void => {
-    setAsked(undefined)
+    action.confirm === undefined ? mutate(withText(action, written)) : setUnconfirmed(action)
+  const decide = (action: Action, sure: boolean): void => {
+    setUnconfirmed(undefined)
     if (sure) mutate(action)
   }
+  const isDisabled = ({ field }: Action): boolean => isPending || (field?.required === true && written.trim() === '')
   return (
     <div className="actions">
-      {spoken?.field !== undefined && (
-        <Text field={spoken.field} disabled={isPending} said={said} say={say} send={() => choose(spoken)} />
+      {withField?.field !== undefined && (
+        <Text
+          field={withField.field}
+          disabled={isPending}
+          written={written}
+          write={write}
+          send={() => choose(withField)}
+        />
       )}
-      <Buttons actions={actions} about={about} disabled={isPending} choose={choose} />
+      <Buttons actions={actions} about={about} isDisabled={isDisabled} choose={choose} />
       {error !== null && (
         <p role="alert" className="refused">
           {error.message}
         </p>
       )}
-      {asked !== undefined && <Confirm action={asked} answer={(sure) => answer(asked, sure)} />}
+      {unconfirmed !== undefined && <Confirm action={unconfirmed} decide={(sure) => decide(unconfirmed, sure)} />}
     </div>
   )
 }

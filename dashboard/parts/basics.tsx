@@ -1,9 +1,9 @@
-/** The smallest parts of every page. Text that agents or tools wrote goes through `Said`, which makes its control characters visible. */
+/** Small building blocks of every page. Text that agents or tools wrote goes through `Said`, which makes control characters visible. */
 import { useEffect, useState, type ReactNode } from 'react'
 import { agoText, countdownText, serverTime, type ServerClock } from '../logic/clock.ts'
 import { foldText, visible, words } from '../logic/text.ts'
 
-/** Colour never stands alone: the word is always there. */
+/** The colour only repeats the word, for readers who cannot tell colours apart. */
 const tones: Record<string, string> = {
   running: 'busy',
   active: 'busy',
@@ -27,7 +27,7 @@ export const Badge = ({ state }: { state: string }) => (
 
 export const Said = ({ text }: { text: string }) => <bdi>{visible(text)}</bdi>
 
-/** A longer text as it was written, folded when it is very long. */
+/** A longer text with its line breaks, folded when it is very long. */
 export const Block = ({ text }: { text: string }) => {
   const [open, setOpen] = useState(false)
   const shown = visible(text)
@@ -44,7 +44,7 @@ export const Block = ({ text }: { text: string }) => {
   )
 }
 
-/** The server's time, looked at twice a second. */
+/** The time of the server, updated twice a second. */
 const useServerTime = (clock: ServerClock): number => {
   const [, tick] = useState(0)
   useEffect(() => {

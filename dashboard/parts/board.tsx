@@ -1,4 +1,4 @@
-/** Tasks by state. Wide screens have all columns side by side and scroll within the board, narrow ones below each other. */
+/** Tasks by state. Wide screens show the columns side by side and scroll within the board; narrow screens stack them. */
 import { useState } from 'react'
 import { columnsOf, type Column, type Goal, type Question } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
@@ -12,7 +12,7 @@ interface BoardProps {
   withGoal: boolean
 }
 
-/** A column of thousands would be slow and is read by nobody. */
+/** Thousands of cards at once would make the page slow. */
 const shownAtOnce = 30
 
 const BoardColumn = ({ column, board }: { column: Column; board: BoardProps }) => {

@@ -1,4 +1,4 @@
-/** A task on the board. Each card says what comes next and who takes that step; a wait counts down beside the state. */
+/** A task on the board. Each card says what happens next and who does it; a wait counts down beside the state. */
 import { ownerText, type Card } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
@@ -10,14 +10,14 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
   if (nextStep === null)
     return (
       <p className="step stuck">
-        <strong>No next step.</strong> This is a defect: run <code>unstuck doctor</code> and report it.
+        <strong>No next step.</strong> This is a bug in Unstuck: run <code>unstuck doctor</code> and report its output.
       </p>
     )
-  if (nextStep.owner === 'nobody') return <p className="step quiet">Next: nothing, it has {nextStep.text}</p>
+  if (nextStep.owner === 'nobody') return <p className="step quiet">Nothing is left to do.</p>
   return (
     <p className="step">
-      Next: {asked ? 'your answer to its question' : <Said text={nextStep.text} />}{' '}
-      <span className="owner">by {ownerText(nextStep.owner)}</span>
+      <span className="owner">{ownerText(nextStep.owner)}:</span>{' '}
+      {asked ? 'answer its question' : <Said text={nextStep.text} />}
     </p>
   )
 }
@@ -34,11 +34,11 @@ const Attempts = ({ task }: { task: Card['task'] }) => (
         run {task.run.number}
       </a>
     )}
-    <span>{task.recoveries === 0 ? 'no recovery' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
+    <span>{task.recoveries === 0 ? 'no recoveries' : plural(task.recoveries, 'recovery', 'recoveries')}</span>
   </p>
 )
 
-/** Said only where the checks did not show that the work holds. */
+/** Shown only where the checks did not verify the work. */
 const Unverified = ({ outcome }: { outcome: NonNullable<Card['task']['run']>['outcome'] }) =>
   outcome === null || outcome === 'verified' ? null : <Badge state={outcome} />
 
@@ -46,7 +46,7 @@ interface TaskCardProps {
   card: Card
   clock: ServerClock
   asked: boolean
-  /** Names the goal, where tasks of several stand together. */
+  /** Names the goal, where the board holds tasks of several. */
   withGoal: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The choices of a question, each a button with its effect and, where it takes one, its text. */
+/** The choices of a question: a button with its effect each, and a text field where the choice takes a text. */
 import { useId, useState, type FormEvent } from 'react'
 import { answerTo, useAction, type Action } from '../data/actions.ts'
 import type { Question } from '../logic/board.ts'
@@ -9,31 +9,31 @@ import { Command, Said } from './basics.tsx'
 
 interface InputProps {
   input: NonNullable<Choice['input']>
-  said: string
-  say: (text: string) => void
+  written: string
+  write: (text: string) => void
   disabled: boolean
 }
 
-const Input = ({ input, said, say, disabled }: InputProps) => (
+const Input = ({ input, written, write, disabled }: InputProps) => (
   <label className="field">
     <Said text={input.label} />
     <input
       type="text"
-      value={said}
+      value={written}
       maxLength={1000}
       required={input.required}
       disabled={disabled}
-      onChange={({ target }) => say(target.value)}
+      onChange={({ target }) => write(target.value)}
     />
   </label>
 )
 
 interface OneProps {
   choice: Choice
-  /** One main button is a proposal, two are none. */
+  /** Only one choice of a question may stand out. */
   main: boolean
   disabled: boolean
-  choose: (said: string) => void
+  choose: (written: string) => void
 }
 
 const toneOf = ({ kind }: Choice, main: boolean): string => {
@@ -42,28 +42,20 @@ const toneOf = ({ kind }: Choice, main: boolean): string => {
 }
 
 const One = ({ choice, main, disabled, choose }: OneProps) => {
-  const [said, say] = useState(choice.input?.suggested ?? '')
+  const [written, write] = useState(choice.input?.suggested ?? '')
   const effect = useId()
   const send = (event: FormEvent): void => {
     event.preventDefault()
-    choose(said)
+    choose(written)
   }
   return (
     <li>
       <form className="choice" onSubmit={send}>
-        {choice.input !== null && <Input input={choice.input} said={said} say={say} disabled={disabled} />}
-        {/* A take-over happens in a terminal; a button could do nothing. */}
-        {choice.kind !== 'take_over' && (
-          <button type="submit" className={toneOf(choice, main)} disabled={disabled} aria-describedby={effect}>
-            {visible(choice.label)}
-          </button>
-        )}
+        {choice.input !== null && <Input input={choice.input} written={written} write={write} disabled={disabled} />}
+        <button type="submit" className={toneOf(choice, main)} disabled={disabled} aria-describedby={effect}>
+          {visible(choice.label)}
+        </button>
         <p id={effect} className="effect">
-          {choice.kind === 'take_over' && (
-            <strong>
-              <Said text={choice.label} />:{' '}
-            </strong>
-          )}
           <Said text={choice.effect} />
         </p>
         {inTerminal(choice) && choice.command !== '' && <Command text={visible(choice.command)} />}
@@ -73,12 +65,12 @@ const One = ({ choice, main, disabled, choose }: OneProps) => {
 }
 
 export const Choices = ({ question }: { question: Question }) => {
-  const [asked, setAsked] = useState<Action>()
+  const [unconfirmed, setUnconfirmed] = useState<Action>()
   const { mutate, isPending, error } = useAction()
-  const choose = (choice: Choice, said: string): void => {
-    const action = answerTo(question, choice, said)
+  const choose = (choice: Choice, written: string): void => {
+    const action = answerTo(question, choice, written)
     if (action.confirm === undefined) mutate(action)
-    else setAsked(action)
+    else setUnconfirmed(action)
   }
   return (
     <>
@@ -89,7 +81,7 @@ export const Choices = ({ question }: { question: Question }) => {
             choice={choice}
             main={index === 0}
             disabled={isPending}
-            choose={(said) => choose(choice, said)}
+            choose={(written) => choose(choice, written)}
           />
         ))}
       </ul>
@@ -98,12 +90,12 @@ export const Choices = ({ question }: { question: Question }) => {
           {error.message}
         </p>
       )}
-      {asked !== undefined && (
+      {unconfirmed !== undefined && (
         <Confirm
-          action={asked}
-          answer={(sure) => {
-            setAsked(undefined)
-            if (sure) mutate(asked)
+          action={unconfirmed}
+          decide={(sure) => {
+            setUnconfirmed(undefined)
+            if (sure) mutate(unconfirmed)
           }}
         />
       )}

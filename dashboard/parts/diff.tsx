@@ -1,6 +1,6 @@
-/** What a run changed: file by file, each line with its sign, so that colour is never all that tells added from removed. */
+/** What a run changed, file by file. Each line has its sign, because colour alone does not tell added from removed for everyone. */
 import { useState } from 'react'
-import type { DiffView, Run, Wire } from '../../src/api/contract.ts'
+import type { DiffView, Run } from '../../src/api/contract.ts'
 import { useArrival } from '../data/arrival.ts'
 import { useDiff } from '../data/queries.ts'
 import { lineCount, mostOpenLines, parseDiff, type DiffFile, type DiffLine } from '../logic/diff.ts'
@@ -32,7 +32,7 @@ const File = ({ file, begin }: { file: DiffFile; begin: boolean }) => {
         <span className="added">+{file.added}</span> <span className="removed">−{file.removed}</span>
       </summary>
       {open && (
-        <pre tabIndex={0} aria-label={`Change of ${file.path}`}>
+        <pre tabIndex={0} aria-label={`Changes in ${file.path}`}>
           {file.lines.map((line, index) => (
             // oxlint-disable-next-line react/no-array-index-key -- equal lines are common, and their order is all they have
             <Line key={index} line={line} />
@@ -45,8 +45,8 @@ const File = ({ file, begin }: { file: DiffFile; begin: boolean }) => {
 
 const sources: Record<DiffView['source'], string> = {
   commit: 'as committed',
-  workspace: 'in its workspace now',
-  collected: 'as it was collected',
+  workspace: 'in its workspace, as of now',
+  collected: 'as collected after the run',
   snapshot: 'from its last snapshot',
   none: '',
 }
@@ -57,10 +57,10 @@ const LeftOut = ({ view }: { view: DiffView }) => {
   const more = view.leftOut.length - mostNamed
   return (
     <>
-      {view.cut && <p className="quiet">The rest is not shown: the text is longer than 1 MiB.</p>}
+      {view.cut && <p className="quiet">The rest is not shown, because the patch is larger than 1 MiB.</p>}
       {view.leftOut.length > 0 && (
         <p className="quiet">
-          Not shown, because they are too large or too many: <Said text={view.leftOut.slice(0, mostNamed).join(', ')} />
+          Not shown (too large, or too many files): <Said text={view.leftOut.slice(0, mostNamed).join(', ')} />
           {more > 0 && ` and ${more} more`}
         </p>
       )}
@@ -85,13 +85,13 @@ const Files = ({ view }: { view: DiffView }) => {
   )
 }
 
-export const RunDiff = ({ run, arrive }: { run: Wire<Run>; arrive: boolean }) => {
+export const RunDiff = ({ run, arrive }: { run: Run; arrive: boolean }) => {
   const { data, error, refetch, isFetching } = useDiff(run.id, run.state)
   const top = useArrival(arrive, data !== undefined)
   const again =
     run.state === 'running' ? (
       <button type="button" disabled={isFetching} onClick={() => void refetch()}>
-        Read again
+        Refresh
       </button>
     ) : undefined
   return (
@@ -101,7 +101,7 @@ export const RunDiff = ({ run, arrive }: { run: Wire<Run>; arrive: boolean }) =>
         {data === undefined && error === null && <Loading what="the changes" />}
         {error !== null && (
           <p role="status" className="refused">
-            The changes cannot be read now: {error.message}
+            The changes could not be read: {error.message}
           </p>
         )}
       </Section>

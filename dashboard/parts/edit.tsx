@@ -1,4 +1,4 @@
-/** The form that edits a task. It keeps the values with which it was opened, so that a change meanwhile is not undone by it. */
+/** The form that edits a task. It keeps the values it was opened with, so that it does not undo a change made meanwhile. */
 import { useState, type FormEvent } from 'react'
 import { useAction } from '../data/actions.ts'
 import type { Task } from '../logic/board.ts'
@@ -15,7 +15,7 @@ const Field = ({ task, field: { name, label, rows } }: { task: Task; field: (typ
   </label>
 )
 
-const Form = ({ task, close }: { task: Task; close: (said: string) => void }) => {
+const Form = ({ task, close }: { task: Task; close: (message: string) => void }) => {
   const [shown] = useState(() => editable(task))
   const { mutate, isPending, error } = useAction()
   const save = (event: FormEvent<HTMLFormElement>): void => {
@@ -35,7 +35,7 @@ const Form = ({ task, close }: { task: Task; close: (said: string) => void }) =>
         <Field key={field.name} task={shown} field={field} />
       ))}
       <label className="field">
-        Why; needed where the task may change more than before
+        Reason (required if the task may change more files than before)
         <input type="text" name="why" maxLength={300} />
       </label>
       {error !== null && (
@@ -48,7 +48,7 @@ const Form = ({ task, close }: { task: Task; close: (said: string) => void }) =>
           Save
         </button>
         <button type="button" onClick={() => close('')}>
-          Leave it as it is
+          Close without saving
         </button>
       </div>
     </form>
@@ -57,14 +57,14 @@ const Form = ({ task, close }: { task: Task; close: (said: string) => void }) =>
 
 export const EditTask = ({ task }: { task: Task }) => {
   const [open, setOpen] = useState(false)
-  const [said, setSaid] = useState('')
+  const [message, setMessage] = useState('')
   const close = (text: string): void => {
     setOpen(false)
-    setSaid(text)
+    setMessage(text)
   }
   const start = (): void => {
     setOpen(true)
-    setSaid('')
+    setMessage('')
   }
   return (
     <>
@@ -76,8 +76,9 @@ export const EditTask = ({ task }: { task: Task }) => {
         </button>
       )}
       <p role="status" className="quiet">
-        {said}
-        {task.pendingEdit !== null && ' The present attempt goes on as it began; the edit counts from the next one.'}
+        {message}
+        {task.pendingEdit !== null &&
+          ' The current attempt is not affected; the edit applies from the next attempt on.'}
       </p>
     </>
   )

@@ -1,8 +1,9 @@
-/** A goal's head: how far it is, what it has spent, why it waits, and what a person may do with it. */
+/** The head of a goal: progress, spend, why it waits, and what a person may do with it. */
 import { goalAction } from '../data/actions.ts'
 import { redText } from '../../src/api/contract.ts'
-import { goalActions, type Goal } from '../logic/board.ts'
+import type { Goal, Question } from '../logic/board.ts'
 import { spanText } from '../logic/clock.ts'
+import { remainingActions } from '../logic/questions.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
 import { Actions } from './actions.tsx'
 import { Badge, Command, Said } from './basics.tsx'
@@ -33,7 +34,7 @@ const Progress = ({ goal }: { goal: Goal }) => {
 
 const waits = new Set<Goal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
 
-/** Of a goal that is ready the bare merge command stands below; anything more is why it did not land. */
+/** The reason of a ready goal is its merge command, which is shown below, unless the goal could not land. */
 const tellsReason = ({ state, reason, mergeCommand }: Goal): boolean =>
   waits.has(state) || (state === 'ready' && reason !== mergeCommand)
 
@@ -52,7 +53,23 @@ const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
   </div>
 )
 
-export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
+interface GoalActionsProps {
+  goal: Goal
+  /** Shown on the same page; what its choices offer is left out. */
+  question?: Question
+}
+
+export const GoalActions = ({ goal, question }: GoalActionsProps) => (
+  <Actions
+    actions={remainingActions(goal.actions, question?.choices ?? []).flatMap((kind) =>
+      kind === 'hint' ? [] : [goalAction(kind, goal)],
+    )}
+    about={`goal ${visible(goal.title)}`}
+  />
+)
+
+/** `whole` = on the page of the goal; `question` = the one that this page shows below the head. */
+export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: boolean }) => (
   <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
     <GoalTitle goal={goal} whole={whole} />
     {goal.reason !== '' && tellsReason(goal) && (
@@ -71,13 +88,10 @@ export const GoalHead = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
     </p>
     {goal.mergeCommand !== null && (
       <>
-        <p>Ready, and not on {visible(goal.targetBranch ?? 'a branch of yours')} yet. To land it, here or by:</p>
+        <p>Ready, but not on {visible(goal.targetBranch ?? 'a branch of yours')} yet. To land it:</p>
         <Command text={goal.mergeCommand} />
       </>
     )}
-    <Actions
-      actions={goalActions(goal).map((kind) => goalAction(kind, goal.id))}
-      about={`goal ${visible(goal.title)}`}
-    />
+    {question === undefined && <GoalActions goal={goal} />}
   </article>
 )

@@ -1,4 +1,4 @@
-/** The log of a run: text only, bounded, and at its end for as long as the reader stays there. */
+/** The log of a run: plain text, bounded, and scrolled to its end until the reader scrolls away. */
 import { memo, useLayoutEffect, useRef, useState } from 'react'
 import { useArrival } from '../data/arrival.ts'
 import { useRunLog } from '../data/run-log.ts'
@@ -31,21 +31,21 @@ const Line = memo(({ line }: { line: LogLine }) => {
 })
 Line.displayName = 'Line'
 
-/** How near the end counts as at the end. */
+/** At most this far from the end counts as at the end. */
 const nearPx = 40
 
-/** Keeps the box at its end for as long as the reader stays there. */
+/** Keeps the box scrolled to its end until the reader scrolls away. */
 const useFollowing = (log: Log) => {
   const [following, setFollowing] = useState(true)
   const box = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     if (following && box.current !== null) box.current.scrollTop = box.current.scrollHeight
   }, [log, following])
-  const look = (): void => {
+  const onScroll = (): void => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
     setFollowing(scrollHeight - scrollTop - clientHeight < nearPx)
   }
-  return { following, setFollowing, box, look }
+  return { following, setFollowing, box, onScroll }
 }
 
 const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => (
@@ -59,14 +59,14 @@ const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => 
       <Line key={line.key} line={line} />
     ))}
     <p className="quiet">
-      {ended ? (log.lines.length === 0 ? 'The agent said nothing.' : 'The end.') : 'Waiting for more …'}
+      {ended ? (log.lines.length === 0 ? 'The agent printed nothing.' : 'End of the log.') : 'Waiting for output …'}
     </p>
   </>
 )
 
 export const RunLog = ({ id, arrive }: { id: string; arrive: boolean }) => {
   const { log, ended, problem } = useRunLog(id)
-  const { following, setFollowing, box, look } = useFollowing(log)
+  const { following, setFollowing, box, onScroll } = useFollowing(log)
   const top = useArrival(arrive, true)
   const follow = (
     <label className="switch">
@@ -78,10 +78,10 @@ export const RunLog = ({ id, arrive }: { id: string; arrive: boolean }) => {
       <Section title="Log" extra={follow}>
         {problem !== undefined && (
           <p role="status" className="refused">
-            The log cannot be read now: {problem}. It is tried again.
+            The log could not be read: {problem}. Trying again.
           </p>
         )}
-        {/* Not live: read out line by line it would never end. Readers go there when they want it. */}
+        {/* Not a live region: a screen reader would read every new line aloud without end. */}
         <div
           className="log"
           role="log"
@@ -89,7 +89,7 @@ export const RunLog = ({ id, arrive }: { id: string; arrive: boolean }) => {
           aria-label="Log of the run"
           tabIndex={0}
           ref={box}
-          onScroll={look}
+          onScroll={onScroll}
         >
           <Lines id={id} log={log} ended={ended} />
         </div>

@@ -15,7 +15,7 @@ interface AskedProps {
   clock: ServerClock
 }
 
-/** When it was asked, and about what. */
+/** When it was asked, and about which goal and task. */
 const About = ({ question, goals, clock }: AskedProps) => {
   const goal = goals.find(({ id }) => id === question.goalId)
   const task = goal?.tasks.find(({ id }) => id === question.taskId)
@@ -50,14 +50,14 @@ const Tried = ({ tried }: { tried: readonly string[] }) =>
     </div>
   )
 
-/** The keys are part of the links, so that a reader finds them where they count. */
+/** Each link shows its key, so that readers find it. */
 const Evidence = ({ run }: { run: string }) => (
   <p className="evidence">
     <a href={linkTo.diff(run)} aria-keyshortcuts="d">
       What the run changed <kbd>d</kbd>
     </a>
     <a href={linkTo.log(run)} aria-keyshortcuts="l">
-      Its log <kbd>l</kbd>
+      Log of the run <kbd>l</kbd>
     </a>
   </p>
 )
@@ -85,11 +85,11 @@ const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolea
 
 interface QuestionsProps extends Omit<AskedProps, 'question'> {
   questions: readonly Question[]
-  /** How many more are open on the page itself. */
+  /** How many the page itself shows. */
   here: number
 }
 
-/** Closed at first: what waits must not push away what a reader came for. */
+/** Closed at first, so that open questions do not push the content of the page down. */
 export const Questions = ({ questions, here, ...rest }: QuestionsProps) => {
   const [open, setOpen] = useState(false)
   const list = useId()

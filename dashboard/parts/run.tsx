@@ -1,11 +1,11 @@
-/** The parts of a run's page that the run itself carries: phases, launches with their corrections, checks, the error. */
+/** Sections of the page of a run: phases, launches with their corrections, checks, and the error. */
 import type { ReactNode } from 'react'
-import { runPhases, type Run, type Wire } from '../../src/api/contract.ts'
+import { runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { moneyText, plural, tokensText } from '../logic/text.ts'
 import { Ago, Badge, Block, Facts, Said, Section } from './basics.tsx'
 
-type Shown = Wire<Run>
+type Shown = Run
 type Launch = Shown['launches'][number]
 
 export const Phases = ({ run }: { run: Shown }) => {
@@ -36,13 +36,13 @@ const correctionsOf = ({ corrections, resumeSession, hint }: Launch): string[] =
 
 export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => (
   <Section title="Launches">
-    {run.launches.length === 0 && <p className="quiet">The agent was not started yet.</p>}
+    {run.launches.length === 0 && <p className="quiet">The agent has not been started yet.</p>}
     <ol className="rows">
       {run.launches.map((launch) => (
         <li key={launch.number}>
           <strong>Launch {launch.number}</strong>{' '}
           <span className="quiet">
-            {launch.startedAt === null ? 'not begun' : <Ago at={launch.startedAt} clock={clock} />}
+            {launch.startedAt === null ? 'not started' : <Ago at={launch.startedAt} clock={clock} />}
             {launch.spend !== null &&
               `, ${tokensText(launch.spend.tokens)}, ${moneyText(launch.spend.costUsd)}, ${spanText(launch.spend.seconds * 1000)}`}
           </span>
@@ -135,7 +135,7 @@ export const Checks = ({ run: { verdict } }: { run: Shown }) => {
     <Section title="Checks" extra={<Badge state={verdict.outcome} />}>
       <ul className="rows">
         {verdict.checks.map((check, index) => (
-          // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and a command may stand in it twice
+          // oxlint-disable-next-line react/no-array-index-key -- a verdict does not change, and may contain a command twice
           <CheckRow key={index} check={check} />
         ))}
         {verdict.dropped.map((dropped) => (
@@ -164,10 +164,10 @@ export const ErrorReport = ({ error }: { error: RunError }) => (
     </p>
     <Facts
       rows={[
-        ['Where', error.source],
+        ['Source', error.source],
         ['Evidence', blockOf(error.evidence === '' ? undefined : error.evidence)],
         ['Command', blockOf(error.failedCommand)],
-        ['Said', blockOf(error.failedCommandStderr)],
+        ['Error output', blockOf(error.failedCommandStderr)],
         ['Paths', blockOf(violationsOf(error))],
       ]}
     />

@@ -1,4 +1,4 @@
-/** Everything that happened to a task or run, told for somebody who was asleep. Read when it is opened. */
+/** Every event of a goal, task or run as a sentence, for a reader who was away. Fetched when it is opened. */
 import { useState } from 'react'
 import { useStory } from '../data/queries.ts'
 import { Loading, Said } from './basics.tsx'
@@ -8,12 +8,12 @@ export const Story = ({ id }: { id: string }) => {
   const { data, error } = useStory(id, open)
   return (
     <details className="panel" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>The whole story</summary>
-      {open && data === undefined && error === null && <Loading what="the story" />}
+      <summary>Full history</summary>
+      {open && data === undefined && error === null && <Loading what="the history" />}
       {error !== null && <p className="refused">{error.message}</p>}
       <ol className="story">
         {data?.lines.map((line, index) => (
-          // oxlint-disable-next-line react/no-array-index-key -- the story only grows at its end
+          // oxlint-disable-next-line react/no-array-index-key -- the history only grows at its end
           <li key={index}>
             <time dateTime={line.at} className="quiet">
               {new Date(line.at).toLocaleTimeString()}

@@ -1,26 +1,26 @@
-/** Light, dark, or as the system has it. The choice is this browser's alone. */
+/** Light, dark, or the theme of the system. The choice is stored in this browser only. */
 import { useState } from 'react'
 
 const themes = ['system', 'light', 'dark'] as const
 type Theme = (typeof themes)[number]
 
-const place = 'unstuck.theme'
+const storageKey = 'unstuck.theme'
 const isTheme = (value: string | null): value is Theme => themes.some((theme) => theme === value)
 
 const kept = (): Theme => {
   try {
-    const value = localStorage.getItem(place)
+    const value = localStorage.getItem(storageKey)
     return isTheme(value) ? value : 'system'
   } catch {
-    return 'system' // the browser keeps nothing for us: then it is as the system has it
+    return 'system' // the browser denies storage
   }
 }
 
 const keep = (theme: Theme): void => {
   try {
-    localStorage.setItem(place, theme)
+    localStorage.setItem(storageKey, theme)
   } catch {
-    // It holds for this page then.
+    // The browser denies storage; the choice lasts until the page is closed.
   }
 }
 
@@ -28,7 +28,7 @@ const show = (theme: Theme): void => {
   document.documentElement.dataset.theme = theme
 }
 
-/** Before the first painting, so that nothing flashes. */
+/** Called before the first paint, so that the page does not flash in the other theme. */
 export const showKeptTheme = (): void => show(kept())
 
 export const ThemeChoice = () => {

@@ -1,5 +1,5 @@
-/** How a task was got unstuck: for each recovery the evidence, the action, what had to be observed, what was, and its cost. */
-import type { Recovery, Run, Wire } from '../../src/api/contract.ts'
+/** The recoveries of a task: for each the evidence, the action, its success criterion, the observation, and the cost. */
+import type { Recovery, Run } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { costText, partsOf } from '../logic/cost.ts'
 import { linkTo } from '../logic/route.ts'
@@ -17,8 +17,8 @@ const Parts = ({ value }: { value: Record<string, unknown> }) => (
 )
 
 interface EntryProps {
-  recovery: Wire<Recovery>
-  runs: readonly Wire<Run>[]
+  recovery: Recovery
+  runs: readonly Run[]
   clock: ServerClock
 }
 
@@ -33,12 +33,12 @@ const Account = ({ recovery, runs }: Omit<EntryProps, 'clock'>) => (
         </span>,
       ],
       [
-        'Counts when',
+        'Succeeds when',
         <span key="post">
           {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
         </span>,
       ],
-      ['Observed', recovery.detail === '' ? 'not yet' : <Said key="detail" text={recovery.detail} />],
+      ['Observed', recovery.detail === '' ? 'nothing yet' : <Said key="detail" text={recovery.detail} />],
       ['Cost', costText(recovery, runs)],
     ]}
   />
@@ -51,7 +51,7 @@ const Entry = ({ recovery, runs, clock }: EntryProps) => {
       <p className="badges">
         <strong>{words(recovery.playbook)}</strong> <Badge state={recovery.status} />
         <span className="quiet">
-          attempt {recovery.attempt}, rung {recovery.rung}
+          attempt {recovery.attempt}
           {run !== undefined && (
             <>
               , <a href={linkTo.run(run.id)}>run {run.number}</a>
@@ -66,14 +66,14 @@ const Entry = ({ recovery, runs, clock }: EntryProps) => {
 }
 
 interface TimelineProps {
-  recoveries: readonly Wire<Recovery>[]
-  runs: readonly Wire<Run>[]
+  recoveries: readonly Recovery[]
+  runs: readonly Run[]
   clock: ServerClock
 }
 
 export const Timeline = ({ recoveries, runs, clock }: TimelineProps) =>
   recoveries.length === 0 ? (
-    <p className="quiet">Nothing had to be recovered.</p>
+    <p className="quiet">No recovery was needed.</p>
   ) : (
     <ol className="timeline">
       {recoveries.map((recovery) => (

@@ -1,6 +1,6 @@
 /**
- * The loopback API over HTTP. Serves the table of routes and nothing else: each request is checked against its row, each
- * error is one row of the error table. Every change goes through the flow tables.
+ * The loopback API over HTTP. It serves only the table of routes: each request is checked against its route, and each error
+ * has a code of the error table. Every change goes through the flow tables.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -37,14 +37,14 @@ type Http = HonoContext<Env>
 
 const maxBody = 4 * 1024 * 1024
 
-/** Lists and objects are not written out: one that is nested without end has no text. */
+/** Lists and objects are not quoted, because a deeply nested one would exceed the stack. */
 const givenText = (value: unknown): string => {
   if (value === undefined) return 'missing'
   if (Array.isArray(value)) return 'given a list'
   return typeof value === 'object' && value !== null ? 'given an object' : `given ${shown(value)}`
 }
 
-/** Checks a value against the contract; the error names the field, what was given there and what is accepted. */
+/** The value in the form of the schema. Throws INPUT_INVALID with the field, the value given there and what is accepted. */
 export const parse = <T extends z.ZodType>(schema: T, value: unknown, where: string): z.output<T> => {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -56,7 +56,7 @@ export const parse = <T extends z.ZodType>(schema: T, value: unknown, where: str
   throw new AppError('INPUT_INVALID', `${where}${field}: ${found}; ${issue?.message ?? 'not valid'}${advice}`)
 }
 
-/** A form of a foreign page cannot send this type without asking first. */
+/** A form on a foreign page cannot send this type without a preflight, which is refused. */
 const checkMediaType = (c: Http): void => {
   const type = c.req.header('content-type')
   if (type === undefined || !/^application\/json\s*(;|$)/i.test(type))
@@ -81,9 +81,9 @@ const bodyOf = async (c: Http, schema: z.ZodType | null): Promise<unknown> => {
   return parse(schema, value, 'request body')
 }
 
-/** The last row that the reader now has is the cursor of the next page. */
-const linkNext = (c: Http, answer: unknown, limit: unknown): void => {
-  const rows = answer as { id: string | number }[]
+/** The last row of this page is the cursor of the next one. */
+const linkNext = (c: Http, result: unknown, limit: unknown): void => {
+  const rows = result as { id: string | number }[]
   const last = rows.at(-1)
   if (last === undefined || rows.length !== limit) return
   const next = new URLSearchParams({ ...c.req.query(), limit: String(limit), after: String(last.id) })
@@ -93,7 +93,7 @@ const linkNext = (c: Http, answer: unknown, limit: unknown): void => {
 const wantsStream = (c: Http): boolean =>
   c.req.method !== 'HEAD' && /\btext\/event-stream\b/.test(c.req.header('accept') ?? '')
 
-/** Hands the answer over to the hub, which writes to it until either side ends. */
+/** Gives the response to the hub, which writes to it until either side closes the connection. */
 const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   const { context, hub, sinkLimits } = parts
   const query = parse(contract.eventsQuery, c.req.query(), 'query')
@@ -104,10 +104,10 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   const { outgoing } = c.env
   outgoing.once('close', giveBack)
   outgoing.writeHead(200, {
-    ...answerHeaders,
+    ...responseHeaders,
     'content-type': 'text/event-stream; charset=utf-8',
     'content-security-policy': contentPolicy('data'),
-    // So that nothing keeps the engine from ending when it stops.
+    // An idle kept-alive connection would delay the stop of the engine.
     connection: 'close',
   })
   outgoing.write('retry: 1000\n\n')
@@ -116,7 +116,7 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   return RESPONSE_ALREADY_SENT
 }
 
-const answerHeaders = {
+const responseHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -134,7 +134,7 @@ const home = async (c: Http, { context, dashboard }: AppParts): Promise<Response
     c.header('content-security-policy', contentPolicy('building'))
     return c.html(buildingPage())
   }
-  // This page needs no login, so the reason goes to the owner's log only.
+  // The page is open to every local user, so the reason goes only to the log of the owner.
   if (found.state === 'failed') {
     context.log.error({ reason: found.reason }, 'the dashboard could not be built')
     return page(c, failedPage(), 500)
@@ -143,7 +143,7 @@ const home = async (c: Http, { context, dashboard }: AppParts): Promise<Response
   return c.html(await readFile(join(found.dir, 'index.html'), 'utf8'))
 }
 
-/** Its name holds the hash of its content, so that it never changes. */
+/** The name of an asset contains the hash of its content, so browsers may cache it for ever. */
 const asset = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
   const name = c.req.param('id') ?? ''
   const found = await dashboard.asset(name)
@@ -156,18 +156,18 @@ const asset = async (c: Http, { dashboard }: AppParts): Promise<Response> => {
 
 const wantsPage = (c: Http): boolean => /\btext\/html\b/.test(c.req.header('accept') ?? '')
 
-/** A request that came in while the store was being closed has failed for that reason, whatever it says. */
-const known = ({ context }: AppParts, error: unknown): unknown =>
+/** While the store is being closed, every unexpected error of a request has that cause. */
+const withStopping = ({ context }: AppParts, error: unknown): unknown =>
   context.stopping.aborted && !(error instanceof AppError)
-    ? new AppError('ENGINE_UNAVAILABLE', 'the engine is stopping; try again when it was started, with "unstuck up"')
+    ? new AppError('ENGINE_UNAVAILABLE', 'the engine is stopping; start it again with "unstuck up"')
     : error
 
-const answerError = (c: Http, parts: AppParts, thrown: unknown): Response => {
+const errorResponse = (c: Http, parts: AppParts, thrown: unknown): Response => {
   const { context } = parts
-  const error = known(parts, thrown)
+  const error = withStopping(parts, thrown)
   if (!(error instanceof AppError)) {
     context.log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a request failed unexpectedly')
-    const message = `unexpected: ${messageOf(error)}; the engine's log has the details`
+    const message = `unexpected error: ${messageOf(error)}; details are in engine.log of the state folder`
     return c.json({ error: { code: 'INTERNAL', message } }, 500)
   }
   const { code, message } = error
@@ -199,9 +199,9 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
       async (c) => {
         const query = parse(route.query, c.req.query(), 'query')
         const body = route.method === 'GET' ? undefined : await bodyOf(c, route.body)
-        const answer = await handle({ id: c.req.param('id') ?? '', query, body, bearer: bearerOf(c) } as never)
-        if (route.paged) linkNext(c, answer, query.limit)
-        return c.json(answer as object, route.status as 200)
+        const result = await handle({ id: c.req.param('id') ?? '', query, body, bearer: bearerOf(c) } as never)
+        if (route.paged) linkNext(c, result, query.limit)
+        return c.json(result as object, route.status as 200)
       },
     ]
   })
@@ -215,7 +215,7 @@ const respondersOf = (parts: AppParts): Record<keyof typeof routes, Respond> => 
   }
 }
 
-/** Each path with its methods; what is left over gets 405 with the ones that there are. */
+/** Every route of the table; other methods of a known path get 405 with the allowed ones. */
 const addRoutes = (app: Hono<Env>, parts: AppParts): void => {
   const respond = respondersOf(parts)
   const all = Object.entries<Route>(routes)
@@ -237,17 +237,17 @@ const isOpen = (method: string, path: string): boolean =>
 export const createApp = (parts: AppParts): Hono<Env> => {
   const app = new Hono<Env>()
   app.use('*', async (c, next) => {
-    for (const [name, value] of Object.entries(answerHeaders)) c.header(name, value)
+    for (const [name, value] of Object.entries(responseHeaders)) c.header(name, value)
     c.header('content-security-policy', contentPolicy('data'))
-    // A page that asks again and again would keep its connection to this engine, and never find the next one at its port.
+    // A page that polls would otherwise keep its connection to this engine and never reach the next one at the same port.
     if (parts.context.stopping.aborted) c.header('connection', 'close')
     await next()
   })
   const { token, port, logins } = parts
   app.use('*', guard({ token, port, loginOf: logins.holds, isOpen }))
   app.use('*', async (c, next) => {
-    // The store takes no NUL, so no id and no filter can hold one.
-    if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address holds a NUL byte; remove it')
+    // PostgreSQL cannot store NUL, so no id and no filter can contain one.
+    if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address contains a NUL byte; remove it')
     await next()
   })
   app.use(
@@ -264,6 +264,6 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     if (c.req.method === 'GET' && wantsPage(c)) return page(c, missingPage(c.req.path.slice(0, 200)), 404)
     return c.json({ error: { code: 'NOT_FOUND', message: `there is no ${c.req.method} ${c.req.path}` } }, 404)
   })
-  app.onError((error, c) => answerError(c, parts, error))
+  app.onError((error, c) => errorResponse(c, parts, error))
   return app
 }

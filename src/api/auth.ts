@@ -1,7 +1,7 @@
 /**
- * Who may call: only this machine, only under our own name, only with the owner's token or a session that a login began.
- * The Host and Origin checks keep web pages out that made the user's browser resolve their name to this address. There is
- * no cookie: a browser would send it to every port of this address, and to whatever program has our port after us.
+ * Who may call: only this machine, only by a local name, and only with the token of the owner or the session of a login. The
+ * Host and Origin checks stop web pages that rebind their DNS name to this address. There is no cookie, because a browser
+ * would send it to every port of this address, also to a program that takes this port later.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Compared as digests of equal length, so that the time says nothing about the token. */
+/** Digests of equal length are compared in constant time, so that timing reveals nothing about the token. */
 const sameToken = (given: string, wanted: string): boolean => timingSafeEqual(digest(given), digest(wanted))
 
 const localNames = ['127.0.0.1', 'localhost', '[::1]']
@@ -22,9 +22,9 @@ const isLocalOrigin = (origin: string, port: number): boolean =>
 export interface GuardParts {
   token: string
   port: () => number
-  /** The login to which a session belongs. */
+  /** The id of the login to which a session belongs; undefined for an unknown session. */
   loginOf: (session: string) => string | undefined
-  /** Served to everybody who calls us by our name. */
+  /** Whether a route is served without a token. */
   isOpen: (method: string, path: string) => boolean
 }
 
@@ -33,7 +33,7 @@ const checkAddress = (context: Context, port: number): void => {
   if (!isLocal(host, port))
     throw new AppError(
       'FORBIDDEN_ORIGIN',
-      `the Host "${host.slice(0, 100)}" is not this engine; call it by the address in engine.json`,
+      `the Host "${host.slice(0, 100)}" is not this engine; use the address in engine.json of the state folder`,
     )
   const origin = context.req.header('origin')
   if (origin !== undefined && !isLocalOrigin(origin, port)) {
@@ -41,11 +41,11 @@ const checkAddress = (context: Context, port: number): void => {
   }
 }
 
-/** The secret that a request brings with it. */
+/** The secret of a request; empty if there is none. */
 export const bearerOf = (context: Context): string =>
   /^Bearer (\S+)$/.exec(context.req.header('authorization') ?? '')?.[1] ?? ''
 
-/** Whom a request counts for: the owner's programs, or one login of a browser. */
+/** `owner`, or the id of the login of a browser; undefined for an unknown secret. Limits are counted per caller. */
 export const callerOf = (
   given: string,
   { token, loginOf }: Pick<GuardParts, 'token' | 'loginOf'>,
@@ -59,7 +59,7 @@ export const guard =
     if (callerOf(bearerOf(context), parts) === undefined)
       throw new AppError(
         'UNAUTHORISED',
-        'the token is missing or wrong, or the session has ended; the token is in the file "token" of the state folder, "unstuck login-url" gives a new login',
+        'the token is missing or wrong, or the session has ended; programs find the token in the file "token" of the state folder, a browser logs in with "unstuck login-url"',
       )
     return next()
   }

@@ -1,7 +1,7 @@
 /**
- * Where the dashboard's files are. A published package brings them built; in a checkout they are built on the first look
- * at a page, by vite in a process of its own, into a cache named after all that goes into them, so that a changed source
- * never meets an old build. Serves nothing itself, and never waits for a build.
+ * Finds the files of the dashboard. A published package contains them built. In a checkout the first request builds them, with
+ * vite in its own process, into a cache folder named after the hash of all inputs, so that a changed source never gets an old
+ * build. No request waits for a build.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -15,24 +15,24 @@ import { messageOf } from '../errors.ts'
 export type Look = { state: 'ready'; dir: string } | { state: 'building' } | { state: 'failed'; reason: string }
 
 export interface Dashboard {
-  /** Begins a build where one is needed. A failure is told once; the look after it tries again. */
+  /** Starts a build where one is needed. A failure is reported once; the next call tries again. */
   look(): Promise<Look>
-  /** A file of the build that was looked at last; undefined for any other name. */
+  /** A file of the build that `look` found last; undefined for any other name. */
   asset(name: string): Promise<{ type: string; bytes: Buffer<ArrayBuffer> } | undefined>
 }
 
 export interface DashboardParts {
-  /** The folder `dashboard` of a checkout, or what a build made of it. */
+  /** The folder `dashboard` of a checkout, or its built files. */
   place: string
   cacheDir: string
   environment: Record<string, string | undefined>
-  /** Ends a build that is under way. */
+  /** Aborts a running build. */
   stopping: AbortSignal
 }
 
 const buildDeadlineMs = 180_000
 
-/** In a checkout the sources, in the package the built files: both stand two folders above this one. */
+/** In a checkout the sources, in the package the built files; both are two folders above this one. */
 export const dashboardPlace = (): string => fileURLToPath(new URL('../../dashboard/', import.meta.url))
 
 const filesOf = async (folder: string): Promise<string[]> =>
@@ -41,7 +41,7 @@ const filesOf = async (folder: string): Promise<string[]> =>
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()
 
-/** Of everything that the build reads: the sources, what they take from the engine, and the versions of what they use. */
+/** Covers everything that the build reads: the sources, the files of the engine that they import, and the locked packages. */
 const hashOf = async (place: string): Promise<string> => {
   const root = join(place, '..')
   const read = [
@@ -60,7 +60,7 @@ const hashOf = async (place: string): Promise<string> => {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Undefined when vite has built; else how it ended, with the last of what it printed. */
+/** Undefined on success; otherwise how vite ended, with the end of its output. */
 const runVite = async (
   { place, environment, stopping }: DashboardParts,
   outDir: string,
@@ -80,7 +80,7 @@ const runVite = async (
     timeout: buildDeadlineMs,
   })
   if (exitCode === 0) return undefined
-  const how = timedOut ? `vite did not end within ${buildDeadlineMs / 1000} s` : `vite ended with ${exitCode}`
+  const how = timedOut ? `vite did not finish within ${buildDeadlineMs / 1000} s` : `vite exited with ${exitCode}`
   return `${how}\n${stripVTControlCharacters(all).slice(-4000)}`.trim()
 }
 
@@ -90,7 +90,7 @@ const build = async (parts: DashboardParts, into: string): Promise<void> => {
     const fault = await runVite(parts, partial)
     if (fault !== undefined) throw new Error(fault)
     await mkdir(join(into, '..'), { recursive: true })
-    // Whole or not at all. Another engine of this checkout may have been faster; then its build is as good.
+    // The rename makes the build visible at once. If another engine of this checkout was faster, its build is used.
     await rename(partial, into).catch((error: unknown) => {
       if (!existsSync(into)) throw error
     })
@@ -111,7 +111,7 @@ const assetOf = async (dir: string | undefined, name: string) => {
   try {
     return { type, bytes: await readFile(join(dir, 'assets', name)) }
   } catch {
-    return undefined // of another build, or invented
+    return undefined // a file of an older build, or no file at all
   }
 }
 

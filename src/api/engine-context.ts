@@ -1,4 +1,4 @@
-/** Opens what the engine of one repository works with: its repository, store, shadow, log and configuration, and the real machine. */
+/** Opens the context of the engine of one repository: repository, store, shadow, log, configuration and the real machine. */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -26,17 +26,16 @@ import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
 
-/** What the engine of one repository is made with. */
 export interface EngineOptions {
   root: string
   environment: Record<string, string | undefined>
   flags?: Record<string, unknown>
   at?: (point: CrashPoint) => void
-  /** Instead of the built-in ones: a test proves with it that a playbook without effect does not count as a recovery. */
+  /** Replaces the built-in playbooks in tests, for example to prove that a playbook without effect does not count. */
   playbooks?: readonly Playbook[]
-  /** What this engine does; absent = it leads, if no other does, and executes. */
+  /** Absent = it executes, and leads if no other engine does. */
   roles?: readonly EngineRole[]
-  /** False: changes that others make to a PostgreSQL store are found by polling alone. Absent = they notify. */
+  /** False = changes of other engines to a PostgreSQL store are found only by polling. Absent = they also notify. */
   notifications?: boolean
 }
 
@@ -45,7 +44,7 @@ const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
 const newId = (prefix: string): string =>
   `${prefix}-${[...randomBytes(8)].map((byte) => alphabet[byte % alphabet.length]).join('')}`
 
-/** Keeps the last good configuration: a file that is broken while agents run stops nothing, and is reported once. */
+/** Keeps the last valid configuration, so that a mistake in the file does not stop running agents. It is logged once. */
 const configReader = (options: EngineOptions, root: string, log: Log): (() => Config) => {
   const read = (): Config => loadConfig({ root, environment: options.environment, flags: options.flags ?? {} })
   let good = read()
@@ -56,7 +55,7 @@ const configReader = (options: EngineOptions, root: string, log: Log): (() => Co
       reported = ''
     } catch (error) {
       if (messageOf(error) !== reported)
-        log.error({ error: messageOf(error) }, 'the configuration is not valid; the last good one stays in force')
+        log.error({ error: messageOf(error) }, 'the configuration is not valid; the last valid one stays in use')
       reported = messageOf(error)
     }
     return good
@@ -70,7 +69,7 @@ interface Signals {
   stopping: AbortSignal
 }
 
-/** The repository of this folder, or the mirror of the one that a URL names, with its state folder. */
+/** The repository of this folder, or the mirror of a remote one, with its state folder. */
 const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   const address = remoteOf(environment, root)
   if (address === undefined) {

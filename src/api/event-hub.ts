@@ -1,7 +1,7 @@
 /**
- * One reader of the event table for all that follow it. It reads while somebody listens: when told of a write, and once
- * in a while in any case. Every follower gets each event of its filter once and in order; one that cannot keep up holds
- * a bounded amount of memory and is cut off. What it has tells it where to go on: the number of its last event.
+ * One reader of the event table for all followers. While there are followers it reads after each write, and polls in case a
+ * notice was missed. Every follower gets each event of its filter once and in order. A follower that cannot keep up uses
+ * bounded memory and is disconnected; it resumes after the number of its last event.
  */
 import { eventView } from './event-view.ts'
 import { messageOf } from '../errors.ts'
@@ -20,17 +20,17 @@ export interface Follow {
 export interface HubOptions {
   db: Queryable
   log: Log
-  /** Reads at the latest after this long, should a notice have been missed. */
+  /** Interval of the poll that covers a missed notice. */
   pollMs?: number
   heartbeatMs?: number
 }
 
 export interface EventHub {
-  /** There may be new events. */
+  /** Reads soon, because there may be new events. */
   nudge(): void
   follow(sink: Sink, wanted: Follow): void
   followers(): number
-  /** Delivers what is there and ends every stream. */
+  /** Delivers the remaining events and ends every stream. */
   close(): Promise<void>
 }
 
@@ -41,17 +41,17 @@ interface Entry {
 
 interface Follower extends Follow {
   sink: Sink
-  /** Gets what the reader reads; until then it reads for itself what it missed. */
+  /** It receives what the reader reads; before that it catches up with reads of its own. */
   live: boolean
 }
 
 const pageSize = 200
 const readSize = 500
-/** Writes of the same moment are read together. */
+/** Writes within this time are read together. */
 const gatherMs = 10
-/** What a follower that comes back after a moment gets without a read of its own. */
-const keptEvents = 1000
-const keptBytes = 4 * 1024 * 1024
+/** Kept in memory, so that a follower that reconnects soon needs no read of its own. */
+const recentEvents = 1000
+const recentBytes = 4 * 1024 * 1024
 const heartbeat = Buffer.from(': \n\n')
 const farewell = Buffer.from(': the engine has stopped\n\n')
 
@@ -69,22 +69,22 @@ const wants = ({ goalId, taskId, runId, after }: Follow, event: StoredEvent): bo
 const framesFor = (follower: Follow, entries: readonly Entry[]): Buffer =>
   Buffer.concat(entries.filter(({ event }) => wants(follower, event)).map(({ frame }) => frame))
 
-/** The newest events, bounded; `from` = every later one is here. */
+/** The newest events, bounded; complete for every number above `from`. */
 const createRecent = (from: number) => {
   const entries: Entry[] = []
   let bytes = 0
   let start = from
   let end = from
   return {
-    holds: (after: number): boolean => after >= start,
+    covers: (after: number): boolean => after >= start,
     since: (after: number): Entry[] => entries.filter(({ event }) => event.id > after).slice(0, pageSize),
     add: (read: readonly Entry[]): void => {
-      // A read that began before this list did may bring what it already counts as passed.
+      // A read that started before this list may return events that are already in it.
       const added = read.filter(({ event }) => event.id > end)
       for (const entry of added) bytes += entry.frame.length
       entries.push(...added)
       end = added.at(-1)?.event.id ?? end
-      while (entries.length > keptEvents || bytes > keptBytes) {
+      while (entries.length > recentEvents || bytes > recentBytes) {
         const dropped = entries.shift()
         bytes -= dropped?.frame.length ?? 0
         start = dropped?.event.id ?? start
@@ -93,7 +93,7 @@ const createRecent = (from: number) => {
   }
 }
 
-/** Hands a batch to those who are live. Most want everything, so that their bytes are made once. */
+/** Sends a batch to the live followers. Most have no filter, so their bytes are built once. */
 const deliver = (followers: Iterable<Follower>, entries: readonly Entry[]): void => {
   const all = Buffer.concat(entries.map(({ frame }) => frame))
   const [first] = entries
@@ -127,7 +127,7 @@ const readAll = async (db: Queryable, state: State): Promise<void> => {
   }
 }
 
-/** One read at a time; a nudge during one is followed by another. */
+/** One read at a time; a nudge during a read causes another one. */
 const createReader = ({ db, log }: HubOptions, state: State) => {
   let work: Promise<void> | undefined
   let again = false
@@ -141,7 +141,9 @@ const createReader = ({ db, log }: HubOptions, state: State) => {
     read: (): Promise<void> => {
       again = true
       work ??= run()
-        .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events cannot be read; tried again soon'))
+        .catch((error: unknown) =>
+          log.warn({ error: messageOf(error) }, 'the events could not be read; trying again soon'),
+        )
         .finally(() => (work = undefined))
       return work
     },
@@ -157,7 +159,7 @@ const catchUp = async (db: Queryable, state: State, follower: Follower): Promise
       follower.live = true
       return
     }
-    const entries = recent.holds(follower.after)
+    const entries = recent.covers(follower.after)
       ? recent.since(follower.after)
       : (await readEvents(db, { ...follower, limit: pageSize })).map(entryOf)
     const chunk = framesFor(follower, entries)
@@ -167,7 +169,7 @@ const catchUp = async (db: Queryable, state: State, follower: Follower): Promise
   }
 }
 
-/** When the reader reads: soon after a nudge, and at intervals while there are followers. The followers get heartbeats. */
+/** The timers of the reader: soon after a nudge, and at intervals while there are followers, which also get heartbeats. */
 const createSchedule = (state: State, { pollMs = 1_000, heartbeatMs = 15_000 }: HubOptions, read: () => void) => {
   let soon: NodeJS.Timeout | undefined
   let timers: NodeJS.Timeout[] = []
@@ -182,16 +184,16 @@ const createSchedule = (state: State, { pollMs = 1_000, heartbeatMs = 15_000 }: 
     nudge,
     forget: () => clearTimeout(soon),
     start: () => {
-      timers = [setInterval(nudge, pollMs), setInterval(() => beat(state), heartbeatMs)]
+      timers = [setInterval(nudge, pollMs), setInterval(() => sendHeartbeats(state), heartbeatMs)]
     },
-    rest: () => {
+    pause: () => {
       for (const timer of timers) clearInterval(timer)
       timers = []
     },
   }
 }
 
-const beat = ({ followers }: State): void => {
+const sendHeartbeats = ({ followers }: State): void => {
   for (const { sink, live } of followers) {
     if (sink.stalled()) sink.cut()
     else if (live) sink.push(heartbeat)
@@ -204,14 +206,14 @@ export const createEventHub = (options: HubOptions): EventHub => {
   const reader = createReader(options, state)
   const schedule = createSchedule(state, options, () => void reader.read())
   let awake: Promise<void> | undefined
-  /** There were no followers: the reader begins at the end, and each follower reads for itself what lies before. */
+  /** After a time without followers the reader starts at the end; each follower reads the events before that itself. */
   const wake = async (): Promise<void> => {
     schedule.start()
     state.head = Math.max(state.head, await lastEventId(db))
     state.recent = createRecent(state.head)
   }
   const rest = (): void => {
-    schedule.rest()
+    schedule.pause()
     awake = undefined
   }
   const leave = (follower: Follower): void => {
@@ -229,7 +231,7 @@ export const createEventHub = (options: HubOptions): EventHub => {
       awake
         .then(() => catchUp(db, state, follower))
         .catch((error: unknown) => {
-          log.warn({ error: messageOf(error) }, 'a follower of the events is cut off; it can come back')
+          log.warn({ error: messageOf(error) }, 'a follower of the events is disconnected; it can reconnect')
           sink.cut()
         })
     },

@@ -1,4 +1,4 @@
-/** What each route of the table does. Reads views, or asks the runtime for a change; knows nothing of HTTP. */
+/** One handler per route: reads a view, or has the runtime make a change. HTTP itself is in app.ts. */
 import { eventView } from './event-view.ts'
 import { AppError, messageOf } from '../errors.ts'
 import type { Escalation } from '../domain/escalation.ts'
@@ -40,19 +40,18 @@ import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns,
 import { getRun, listRuns } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
-import type { Call } from './call.ts'
-import type { Metrics } from './contract.ts'
+import type { Conforming, Handlers } from './call.ts'
+import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
-import type { RouteName } from './routes.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
   context: Context
   engine: Engine
   version: string
-  /** Where the store is, for people. */
+  /** Name of the store for people, without user and password. */
   store: string
-  /** Asks the engine to stop in order. */
+  /** Starts an orderly stop of the engine. */
   shutdown: () => void
   logins: Logins
   port: () => number
@@ -60,17 +59,19 @@ export interface HandlerParts {
   login: () => { url: string; expiresAt: string }
 }
 
-/** Pages and the document of the API itself are made where HTTP is. */
-type Plain = Exclude<RouteName, 'home' | 'asset' | 'openapi'>
-export type Handlers = { [Name in Plain]: (call: Call<Name>) => Promise<unknown> }
-
 const runNamed = async (db: Context['db'], id: string): Promise<Run> => {
   const run = await getRun(db, id)
   if (run === undefined) throw new AppError('NOT_FOUND', `there is no run ${id}; "unstuck runs" lists them`)
   return run
 }
 
-/** A filter by an id that does not exist is a mistake, not an empty answer. */
+/** For a view of something that was found a moment ago. */
+const present = <T>(view: T | undefined, id: string): T => {
+  if (view === undefined) throw new AppError('NOT_FOUND', `there is no ${id}; "unstuck status" lists what there is`)
+  return view
+}
+
+/** A filter by an unknown id is refused, because an empty list would hide the typing error. */
 export const checkFilter = async (
   { db }: Pick<Context, 'db'>,
   { goal, task, run }: { goal?: string | undefined; task?: string | undefined; run?: string | undefined },
@@ -82,9 +83,14 @@ export const checkFilter = async (
 
 const shownTask = async ({ db }: Context, task: Task) => withCountdown(task, await storeNow(db))
 
-const explain = async (context: Context, id: string) => {
+/** The open questions at the end of a story; each line needs a time, as the lines before it have. */
+const questionStory = (questions: readonly Escalation[]): ExplainView['lines'] =>
+  questions.flatMap((question) =>
+    questionLines(question).map((text) => ({ at: question.createdAt.toISOString(), text })),
+  )
+
+const explain = async (context: Context, id: string): Promise<ExplainView> => {
   const { db } = context
-  const asked = (entries: Escalation[]): string[] => entries.flatMap((entry) => ['', ...questionLines(entry)])
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
@@ -92,7 +98,7 @@ const explain = async (context: Context, id: string) => {
       checks: checksHere(context.ports.files, context.repository.root, task),
       lines: [
         ...storyOf(await allEvents(db, { taskId: id })),
-        ...asked(
+        ...questionStory(
           (await listEscalations(db, { goalId: task.goalId, pendingOnly: true })).filter(({ taskId }) => taskId === id),
         ),
       ],
@@ -110,10 +116,10 @@ const explain = async (context: Context, id: string) => {
     throw new AppError('NOT_FOUND', `there is no task, run or goal ${id}; "unstuck status" lists them`)
   const lines = storyOf(await allEvents(db, { goalId: id }))
   const open = await listEscalations(db, { goalId: id, pendingOnly: true })
-  return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...asked(open)] }
+  return { title: `Goal "${goal.title}": ${goal.state}`, lines: [...lines, ...questionStory(open)] }
 }
 
-const metrics = async ({ db }: Context): Promise<Metrics> => {
+const metrics = async ({ db }: Context) => {
   const runs = await listRuns(db, {})
   const sum = (of: (run: Run) => number): number => runs.reduce((total, run) => total + of(run), 0)
   return {
@@ -180,7 +186,7 @@ const runReads = (context: Context) => {
 const reads = ({ context, engine, version, store }: HandlerParts) =>
   ({
     health: async () => ({
-      ok: true,
+      ok: true as const,
       version,
       pid: process.pid,
       root: context.repository.root,
@@ -196,11 +202,15 @@ const reads = ({ context, engine, version, store }: HandlerParts) =>
     agents: async () => listAgents(context.db),
     getGoal: async ({ id }) => {
       await goalNamed(context.db, id)
-      return goalView(context.db, id, viewOptions(context))
+      return present(await goalView(context.db, id, viewOptions(context)), id)
     },
     getTask: async ({ id }) => {
       const { goalId } = await taskNamed(context.db, id)
-      return (await goalView(context.db, goalId, viewOptions(context)))?.tasks.find((task) => task.id === id)
+      const goal = await goalView(context.db, goalId, viewOptions(context))
+      return present(
+        goal?.tasks.find((task) => task.id === id),
+        id,
+      )
     },
     ...runReads(context),
     runDiff: async ({ id }) => {
@@ -231,7 +241,7 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     clean: async ({ body }) => clean(context, body.dryRun),
     createLogin: async () => login(),
     drain: async () => {
-      // Not waited for: a run may take hours, and the answer says what there is to wait for.
+      // Not awaited: a run may take hours. The response says how many runs are left.
       void engine
         .drain()
         .then(shutdown, (error: unknown) =>
@@ -241,12 +251,11 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     },
     shutdown: async () => {
       shutdown()
-      return { stopping: true }
+      return { stopping: true as const }
     },
   }) satisfies Partial<Handlers>
 
-export const handlersOf = (parts: HandlerParts): Handlers => ({
-  ...reads(parts),
-  ...changes(parts),
-  ...sessionHandlers(parts.logins, parts.port),
-})
+export const handlersOf = (parts: HandlerParts) => {
+  const handlers = { ...reads(parts), ...changes(parts), ...sessionHandlers(parts.logins, parts.port) }
+  return handlers satisfies Conforming<typeof handlers>
+}

@@ -1,8 +1,7 @@
 /**
- * What a restarted engine takes up again, so that an open page goes on: its port and the keys of its logins. Both are
- * files of the state folder, written whole or not at all; without them, or with broken ones, there is a new port and a
- * new login, never an error. Sessions are not kept, because they travel with requests; a key is
- * never sent, so it cannot have been intercepted.
+ * What a restarted engine restores, so that an open page keeps working: its port and the keys of its logins. Both are files of
+ * the state folder, replaced by a rename. If one is missing or damaged, the engine takes a new port or asks for a new login.
+ * Sessions are not stored, because they are sent with requests; a key is never sent, so it cannot have been intercepted.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ export interface StoredLogin {
 }
 
 export interface Keepsakes {
-  /** 0 = none: the system gives one. */
+  /** 0 = none is stored: the system assigns one. */
   port(): number
   keepPort(port: number): void
   logins(): StoredLogin[]
@@ -34,7 +33,7 @@ const read = (path: string): unknown => {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch {
-    return undefined // not there, or not ours to understand: as at the first start
+    return undefined // missing or damaged: as on the first start
   }
 }
 

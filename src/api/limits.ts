@@ -1,12 +1,12 @@
-/** How much of this process a client may hold: connections, the time to send a request, and streams of events. */
+/** Limits per client: connections, the time to send a request, and streams of events. */
 import type { ServerOptions } from 'node:http'
 import { AppError } from '../errors.ts'
 import { fileLimit } from '../platform/machine.ts'
 
-/** Far more than a person and their programs need, and never so many that agents and the store get no file. */
+/** Far more than a person and their programs need, and few enough to leave file descriptors for agents and the store. */
 export const connectionLimit = (): number => Math.min(512, Math.floor((fileLimit()?.soft ?? 1024) / 4))
 
-/** A connection that sends nothing is cut as well: the time counts from its beginning. */
+/** In milliseconds from the start of the connection, so a connection that sends nothing is closed too. */
 export const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 15_000,
@@ -17,7 +17,7 @@ export const timeouts = {
 const mostStreams = { owner: 256, session: 32 }
 
 export interface StreamLimits {
-  /** Counts one more stream of a caller, until it is given back. */
+  /** Counts one more stream of a caller and returns the function that releases it. Throws TOO_MANY above the limit. */
   take(caller: string): () => void
 }
 

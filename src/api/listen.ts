@@ -1,4 +1,4 @@
-/** Puts the API on a loopback port, and leaves the address and the token where clients of this user find them. */
+/** Starts the API on a loopback port and writes its address and token to the state folder, where clients of this user find them. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,11 +9,11 @@ import { createApp, type AppParts } from './app.ts'
 import type { Keepsakes } from './keepsakes.ts'
 import { connectionLimit, timeouts } from './limits.ts'
 
-/** The owner's token, made at the first start, readable by its owner only. */
+/** The token of the owner; created on the first start, readable only by the owner. */
 export const readToken = (stateDir: string): string => {
   const path = join(stateDir, 'token')
   if (!existsSync(path)) {
-    // Complete or not at all: after a crash an empty file would be a token that no client can give.
+    // Written by a rename: after a crash an empty file would be a token that no client can send.
     writeFileSync(`${path}.new`, randomBytes(32).toString('base64url'), { mode: 0o600 })
     renameSync(`${path}.new`, path)
   }
@@ -33,7 +33,7 @@ const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, 
     )
   })
 
-/** Takes up the port of before, so that an open page goes on. */
+/** Uses the previous port if it is free, so that an open page keeps working after a restart. */
 export const startApi = async (
   parts: Omit<AppParts, 'port'>,
   keepsakes: Keepsakes,
@@ -43,7 +43,7 @@ export const startApi = async (
   const before = keepsakes.port()
   const listening = (given: number): void => {
     port = given
-    // A page proves itself at its own port alone: at another one no login of before is of use.
+    // A page proves its login only to its own port, so on another port the old logins are useless.
     if (given !== before) parts.logins.forget()
   }
   const server = await listenOn(app.fetch, before, listening).catch((error: unknown) => {

@@ -1,15 +1,15 @@
 /**
- * Browser logins. A code that works once is traded for a session, which ends with this process: it is what a page sends,
- * so that a program that takes the port of an engine that ended sees only what is worth nothing. The login itself lives on
- * as a key that is kept here and in the memory of the page and never sent again: by it a page that stays open proves
- * itself to the next engine, after that engine has proved that it knows the key and is at the page's own port.
+ * Browser logins. A one-time code is traded for a session, which pages send with each request. A session ends with this
+ * process, so a program that takes the port of a stopped engine receives nothing of value. The login outlives the engine as a
+ * key, which is stored here and in the memory of the page and is not sent again. With it an open page proves itself to the next
+ * engine, after that engine has proved that it knows the key and listens on the port of the page.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Keepsakes, StoredLogin } from './keepsakes.ts'
 
 const codeMs = 10 * 60_000
 const loginMs = 12 * 3_600_000
-/** The oldest goes when there are more: whoever asks without end fills no memory. */
+/** Above these limits the oldest is dropped, so that repeated requests cannot fill the memory. */
 const most = 50
 const mostSessions = 200
 
@@ -20,15 +20,15 @@ export interface Session {
 
 export interface Logins {
   issue(): { code: string; expiresAt: Date }
-  /** Uses a code up and begins a session; undefined when the code is unknown, used or expired. */
+  /** Uses a code and starts a session; undefined when the code is unknown, used or expired. */
   redeem(code: string): Session | undefined
-  /** The id of the login to which a session belongs; undefined when there is no such session. */
+  /** The id of the login to which a session belongs; undefined for an unknown session. */
   holds(token: string): string | undefined
-  /** What a page keeps to take its login to the next engine. */
+  /** The key with which a page proves its login to the next engine; undefined for an unknown session. */
   keyOf(token: string): { id: string; key: string } | undefined
-  /** Proves to a page at this port that this engine knows the key of its login. */
+  /** Proves to a page at this port that this engine knows the key of its login; undefined for an unknown login. */
   challenge(asked: { id: string; nonce: string; port: number }): { nonce: string; proof: string } | undefined
-  /** Begins a session for a page that proves the same. */
+  /** Starts a session for a page that proves its login; undefined for a wrong proof. */
   resume(given: { id: string; nonce: string; proof: string; port: number }): Session | undefined
   /** Ends every session and login. */
   forget(): void
@@ -42,7 +42,7 @@ interface Entry {
   until: number
 }
 
-/** Compared with every entry, as digests of equal length, so that the time says nothing about any of them. */
+/** Compares the digest with every entry in constant time, so that timing reveals nothing about any of them. */
 const find = <T extends Entry>(all: readonly T[], given: string): T | undefined => {
   const digest = digestOf(given)
   let found: T | undefined
@@ -55,8 +55,8 @@ interface OpenSession extends Entry {
 }
 
 /**
- * What both sides sign. With the port, so that no program at another port can pass the question on; with the role, so that
- * an answer of one side is none of the other.
+ * What both sides sign. The port prevents a program at another port from relaying the challenge; the role prevents the proof of
+ * one side from being replayed as the proof of the other.
  */
 const proofOf = (key: string, parts: { role: 'engine' | 'page'; port: number; engine: string; page: string }): string =>
   createHmac('sha256', Buffer.from(key, 'base64url'))
@@ -68,18 +68,18 @@ type Kept = Pick<Keepsakes, 'logins' | 'keepLogins'>
 const createKeys = (now: () => Date, kept: Kept | undefined) => {
   let all: StoredLogin[] = kept?.logins() ?? []
   const living = (): StoredLogin[] => (all = all.filter(({ until }) => until > now().getTime()))
-  const put = (next: StoredLogin[]): void => {
+  const replace = (next: StoredLogin[]): void => {
     all = next
     kept?.keepLogins(all)
   }
   return {
     begin: (): StoredLogin => {
       const login = { id: secret(), key: secret(), until: now().getTime() + loginMs }
-      put([...living(), login].slice(-most))
+      replace([...living(), login].slice(-most))
       return login
     },
     named: (id: string): StoredLogin | undefined => living().find((login) => login.id === id),
-    forget: (): void => put([]),
+    forget: (): void => replace([]),
   }
 }
 
@@ -101,7 +101,7 @@ const createCodes = (now: () => Date) => {
   }
 }
 
-/** Held in this process alone: not one of them is known to the next engine. */
+/** Only in the memory of this process, so they end with the engine. */
 const createSessions = (now: () => Date) => {
   let all: OpenSession[] = []
   return {
@@ -122,7 +122,7 @@ export const createLogins = (now: () => Date, kept?: Kept): Logins => {
   const codes = createCodes(now)
   const keys = createKeys(now, kept)
   const sessions = createSessions(now)
-  /** Of this process: a proof that was made for another engine is none here. */
+  /** The nonce of this process: a proof made for another engine is not valid here. */
   const engine = secret()
   const loginOf = (token: string): StoredLogin | undefined => keys.named(sessions.holds(token) ?? '')
   return {

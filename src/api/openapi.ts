@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the table of routes. Zod's JSON Schema is the dialect of OpenAPI 3.1 as it is. */
+/** The OpenAPI 3.1 document, generated from the table of routes. The JSON Schema of zod is valid OpenAPI 3.1 as it is. */
 import { z } from 'zod'
 import { errorTable } from '../errors.ts'
 import * as entities from './responses/entities.ts'
@@ -25,12 +25,12 @@ const refOf = (name: string): string => `#/components/schemas/${name}`
 
 const bare = ({ $schema: _schema, $id: _id, ...rest }: Json): Json => rest
 
-/** The format says it; the pattern beside it is half a page. */
+/** The format `date-time` suffices; the pattern that zod adds is half a page long. */
 const shorten = ({ jsonSchema }: { jsonSchema: object }): void => {
   if ('format' in jsonSchema && jsonSchema.format === 'date-time') delete (jsonSchema as Json).pattern
 }
 
-/** Schemas that have a name appear once, under components. */
+/** Each named schema appears once, under components. */
 const converter = () => {
   const registry = z.registry<{ id: string }>()
   for (const [name, schema] of Object.entries(names)) registry.add(schema, { id: name })
@@ -43,7 +43,7 @@ const converter = () => {
     if (schema instanceof z.ZodArray) return { type: 'array', items: plain(schema.element as z.ZodType, io) }
     return bare(z.toJSONSchema(schema, { io, override: refer }))
   }
-  /** Named schemas inside of others become references too. */
+  /** Replaces named schemas inside others by references. */
   const refer = ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void => {
     shorten({ jsonSchema })
     const name = nameOf(zodSchema as z.ZodType)
@@ -73,7 +73,7 @@ const parametersOf = (route: Route): Json[] => {
 
 const json = (schema: Json): Json => ({ 'application/json': { schema } })
 
-const errorAnswers = (route: Route): Json => {
+const errorResponses = (route: Route): Json => {
   const byStatus = Map.groupBy(errorsOf(route), (code) => errorTable[code].status)
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
@@ -92,7 +92,7 @@ const eventStream = {
   },
 }
 
-const answerOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output') => Json): Json => {
+const responseOf = (route: Route, plain: (schema: z.ZodType, io: 'input' | 'output') => Json): Json => {
   if (route.path.startsWith('/assets/'))
     return { description: route.summary, content: { '*/*': { schema: { type: 'string' } } } }
   if (route.answer === null) return { description: 'A page', content: { 'text/html': { schema: { type: 'string' } } } }
@@ -115,7 +115,7 @@ const operationOf = (name: string, route: Route, plain: ReturnType<typeof conver
   ...(route.body === null
     ? {}
     : { requestBody: { required: !mayBeAbsent(route.body), content: json(plain(route.body, 'input')) } }),
-  responses: { [route.status]: answerOf(route, plain), ...errorAnswers(route) },
+  responses: { [route.status]: responseOf(route, plain), ...errorResponses(route) },
   ...(route.access === 'open' ? { security: [] } : {}),
 })
 

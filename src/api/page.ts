@@ -1,13 +1,13 @@
 /**
- * The plain pages for people: those that are shown when the dashboard cannot be. One style, and one script on the page that
- * waits, which the policy names by their hashes; every value is escaped.
+ * Plain pages that are shown when the dashboard cannot be. Their style and their one script are allowed by hash in the content
+ * policy; every value is escaped.
  */
 import { createHash } from 'node:crypto'
 
 const style =
   ':root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}code,pre{font-family:monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere}'
 
-/** A refresh by markup would go nowhere while the address holds a login behind its `#`. */
+/** A script, because a refresh by markup does not reload an address with a login after its `#`. */
 const reload = 'setTimeout(() => location.reload(), 1000)'
 
 export const policyOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
@@ -15,11 +15,11 @@ export const policyOf = (text: string): string => `'sha256-${createHash('sha256'
 const closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const allowed = {
-  /** Data: nothing may be loaded by it. */
+  /** JSON: it may load nothing. */
   data: '',
   page: ` style-src ${policyOf(style)};`,
   building: ` style-src ${policyOf(style)}; script-src ${policyOf(reload)};`,
-  /** No inline script or style, no foreign address; text never becomes markup, not even by a mistake of ours. */
+  /** No inline script or style and no foreign address. Trusted types stop text from becoming markup even through a bug. */
   app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
 }
 
@@ -42,11 +42,11 @@ ${body}
 export const refusedPage = (code: string, message: string): string =>
   pageOf(
     'Unstuck: not logged in',
-    `<p>${escaped(code)}: ${escaped(message)}.</p><p>In a terminal in the repository, <code>unstuck login-url</code> prints a new address; it works once, for ten minutes.</p>`,
+    `<p>${escaped(code)}: ${escaped(message)}.</p><p>To get a new address, run <code>unstuck login-url</code> in the repository. The address works once, within ten minutes.</p>`,
   )
 
 const meanwhile =
-  '<p>Meanwhile, from a terminal in the repository: <code>unstuck status</code>, <code>unstuck events -f</code>.</p>'
+  '<p>In the meantime, in a terminal in the repository: <code>unstuck status</code> or <code>unstuck events -f</code>.</p>'
 
 export const buildingPage = (): string =>
   pageOf(
@@ -63,5 +63,5 @@ export const failedPage = (): string =>
 export const missingPage = (path: string): string =>
   pageOf(
     'Unstuck: no such page',
-    `<p>There is nothing at <code>${escaped(path)}</code>.</p><p><a href="/">To the dashboard</a></p>`,
+    `<p>There is no page at <code>${escaped(path)}</code>.</p><p><a href="/">Back to the dashboard</a></p>`,
   )

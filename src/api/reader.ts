@@ -1,6 +1,6 @@
 /**
- * The API without an engine: the same routes and handlers, answered within this process on a store that is open for reading.
- * So every command that only reads shows the same, whether or not an engine runs, and starts none.
+ * The API without an engine: the same routes and handlers, served within this process on a store opened for reading. So every
+ * command that only reads shows the same whether or not an engine is running, and does not start one.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -31,13 +31,13 @@ export interface ReaderOptions {
 export interface Reader {
   url: string
   token: string
-  /** Answers a request as the engine would; refuses what would change something. */
+  /** Responds as the engine would. Throws ENGINE_UNAVAILABLE for a request that would change something. */
   send(url: string, init: RequestInit): Promise<Response>
   close(): Promise<void>
 }
 
 const needsEngine = (): never => {
-  throw new AppError('ENGINE_UNAVAILABLE', 'no engine runs here; start it with "unstuck up"')
+  throw new AppError('ENGINE_UNAVAILABLE', 'no engine is running here; start it with "unstuck up"')
 }
 
 const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions): Context => {
@@ -51,7 +51,7 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
     log: {
       info: () => undefined,
       warn: () => undefined,
-      // The file is opened for a failure alone, which is the engine's own to explain.
+      // The log file of the engine is opened only for an error.
       error: (fields, message) => openLog(stateDir).error(fields, message),
     },
     repository,

@@ -1,6 +1,6 @@
 /**
- * The one table of routes. What a request may hold, what an answer looks like and which errors it may end with stand here
- * once: app.ts validates by it, openapi.ts and docs/api.md are made from it. A route that is not here is not served.
+ * The table of routes: for each the schema of its request and response, and its errors. app.ts validates requests with it,
+ * handlers.ts is type-checked against it, and openapi.ts and docs/api.md are generated from it. Only these routes are served.
  */
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
@@ -11,17 +11,17 @@ import * as views from './responses/views.ts'
 
 export interface Route {
   method: 'GET' | 'POST' | 'PATCH'
-  /** With `:id` where an id stands. */
+  /** `:id` stands for an id. */
   path: string
   summary: string
   query: z.ZodObject
   body: z.ZodType | null
   status: 200 | 201
-  /** Null = a page for people or a part of one. */
+  /** Null = a page for people or a file of one. */
   answer: z.ZodType | null
-  /** Beside those that every route may answer with. */
+  /** In addition to the common ones. */
   errors: readonly ErrorCode[]
-  /** `open` = also without a token or session. */
+  /** `open` = without a token or session. */
   access: 'owner' | 'open'
   /** The header `Link` names the next page. */
   paged: boolean
@@ -45,7 +45,7 @@ const read = <Path extends string, Query extends z.ZodObject, Answer extends z.Z
   paged: false,
 })
 
-/** A filter by an id that does not exist is a mistake, not an empty answer. */
+/** NOT_FOUND, because a filter by an unknown id is refused. */
 const list = <Path extends string, Query extends z.ZodObject, Answer extends z.ZodType>(
   path: Path,
   summary: string,
@@ -77,15 +77,18 @@ const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'op
 const none = contract.noQuery
 
 export const routes = {
-  home: open({ ...read('/', 'The dashboard, or why it cannot be shown', none, z.null()), answer: null }),
-  asset: open({ ...read('/assets/:id', 'A file of the dashboard, for ever the same', none, z.null()), answer: null }),
+  home: open({ ...read('/', 'The dashboard, or the reason why it cannot be shown', none, z.null()), answer: null }),
+  asset: open({
+    ...read('/assets/:id', 'A file of the dashboard; its content never changes', none, z.null()),
+    answer: null,
+  }),
   beginSession: open(
     change('/sessions', 'Trades a login code for a session', contract.sessionRequest, outcomes.session),
   ),
   challenge: open(
     change(
       '/sessions/challenge',
-      'The proof of this engine, for a page that was logged in at the one before',
+      'The proof of this engine, for a page that logged in before the engine was restarted',
       contract.challengeRequest,
       outcomes.challenge,
     ),
@@ -100,70 +103,90 @@ export const routes = {
   ),
   sessionKey: change(
     '/sessions/key',
-    'What a page keeps in memory to prove its login to the next engine',
+    'The key with which a page proves its login after a restart of the engine',
     null,
     outcomes.sessionKey,
   ),
   openapi: read('/openapi.json', 'This document', none, outcomes.openapi),
-  health: read('/health', 'That the engine lives, and which one it is', none, views.health),
+  health: read('/health', 'Identity and state of the engine', none, views.health),
   status: read(
     '/status',
-    'Goals with their tasks and next steps, questions, agents; of the goals that have ended the newest',
+    'Open goals and the newest ended ones, with tasks, next steps and allowed actions; questions, agents, engines',
     contract.statusQuery,
     views.status,
   ),
-  metrics: read('/metrics', 'How many of each there are, by state, as JSON', none, views.metrics),
-  report: read('/report', 'What landed, recovered, waits and was spent', contract.reportQuery, views.report),
-  doctor: read('/doctor', 'The promises, checked on the live store', none, views.doctor),
+  metrics: read(
+    '/metrics',
+    'Counts of goals, tasks, runs and so on by state, and the total spend, as JSON',
+    none,
+    views.metrics,
+  ),
+  report: read(
+    '/report',
+    'What landed, recovered, waits and was spent since a time',
+    contract.reportQuery,
+    views.report,
+  ),
+  doctor: read('/doctor', 'The invariants, checked on the live store', none, views.doctor),
   snapshots: read('/snapshots', 'Snapshots that can be restored', none, z.array(entities.snapshot)),
   agents: read('/agents', 'The executor slots', none, z.array(entities.agent)),
   listGoals: list('/goals', 'Goals', contract.goalsQuery, entities.goal),
-  getGoal: read('/goals/:id', 'One goal with its tasks and next steps', none, views.goalView),
+  getGoal: read('/goals/:id', 'One goal with its tasks, next steps and allowed actions', none, views.goalView),
   listTasks: list('/tasks', 'Tasks', contract.tasksQuery, entities.task),
-  getTask: read('/tasks/:id', 'One task with its next step', none, views.taskView),
+  getTask: read('/tasks/:id', 'One task with its next step and allowed actions', none, views.taskView),
   listRuns: list('/runs', 'Runs, the attempts at tasks', contract.runsQuery, entities.run),
   getRun: read('/runs/:id', 'One run', none, entities.run),
   runActivity: read(
     '/runs/:id/activity',
-    "What a run does now: the agent's last line, its tokens so far, the check in progress",
+    'What a run is doing: the last line of the agent, its tokens so far, the running check',
     none,
     views.activity,
   ),
-  runChecks: read('/runs/:id/checks', 'The checks that ran last, with the ends of their output', none, views.checks),
-  runLog: read('/runs/:id/log', 'What the agent said and did, from a cursor', contract.logQuery, views.log),
+  runChecks: read(
+    '/runs/:id/checks',
+    'The checks of the newest verification, with start and end of their output',
+    none,
+    views.checks,
+  ),
+  runLog: read('/runs/:id/log', 'Output and tool calls of the agent, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
   listEvents: {
-    ...list('/events', 'Everything that happened, as JSON or as a stream', contract.eventsQuery, entities.event),
+    ...list('/events', 'Events, as JSON or as a stream', contract.eventsQuery, entities.event),
     errors: ['NOT_FOUND', 'TOO_MANY'] as const,
   },
-  explain: read('/explain/:id', 'The story of a task, run or goal', none, views.explain),
+  explain: read('/explain/:id', 'The history of a task, run or goal in sentences', none, views.explain),
   createGoal: {
-    ...change('/goals', 'Begins a goal', contract.goalRequest, entities.goal),
+    ...change('/goals', 'Creates a goal', contract.goalRequest, entities.goal),
     status: 201 as const,
     errors: ['NOT_A_REPOSITORY', 'REPOSITORY_STATE', 'HARNESS_MISSING', 'CONFIG_INVALID'] as const,
   },
-  pauseGoal: change('/goals/:id/pause', 'Starts no new work of a goal', null, entities.goal),
-  retryGoal: change('/goals/:id/retry', 'Tries again what failed or waits, with a new count', null, entities.goal),
-  landGoal: change('/goals/:id/land', 'Brings a ready goal to its target branch', null, entities.goal),
-  cancelGoal: change('/goals/:id/cancel', 'Ends a goal', null, entities.goal),
+  pauseGoal: change('/goals/:id/pause', 'Pauses a goal: no new work of it starts', null, entities.goal),
+  retryGoal: change(
+    '/goals/:id/retry',
+    'Retries every task that failed, waits or was cancelled, with a new count of recoveries',
+    null,
+    entities.goal,
+  ),
+  landGoal: change('/goals/:id/land', 'Lands a ready goal on its target branch', null, entities.goal),
+  cancelGoal: change('/goals/:id/cancel', 'Cancels a goal', null, entities.goal),
   retryTask: change(
     '/tasks/:id/retry',
-    'Tries a task again, with a new count and perhaps a hint for its next attempts',
+    'Retries a task with a new count of recoveries; `hint` is for all further attempts',
     contract.retryRequest,
     entities.task,
   ),
   approveTask: change(
     '/tasks/:id/approve',
-    'Lets work land as it is, although it weakened its checks',
+    'Lets finished work land as it is, although it weakened its checks',
     null,
     entities.task,
   ),
   editTask: {
     ...change(
       '/tasks/:id',
-      'Changes paths, checks, text or harness of a task; during an attempt, for the next one',
+      'Changes paths, checks, text or harness of a task; a running attempt is not affected',
       contract.editRequest,
       entities.task,
     ),
@@ -173,7 +196,7 @@ export const routes = {
   takeOverTask: {
     ...change(
       '/tasks/:id/take-over',
-      'Gives a task that waits to a person; `takenOver.command` of the answer leads into its folder',
+      'Hands a waiting task to a person; `takenOver.command` of the response opens its folder',
       contract.actorRequest,
       entities.task,
     ),
@@ -181,45 +204,45 @@ export const routes = {
   },
   giveBackTask: change(
     '/tasks/:id/give-back',
-    'Has the work of a person in the folder of a task checked and landed',
+    'Checks and lands what a person did in the folder of a task',
     contract.actorRequest,
     entities.task,
   ),
-  cancelTask: change('/tasks/:id/cancel', 'Ends a task', null, entities.task),
+  cancelTask: change('/tasks/:id/cancel', 'Cancels a task', null, entities.task),
   answerQuestion: change(
     '/escalations/:id/answer',
-    'Carries out one of the choices of a question; for `take_over`, `line` leads into the folder of the task',
+    'Carries out a choice of a question; for `take_over`, `line` opens the folder of the task',
     contract.answerRequest,
     entities.answered,
   ),
   resume: {
-    ...change('/resume', 'Goes on with one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
+    ...change('/resume', 'Resumes one or all paused goals', contract.resumeRequest, z.array(entities.goal)),
     errors: ['NOT_FOUND', 'ILLEGAL', 'STALE'] as const,
   },
   restore: {
-    ...change('/restore', 'Brings a snapshot into a new folder', contract.restoreRequest, outcomes.restored),
+    ...change('/restore', 'Restores a snapshot into a new folder', contract.restoreRequest, outcomes.restored),
     errors: ['NOT_FOUND', 'REPOSITORY_STATE', 'PERMISSION'] as const,
   },
   clean: change(
     '/clean',
-    'Removes workspaces, snapshots and results of checks that nothing needs',
+    'Removes workspaces, snapshots and results of checks that are no longer needed',
     contract.cleanRequest,
     outcomes.cleaned,
   ),
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
-  drain: change('/drain', 'Takes no new work, and stops the engine when its runs have ended', null, outcomes.draining),
-  shutdown: change('/shutdown', 'Stops the engine in order', null, outcomes.stopping),
+  drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
+  shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),
 } as const satisfies Record<string, Route>
 
-/** A body of which nothing is needed may as well not be there. */
+/** A body without required fields may be absent. */
 export const mayBeAbsent = (schema: z.ZodType | null): boolean => schema === null || schema.safeParse(undefined).success
 
 export type RouteName = keyof typeof routes
 
-/** What any request may be refused with. */
+/** The errors of every route. */
 export const commonErrors = ['INPUT_INVALID', 'UNAUTHORISED', 'FORBIDDEN_ORIGIN'] as const satisfies ErrorCode[]
 
-/** Every error code that a route answers with. */
+/** Every error code of a route. */
 export const errorsOf = (route: Route): ErrorCode[] => [
   ...commonErrors,
   ...(route.method !== 'GET' ? (['MEDIA_TYPE', 'BODY_TOO_LARGE'] as const) : []),

@@ -1,6 +1,6 @@
 /**
- * Composes the engine of one repository: store, shadow, loop and API, and takes them apart again in order. Tests and the
- * chaos suites build the same with crash points that kill; the product's are no-ops.
+ * Starts the engine of one repository (store, shadow, loop and API) and stops them in order. Tests and the chaos suites use the
+ * same code with crash points that kill the process; in production they do nothing.
  */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,9 +22,9 @@ import type { SinkLimits } from './sink.ts'
 
 export interface ServeOptions extends EngineOptions {
   version: string
-  /** Ends the engine after this long without a goal that it could work on; absent = never. */
+  /** Stops the engine after this many milliseconds without a goal to work on; absent = never. */
   idleExitMs?: number
-  /** Patience with those who follow the events; absent = the product's. */
+  /** Intervals and limits of the event streams; absent = the defaults. */
   following?: Partial<Pick<HubOptions, 'pollMs' | 'heartbeatMs'> & Pick<SinkLimits, 'maxBehind' | 'stallMs'>>
 }
 
@@ -47,11 +47,11 @@ const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, s
   }
 }
 
-const begin = async (context: Context, bell: Bell, roles: ServeOptions['roles']): Promise<Engine> => {
+const begin = async (context: Context, wakeUp: Bell, roles: ServeOptions['roles']): Promise<Engine> => {
   try {
-    return await startEngine(context, bell, roles)
+    return await startEngine(context, wakeUp, roles)
   } catch (error) {
-    // Its sessions would keep the process alive, and the lock of the state folder held.
+    // Open database sessions would keep the process alive and the state folder locked.
     await context.db.close()
     throw error
   }
@@ -96,7 +96,7 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
   await appendEvent(context.db, { type: 'engine.stopped' }).catch((error: unknown) =>
     context.log.warn({ error: messageOf(error) }, 'the end of the engine could not be recorded'),
   )
-  // After the last event, so that followers get it too.
+  // After the last event, so that followers receive it.
   await hub.close()
   await context.db.close()
 }
@@ -104,16 +104,16 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
-  const bell = createBell()
+  const wakeUp = createBell()
   let nudge = (): void => {}
   const wake = (): void => {
-    bell.ring()
+    wakeUp.ring()
     nudge()
   }
   const context = await openContext(options, { wake, written: () => nudge(), stopping: stopping.signal })
   const hub = openHub(context, options.following ?? {})
   nudge = hub.nudge
-  const engine = await begin(context, bell, options.roles)
+  const engine = await begin(context, wakeUp, options.roles)
   const running = { context, engine, hub }
   const api = await openApi(running, options, stop)
   writeAddress(context.stateDir, api.url, options.version)

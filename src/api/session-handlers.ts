@@ -1,4 +1,4 @@
-/** What a page asks to log in, and to take its login to the next engine. */
+/** Handlers for the login of a page, and for its renewal after a restart of the engine. */
 import { AppError } from '../errors.ts'
 import type { Call } from './call.ts'
 import type { Logins } from './logins.ts'

@@ -1,37 +1,37 @@
 /**
- * The answer to one follower of the events. Written to straight, not through a web stream: it must be seen how much is
- * not yet taken, and a thousand of them must be cheap.
+ * The response to one follower of the events. It is written directly instead of through a web stream, because the hub needs to
+ * know how much is still buffered, and because a thousand followers must be cheap.
  */
 import type { ServerResponse } from 'node:http'
 
 export interface SinkLimits {
-  /** Bytes not yet taken, above which a follower is cut off instead of given more. */
+  /** A follower with more buffered bytes than this is disconnected. */
   maxBehind: number
-  /** Cut off when it took nothing for so long. */
+  /** A follower that has read nothing for so long is disconnected. */
   stallMs: number
   now: () => number
 }
 
 export interface Sink {
-  /** Writes without waiting; cuts off a follower that is too far behind. */
+  /** Writes without waiting; disconnects a follower that is too far behind. */
   push(chunk: Buffer): void
-  /** Resolves when the follower may be given more, or is gone. */
+  /** Resolves when the follower has room for more, or is gone. */
   send(chunk: Buffer): Promise<void>
   closed(): boolean
   stalled(): boolean
   onClose(listener: () => void): void
   /** Ends the connection at once. */
   cut(): void
-  /** Ends the stream in order; resolves when it is closed. */
+  /** Ends the stream after its last bytes; resolves when it is closed. */
   end(last: Buffer): Promise<void>
 }
 
 /** How long a follower may take to read the end of its stream when the engine stops. */
 const endMs = 1_000
 
-/** What is known of a response that is written to: whether it is open, and since when it takes nothing. */
+/** Tracks whether a response is open, and since when its client reads nothing. */
 const track = (response: ServerResponse, now: () => number) => {
-  // It may have left while its request was looked at: then no `close` follows.
+  // The client may have left while its request was handled: then no `close` follows.
   let open = !response.closed
   let blockedSince: number | undefined
   const closing = new Set<() => void>()
@@ -53,7 +53,7 @@ const track = (response: ServerResponse, now: () => number) => {
   }
 }
 
-/** Resolves when the response takes more, or is closed. */
+/** Resolves when the response has room for more, or is closed. */
 const drained = (response: ServerResponse, closing: Set<() => void>): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {

@@ -1,4 +1,4 @@
-/** Where the state and caches of a repository live. Apart from serve.ts, so that a client need not load the engine. */
+/** Locations of the state and caches of a repository. Separate from serve.ts, so that a client does not load the engine. */
 import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { makeFolder } from '../platform/make-folder.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** `$UNSTUCK_HOME`, else the XDG state folder. All stores, logs, workspaces and snapshots are below it. */
+/** `$UNSTUCK_HOME`, else the XDG state folder. It contains all stores, logs, workspaces and snapshots. */
 const unstuckHome = (environment: Environment): string =>
   environment.UNSTUCK_HOME ?? join(environment.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'unstuck')
 
@@ -20,8 +20,8 @@ export const cacheDirOf = (environment: Environment): string =>
 const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`)
 
 /**
- * Creates the state folder if it is missing. It holds the token and files that the engine trusts, so it must belong to this
- * user and be closed to everybody else.
+ * Creates the state folder if it is missing. It contains the token and files that the engine trusts, so it must belong to this
+ * user and be inaccessible to others; otherwise this throws PERMISSION.
  */
 export const openStateDir = (stateDir: string): void => {
   makeFolder(stateDir, 0o700)
@@ -35,6 +35,6 @@ export const openStateDir = (stateDir: string): void => {
   if ((mode & 0o077) !== 0)
     throw new AppError(
       'PERMISSION',
-      `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); look whether anything in it was changed, then close it with: chmod 700 ${quoted(stateDir)}`,
+      `the state folder ${stateDir} is open to other users (mode ${(mode & 0o777).toString(8)}); check that nothing in it was changed, then close it with: chmod 700 ${quoted(stateDir)}`,
     )
 }

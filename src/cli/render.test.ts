@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { ReportView } from '../api/contract.ts'
 import { createPaint, reportLines } from './render.ts'
 
-const recovery = (status: string) => ({
+const recovery = (status: ReportView['recovered'][number]['status']) => ({
   playbook: 'p',
   label: 'l',
   status,
@@ -15,7 +15,7 @@ const recovery = (status: string) => ({
 it('a report counts a wait that still acts as neither recovered nor without effect', () => {
   const report: ReportView = {
     ...{ since: '2026-11-24T20:00:00.000Z', until: '2026-11-24T21:00:00.000Z', landed: [], ready: [], waiting: [] },
-    recovered: ['success', 'success', 'failed', 'acting', 'acting', 'acting'].map(recovery),
+    recovered: (['success', 'success', 'failed', 'acting', 'acting', 'acting'] as const).map(recovery),
     ...{ retrying: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
   }
   expect(reportLines(createPaint(false), report)).toContain('Recovered: 2, still acting: 3, without effect: 1')

@@ -4,7 +4,6 @@ import { request, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { Goal, Metrics, Run, StatusView } from '../../src/api/contract.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
-import type { Agent } from '../../src/domain/agent.ts'
 import { openScene, type Scene } from '../hostile/scene.ts'
 
 export interface Call {
@@ -29,7 +28,7 @@ export interface ApiScene extends Scene {
   facts(): Promise<unknown>
 }
 
-const withoutTimes = (agents: Agent[]): unknown[] => agents.map(({ id, state }) => [id, state])
+const withoutTimes = (agents: StatusView['agents']): unknown[] => agents.map(({ id, state }) => [id, state])
 
 /** The row of the table that serves a request. */
 export const routeOf = (method: string, path: string): Route | undefined =>

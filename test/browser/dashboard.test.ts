@@ -112,7 +112,7 @@ describe('the board', () => {
     await column('running').getByText('Add a benchmark').waitFor(slow)
     const queued = card('Write the changelog')
     await queued.getByText('waiting for task 1').waitFor()
-    expect(await queued.innerText()).toMatch(/by dispatcher[\s\S]*no run yet/)
+    expect(await queued.innerText()).toMatch(/Unstuck:[\s\S]*no run yet/)
     expect(await page.evaluate('window.mark')).toBe('the same page')
   })
 
@@ -121,7 +121,7 @@ describe('the board', () => {
     const countdown = failed.getByRole('timer')
     await countdown.waitFor(slow)
     expect(await failed.innerText()).toMatch(
-      /failed[\s\S]*retry in[\s\S]*retry 1 of 6[\s\S]*by cycle manager[\s\S]*overloaded[\s\S]*run \d+[\s\S]*1 recovery/,
+      /failed[\s\S]*retry in[\s\S]*Unstuck:[\s\S]*retry 1 of 6[\s\S]*overloaded[\s\S]*run \d+[\s\S]*1 recovery/,
     )
     const secondsIn = (text: string): number => {
       const [, minutes = '0', seconds = '0'] = /^retry in (?:(\d+) min )?(\d+) s$/.exec(text) ?? []
@@ -205,7 +205,7 @@ describe('a person', () => {
     await page.keyboard.press('Tab')
     for (const [key, part, text] of [
       ['d', 'diff', 'No file was changed.'],
-      ['l', 'log', 'The end.'],
+      ['l', 'log', 'End of the log.'],
     ] as const) {
       await questions()
         .getByRole('link', { name: /changed/ })
@@ -222,7 +222,16 @@ describe('a person', () => {
     expect(await questions().count()).toBe(0)
     const offered = (await scene.status()).escalations[0]?.choices ?? []
     expect(await asked.getByRole('button').allInnerTexts()).toEqual(
-      expect.arrayContaining(offered.filter(({ kind }) => kind !== 'take_over').map(({ label }) => label)),
+      expect.arrayContaining(offered.map(({ label }) => label)),
+    )
+    // Each action once: what the question offers is not among the other buttons.
+    const buttons = await page
+      .locator('main')
+      .getByRole('button', { name: /retry|cancel|take over/i })
+      .allInnerTexts()
+    expect(buttons).toHaveLength(new Set(buttons).size)
+    expect(buttons.filter((text) => /^(Cancel|Retry|Take over)$/.test(text))).toEqual(
+      offered.some(({ kind }) => kind === 'take_over') ? ['Take over'] : [],
     )
     const helps = offered.find(({ kind }) => kind === 'resume' || kind === 'retry' || kind === 'hint')
     const field = helps?.input?.label
@@ -276,7 +285,7 @@ describe('a person', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'Goals' }).waitFor()
     await page.keyboard.press('Tab')
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
     await page.keyboard.press('Enter')
     expect(await page.evaluate('document.activeElement.id')).toBe('main')
     await page.keyboard.press('Tab')
@@ -340,7 +349,7 @@ describe('the page of a run', () => {
     expect(await entry.innerText()).toMatch(
       /EVIDENCE|Evidence[\s\S]*Not inside a trusted directory[\s\S]*RELAUNCH_WITH_SKIP_GIT_CHECK[\s\S]*session opens[\s\S]*Cost[\s\S]*launch 2/,
     )
-    await page.getByText('The whole story').click()
+    await page.getByText('Full history').click()
     await page.locator('.story li').first().waitFor()
     await page.screenshot({ path: join(shots, 'run-recovered.png'), fullPage: true })
   })
@@ -354,7 +363,7 @@ describe('whatever happens to the engine', () => {
     await page.evaluate('window.mark = "still the same page"')
     const before = scene.url()
     await scene.stop()
-    const alert = page.getByRole('alert').filter({ hasText: 'The engine does not answer' })
+    const alert = page.getByRole('alert').filter({ hasText: 'The engine is not responding' })
     await alert.waitFor(slow)
     await alert.getByText('unstuck up', { exact: true }).waitFor()
     await page.screenshot({ path: join(shots, 'gone.png'), fullPage: true })
@@ -384,7 +393,7 @@ describe('whatever happens to the engine', () => {
       await page.goto(`${scene.url()}/${address}`)
       await page.getByRole('heading', { name: 'Not found' }).waitFor()
     }
-    await page.getByRole('link', { name: 'To the board' }).click()
+    await page.getByRole('link', { name: 'Back to the board' }).click()
     await page.getByRole('heading', { name: 'Goals' }).waitFor()
   })
 })
@@ -428,7 +437,7 @@ describe('on every page', () => {
       await page.goto(`${scene.url()}/${await addresses[name]?.()}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       if (name === 'questions opened') await waiting().click()
-      if (name.startsWith('run')) await page.getByText('The end.').waitFor(slow)
+      if (name.startsWith('run')) await page.getByText('End of the log.').waitFor(slow)
       for (const [theme, width] of [
         ['light', 1440],
         ['dark', 1440],

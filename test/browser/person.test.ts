@@ -39,7 +39,7 @@ const edits = async (): Promise<EventView['payload'][]> =>
 test('a task is edited by the keyboard; what is refused is said, and what was not touched is not sent', async () => {
   await page.getByRole('button', { name: 'Edit', exact: true }).focus()
   await page.keyboard.press('Enter')
-  await page.getByLabel('Paths that may change').fill('src/**\ndocs/**')
+  await page.getByLabel('Allowed paths').fill('src/**\ndocs/**')
   await page.getByLabel('Checks').fill('cat a | grep b')
   await page.getByRole('button', { name: 'Save' }).focus()
   await page.keyboard.press('Enter')
@@ -58,19 +58,29 @@ test('a task is edited by the keyboard; what is refused is said, and what was no
 test('wider paths need a reason, and on a phone the form fits', async () => {
   await page.setViewportSize({ width: 375, height: 800 })
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
-  await page.getByLabel('Paths that may change').fill('src/**\ndocs/**\nguide/**')
+  await page.getByLabel('Allowed paths').fill('src/**\ndocs/**\nguide/**')
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
   await page.screenshot({ path: join(shots, 'edit-phone.png'), fullPage: true })
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').getByText('guide/**').waitFor(slow)
-  await page.getByLabel('Why').fill('the guide has a folder')
+  await page.getByLabel('Reason').fill('the guide has a folder')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('status').getByText('Saved.').waitFor(slow)
   expect((await edits()).at(-1)).toMatchObject({ widened: ['guide/**'], why: 'the guide has a folder' })
 })
 
+test('a task is taken over: the page shows the line of its folder, and it can be given back', async () => {
+  await page.getByRole('button', { name: /^Take over/ }).click()
+  await page.getByText('This task was taken over.').waitFor(slow)
+  const { takenOver } = await now()
+  expect(await page.locator('.taken-over pre').innerText()).toBe(takenOver?.command)
+  expect(await page.getByRole('button', { name: /^Take over/ }).count()).toBe(0)
+  await page.getByRole('button', { name: /^Give back/ }).waitFor()
+  await page.screenshot({ path: join(shots, 'taken-over-phone.png'), fullPage: true })
+})
+
 test('a retry takes a hint along, and Enter in its field is enough', async () => {
-  const field = page.getByRole('article').getByLabel('Hint for every next attempt')
+  const field = page.getByLabel('Hint for all further attempts')
   await field.fill('Write it into src/work.txt')
   await page.keyboard.press('Enter')
   await until(async () => ((await now()).hint === null ? undefined : true), 'the hint')

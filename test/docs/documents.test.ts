@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { repositoryRoot as root } from '../../scripts/root.ts'
 import type { StatusView } from '../../src/api/contract.ts'
 import { createPaint, statusLines } from '../../src/cli/render.ts'
-import { nextStepOf, type TaskFacts } from '../../src/runtime/people/next-step.ts'
+import { waitingOn, type TaskFacts } from '../../src/runtime/people/waiting-on.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
@@ -128,7 +128,7 @@ describe('the example of `unstuck status` in README', () => {
   const runs = [{ taskId: 't-4', harness: 'claude', errorMeta: { evidence: limit } }]
   const escalations = [{ state: 'pending', taskId: 't-3' }]
   const viewOf = (task: (typeof tasks)[number]) => {
-    const step = nextStepOf({ task, goal: {}, tasks, runs, merges: [], escalations } as unknown as TaskFacts)
+    const step = waitingOn({ task, goal: {}, tasks, runs, merges: [], escalations } as unknown as TaskFacts)
     return { ...task, run: null, nextStep: step === undefined ? null : { ...step, at: step.at?.toISOString() } }
   }
   const status = {

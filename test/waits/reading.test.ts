@@ -116,7 +116,7 @@ it('say what the engine said', async () => {
     for (const [path, value] of live) expect([path, await (await get(path)).json()]).toEqual([path, value])
     expect((await get('/runs?limit=1')).headers.get('link')).toContain('rel="next"')
     expect((await get('/explain/t-nothing')).status).toBe(404)
-    await expect(send(`${url}/resume`, { method: 'POST' })).rejects.toThrow('no engine runs here')
+    await expect(send(`${url}/resume`, { method: 'POST' })).rejects.toThrow('no engine is running here')
   } finally {
     await close()
   }

@@ -1,17 +1,15 @@
 /**
- * The schemas of goals, tasks, runs and the other rows of the store, as responses hold them. `of` ties each to the type
- * that the engine works with, so a field added there is missed here by tsc.
+ * The schemas of goals, tasks, runs and the other stored entities, and their types as clients receive them: times are ISO
+ * strings. handlers.ts does not compile while a handler returns anything else.
  */
 import { z } from 'zod'
-import { agentStates, type Agent } from '../../domain/agent.ts'
+import { agentStates } from '../../domain/agent.ts'
 import { engineRoles, engineStates } from '../../domain/engine.ts'
-import { choiceKinds, escalationStates, type Escalation } from '../../domain/escalation.ts'
-import { goalStates, repoModes, type Goal } from '../../domain/goal.ts'
-import { runPhases, runStates, type Run } from '../../domain/run.ts'
+import { choiceKinds, escalationStates } from '../../domain/escalation.ts'
+import { goalStates, repoModes } from '../../domain/goal.ts'
+import { runPhases, runStates } from '../../domain/run.ts'
 import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
-import type { Snapshot } from '../../workspace/contract.ts'
-import type { Answered, EngineView, EventView, Recovery, TaskJson, Wire } from '../contract.ts'
-import { count, id, limits, names, of, spend, text, time } from './parts.ts'
+import { count, id, limits, names, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
 export const goalFields = {
@@ -44,7 +42,8 @@ export const goalFields = {
   changedAt: time,
   endedAt: time.nullable(),
 }
-export const goal = of<Wire<Goal>>()(z.strictObject(goalFields))
+export const goal = z.strictObject(goalFields)
+export type Goal = z.infer<typeof goal>
 
 const places = [
   ...taskStates.filter((state) => state !== 'blocked'),
@@ -87,6 +86,7 @@ export const taskFields = {
   areas: names,
   engineId: text.nullable(),
   place: z.enum(places),
+  /** `inSeconds` is by the clock of the store, so a client whose clock is wrong counts down correctly. */
   retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
   hint: text.nullable(),
   pendingEdit: pendingEdit.nullable(),
@@ -99,7 +99,8 @@ export const taskFields = {
   createdAt: time,
   changedAt: time,
 }
-export const task = of<Wire<TaskJson>>()(z.strictObject(taskFields))
+export const task = z.strictObject(taskFields)
+export type Task = z.infer<typeof task>
 
 const corrections = z.strictObject({ addDirs: names, skipGitCheck: z.boolean(), toolRules: names.exactOptional() })
 const launch = z.strictObject({
@@ -125,66 +126,61 @@ const errorMeta = z.strictObject({
   failedCommandStderr: text.exactOptional(),
   policyViolations: z.array(z.strictObject({ path: text, kind: text, rule: text })).exactOptional(),
 })
-export const run = of<Wire<Run>>()(
-  z.strictObject({
-    id: id('r'),
-    taskId: id('t'),
-    goalId: id('g'),
-    number: count,
-    epoch: count,
-    agentId: text,
-    harness: text,
-    state: z.enum(runStates),
-    phase: z.enum(runPhases),
-    baseCommit: text.nullable(),
-    launches: z.array(launch),
-    sessionId: text.nullable(),
-    spend,
-    tree: text.nullable(),
-    commitIntent: z
-      .strictObject({ author: z.strictObject({ name: text, email: text }).nullable(), at: text })
-      .nullable(),
-    commit: text.nullable(),
-    verdict: verdict.nullable(),
-    errorMeta: errorMeta.nullable(),
-    stopAsked: z.literal('cancelled').nullable(),
-    judgedAt: time.nullable(),
-    judgementVersion: count,
-    startedAt: time,
-    endedAt: time.nullable(),
-    version: count,
-  }),
-)
+export const run = z.strictObject({
+  id: id('r'),
+  taskId: id('t'),
+  goalId: id('g'),
+  number: count,
+  epoch: count,
+  agentId: text,
+  harness: text,
+  state: z.enum(runStates),
+  phase: z.enum(runPhases),
+  baseCommit: text.nullable(),
+  launches: z.array(launch),
+  sessionId: text.nullable(),
+  spend,
+  tree: text.nullable(),
+  commitIntent: z.strictObject({ author: z.strictObject({ name: text, email: text }).nullable(), at: text }).nullable(),
+  commit: text.nullable(),
+  verdict: verdict.nullable(),
+  errorMeta: errorMeta.nullable(),
+  stopAsked: z.literal('cancelled').nullable(),
+  judgedAt: time.nullable(),
+  judgementVersion: count,
+  startedAt: time,
+  endedAt: time.nullable(),
+  version: count,
+})
+export type Run = z.infer<typeof run>
 
-export const agent = of<Wire<Agent>>()(
-  z.strictObject({
-    id: text,
-    role: text,
-    host: text,
-    engineId: text.nullable(),
-    state: z.enum(agentStates),
-    heartbeatAt: time,
-  }),
-)
-export const engine = of<Wire<EngineView>>()(
-  z.strictObject({
-    id: text,
-    host: text,
-    bootId: text,
-    pid: count,
-    startTime: text,
-    roles: z.array(z.enum(engineRoles)),
-    state: z.enum(engineStates),
-    harnesses: names,
-    labels: names,
-    waiting: text.nullable(),
-    ttlSeconds: z.number(),
-    startedAt: time,
-    heartbeatAt: time,
-    leads: z.boolean(),
-    silent: z.boolean(),
-  }),
-)
+export const agent = z.strictObject({
+  id: text,
+  role: text,
+  host: text,
+  engineId: text.nullable(),
+  state: z.enum(agentStates),
+  heartbeatAt: time,
+})
+export const engine = z.strictObject({
+  id: text,
+  host: text,
+  bootId: text,
+  pid: count,
+  startTime: text,
+  roles: z.array(z.enum(engineRoles)),
+  state: z.enum(engineStates),
+  harnesses: names,
+  labels: names,
+  waiting: text.nullable(),
+  ttlSeconds: z.number(),
+  startedAt: time,
+  heartbeatAt: time,
+  leads: z.boolean(),
+  /** The heartbeat is overdue. */
+  silent: z.boolean(),
+})
+export type EngineView = z.infer<typeof engine>
 const choiceFields = {
   id: text,
   label: text,
@@ -227,9 +223,13 @@ const escalationFields = {
   createdAt: time,
   decidedAt: time.nullable(),
 }
-export const escalation = of<Wire<Escalation>>()(z.strictObject(escalationFields))
-export const answered = of<Wire<Answered>>()(z.strictObject({ ...escalationFields, line: text.nullable() }))
-/** The rows of the recovery table, with the action and its post-condition as the playbook recorded them. */
+export const escalation = z.strictObject(escalationFields)
+export type Escalation = z.infer<typeof escalation>
+/** `line` is the command that opens the folder of a task in a terminal; null unless the choice was `take_over`. */
+export const answered = z.strictObject({ ...escalationFields, line: text.nullable() })
+export type Answered = z.infer<typeof answered>
+export const recoveryStatus = z.enum(['acting', 'success', 'failed'])
+/** Each playbook records its own action and post-condition, so only what all of them have in common is checked. */
 export const recovery = z.strictObject({
   id: text,
   goalId: id('g'),
@@ -245,34 +245,36 @@ export const recovery = z.strictObject({
   action: z.looseObject({ type: text, name: text }),
   actionKey: text,
   postCondition: z.looseObject({ type: text }),
-  status: z.enum(['acting', 'success', 'failed']),
+  status: recoveryStatus,
   counted: z.boolean(),
   attempt: count,
   detail: text,
   startedAt: time,
   decidedAt: time.nullable(),
-} satisfies Record<keyof Recovery, z.ZodType>)
+})
+export type Recovery = z.infer<typeof recovery>
 
-export const event = of<Wire<EventView>>()(
-  z.strictObject({
-    seq: count,
-    id: z.union([count, z.string().startsWith('rec_')]),
-    timestamp: time,
-    at: time,
-    type: text,
-    goalId: text.nullable(),
-    taskId: text.nullable(),
-    runId: text.nullable(),
-    payload: z.record(text, z.unknown()),
-  }),
-)
+/**
+ * A recovery event carries the id of its recovery, all others their number. `seq` is always the number: clients resume the
+ * stream after it.
+ */
+export const event = z.strictObject({
+  seq: count,
+  id: z.union([count, z.string().startsWith('rec_')]),
+  timestamp: time,
+  at: time,
+  type: text,
+  goalId: text.nullable(),
+  taskId: text.nullable(),
+  runId: text.nullable(),
+  payload: z.record(text, z.unknown()),
+})
+export type EventView = z.infer<typeof event>
 
-export const snapshot = of<Snapshot>()(
-  z.strictObject({
-    id: text,
-    commit: text,
-    reason: text,
-    at: text,
-    leftOut: z.array(z.strictObject({ path: text, bytes: count })),
-  }),
-)
+export const snapshot = z.strictObject({
+  id: text,
+  commit: text,
+  reason: text,
+  at: text,
+  leftOut: z.array(z.strictObject({ path: text, bytes: count })),
+})

@@ -1,7 +1,6 @@
-/** The schemas of what a change answers with, where that is no row of the store, and of a failure. */
+/** The schemas of the remaining responses: what a change returns where that is no stored entity, logins, and failures. */
 import { z } from 'zod'
-import type { Challenge, LoginUrl, SessionKey, SessionView } from '../contract.ts'
-import { count, of, text, time } from './parts.ts'
+import { count, text, time } from './parts.ts'
 
 export const restored = z.strictObject({ files: count })
 export const cleaned = z.array(
@@ -14,9 +13,16 @@ export const cleaned = z.array(
 )
 export const stopping = z.strictObject({ stopping: z.literal(true) })
 export const draining = z.strictObject({ draining: z.literal(true), running: count })
-export const loginUrl = of<LoginUrl>()(z.strictObject({ url: text, expiresAt: time }))
-export const session = of<SessionView>()(z.strictObject({ token: text, expiresAt: time }))
-export const sessionKey = of<SessionKey>()(z.strictObject({ id: text, key: text }))
-export const challenge = of<Challenge>()(z.strictObject({ nonce: text, proof: text }))
+/** A URL that logs a browser in once. */
+export const loginUrl = z.strictObject({ url: text, expiresAt: time })
+export type LoginUrl = z.infer<typeof loginUrl>
+/** What a page sends with each request, until the engine stops or the login expires. */
+export const session = z.strictObject({ token: text, expiresAt: time })
+export type SessionView = z.infer<typeof session>
+/** A page keeps the key in memory and never sends it. */
+export const sessionKey = z.strictObject({ id: text, key: text })
+export type SessionKey = z.infer<typeof sessionKey>
+export const challenge = z.strictObject({ nonce: text, proof: text })
+export type Challenge = z.infer<typeof challenge>
 export const openapi = z.looseObject({ openapi: z.literal('3.1.0') })
 export const failure = z.strictObject({ error: z.strictObject({ code: text, message: text }) })

@@ -1,11 +1,5 @@
-/** What the schemas of responses are built from, and the check that ties each of them to its type. */
+/** Building blocks of the response schemas. */
 import { z } from 'zod'
-
-/** Complete both ways: the schema gives the type, and the type has nothing that the schema lacks. */
-export const of =
-  <T>() =>
-  <S extends z.ZodType<T>>(schema: S & (T extends z.output<S> ? unknown : never)): S =>
-    schema
 
 export const text = z.string()
 export const time = z.iso.datetime()

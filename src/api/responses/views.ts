@@ -1,163 +1,176 @@
 /**
- * The schemas of what is put together from several rows: the standing picture, a goal with its tasks and next steps, the
- * report, a log. `of` ties each to the type that the engine works with.
+ * The schemas of responses that combine several stored entities (the status, a goal with its tasks, the report, a log), and
+ * their types as clients receive them.
  */
 import { z } from 'zod'
-import type { AccountLimit } from '../../domain/account.ts'
 import { claimBlockerCauses } from '../../domain/claimability.ts'
+import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
-import type {
-  ActivityView,
-  DiffView,
-  DoctorView,
-  ExplainView,
-  GoalView,
-  Health,
-  ChecksView,
-  LogView,
-  Metrics,
-  ReportView,
-  StatusView,
-  TaskView,
-  Wire,
-} from '../contract.ts'
-import { agent, engine, escalation, goalFields, taskFields } from './entities.ts'
+import { taskStates } from '../../domain/task.ts'
+import { agent, engine, escalation, goalFields, recoveryStatus, taskFields } from './entities.ts'
+import { count, id, names, spend, text, time } from './parts.ts'
 import { outcome, stillFailing } from './verdict.ts'
-import { count, id, names, of, spend, text, time } from './parts.ts'
 
-export const taskView = of<Wire<TaskView>>()(
-  z.strictObject({
-    ...taskFields,
-    nextStep: z
-      .strictObject({
-        owner: text,
-        text,
-        at: time.exactOptional(),
-        waitsFor: z.enum(claimBlockerCauses).exactOptional(),
-      })
-      .nullable(),
-    state: text,
-    run: z
-      .strictObject({
-        ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
-        endedAt: time.nullable(),
-        outcome: outcome.nullable(),
-        notes: names,
-      })
-      .nullable(),
-    recoveries: count,
-  }),
-)
-export const goalView = of<Wire<GoalView>>()(
-  z.strictObject({
-    ...{ ...goalFields, branch: text, tasks: z.array(taskView), stillFailing, mergeCommand: text.nullable() },
-  }),
-)
+export const taskView = z.strictObject({
+  ...taskFields,
+  nextStep: z
+    .strictObject({
+      owner: text,
+      text,
+      at: time.exactOptional(),
+      /** Why a queued task is not claimed; absent for a task that is free, or not queued. */
+      waitsFor: z.enum(claimBlockerCauses).exactOptional(),
+    })
+    .nullable(),
+  /** One of six; `place` also names the reason of a blocked task. */
+  state: z.enum(taskStates),
+  /** The newest run; null before the first one. */
+  run: z
+    .strictObject({
+      ...{ id: id('r'), number: count, state: z.enum(runStates), phase: z.enum(runPhases), startedAt: time },
+      endedAt: time.nullable(),
+      outcome: outcome.nullable(),
+      notes: names,
+    })
+    .nullable(),
+  /** What a person may do now; each is also a command: `unstuck <action> <id>`. */
+  actions: z.array(z.enum(taskActions)),
+  /** Of all its runs. */
+  recoveries: count,
+})
+export type TaskView = z.infer<typeof taskView>
+export const goalView = z.strictObject({
+  ...goalFields,
+  branch: text,
+  /** What a person may do now; each is also a command: `unstuck <action> <id>`. */
+  actions: z.array(z.enum(goalActions)),
+  tasks: z.array(taskView),
+  /** Checks that failed before its work and still fail. */
+  stillFailing,
+  mergeCommand: text.nullable(),
+})
+export type GoalView = z.infer<typeof goalView>
 
-export const health = of<Health>()(
-  z.strictObject({
-    ok: z.literal(true),
-    version: text,
-    pid: count,
-    root: text,
-    running: count,
-    draining: z.boolean(),
-    store: text,
-  }),
-)
-const accountLimit = of<Wire<AccountLimit>>()(
-  z.strictObject({
-    ...{ account: text, harnesses: names, evidence: text, until: time },
-    ...{ taskId: id('t'), runId: id('r'), openedAt: time },
-  }),
-)
-export const status = of<Wire<StatusView>>()(
-  z.strictObject({
-    at: time,
-    lastEvent: count,
-    goals: z.array(goalView),
-    endedLeftOut: count,
-    escalations: z.array(escalation),
-    agents: z.array(agent),
-    engines: z.array(engine),
-    limits: z.array(accountLimit),
-  }),
-)
+export const health = z.strictObject({
+  ok: z.literal(true),
+  version: text,
+  pid: count,
+  root: text,
+  running: count,
+  /** It starts no new run and stops when the running ones have ended. */
+  draining: z.boolean(),
+  /** `embedded`, or the database without user and password. */
+  store: text,
+})
+export type Health = z.infer<typeof health>
+const accountLimit = z.strictObject({
+  ...{ account: text, harnesses: names, evidence: text, until: time },
+  ...{ taskId: id('t'), runId: id('r'), openedAt: time },
+})
+export const status = z.strictObject({
+  at: time,
+  /** Every event up to this number is reflected in this response: follow the events after it. */
+  lastEvent: count,
+  goals: z.array(goalView),
+  /** How many older ended goals are not listed. */
+  endedLeftOut: count,
+  escalations: z.array(escalation),
+  agents: z.array(agent),
+  engines: z.array(engine),
+  /** Accounts on which no agent is launched before `until`. */
+  limits: z.array(accountLimit),
+})
+export type StatusView = z.infer<typeof status>
 const counts = z.record(text, count)
-export const metrics = of<Metrics>()(
-  z.strictObject({
-    at: time,
-    goals: counts,
-    tasks: counts,
-    runs: counts,
-    agents: counts,
-    escalations: counts,
-    recoveries: counts,
-    events: z.strictObject({ count, last: count }),
-    spent: spend,
-  }),
-)
-export const log = of<LogView>()(
-  z.strictObject({
-    launch: count,
-    lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), kind: text, text })),
-    next: z.strictObject({ launch: count, stdout: count, stderr: count }),
-    ended: z.boolean(),
-  }),
-)
-export const activity = of<ActivityView>()(
-  z.strictObject({ tokens: z.number(), last: text.nullable(), check: text.nullable() }),
-)
+export const metrics = z.strictObject({
+  at: time,
+  goals: counts,
+  tasks: counts,
+  runs: counts,
+  agents: counts,
+  escalations: counts,
+  recoveries: counts,
+  events: z.strictObject({ count, last: count }),
+  spent: spend,
+})
+export type Metrics = z.infer<typeof metrics>
+export const log = z.strictObject({
+  launch: count,
+  lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), kind: text, text })),
+  next: z.strictObject({ launch: count, stdout: count, stderr: count }),
+  ended: z.boolean(),
+})
+export type LogView = z.infer<typeof log>
+export const activity = z.strictObject({
+  /** So far, without cached input. */
+  tokens: z.number(),
+  /** The last line of the agent. */
+  last: text.nullable(),
+  /** The check that is running. */
+  check: text.nullable(),
+})
+export type ActivityView = z.infer<typeof activity>
 
-export const diff = of<DiffView>()(
+/** What a run changed, without secrets. */
+export const diff = z.strictObject({
+  run: id('r'),
+  /** Where the change was read: `workspace` = its present state, `none` = no change could be read. */
+  source: z.enum(['commit', 'workspace', 'collected', 'snapshot', 'none']),
+  /** At most 1,000. */
+  files: z.array(z.strictObject({ path: text, kind: z.enum(['added', 'modified', 'deleted', 'mode', 'type']) })),
+  fileCount: count,
+  /** A patch of at most 1 MiB; `cut` = the rest is missing. */
+  diff: text,
+  /** Files that are too large or too many for the patch. */
+  leftOut: names,
+  cut: z.boolean(),
+})
+export type DiffView = z.infer<typeof diff>
+
+/** The checks of the newest verification of a run; `endedAt` is null while one runs. */
+export const checks = z.array(
   z.strictObject({
-    run: id('r'),
-    source: z.enum(['commit', 'workspace', 'collected', 'snapshot', 'none']),
-    files: z.array(z.strictObject({ path: text, kind: z.enum(['added', 'modified', 'deleted', 'mode', 'type']) })),
-    fileCount: count,
-    diff: text,
-    leftOut: names,
-    cut: z.boolean(),
+    ...{ number: count, command: text, startedAt: time.nullable(), endedAt: time.nullable(), outcome: text },
+    lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), text })),
   }),
 )
-
-export const checks = of<ChecksView>()(
-  z.array(
+export type ChecksView = z.infer<typeof checks>
+export const report = z.strictObject({
+  since: time,
+  until: time,
+  /** On the user's branch. */
+  landed: z.array(
     z.strictObject({
-      ...{ number: count, command: text, startedAt: time.nullable(), endedAt: time.nullable(), outcome: text },
-      lines: z.array(z.strictObject({ stream: z.enum(['stdout', 'stderr']), text })),
+      ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
     }),
   ),
-)
-export const report = of<ReportView>()(
-  z.strictObject({
-    since: time,
-    until: time,
-    landed: z.array(
-      z.strictObject({
-        ...{ goal: text, task: text, title: text, commit: text.nullable(), outcome: outcome.nullable(), stillFailing },
-      }),
-    ),
-    ready: z.array(z.strictObject({ goal: text, title: text, command: text })),
-    recovered: z.array(
-      z.strictObject({
-        playbook: text,
-        label: text,
-        status: text,
-        action: text,
-        task: text,
-        ms: z.number().nullable(),
-        detail: text,
-      }),
-    ),
-    waiting: z.array(z.strictObject({ goal: text, task: text.nullable(), question: text, choices: names })),
-    retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
-    spent: spend,
-  }),
-)
-export const doctor = of<DoctorView>()(
-  z.strictObject({ ok: z.boolean(), checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })) }),
-)
-export const explain = of<Wire<ExplainView>>()(
-  z.strictObject({ title: text, checks: text.exactOptional(), lines: z.array(z.strictObject({ at: time, text })) }),
-)
+  /** Finished, and not on the user's branch. */
+  ready: z.array(z.strictObject({ goal: text, title: text, command: text })),
+  recovered: z.array(
+    z.strictObject({
+      playbook: text,
+      label: text,
+      status: recoveryStatus,
+      action: text,
+      task: text,
+      ms: z.number().nullable(),
+      detail: text,
+    }),
+  ),
+  waiting: z.array(z.strictObject({ goal: text, task: text.nullable(), question: text, choices: names })),
+  retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
+  spent: spend,
+})
+export type ReportView = z.infer<typeof report>
+export const doctor = z.strictObject({
+  ok: z.boolean(),
+  checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })),
+})
+export type DoctorView = z.infer<typeof doctor>
+export const explain = z.strictObject({
+  title: text,
+  /** Of a task only: which checks run, in one line. */
+  checks: text.exactOptional(),
+  lines: z.array(z.strictObject({ at: time, text })),
+})
+export type ExplainView = z.infer<typeof explain>

@@ -1,5 +1,5 @@
 /** The live block of `run`: a goal, its unfinished tasks and what each does, as lines that fit the terminal. Pure. */
-import type { ActivityView, GoalView, TaskView, Wire } from '../../api/contract.ts'
+import type { ActivityView, GoalView, TaskView } from '../../api/contract.ts'
 import { isLanding } from '../../domain/goal.ts'
 import { phaseWords } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
@@ -8,7 +8,7 @@ import { elapsedText } from './elapsed.ts'
 import { cut, cutPainted, widthOf } from '../width.ts'
 
 export interface LiveView {
-  goal: Wire<GoalView>
+  goal: GoalView
   /** The activity of the runs in progress, by run id. */
   activities: ReadonlyMap<string, ActivityView>
   /** The engine is not responding. */
@@ -22,9 +22,9 @@ export interface FrameOptions {
   paint: Paint
 }
 
-type LiveTask = Wire<TaskView>
+type LiveTask = TaskView
 
-const goalWords = (goal: Wire<GoalView>): string => {
+const goalWords = (goal: GoalView): string => {
   if (isLanding(goal)) return `landing on ${safe(goal.targetBranch ?? 'your branch')}`
   if (goal.state === 'active') return 'in progress'
   return goal.state === 'awaiting_human' ? 'waiting for you' : goal.state

@@ -3,7 +3,7 @@
  * ended. Everything that the command prints meanwhile scrolls above it. Elsewhere nothing is shown and nothing asked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ActivityView, GoalView, Wire } from '../../api/contract.ts'
+import type { ActivityView, GoalView } from '../../api/contract.ts'
 import type { JsonOption } from '../command.ts'
 import type { Client } from '../engine/client.ts'
 import type { Io } from '../io.ts'
@@ -29,7 +29,7 @@ export interface Live {
   close(): void
 }
 
-const activitiesOf = async (client: Client, goal: Wire<GoalView>): Promise<Map<string, ActivityView>> => {
+const activitiesOf = async (client: Client, goal: GoalView): Promise<Map<string, ActivityView>> => {
   const runs = goal.tasks.flatMap(({ place, run }) => (place === 'running' && run !== null ? [run.id] : []))
   const asked = runs.slice(0, watchedRuns).map(async (id): Promise<[string, ActivityView]> => {
     return [id, await client.get<ActivityView>(`/runs/${id}/activity`)]
@@ -40,7 +40,7 @@ const activitiesOf = async (client: Client, goal: Wire<GoalView>): Promise<Map<s
 /** The newest picture; while no engine answers, the last one with that remark. */
 const nextView = async (client: Client, id: string, before: LiveView | undefined): Promise<LiveView | undefined> => {
   try {
-    const goal = await client.get<Wire<GoalView>>(`/goals/${id}`)
+    const goal = await client.get<GoalView>(`/goals/${id}`)
     return { goal, activities: await activitiesOf(client, goal), silent: false }
   } catch {
     return before === undefined ? undefined : { ...before, silent: true }

@@ -22,7 +22,7 @@ const choices: Choice[] = [
 const question: Escalation = {
   ...{ id: 'q-1', goalId: 'g-1', taskId: 't-1', runId: 'r-1', kind: 'exhausted', happened: 'It failed.', tried: [] },
   ...{ question: '', details: '', choices, state: 'pending', answer: null, version: 1 },
-  ...{ createdAt: new Date(0), decidedAt: null },
+  ...{ createdAt: new Date(0).toISOString(), decidedAt: null },
 }
 
 /** A person who presses these keys; a key that is more than one character is a line. */

@@ -1,25 +1,14 @@
-/** The checks that a run started last, read from their folders: what ran, how it ended, and both ends of what it printed. */
+/** The checks of the newest verification of a run, read from their folders: command, outcome, and start and end of the output. */
 import { join } from 'node:path'
 import type { Files } from '../core/files.ts'
 import { readOr } from '../core/files.ts'
 import type { RunPaths } from '../core/context.ts'
 import type { Processes } from '../core/ports.ts'
 
-interface CheckLog {
-  number: number
-  command: string
-  startedAt: string | null
-  /** Null while it runs. */
-  endedAt: string | null
-  /** "exit 1", "SIGKILL", "timed out", "running". */
-  outcome: string
-  lines: { stream: 'stdout' | 'stderr'; text: string }[]
-}
-
 const headLines = 60
 const tailLines = 140
 
-type Lines = CheckLog['lines']
+type Lines = { stream: 'stdout' | 'stderr'; text: string }[]
 
 const endsOf = (lines: Lines): Lines => {
   const dropped = lines.length - headLines - tailLines
@@ -45,13 +34,14 @@ const commandOf = (files: Files, dir: string): string => {
     const { argv } = JSON.parse(readOr(files, join(dir, 'spec.json')) ?? '') as { argv: string[] }
     return argv.join(' ')
   } catch {
-    return 'a check' // killed before its order was written
+    return 'a check' // the engine was killed before it wrote the order
   }
 }
 
+/** `outcome` is for people: "exit 1", "timed out", "running"; the times are null while the check runs. */
 const outcomeOf = (
   state: ReturnType<Processes['launchState']>,
-): Pick<CheckLog, 'startedAt' | 'endedAt' | 'outcome'> => {
+): Record<'startedAt' | 'endedAt', string | null> & { outcome: string } => {
   if (state.state !== 'ended')
     return { startedAt: null, endedAt: null, outcome: state.state === 'lost' ? 'lost' : 'running' }
   const { code, signal, cause, spawnError, startedAt, endedAt } = state.exit
@@ -60,14 +50,24 @@ const outcomeOf = (
   return { startedAt, endedAt, outcome: code === null ? `ended by ${signal ?? 'a signal'}` : `exit ${code}` }
 }
 
-/** A new verification takes the place of the one before it, so these are those of the last. */
-export const readChecks = (ports: { files: Files; processes: Processes }, paths: RunPaths): CheckLog[] => {
-  const found: CheckLog[] = []
+const checkIn = ({ files, processes }: CheckPorts, dir: string, number: number) => ({
+  number,
+  command: commandOf(files, dir),
+  ...outcomeOf(processes.launchState(dir)),
+  lines: linesOf(processes, dir),
+})
+
+interface CheckPorts {
+  files: Files
+  processes: Processes
+}
+
+/** A new verification overwrites the folders of the previous one, so these are the checks of the newest. */
+export const readChecks = (ports: CheckPorts, paths: RunPaths) => {
+  const found: ReturnType<typeof checkIn>[] = []
   for (let number = 1; ; number += 1) {
     const dir = paths.check(number)
     if (!ports.files.existsSync(dir)) return found
-    const state = ports.processes.launchState(dir)
-    const lines = linesOf(ports.processes, dir)
-    found.push({ number, command: commandOf(ports.files, dir), ...outcomeOf(state), lines })
+    found.push(checkIn(ports, dir, number))
   }
 }

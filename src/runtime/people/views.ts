@@ -14,6 +14,7 @@ import { listRuns, listRunsOf } from '../../store/run.ts'
 import { holdingTasks, listTasks, listTasksOf } from '../../store/task.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
 import { standardLanes, type LaneLimits } from '../../domain/dispatch.ts'
+import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
@@ -135,12 +136,14 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
   return goals.map((goal) => ({
     ...goal,
     branch: goalBranch(goal.id),
+    actions: allowedGoalActions(goal, tasksOf(goal.id)),
     tasks: tasksOf(goal.id).map((task) => ({
       ...withCountdown(task, now),
       state: stateOf(task.place),
       run: shownRun(runsOf(task.id).at(-1)),
       recoveries: recoveries.get(task.id) ?? 0,
       nextStep: nextStepView(waitOf(task, goal)),
+      actions: allowedTaskActions({ task, goal, escalations: shared.escalations, merges: mergesOf(goal.id) }),
     })),
     stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
     ...landingOf(goal),
