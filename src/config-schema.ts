@@ -18,15 +18,9 @@ import {
   variable,
   whole,
 } from './config-values.ts'
+import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { standardLoop } from './recovery/doom-loop.ts'
 import { standardStall } from './recovery/stall.ts'
-
-const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as const
-
-export type DriverName = (typeof drivers)[number]
-
-/** Harnesses that exist without an entry of their own: their program has a name to look for. */
-export const knownHarnesses: readonly DriverName[] = drivers.filter((name) => name !== 'acp' && name !== 'command')
 
 export type PromptMode = 'argument' | 'stdin' | 'file'
 
@@ -47,7 +41,7 @@ const argvError = 'allowed: a list of texts, the program first'
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 export const harnessShape = {
-  driver: choice(drivers)
+  driver: choice(driverNames)
     .exactOptional()
     .meta({ meaning: 'How the program is spoken to. Absent: as the name says, else `command`.' }),
   command: list(argument, argvError)
@@ -73,12 +67,11 @@ export const harnessShape = {
 const writtenHarness = z.strictObject(harnessShape)
 
 const resolveHarness = (name: string, written: z.output<typeof writtenHarness>): HarnessConfig | string => {
-  const byName = drivers.find((driver) => driver === name)
+  const byName = driverNames.find((driver) => driver === name)
   const driver = written.driver ?? byName ?? (written.command === undefined ? undefined : 'command')
   if (driver === undefined)
-    return `it names no driver; allowed: driver ${drivers.map((known) => `"${known}"`).join(', ')}, or a command`
-  if ((driver === 'command' || driver === 'acp') && written.command === undefined)
-    return `the driver "${driver}" needs a command (argv)`
+    return `it names no driver; allowed: driver ${driverNames.map((known) => `"${known}"`).join(', ')}, or a command`
+  if (!isKnownHarness(driver) && written.command === undefined) return `the driver "${driver}" needs a command (argv)`
   return { ...written, driver }
 }
 

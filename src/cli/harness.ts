@@ -3,6 +3,7 @@ import { loadConfig } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { versionIn } from '../harness/capabilities.ts'
 import type { Capabilities } from '../harness/capabilities.ts'
+import { isKnownHarness } from '../harness/names.ts'
 import { askVersion } from '../process/version.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { foundHarnesses, harnessView, type FoundHarness, type HarnessView } from '../runtime/people/harness-view.ts'
@@ -35,7 +36,7 @@ export const loginText = ({ login }: Pick<HarnessView, 'login'>): string => {
 }
 
 const versionText = ({ version, known, driver }: HarnessView): string => {
-  if (driver === 'acp' || driver === 'command') return 'of your own'
+  if (!isKnownHarness(driver)) return 'of your own'
   if (version === null) return `version unknown, taken for ${known.measured}`
   return known.exact ? version : `${version}, not measured: taken for ${known.measured}`
 }

@@ -1,6 +1,5 @@
 /** How `unstuck exec` ends: the result that it reports and the exit status that it ends with. */
-import type { DriverName } from '../harness/capabilities.ts'
-import type { AgentExit } from '../harness/driver.ts'
+import type { AgentExit, Driver } from '../harness/driver.ts'
 import { exitCodes } from '../errors.ts'
 import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning } from '../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
@@ -16,13 +15,13 @@ const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
 
 interface Command {
-  harness: DriverName
+  driver: Driver
   cwd: string
   startedAt: number
 }
 
 export const resultOf = (
-  { harness, cwd, startedAt }: Command,
+  { driver, cwd, startedAt }: Command,
   ended: Ended,
   launches: number,
   ending: Ending,
@@ -39,9 +38,9 @@ export const resultOf = (
     session: reading.sessionId ?? null,
     denials: denials.map((denial) => ({
       ...{ kind: denial.kind, tool: denial.tool, target: denial.target ?? null, text: denial.text },
-      remedy: remedyOf(harness, denial, reading.stderrTail),
+      remedy: remedyOf(driver, denial, reading.stderrTail),
     })),
-    changed: harness === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
+    changed: driver.name === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
   }
 }
 
@@ -54,12 +53,12 @@ const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagn
 
 /** What would allow it, in this CLI's own options where the label alone does not say. */
 const adviceFor = ({ command, cwd }: ExecParts, { reading, denials }: Ended, diagnosis: Diagnosis): string[] => {
-  const { name } = command.driver
-  if (name === 'gemini' && diagnosis.label === 'GIT_TRUST_ERROR')
-    return [`To trust ${cwd}: add --skip-trust to the agent's command, or trust the folder in Gemini CLI.`]
+  const { driver } = command
+  const { trustAdvice } = driver.userCommand
+  if (diagnosis.label === 'GIT_TRUST_ERROR' && trustAdvice !== undefined) return [`To trust ${cwd}: ${trustAdvice}.`]
   const [first] = denials
   if (diagnosis.label === 'TOOL_DENIED' && first !== undefined)
-    return [`To allow it: ${remedyOf(name, first, reading.stderrTail)}.`]
+    return [`To allow it: ${remedyOf(driver, first, reading.stderrTail)}.`]
   return permissionAdvice(diagnosis, {
     again: 'run the command again',
     allow: (directory) => `To allow it: unstuck exec --allow-dir ${directory} -- …`,

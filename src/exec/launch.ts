@@ -24,7 +24,7 @@ import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import { restrained } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent.ts'
-import type { Change } from './command.ts'
+import type { LineChange } from '../harness/user-command.ts'
 import type { ExecParts } from './contract.ts'
 
 export interface Ended {
@@ -42,7 +42,7 @@ export interface Ended {
 
 export interface Launch {
   number: number
-  change: Change
+  change: LineChange
   because: string | null
 }
 
@@ -140,13 +140,13 @@ const ownFolders = ({ cwd, allowDirs }: ExecParts): ReadonlySet<string> =>
 const withoutForeignMode = ({ unusable, ...denial }: ObservedDenial, own: ReadonlySet<string>): ObservedDenial =>
   unusable === undefined || !own.has(unusable.path) ? denial : { ...denial, unusable }
 
-const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
+const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: LineChange): ObservedLaunch => ({
   place: {
     workTree: parts.cwd,
     allowed: realDirectories(realFiles, parts.allowDirs),
     given: [...corrections.addDirs, ...realDirectories(realFiles, parts.command.given(parts.cwd))],
   },
-  can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
+  can: capabilitiesOf(parts.command.driver, cliVersion).capabilities,
   granted: corrections.toolRules ?? [],
   rulesFor: rulesIn(parts),
 })
@@ -175,7 +175,7 @@ export const launchOnce = async (
   const { driver } = parts.command
   const { argv, env, resumed } = parts.command.line(change, parts.cwd)
   parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
-  const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
+  const loginBefore = loginStamp(driver, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
   const startedAt = Date.now()
@@ -198,7 +198,7 @@ export const launchOnce = async (
   const may = parts.command.restriction(parts.environment)
   const own = ownFolders(parts)
   const restrain = (denials: ObservedDenial[]) =>
-    denials.map((denial) => restrained(withoutForeignMode(denial, own), may))
+    denials.map((denial) => restrained(withoutForeignMode(denial, own), may, driver.userCommand.decided))
   const denials = restrain(observeDenials(realFiles, reading.denials, launched))
   const look: Ended['look'] = (refusal) => restrain(observeRefusals(realFiles, refusal, launched))
   return { ...ended, denials, look, loginBefore, startedAt, ...stallIn(parts, ended, question) }

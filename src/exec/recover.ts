@@ -25,7 +25,8 @@ import {
   type Chosen,
   type RecoveryRecord,
 } from '../runtime/core/recovery-record.ts'
-import type { Change, ChangedLine } from './command.ts'
+import type { LineChange } from '../harness/user-command.ts'
+import type { ChangedLine } from './command.ts'
 import type { ExecParts } from './contract.ts'
 import { giveUp, type Ending } from './ending.ts'
 import { rulesIn, type Ended } from './launch.ts'
@@ -34,14 +35,14 @@ import { becauseText } from './words.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
 
 /** Another launch, or the end of the command. */
-export type After = { next: Change; because: string; waited?: true } | { ending: Ending }
+export type After = { next: LineChange; because: string; waited?: true } | { ending: Ending }
 
 /** What a launch was, and what is known of it. */
 interface Launched {
   parts: ExecParts
   record: RecoveryRecord
   ended: Ended
-  change: Change
+  change: LineChange
 }
 
 /** Refused inside a directory of `--allow-dir`, and there is a correction for it. */
@@ -64,7 +65,7 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
     stallEvidence(stall, denials) ??
     failureEvidence({
       ...{ harness, error: settled.error, reading, denials, look, endedAt: new Date(), environment },
-      renewedLogin: renewedLogin(harness, { environment, files: realFiles, before: loginBefore }),
+      renewedLogin: renewedLogin(parts.command.driver, { environment, files: realFiles, before: loginBefore }),
     })
   )
 }
@@ -76,15 +77,15 @@ const becauseOf = ({ parts }: Launched, { diagnosis, step }: Chosen): string =>
 const changeBy = (
   { change, ended, parts }: Launched,
   action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
-) => {
+): LineChange => {
   const { sessionId, cliVersion } = ended.reading
-  const { capabilities: can } = capabilitiesOf(parts.command.driver.name, cliVersion)
+  const { capabilities: can } = capabilitiesOf(parts.command.driver, cliVersion)
   const full: Relaunch = { type: 'relaunch', name: '', ...action }
   const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
   const { corrections, resumeSession, hint } = next
-  if (resumeSession !== null) return { corrections, told: { hint: hint ?? '', session: resumeSession } }
+  if (resumeSession !== null) return { corrections, hint: { text: hint ?? '', session: resumeSession } }
   if (hint === null || (action.restart === undefined && action.fresh === undefined)) return { corrections }
-  return { corrections, told: { hint, ...(action.fresh === undefined ? {} : { fresh: true as const }) } }
+  return { corrections, hint: { text: hint, ...(action.fresh === undefined ? {} : { fresh: true as const }) } }
 }
 
 /** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
@@ -165,13 +166,13 @@ const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<Afte
 }
 
 /** What follows a launch, by everything that was tried before. */
-export const createRecovery = (parts: ExecParts): ((ended: Ended, change: Change) => Promise<After>) => {
+export const createRecovery = (parts: ExecParts): ((ended: Ended, change: LineChange) => Promise<After>) => {
   const record = memoryRecord(parts)
   return async (ended, change) => {
-    const { corrections, told } = change
+    const { corrections, hint } = change
     const launched = { parts, record, ended, change }
     const { reading, settled, denials } = ended
-    const launch = { corrections, resumeSession: told?.session ?? null }
+    const launch = { corrections, resumeSession: hint?.session ?? null }
     const shown = { launch, reading, settled, denials, stall: ended.stall, files: realFiles, rulesFor: rulesIn(parts) }
     await resolveOpen(record, (condition) => outcomeOf(shown, condition))
     const evidence = evidenceOf(launched)

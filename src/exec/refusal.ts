@@ -1,21 +1,13 @@
 /** Whether a command that ended with 0 did its work, although something was refused: every agent CLI says 0 then. */
 import { lstatSync, readdirSync, type Stats } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { UserCommand } from '../harness/user-command.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 
-/** Tools of all CLIs that write files. */
-const writers = new Set([
-  ...['Edit', 'MultiEdit', 'NotebookEdit', 'Write'],
-  ...['apply_patch', 'file_change'],
-  ...['replace', 'write_file'],
-  ...['edit', 'multiedit', 'patch', 'write'],
-])
-
-/** A shell's write, in the words of Claude and of the log of Codex's sandbox. */
-const shellWrite = /^Output redirection to |\breason=read_only_file_system\b/
-
-const isWrite = ({ kind, tool, text }: ObservedDenial): boolean =>
-  kind !== 'safety' && (writers.has(tool) || shellWrite.test(text))
+const isWriteOf =
+  ({ tools, text: sentence }: UserCommand['writes']) =>
+  ({ kind, tool, text }: ObservedDenial): boolean =>
+    kind !== 'safety' && (tools.includes(tool) || sentence?.test(text) === true)
 
 const changedSince = (path: string, since: number): boolean => {
   const found = lstatSync(path, { throwIfNoEntry: false })
@@ -61,8 +53,9 @@ export const changedIn = (cwd: string, startedAt: number): boolean | undefined =
  */
 export const standingRefusal = (
   { earlier, last }: { earlier: readonly ObservedDenial[]; last: readonly ObservedDenial[] },
-  { cwd, startedAt }: { cwd: string; startedAt: number },
+  { cwd, startedAt, writes }: { cwd: string; startedAt: number; writes: UserCommand['writes'] },
 ): ObservedDenial | undefined => {
+  const isWrite = isWriteOf(writes)
   const since = startedAt - lagMs
   const isMadeUpFor = (denial: ObservedDenial): boolean =>
     isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)

@@ -26,7 +26,10 @@ const honest = (
 ): Honest => {
   if (ending.outcome !== 'done') return { ended, ending }
   const last = ended.denials
-  const refused = standingRefusal({ earlier, last }, { cwd: parts.cwd, startedAt })
+  const refused = standingRefusal(
+    { earlier, last },
+    { cwd: parts.cwd, startedAt, writes: parts.command.driver.userCommand.writes },
+  )
   if (refused === undefined) return { ended, ending }
   return {
     ended: { ...ended, denials: [refused, ...last.filter((denial) => denial !== refused)] },
@@ -50,7 +53,7 @@ export const superviseCommand = async (given: ExecParts): Promise<ExecResult | {
   const parts: ExecParts = { ...given, emit: (event) => given.emit(hide(event)) }
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: Launch = { number: 1, change: { corrections: noCorrections }, because: null }
-  const command = { harness: parts.command.driver.name, cwd: parts.cwd, startedAt: Date.now() }
+  const command = { driver: parts.command.driver, cwd: parts.cwd, startedAt: Date.now() }
   const { startedAt } = command
   const earlier: ObservedDenial[] = []
   const result = (ended: Ended, ending: Ending): ExecResult => hide(resultOf(command, ended, launch.number, ending))

@@ -7,7 +7,7 @@ import type { Driver } from './driver.ts'
 import { loginOf } from './logins.ts'
 
 export interface AccountParts {
-  driver: Pick<Driver, 'name' | 'environment'>
+  driver: Pick<Driver, 'name' | 'environment' | 'login'>
   /** A program of the owner's may log in wherever it likes, so it is an account of its own. */
   command?: readonly string[]
   environment: Readonly<Record<string, string | undefined>>
@@ -17,7 +17,7 @@ export interface AccountParts {
 }
 
 export const accountOf = ({ driver, command, environment, host, exists }: AccountParts): string => {
-  const { by } = loginOf(driver.name, environment, exists)
+  const { by } = loginOf(driver, environment, exists)
   const secret = by === undefined ? undefined : environment[by]
   const servers = driver.environment.filter((name) => name.endsWith('_BASE_URL')).map((name) => environment[name] ?? '')
   const parts = [by ?? '', secret ?? host, command ?? [], servers]

@@ -41,6 +41,16 @@ export const acp: Driver = {
   tokenScope: 'launch',
   // Which keys the agent needs is the owner's knowledge: harness.<name>.env.
   environment: [],
+  // The protocol's version, not the agent's. What an agent leaves out of the protocol shows only when it runs.
+  measured: [
+    {
+      version: '1',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
   launch,
   // The bridge takes a line as a whole, so a line made of the task's commands is named as a whole.
   toolRules: ({ target }, { own }) =>

@@ -3,9 +3,6 @@
  * nearest one that was, before or after it, and whoever shows the answer says so: `exact` is false then.
  */
 
-/** The CLIs and the protocols for which there is a driver. */
-export type DriverName = 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
-
 export interface Capabilities {
   /** Goes on with a session of an earlier launch. */
   resume: boolean
@@ -26,86 +23,6 @@ export interface Capabilities {
 export interface Measured {
   version: string
   capabilities: Capabilities
-}
-
-const measured: Record<DriverName, readonly Measured[]> = {
-  claude: [
-    {
-      version: '2.1.197',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: true, retries: 'events' },
-      },
-    },
-  ],
-  codex: [
-    // Of the older ones the flags alone were looked at; their events were others.
-    {
-      version: '0.34.0',
-      capabilities: {
-        ...{ resume: false, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-    {
-      version: '0.42.0',
-      capabilities: {
-        ...{ resume: true, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-    {
-      version: '0.80.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'events' },
-      },
-    },
-    {
-      version: '0.169.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'events' },
-      },
-    },
-  ],
-  gemini: [
-    {
-      version: '0.61.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'stderr' },
-      },
-    },
-  ],
-  opencode: [
-    {
-      version: '1.18.33',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
-        ...{ tokens: true, cost: true, retries: 'none' },
-      },
-    },
-  ],
-  // The protocol's version and not the agent's; what an agent leaves out of it shows when it runs.
-  acp: [
-    {
-      version: '1',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-  ],
-  command: [
-    {
-      version: '',
-      capabilities: {
-        ...{ resume: false, directories: false, commands: 'own', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-  ],
 }
 
 /** The first version number in what a CLI prints for `--version`. */
@@ -156,8 +73,14 @@ export const nearest = (rows: readonly Measured[], version: string | undefined):
   return { measured: row.version, exact: version === row.version, capabilities: row.capabilities }
 }
 
-/** ACP agents and plain commands have no versions of their own here. */
-export const capabilitiesOf = (driver: DriverName, version: string | undefined): Known => {
-  const known = nearest(measured[driver], version)
-  return driver === 'acp' || driver === 'command' ? { ...known, exact: true } : known
+/** What a driver states about its versions. */
+export interface Versioned {
+  defaultProgram: string | null
+  measured: readonly Measured[]
+}
+
+/** A program that only the configuration names has no versions of its own here, so its one row is exact. */
+export const capabilitiesOf = ({ measured, defaultProgram }: Versioned, version: string | undefined): Known => {
+  const known = nearest(measured, version)
+  return defaultProgram === null ? { ...known, exact: true } : known
 }

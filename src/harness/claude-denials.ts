@@ -4,10 +4,13 @@
  * `permission_denials`, which also catches sentences that a newer version words differently.
  */
 import { posix } from 'node:path'
+import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial, OpenCall } from './driver.ts'
 import { objectAt, textAt } from './json-line.ts'
 import type { JsonObject } from './json-line.ts'
 import { cut, firstLine } from './reading.ts'
+import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
+import { commandParts } from './tool-rules.ts'
 
 interface Rule {
   starts: RegExp
@@ -98,3 +101,31 @@ export const listedDenial = (entry: JsonObject, cwd: string | undefined): Denial
   const kind = fileTools.has(tool) ? kindOf('path', path, cwd) : 'tool'
   return make(kind, { id, tool }, path ?? textAt(input, 'command'), `${tool} was not permitted`)
 }
+
+const denied = /^Permission to use \w+ (?:with .+ )?has been denied/
+const dontAsk = "in don't ask mode"
+
+/** Sentences that name a decision of the user. */
+export const claudeRefusalWords: readonly RegExp[] = [
+  / while in plan mode\./,
+  / because Claude Code is running in don't ask mode/,
+  denied,
+  / exists but is not enabled in this context/,
+]
+
+const edits = new Set(['Edit', 'MultiEdit', 'NotebookEdit', 'Write'])
+
+const toolRemedy = ({ tool, target, text }: Refused): string => {
+  if (text.includes('while in plan mode')) return 'choose another mode, such as --permission-mode acceptEdits'
+  if (text.includes('is not enabled in this context'))
+    return `remove ${tool} from --disallowedTools, or add it to --tools`
+  if (denied.test(text) && !text.includes(dontAsk))
+    return `remove the rule that denies ${tool} (--disallowedTools, or permissions.deny in the settings)`
+  // A redirection in a shell command is refused as a write to its file, whatever the command is.
+  if (edits.has(tool) || text.startsWith('Output redirection to ')) return 'add --permission-mode acceptEdits'
+  const rules = tool === 'Bash' && target !== undefined ? commandParts(target).map((part) => `Bash(${part}:*)`) : [tool]
+  return `add --allowedTools ${rules.map(doubleQuoted).join(' ')}`
+}
+
+export const claudeRemedy = (refused: Refused): string =>
+  refused.kind === 'scope' ? orAllowDir(`--add-dir ${quoted(folderOf(refused))}`, refused) : toolRemedy(refused)

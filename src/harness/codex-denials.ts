@@ -2,8 +2,10 @@
  * Codex tells most refusals only on its standard error, as log lines of its own (`<time> <LEVEL> <module>: …`); the launch
  * turns the sandbox's log on for that. A line without that head is somebody else's words.
  */
+import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial } from './driver.ts'
 import { cut } from './reading.ts'
+import { folderOf, type Refused } from './remedy-words.ts'
 
 const logLine = /^\d{4}-\d\d-\d\dT[\d:.]+Z {1,2}(?:ERROR|WARN) ([\w:]+): (.*)$/
 
@@ -30,4 +32,18 @@ export const stderrDenial = (line: string): Denial | undefined => {
   // Read-only is what the sandbox makes of everything outside its writable roots (and of `.git` inside them).
   const kind = reason === 'read_only_file_system' ? 'scope' : 'filesystem'
   return { kind, tool: 'exec_command', target, text: message }
+}
+
+const readOnly = /read-only sandbox/
+
+/** Sentences that name a decision of the user. */
+export const codexRefusalWords: readonly RegExp[] = [readOnly]
+
+export const codexRemedy = (refused: Refused): string => {
+  if (refused.kind === 'tool' && readOnly.test(refused.text)) return 'add -s workspace-write'
+  if (refused.kind === 'scope' || refused.target !== undefined) {
+    const folder = quoted(folderOf(refused))
+    return `add -s workspace-write, and for a folder outside --add-dir ${folder} (or unstuck exec --allow-dir ${folder} -- …)`
+  }
+  return 'choose a wider sandbox, such as -s workspace-write'
 }

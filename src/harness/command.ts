@@ -84,7 +84,24 @@ export const command: Driver = {
   defaultProgram: null,
   tokenScope: 'none',
   environment: [],
+  measured: [
+    {
+      version: '',
+      capabilities: {
+        ...{ resume: false, directories: false, commands: 'own', toolRules: false, callStarts: false },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
   launch,
+  userCommand: {
+    form: '',
+    isHeadless: () => true,
+    line: (args) => ({ args, env: {}, resumed: false }),
+    restriction: () => ({ tools: false, dirs: false, writes: true, trust: false }),
+    decided: [],
+    writes: { tools: [] },
+  },
   begin: emptyReading,
   read,
   settle,

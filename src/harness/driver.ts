@@ -4,7 +4,11 @@
  * prose, a tool's output or anything quoted for a sign of trouble.
  */
 
-import type { Capabilities, DriverName } from './capabilities.ts'
+import type { Capabilities, Measured } from './capabilities.ts'
+import type { LoginTraces } from './logins.ts'
+import type { DriverName } from './names.ts'
+import type { Refused } from './remedy-words.ts'
+import type { UserCommand } from './user-command.ts'
 
 /** All that can vary between two launches of one run. Corrections accumulate in it. */
 export interface LaunchRequest {
@@ -221,6 +225,10 @@ export interface Driver {
   tokenScope: 'launch' | 'session' | 'none'
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
+  /** What each measured version can do, at least one row. */
+  measured: readonly Measured[]
+  /** Where its credentials are, and how a person gives them. Absent = unknown. */
+  login?: LoginTraces
   launch(request: LaunchRequest): LaunchLine
   /** Arguments with which a person goes on with this session in their own terminal. Absent = the CLI has no such way. */
   openSession?(session: string): string[]
@@ -231,6 +239,12 @@ export interface Driver {
   toolRules?(denial: Pick<Denial, 'tool' | 'target'>, permitted: Permitted): string[] | undefined
   /** Rules that let exactly this refused call through, for a person who allows it; absent where the CLI takes none. */
   grantRules?(denial: Pick<Denial, 'tool' | 'target'>): string[]
+  /** The option that takes one of these rules, for `harness.<name>.args`. Absent = there is none. */
+  ruleOption?: string
+  /** How a person allows a refused call in the options of this CLI, as the rest of "To allow it: …". */
+  remedy?(refused: Refused, open: { stderr: readonly string[] }): string
+  /** The user's own command line of this CLI. Absent = `unstuck exec` cannot supervise it. */
+  userCommand?: UserCommand
   begin(): Reading
   /** Takes one line (without its newline). Pure: returns a new or the same reading and a note for people. */
   read(reading: Reading, stream: 'stdout' | 'stderr', line: string): { reading: Reading; note?: AgentNote }

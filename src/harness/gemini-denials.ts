@@ -2,10 +2,13 @@
  * Gemini's refusals: a failed result of one of its own tools, known by the result's `error.type` and, where that says too
  * little, by the CLI's sentence at its very start. What a shell command prints comes as a success and is never looked at.
  */
+import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { objectAt, textAt } from './json-line.ts'
 import { cut, firstLine } from './reading.ts'
+import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
+import { commandParts } from './tool-rules.ts'
 
 const fileTools = new Set([
   'glob',
@@ -76,4 +79,16 @@ export const geminiDenial = (call: OpenCall | undefined, event: JsonObject): Den
   if (refusal === undefined) return undefined
   const { kind, target } = refusal
   return { kind, tool: call.tool, ...(target === undefined ? {} : { target: cut(target) }), text, callId: call.id }
+}
+
+/** Sentences that name a decision of the user. */
+export const geminiRefusalWords: readonly RegExp[] = [/^Access denied: plan path /, /denied by policy/i]
+
+export const geminiRemedy = (refused: Refused): string => {
+  const { kind, tool, target } = refused
+  if (kind === 'scope') return orAllowDir(`--include-directories ${quoted(folderOf(refused))}`, refused)
+  if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
+  if (target === undefined) return 'add --approval-mode yolo'
+  const rules = commandParts(target).map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)
+  return `add ${rules.join(' ')}`
 }

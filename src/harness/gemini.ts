@@ -2,12 +2,25 @@
  * Google's Gemini CLI: launch line in `auto_edit` with the task's commands allowed one by one, event parser, session
  * resume. Facts were measured on 0.61.0.
  */
+import { join } from 'node:path'
 import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, ReportedError } from './driver.ts'
+import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
+import type { LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, faultOfStatus, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasOption,
+  optionValues,
+  promptAfter,
+  withHint,
+  withoutValued,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
 
 /** A rule ends at its closing parenthesis, and a comma begins the next one. */
 const ruleOf = (command: string): string[] =>
@@ -66,6 +79,55 @@ const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined =>
 
 const tools = { shell: 'run_shell_command', edits: ['replace', 'write_file'], ruleOf }
 
+const settingsFolder = (home: string, environment: Record<string, string | undefined>): string =>
+  join(environment['GEMINI_CLI_HOME'] || home, '.gemini')
+
+const login: LoginTraces = {
+  variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_GCA', 'GOOGLE_GENAI_USE_VERTEXAI'],
+  files: (home, environment) => [join(settingsFolder(home, environment), 'oauth_creds.json')],
+  maybe: (home, environment) => ['.env', 'settings.json'].map((name) => join(settingsFolder(home, environment), name)),
+  otherwise: 'no',
+  advice: 'set GEMINI_API_KEY, or log in by running "gemini"',
+}
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = withoutValued(args, '-o', '--output-format')
+  const hinted = withHint(own, promptAfter(own, '-p', '--prompt'), hint)
+  // A session id can be used only once.
+  const free = hint === undefined ? hinted : withoutValued(hinted, '--session-id')
+  const other = hint?.fresh === undefined && hint?.session === undefined ? free : withoutValued(free, '--resume', '-r')
+  const words = hint?.session === undefined ? other : [...other, '--resume', hint.session]
+  const dirs = corrections.addDirs.filter(isNameable).flatMap((dir) => ['--include-directories', dir])
+  const rules = (corrections.toolRules ?? []).flatMap((rule) => ['--allowed-tools', rule])
+  return {
+    args: [...words, '-o', 'stream-json', ...dirs, ...rules],
+    env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+    resumed: hint?.session !== undefined,
+  }
+}
+
+const ruleOptions = [
+  ...['--allowed-tools', '--allowedTools', '--policy', '--admin-policy', '--adminPolicy'],
+  ...['--allowed-mcp-server-names', '--sandbox', '-s'],
+]
+
+const userCommand: UserCommand = {
+  form: 'gemini -p "<task>"',
+  isHeadless: (args) => promptAfter(args, '-p', '--prompt') >= 0,
+  line: userLine,
+  restriction: (args) => {
+    const [mode] = optionValues(args, ['--approval-mode', '--approvalMode'])
+    const tools = (mode === undefined || mode === 'auto_edit' || mode === 'yolo') && !hasOption(args, ruleOptions)
+    // Trust in a folder is the user's decision: Gemini asks a person for it.
+    return { tools, dirs: true, writes: mode !== 'plan', trust: false }
+  },
+  directories: (args) =>
+    optionValues(args, ['--include-directories', '--includeDirectories'], true).flatMap((value) => value.split(',')),
+  decided: geminiRefusalWords,
+  writes: { tools: tools.edits },
+  trustAdvice: 'add --skip-trust to the command, or set GEMINI_CLI_TRUST_WORKSPACE=true',
+}
+
 export const gemini: Driver = {
   name: 'gemini',
   defaultProgram: 'gemini',
@@ -83,11 +145,24 @@ export const gemini: Driver = {
     'GOOGLE_GENAI_USE_VERTEXAI',
     'GOOGLE_VERTEX_BASE_URL',
   ],
+  measured: [
+    {
+      version: '0.61.0',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
+        ...{ tokens: true, cost: false, retries: 'stderr' },
+      },
+    },
+  ],
+  login,
   launch,
   openSession: (session) => ['--resume', session],
   // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
   toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),
   grantRules: grantRulesOf(tools),
+  ruleOption: '--allowed-tools',
+  remedy: geminiRemedy,
+  userCommand,
   begin: emptyReading,
   read: readGemini,
   settle: (reading, exit) => settleFinal(reading, exit) ?? settleFailed('gemini', reading, exit, saidBy(reading, exit)),

@@ -4,8 +4,7 @@
  * does not say that they still hold.
  */
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
-import type { Driver } from './driver.ts'
+import type { DriverName } from './names.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -15,7 +14,8 @@ export interface Login {
   by?: string
 }
 
-interface Traces {
+/** Where a CLI keeps its login, and how a person logs in. */
+export interface LoginTraces {
   variables: string[]
   /** Its presence is a login. */
   files: (home: string, environment: Environment) => string[]
@@ -23,58 +23,23 @@ interface Traces {
   maybe: (home: string, environment: Environment) => string[]
   /** Without any trace: works without an account, or keeps credentials where we do not look. */
   otherwise: 'no' | 'unknown'
+  /** How a person gives this CLI its credentials. */
+  advice: string
 }
 
-const dirOf = (environment: Environment, name: string, standard: string): string => environment[name] || standard
-
-const geminiDir = (home: string, environment: Environment): string =>
-  join(environment['GEMINI_CLI_HOME'] || home, '.gemini')
-
-const traces: Partial<Record<Driver['name'], Traces>> = {
-  claude: {
-    variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
-    files: (home, environment) => [
-      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), '.credentials.json'),
-    ],
-    maybe: (home, environment) => [
-      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), 'settings.json'),
-    ],
-    otherwise: process.platform === 'darwin' ? 'unknown' : 'no',
-  },
-  codex: {
-    variables: ['CODEX_API_KEY'],
-    files: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'auth.json')],
-    maybe: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'config.toml')],
-    otherwise: 'no',
-  },
-  gemini: {
-    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_GCA', 'GOOGLE_GENAI_USE_VERTEXAI'],
-    files: (home, environment) => [join(geminiDir(home, environment), 'oauth_creds.json')],
-    maybe: (home, environment) => [
-      join(geminiDir(home, environment), '.env'),
-      join(geminiDir(home, environment), 'settings.json'),
-    ],
-    otherwise: 'no',
-  },
-  opencode: {
-    variables: [
-      'ANTHROPIC_API_KEY',
-      'GOOGLE_GENERATIVE_AI_API_KEY',
-      'OPENAI_API_KEY',
-      'OPENCODE_API_KEY',
-      'OPENROUTER_API_KEY',
-    ],
-    files: (home, environment) => [
-      join(dirOf(environment, 'XDG_DATA_HOME', join(home, '.local', 'share')), 'opencode', 'auth.json'),
-    ],
-    maybe: () => [],
-    otherwise: 'unknown',
-  },
+/** A driver, as far as its login goes; without `login` nothing is known about it. */
+interface LoggedIn {
+  name: DriverName
+  login?: LoginTraces
 }
+
+/** The folder in that variable, else the standard one. */
+export const folderIn = (environment: Environment, name: string, standard: string): string =>
+  environment[name] || standard
 
 /** `exists` is the only look at a file. */
-export const loginOf = (driver: Driver['name'], environment: Environment, exists: (path: string) => boolean): Login => {
-  const known = traces[driver]
+export const loginOf = (driver: LoggedIn, environment: Environment, exists: (path: string) => boolean): Login => {
+  const known = driver.login
   if (known === undefined) return { state: 'unknown' }
   const variable = known.variables.find((name) => (environment[name] ?? '') !== '')
   if (variable !== undefined) return { state: 'yes', by: variable }
@@ -97,13 +62,13 @@ interface Place {
 }
 
 /** A file that may replace a login is none: CLIs write their settings whenever they run. */
-const fileOf = (driver: Driver['name'], { environment, files }: Place): string | undefined => {
+const fileOf = (driver: LoggedIn, { environment, files }: Place): string | undefined => {
   const { state, by } = loginOf(driver, environment, (path) => files.existsSync(path))
   return state === 'yes' && by?.startsWith('/') === true ? by : undefined
 }
 
 /** Another one once the file of the login holds another login; null = there is none. It tells nothing of what it holds. */
-export const loginStamp = (driver: Driver['name'], place: Place): string | null => {
+export const loginStamp = (driver: LoggedIn, place: Place): string | null => {
   const path = fileOf(driver, place)
   if (path === undefined) return null
   try {
@@ -121,7 +86,7 @@ export const loginStamp = (driver: Driver['name'], place: Place): string | null 
  * its own for each run would make that certain: each copy holds the same token.)
  */
 export const renewedLogin = (
-  driver: Driver['name'],
+  driver: LoggedIn,
   { before, ...place }: Place & { before: string | null | undefined },
 ): string | undefined => {
   const now = loginStamp(driver, place)
@@ -130,13 +95,13 @@ export const renewedLogin = (
 
 /** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */
 export const missingLogin = (
-  driver: Driver['name'],
+  driver: LoggedIn,
   environment: Environment,
   exists: (path: string) => boolean,
 ): string | undefined => {
-  const known = traces[driver]
+  const known = driver.login
   const home = environment['HOME'] ?? ''
   if (known === undefined || loginOf(driver, environment, exists).state !== 'no') return undefined
   const files = known.files(home, environment).join(', ')
-  return `${driver} has no credentials: neither ${known.variables.join(', ')} is set, nor is there ${files}`
+  return `${driver.name} has no credentials: neither ${known.variables.join(', ')} is set, nor is there ${files}`
 }

@@ -6,6 +6,7 @@ import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { textAt } from './json-line.ts'
 import { cut } from './reading.ts'
+import { folderOf, type Refused } from './remedy-words.ts'
 
 const fileTools = new Set(['edit', 'glob', 'grep', 'list', 'lsp', 'multiedit', 'patch', 'apply_patch', 'read', 'write'])
 const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'webfetch', 'websearch', 'codesearch'])
@@ -55,4 +56,25 @@ export const opencodeDenial = (
   if (rule !== null) return make(kindOf(call, classIn(text)), call, target, rule[0])
   const refused = fileTools.has(call.tool) ? system.exec(text) : null
   return refused === null ? undefined : make('filesystem', call, call.path ?? refused[1], text)
+}
+
+/** Sentences that name a decision of the user. */
+export const opencodeRefusalWords: readonly RegExp[] = [
+  /^The user has specified a rule which prevents you/,
+  /^Model tried to call unavailable tool /,
+]
+
+/** OpenCode names the permission and its pattern on standard error only. */
+const requested = /permission requested: (\w+) \((.*)\); auto-rejecting/
+
+export const opencodeRemedy = (refused: Refused, { stderr }: { stderr: readonly string[] }): string => {
+  const [, permission, pattern] = stderr.map((line) => requested.exec(line)).findLast((found) => found !== null) ?? []
+  const { kind, text, tool } = refused
+  const isOutside = kind === 'scope' || permission === 'external_directory'
+  const key = isOutside ? 'external_directory' : (permission ?? (tool === 'write' ? 'edit' : tool))
+  const dir = kind === 'scope' ? folderOf(refused) : (pattern ?? '').replace(/\/\*+$/, '')
+  const value = isOutside && dir !== '' ? `{ "${dir}/**": "allow" }` : '"allow"'
+  const setting = `set "permission": { "${key}": ${value} } in opencode.json`
+  // `--auto` allows what would be asked, and nothing that is denied.
+  return text.startsWith('The user rejected permission') ? `${setting}, or add --auto` : setting
 }

@@ -2,12 +2,26 @@
  * OpenCode: launch line with every permission class decided beforehand (one that asks would be refused and end the run),
  * event parser, session resume. Facts were measured on 1.18.33.
  */
+import { join } from 'node:path'
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
 import { causeInLog, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
-import { rejected } from './opencode-denials.ts'
+import { folderIn, type LoginTraces } from './logins.ts'
+import { opencodeRefusalWords, opencodeRemedy, rejected } from './opencode-denials.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasFlag,
+  lastWord,
+  withHint,
+  withOptions,
+  withoutValued,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
+
+const openedBy = (dirs: readonly string[]) => Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow']))
 
 /**
  * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
@@ -26,9 +40,7 @@ const permissionsOf = (dirs: string[], unrestricted = false): string =>
     task: { '*': 'allow' },
     lsp: { '*': 'allow' },
     skill: { '*': 'allow' },
-    external_directory: unrestricted
-      ? { '*': 'allow' }
-      : { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
+    external_directory: unrestricted ? { '*': 'allow' } : { '*': 'deny', ...openedBy(dirs) },
     todowrite: 'allow',
     webfetch: 'allow',
     websearch: 'allow',
@@ -88,6 +100,65 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
   return cause === undefined ? settled : { ...settled, error: { ...settled.error, ...cause } }
 }
 
+const login: LoginTraces = {
+  variables: [
+    'ANTHROPIC_API_KEY',
+    'GOOGLE_GENERATIVE_AI_API_KEY',
+    'OPENAI_API_KEY',
+    'OPENCODE_API_KEY',
+    'OPENROUTER_API_KEY',
+  ],
+  files: (home, environment) => [
+    join(folderIn(environment, 'XDG_DATA_HOME', join(home, '.local', 'share')), 'opencode', 'auth.json'),
+  ],
+  maybe: () => [],
+  // It works without an account, with models that are free.
+  otherwise: 'unknown',
+  advice: 'run "opencode auth login", or set the key of its provider',
+}
+
+/** Options of `opencode run` without a value: behind any other option the last word could be its value. */
+const switches = ['--auto', '--continue', '-c', '--fork', '--share', '--thinking']
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = withoutValued(args, '--format', '--log-level').filter((arg) => arg !== '--print-logs')
+  const at = hasFlag(own, '--') ? -1 : lastWord(own, own.indexOf('run'), switches)
+  const session = at < 0 ? undefined : hint?.session
+  const hinted = withHint(own, at, hint)
+  const words =
+    session === undefined && hint?.fresh === undefined
+      ? hinted
+      : withoutValued(hinted, '--session', '-s').filter((arg) => !['--continue', '-c', '--fork'].includes(arg))
+  const more = session === undefined ? [] : ['--session', session]
+  const { addDirs } = corrections
+  return {
+    args: withOptions(words, [...more, '--format', 'json', '--print-logs', '--log-level', 'ERROR']),
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: 'true',
+      // The CLI merges this into the user's own permissions, so it opens these directories and nothing else.
+      ...(addDirs.length === 0
+        ? {}
+        : { OPENCODE_PERMISSION: JSON.stringify({ external_directory: openedBy(addDirs) }) }),
+    },
+    resumed: session !== undefined,
+  }
+}
+
+const userCommand: UserCommand = {
+  form: 'opencode run "<task>"',
+  isHeadless: (args) => hasFlag(args, 'run'),
+  line: userLine,
+  restriction: (_args, environment) => ({
+    tools: false,
+    // The correction needs this variable, and the user's own value stays.
+    dirs: environment['OPENCODE_PERMISSION'] === undefined,
+    writes: true,
+    trust: false,
+  }),
+  decided: opencodeRefusalWords,
+  writes: { tools: ['apply_patch', 'edit', 'multiedit', 'patch', 'write'] },
+}
+
 export const opencode: Driver = {
   name: 'opencode',
   defaultProgram: 'opencode',
@@ -103,8 +174,20 @@ export const opencode: Driver = {
     'OPENCODE_CONFIG_DIR',
     'OPENROUTER_API_KEY',
   ],
+  measured: [
+    {
+      version: '1.18.33',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
+        ...{ tokens: true, cost: true, retries: 'none' },
+      },
+    },
+  ],
+  login,
   launch,
   openSession: (session) => ['--session', session],
+  remedy: opencodeRemedy,
+  userCommand,
   begin: emptyReading,
   read: readOpencode,
   settle,

@@ -2,9 +2,10 @@
 import { posix } from 'node:path'
 import { ownCommandsIn } from '../recovery/command/own.ts'
 import type { Denial, Permitted } from './driver.ts'
+import { knownHarnesses } from './names.ts'
 
 /** Decide what the next agent may do, or what git does: no rule opens them. */
-const guarded = new Set(['.claude', '.codex', '.gemini', '.git', '.opencode', '.unstuck'])
+const guarded = new Set<string>(['.git', '.unstuck', ...knownHarnesses.map((name) => `.${name}`)])
 
 export const isPlainEdit = (target: string | undefined, { workspace }: Permitted): boolean => {
   if (target === undefined) return false

@@ -17,6 +17,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type AskedCall, decide, optionFor } from '../../src/harness/acp-permission.ts'
 import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { acp } from '../../src/harness/acp.ts'
+import { drivers } from '../../src/harness/drivers.ts'
 import type { AgentExit, LaunchRequest, Reading, Settled } from '../../src/harness/driver.ts'
 import { openGate, startShim, waitForExit } from '../../src/process/launch.ts'
 import { readSegments } from '../../src/process/tail.ts'
@@ -33,7 +34,7 @@ writeFileSync(join(root, 'prompt.md'), 'Say hello.')
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const request = (play: string[], more: Partial<LaunchRequest> = {}): LaunchRequest => ({
-  can: capabilitiesOf('acp', undefined).capabilities,
+  can: capabilitiesOf(drivers.acp, undefined).capabilities,
   prompt: 'Say hello.',
   promptFile: join(root, 'prompt.md'),
   workspace,

@@ -56,5 +56,5 @@ export const abilitiesOf = async (session: Asked): Promise<Abilities> => {
   const said = answer === undefined ? '' : await Promise.race([answer, late()])
   answered.abort()
   const version = versionIn(said)
-  return { version: version ?? null, ...capabilitiesOf(driver.name, version) }
+  return { version: version ?? null, ...capabilitiesOf(driver, version) }
 }

@@ -34,7 +34,7 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
 
 /** How the login of a harness stands, for `loginRenewedSince`. */
 export const loginNow = ({ config, environment, ports }: Context, name: string): string | null =>
-  loginStamp(harnessNamed(config(), name).driver.name, { environment, files: ports.files })
+  loginStamp(harnessNamed(config(), name).driver, { environment, files: ports.files })
 
 /** The file of the login of a harness, if it was renewed after this launch began. */
 export const loginRenewedSince = (
@@ -42,7 +42,7 @@ export const loginRenewedSince = (
   name: string,
   launch: Launch | undefined,
 ): string | undefined =>
-  renewedLogin(harnessNamed(config(), name).driver.name, {
+  renewedLogin(harnessNamed(config(), name).driver, {
     ...{ environment, files: ports.files, before: launch?.loginBefore },
   })
 

@@ -1,9 +1,9 @@
 /** Which harness a name means: an entry of the configuration, else the driver of that name with its defaults. */
 import type { Context } from '../core/context.ts'
 import type { Config, HarnessConfig } from '../../config.ts'
-import { knownHarnesses } from '../../config-schema.ts'
 import type { Driver } from '../../harness/driver.ts'
-import { driverNamed } from '../../harness/drivers.ts'
+import { driverNamed, drivers } from '../../harness/drivers.ts'
+import { knownHarnesses } from '../../harness/names.ts'
 import { AppError } from '../../errors.ts'
 import { findProgram } from './program.ts'
 import type { Files } from '../core/files.ts'
@@ -26,9 +26,7 @@ export const findHarness = (config: Config, name: string): HarnessChoice | undef
 export const harnessNamed = (config: Config, name: string): HarnessChoice => {
   const found = findHarness(config, name)
   if (found !== undefined) return found
-  const driver = driverNamed('command')
-  if (driver === undefined) throw new Error('the command driver is missing')
-  return { driver, harness: plain(driver) }
+  return { driver: drivers.command, harness: plain(drivers.command) }
 }
 
 export const harnessNames = (config: Config): string[] => [
