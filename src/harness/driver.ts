@@ -225,6 +225,8 @@ export interface Driver {
   tokenScope: 'launch' | 'session' | 'none'
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
+  /** Set for every start of the program that no launch line makes, such as for its version. */
+  programEnv?: Record<string, string>
   /** What each measured version can do, at least one row. */
   measured: readonly Measured[]
   /** Where its credentials are, and how a person gives them. Absent = unknown. */

@@ -29,6 +29,9 @@ const ruleOf = (command: string): string[] =>
 /** The flag splits its value at commas, and a folder that is not there ends the CLI. */
 const isNameable = (dir: string): boolean => !dir.includes(',')
 
+/** Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL. */
+const programEnv = { GEMINI_CLI_NO_RELAUNCH: 'true' }
+
 const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['gemini']),
@@ -48,8 +51,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   ],
   // A session can only be resumed from the folder it was started in.
   cwd: request.workspace,
-  // Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL.
-  env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+  env: programEnv,
   stdinFile: null,
 })
 
@@ -101,7 +103,7 @@ const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArg
   const rules = (corrections.toolRules ?? []).flatMap((rule) => ['--allowed-tools', rule])
   return {
     args: [...words, '-o', 'stream-json', ...dirs, ...rules],
-    env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+    env: programEnv,
     resumed: hint?.session !== undefined,
   }
 }
@@ -145,6 +147,7 @@ export const gemini: Driver = {
     'GOOGLE_GENAI_USE_VERTEXAI',
     'GOOGLE_VERTEX_BASE_URL',
   ],
+  programEnv,
   measured: [
     {
       version: '0.61.0',

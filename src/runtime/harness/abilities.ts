@@ -34,7 +34,8 @@ const ask = (asked: Asked): Promise<string> | undefined => {
   if (program === undefined || key === undefined) return undefined
   const before = context.cliVersions.get(key)
   if (before !== undefined) return before
-  const options = { path: context.environment.PATH, signal: context.stopping }
+  const { programEnv: env = {} } = asked.driver
+  const options = { path: context.environment.PATH, env, signal: context.stopping }
   const answer = context.ports.processes.askVersion(program, options).catch(() => '') // as one that says nothing
   context.cliVersions.set(key, answer)
   return answer
