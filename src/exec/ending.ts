@@ -1,4 +1,4 @@
-/** How `unstuck exec` ends: the result that it reports and the exit status that it ends with. */
+/** How `unstuck exec` ends: its result and its exit status. */
 import type { AgentExit, Driver } from '../harness/driver.ts'
 import { exitCodes } from '../errors.ts'
 import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning } from '../recovery/left-running.ts'
@@ -51,7 +51,7 @@ interface GivenUp {
 
 const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagnosis.retryable
 
-/** What would allow it, in this CLI's own options where the label alone does not say. */
+/** How a person allows what was refused, in this CLI's own options where the label alone is not enough. */
 const adviceFor = ({ command, cwd }: ExecParts, { reading, denials }: Ended, diagnosis: Diagnosis): string[] => {
   const { driver } = command
   const { trustAdvice } = driver.userCommand
@@ -79,9 +79,9 @@ const emitBlocker = (parts: ExecParts, { ended, diagnosis }: GivenUp): void => {
   })
 }
 
-/** Nothing else is launched while they run, and the user needs to know about them before working in the folder. */
+/** Processes of the agent could not be ended: nothing is launched while they run, and the user must know before working in the folder. */
 export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
-  const details = leftRunningAdvice('look at the folder before you go on')
+  const details = leftRunningAdvice('check the folder before you continue')
   const text = `${leftRunningText({ processes })}. Manual intervention required.`
   const payload = { kind: 'left_running', text, details } as const
   parts.emit({ type: 'blocker', timestamp: new Date().toISOString(), payload })
@@ -95,7 +95,7 @@ export const giveUp = (parts: ExecParts, given: GivenUp): Ending => {
   const { resetAt }: AnyFacts = diagnosis.facts
   if (isLimit(diagnosis)) return { outcome: 'waiting', exitCode: 75, label, until: resetAt?.toISOString() ?? null }
   if (diagnosis.rung <= 1) emitBlocker(parts, given)
-  // The status of an agent that we ended is that of our signal, and says nothing.
+  // The status of an agent that we stopped is that of our signal and explains nothing.
   const exitCode = ended.exit.stopCause === undefined ? statusOf(ended.exit) || 1 : 1
   return { outcome: 'failed', exitCode, label }
 }
