@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../harness/driver.ts'
 import { dropMark, markOf } from '../platform/mark.ts'
 import { startTimeOf } from '../platform/process.ts'
+import type { Stream } from '../process/contract.ts'
 import { createTree, markerName } from '../process/find.ts'
 import { startGuard, type Guard } from '../process/guard.ts'
 import { createOutput, type Output } from '../process/output.ts'
@@ -27,8 +28,6 @@ const drainMs = 2_000
 /** A line that grew within this time is still being written, so it is no question to the user. */
 const unfinishedAfterMs = 500
 
-export type StreamName = 'stdout' | 'stderr'
-
 export interface LaunchParts {
   argv: string[]
   cwd: string
@@ -36,7 +35,7 @@ export interface LaunchParts {
   stdinFile: string | null
   /** Marks every process of this launch's tree, in its environment. */
   marker: string
-  line(stream: StreamName, text: string): void
+  line(stream: Stream, text: string): void
   /** Called before the agent is ended for that cause. */
   stopping?(cause: string): void
 }
@@ -65,7 +64,7 @@ const faultOf = (program: string, error: unknown): string => {
     : `${program} could not be started (${code})`
 }
 
-const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
+const linesTo = (stream: Stream, { line, environment }: LaunchParts) => {
   const log = {
     append: (bytes: Buffer) =>
       bytes

@@ -4,14 +4,14 @@ import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
 import type { StallCause, StallSettings } from '../recovery/stall.ts'
 import type { Quieted } from '../runtime/agent/stall-looks.ts'
-import type { StreamName } from './agent.ts'
+import type { Stream } from '../process/contract.ts'
 import type { AgentCommand } from './command.ts'
 
 /** Events as the founding document prints them; `note` and `output` are the agent's own words. */
 export type ExecEvent =
   | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
   | ({ type: 'note' } & AgentNote)
-  | { type: 'output'; stream: StreamName; text: string }
+  | { type: 'output'; stream: Stream; text: string }
   | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
   | {
       type: 'waiting'

@@ -1,6 +1,6 @@
 /**
- * Claude Code: launch line in the least mode that works unattended (edits accepted, the task's commands allowed, never a
- * bypass unless the owner set `unrestricted`), event parser, session resume. Facts were measured on 2.1.197.
+ * Driver for Claude Code. It launches in the least permissive mode that works unattended: edits are accepted, the task's commands
+ * are allowed, and permissions are bypassed only if the owner set `unrestricted`. Facts were measured on 2.1.197.
  */
 import { join } from 'node:path'
 import { claudeRefusalWords, claudeRemedy } from './claude-denials.ts'
@@ -24,13 +24,13 @@ import {
   type UserCommand,
 } from './user-command.ts'
 
-/** A rule ends at its closing parenthesis, so a command that holds one cannot be written as a rule. */
+/** A rule ends at its closing parenthesis, so a command that contains one cannot be written as a rule. */
 const ruleOf = (command: string): string[] =>
   command.trim() === '' || /[()\r\n]/.test(command) ? [] : [`Bash(${command.trim()}:*)`]
 
 /**
- * The tool's bare name would let it write anywhere on the machine (seen with 2.1.197), so the rule names the workspace: two
- * slashes for an absolute path, and one rule for all tools that edit. A path that reads as a pattern cannot be named.
+ * The bare name of the tool would allow writes anywhere on the machine (observed with 2.1.197), so the rule names the workspace: two
+ * slashes for an absolute path, and one rule for all tools that edit. A path with characters of a pattern cannot be named.
  */
 const editRule = (_tool: string, workspace: string): string | undefined =>
   /[()[\]{}*?!\\,\r\n]/.test(workspace) ? undefined : `Edit(/${workspace}/**)`
@@ -38,7 +38,7 @@ const editRule = (_tool: string, workspace: string): string | undefined =>
 const launch = (request: LaunchRequest): LaunchLine => {
   const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules]
   return {
-    // The prompt stands right behind -p: --add-dir and --allowedTools take every argument that follows them.
+    // The prompt directly follows -p, because --add-dir and --allowedTools take every argument behind them.
     argv: [
       ...(request.program ?? ['claude']),
       ...request.extraArgs,

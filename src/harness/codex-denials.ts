@@ -1,6 +1,6 @@
 /**
- * Codex tells most refusals only on its standard error, as log lines of its own (`<time> <LEVEL> <module>: …`); the launch
- * turns the sandbox's log on for that. A line without that head is somebody else's words.
+ * Codex reports most refusals only on standard error, as log lines (`<time> <LEVEL> <module>: …`), for which the launch enables the
+ * sandbox's log. A line without that prefix may be the output of any other program and is ignored.
  */
 import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial } from './driver.ts'
@@ -18,7 +18,7 @@ const rejections: { starts: RegExp; kind: Denial['kind']; tool: string }[] = [
 
 const violation = /^recorded sandbox violation: resource=filesystem .*\breason=(\w+) path=(.+)$/
 
-/** The refusal in one line of standard error, if it is one. */
+/** The refusal in a line of standard error; undefined for any other line. */
 export const stderrDenial = (line: string): Denial | undefined => {
   const [, module, message = ''] = logLine.exec(cut(line)) ?? []
   if (module === 'codex_core::tools::router') {
@@ -29,7 +29,7 @@ export const stderrDenial = (line: string): Denial | undefined => {
   if (module !== 'codex_sandboxing::violation') return undefined
   const [, reason, target] = violation.exec(message) ?? []
   if (reason === undefined || target === undefined) return undefined
-  // Read-only is what the sandbox makes of everything outside its writable roots (and of `.git` inside them).
+  // The sandbox makes everything outside its writable roots read-only, and `.git` inside them.
   const kind = reason === 'read_only_file_system' ? 'scope' : 'filesystem'
   return { kind, tool: 'exec_command', target, text: message }
 }

@@ -1,6 +1,5 @@
 /**
- * OpenAI Codex CLI: launch line in the workspace-write sandbox, event parser, thread resume. Facts were measured on
- * 0.169.0.
+ * Driver for the OpenAI Codex CLI. It launches in the workspace-write sandbox. Facts were measured on 0.169.0.
  */
 import { join } from 'node:path'
 import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
@@ -22,7 +21,7 @@ import {
 } from './user-command.ts'
 
 const launch = (request: LaunchRequest): LaunchLine => ({
-  // Every flag stands before `resume`, which refuses them; a resumed thread does not remember its sandbox.
+  // Every flag comes before `resume`, which rejects flags behind it; a resumed thread does not remember its sandbox.
   argv: [
     ...(request.program ?? ['codex']),
     'exec',
@@ -37,7 +36,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     promptArgument(request.prompt),
   ],
   cwd: request.workspace,
-  // Without the sandbox's log a blocked write of a command is visible nowhere.
+  // A blocked write of a command is reported only in the sandbox's log.
   env: { RUST_LOG: 'error,codex_sandboxing=warn' },
   stdinFile: null,
 })

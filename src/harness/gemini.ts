@@ -1,6 +1,5 @@
 /**
- * Google's Gemini CLI: launch line in `auto_edit` with the task's commands allowed one by one, event parser, session
- * resume. Facts were measured on 0.61.0.
+ * Driver for Google's Gemini CLI. It launches in `auto_edit`, with each of the task's commands allowed. Facts were measured on 0.61.0.
  */
 import { join } from 'node:path'
 import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, ReportedError } from './driver.ts'
@@ -22,11 +21,11 @@ import {
   type UserCommand,
 } from './user-command.ts'
 
-/** A rule ends at its closing parenthesis, and a comma begins the next one. */
+/** A rule ends at its closing parenthesis, and a comma separates rules, so a command with either cannot be written as a rule. */
 const ruleOf = (command: string): string[] =>
   command.trim() === '' || /[(),\r\n]/.test(command) ? [] : [`run_shell_command(${command.trim()})`]
 
-/** The flag splits its value at commas, and a folder that is not there ends the CLI. */
+/** The flag splits its value at commas, and the CLI exits when a folder does not exist. */
 const isNameable = (dir: string): boolean => !dir.includes(',')
 
 /** Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL. */
@@ -43,7 +42,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     ...openedDirs(request)
       .filter(isNameable)
       .flatMap((dir) => ['--include-directories', dir]),
-    // In `auto_edit` the shell tool is not even declared; what is named here is, for these commands alone.
+    // In `auto_edit` the shell tool is not declared at all; these rules declare it, for these commands only.
     ...[...new Set([...request.commands.flatMap(ruleOf), ...request.toolRules])].flatMap((rule) => [
       '--allowed-tools',
       rule,
@@ -55,7 +54,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   stdinFile: null,
 })
 
-/** The CLI's own exit codes, where it printed nothing that explains them. */
+/** Exit codes of the CLI, used when its output does not explain the exit. */
 const exitTypes: Record<number, FaultType> = {
   41: 'authentication_failed',
   52: 'bad_config',
@@ -64,7 +63,7 @@ const exitTypes: Record<number, FaultType> = {
   130: 'aborted',
 }
 
-/** In its JSON modes a failed request gives the HTTP status modulo 256. */
+/** In its JSON modes the CLI exits with the HTTP status of a failed request modulo 256. */
 const statusOf = (code: number): number | undefined => (code >= 400 - 256 && code < 512 - 256 ? code + 256 : undefined)
 
 const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined => {
@@ -160,7 +159,7 @@ export const gemini: Driver = {
   login,
   launch,
   openSession: (session) => ['--resume', session],
-  // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
+  // The CLI checks the workspace's bounds separately, so a rule for a tool's name opens nothing outside.
   toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),
   grantRules: grantRulesOf(tools),
   ruleOption: '--allowed-tools',

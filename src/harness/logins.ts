@@ -1,7 +1,7 @@
 /**
- * Whether a CLI has credentials, from names in the environment and files that it keeps: looked at, never opened for
- * writing, and of their contents a digest at most is kept. Running the CLI to ask would write to its folders. That credentials are there
- * does not say that they still hold.
+ * Finds out whether a CLI has credentials, from environment variables and the CLI's files. The files are never written, and at most a
+ * digest of their contents is kept. The CLI itself is not asked, because running it would write to its folders. Existing
+ * credentials may still be invalid.
  */
 import { createHash } from 'node:crypto'
 import type { DriverName } from './names.ts'
@@ -10,18 +10,18 @@ type Environment = Record<string, string | undefined>
 
 export interface Login {
   state: 'yes' | 'no' | 'unknown'
-  /** The variable or file that tells it. */
+  /** The variable or file that shows it. */
   by?: string
 }
 
 /** Where a CLI keeps its login, and how a person logs in. */
 export interface LoginTraces {
   variables: string[]
-  /** Its presence is a login. */
+  /** Files whose existence means a login. */
   files: (home: string, environment: Environment) => string[]
-  /** May hold or replace a login. */
+  /** Files that may contain a login or replace it. */
   maybe: (home: string, environment: Environment) => string[]
-  /** Without any trace: works without an account, or keeps credentials where we do not look. */
+  /** State without any of these: `unknown` if the CLI works without an account, or keeps credentials elsewhere. */
   otherwise: 'no' | 'unknown'
   /** How a person gives this CLI its credentials. */
   advice: string
@@ -37,7 +37,7 @@ interface LoggedIn {
 export const folderIn = (environment: Environment, name: string, standard: string): string =>
   environment[name] || standard
 
-/** `exists` is the only look at a file. */
+/** Login state of a CLI. Of files only their existence is checked. */
 export const loginOf = (driver: LoggedIn, environment: Environment, exists: (path: string) => boolean): Login => {
   const known = driver.login
   if (known === undefined) return { state: 'unknown' }
@@ -56,44 +56,44 @@ export interface LoginFiles {
   readFileSync(path: string, encoding: 'utf8'): string
 }
 
-interface Place {
+interface LoginSource {
   environment: Environment
   files: LoginFiles
 }
 
-/** A file that may replace a login is none: CLIs write their settings whenever they run. */
-const fileOf = (driver: LoggedIn, { environment, files }: Place): string | undefined => {
+/** The login's file. Files in `maybe` do not count, because CLIs write their settings whenever they run. */
+const fileOf = (driver: LoggedIn, { environment, files }: LoginSource): string | undefined => {
   const { state, by } = loginOf(driver, environment, (path) => files.existsSync(path))
   return state === 'yes' && by?.startsWith('/') === true ? by : undefined
 }
 
-/** Another one once the file of the login holds another login; null = there is none. It tells nothing of what it holds. */
-export const loginStamp = (driver: LoggedIn, place: Place): string | null => {
-  const path = fileOf(driver, place)
+/** Changes when the login file changes; null = there is no login file. It reveals nothing of the contents. */
+export const loginStamp = (driver: LoggedIn, source: LoginSource): string | null => {
+  const path = fileOf(driver, source)
   if (path === undefined) return null
   try {
-    const digest = createHash('sha256').update(place.files.readFileSync(path, 'utf8')).digest('hex')
+    const digest = createHash('sha256').update(source.files.readFileSync(path, 'utf8')).digest('hex')
     return `${path} ${digest.slice(0, 16)}`
   } catch {
-    return null // gone since: a CLI whose login was refused may have removed it
+    return null // removed meanwhile, perhaps by a CLI whose login was refused
   }
 }
 
 /**
- * The file of a login that was renewed since this stamp was taken; undefined = none was, or no stamp is known. Times are not
- * looked at: a file that is touched, or written again as it was, holds the login that was refused. Such logins hold a refresh token that works once: of two CLIs that
- * renew one login at the same time, one is refused and finds the other's login in the file when it starts again. (A folder of
- * its own for each run would make that certain: each copy holds the same token.)
+ * The login file, if the login was renewed since the stamp `before`; undefined = not renewed, or no stamp is known. Contents are
+ * compared, not times: a file that was only touched still has the refused login. A login contains a refresh token that works
+ * once. When two CLIs renew the same login, one is refused, and after a restart it finds the other's login in the file. (Separate
+ * folders per run would not help, because each copy would have the same token.)
  */
 export const renewedLogin = (
   driver: LoggedIn,
-  { before, ...place }: Place & { before: string | null | undefined },
+  { before, ...source }: LoginSource & { before: string | null | undefined },
 ): string | undefined => {
-  const now = loginStamp(driver, place)
-  return before === undefined || now === null || now === before ? undefined : fileOf(driver, place)
+  const now = loginStamp(driver, source)
+  return before === undefined || now === null || now === before ? undefined : fileOf(driver, source)
 }
 
-/** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */
+/** Why a CLI cannot log in, for people; undefined when it might. `environment` is the one that the CLI will get. */
 export const missingLogin = (
   driver: LoggedIn,
   environment: Environment,

@@ -1,6 +1,6 @@
 /**
- * OpenCode: launch line with every permission class decided beforehand (one that asks would be refused and end the run),
- * event parser, session resume. Facts were measured on 1.18.33.
+ * Driver for OpenCode. The launch decides every permission class in advance, because one that asks would be refused and end the run.
+ * Facts were measured on 1.18.33.
  */
 import { join } from 'node:path'
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
@@ -24,8 +24,8 @@ import {
 const openedBy = (dirs: readonly string[]) => Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow']))
 
 /**
- * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
- * decides, so what is denied in general stands before what is allowed.
+ * Passed in the environment, which takes precedence over the user's files and changes none of them. The last matching rule decides,
+ * so general denials come before the exceptions.
  */
 const permissionsOf = (dirs: string[], unrestricted = false): string =>
   JSON.stringify({
@@ -44,7 +44,7 @@ const permissionsOf = (dirs: string[], unrestricted = false): string =>
     todowrite: 'allow',
     webfetch: 'allow',
     websearch: 'allow',
-    // Nobody is there to answer, and repeated calls are the supervisor's affair.
+    // No person can answer, and Unstuck itself detects repeated calls.
     question: 'deny',
     doom_loop: 'allow',
     plan_enter: 'deny',
@@ -55,12 +55,12 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['opencode']),
     'run',
-    // The cause of an unknown model stands in the log alone.
+    // The cause of an unknown model is reported only in the log.
     ...['--format', 'json', '--print-logs', '--log-level', 'ERROR'],
     ...request.extraArgs,
     ...(request.model === undefined ? [] : ['-m', request.model]),
     ...(request.resumeSession === undefined ? [] : ['--session', request.resumeSession]),
-    // Without it a session of another folder is answered, prints nothing and never ends.
+    // Without it the CLI resumes a session of another folder, prints nothing and never ends.
     ...['--dir', request.workspace],
     promptArgument(request.prompt),
   ],
@@ -69,18 +69,17 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     OPENCODE_PERMISSION: permissionsOf(openedDirs(request), request.unrestricted),
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
   },
-  // It reads standard input to its end before anything else.
+  // The CLI reads standard input to its end before anything else.
   stdinFile: null,
 })
 
 /**
- * It exits with 1 when any error was printed, also one that it then overcame by compacting the conversation: then its own
- * end counts.
+ * The CLI exits with 1 when it printed any error, also one that it overcame by compacting the conversation. Then its own end counts.
  */
 const overcame = (reading: Reading, exit: AgentExit): boolean =>
   exit.code === 1 && exit.stopCause === undefined && reading.errors.every((error) => error.type === 'prompt_too_long')
 
-/** A rejected permission ends the turn at once: the refusal is the news, not the missing final event. */
+/** A rejected permission ends the turn at once: the refusal explains the end, not the missing final event. */
 const endedRejected = (reading: Reading, { code, stopCause }: AgentExit): boolean =>
   code === 0 &&
   stopCause === undefined &&
@@ -163,7 +162,7 @@ export const opencode: Driver = {
   name: 'opencode',
   defaultProgram: 'opencode',
   tokenScope: 'launch',
-  // Keys of the commonest providers; those of others are named in harness.opencode.env.
+  // Keys of the most common providers; other keys are named in harness.opencode.env.
   environment: [
     'ANTHROPIC_API_KEY',
     'GOOGLE_GENERATIVE_AI_API_KEY',

@@ -117,7 +117,7 @@ describe('an agent behind the bridge', () => {
     ['locked', [], 'authentication_failed', 'session: Authentication required'],
     ['die', [], undefined, 'prompt: ACP connection closed (the agent ended with 9)'],
     ['fail', [], undefined, 'prompt: the model is gone'],
-    ['stop', ['refusal'], 'refusal', 'the agent refused to go on'],
+    ['stop', ['refusal'], 'refusal', 'the agent refused to continue'],
     ['stop', ['max_tokens'], 'max_output_tokens', 'the answer reached the longest'],
   ])('an agent that plays %s %j has failed', async (play, words, type, text) => {
     const { settled } = await run([play, ...words])

@@ -71,7 +71,7 @@ export const opencodeExpected: Record<string, Expected> = {
   // Exit code 0, and still no success.
   'length-stop': failed(
     'dfff8a94',
-    event('max_output_tokens', 'the answer reached the longest allowed length', { code: 'length' }),
+    event('max_output_tokens', 'the response reached its maximum length', { code: 'length' }),
     { tokens: [1200, 42], cost: 0, final: 'length' },
   ),
   // The middle of this transcript was left out when it was recorded.
