@@ -18,15 +18,9 @@ import {
   variable,
   whole,
 } from './config-values.ts'
+import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { standardLoop } from './recovery/doom-loop.ts'
 import { standardStall } from './recovery/stall.ts'
-
-const drivers = ['claude', 'codex', 'gemini', 'opencode', 'acp', 'command'] as const
-
-export type DriverName = (typeof drivers)[number]
-
-/** Harnesses that need no entry in the configuration, because their program has a known name. */
-export const knownHarnesses: readonly DriverName[] = drivers.filter((name) => name !== 'acp' && name !== 'command')
 
 export type PromptMode = 'argument' | 'stdin' | 'file'
 
@@ -47,7 +41,7 @@ const argvError = 'allowed: a list of texts, the program first'
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 export const harnessShape = {
-  driver: choice(drivers).exactOptional().meta({
+  driver: choice(driverNames).exactOptional().meta({
     meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.',
   }),
   command: list(argument, argvError)
@@ -75,11 +69,11 @@ export const harnessShape = {
 const writtenHarness = z.strictObject(harnessShape)
 
 const resolveHarness = (name: string, written: z.output<typeof writtenHarness>): HarnessConfig | string => {
-  const byName = drivers.find((driver) => driver === name)
+  const byName = driverNames.find((driver) => driver === name)
   const driver = written.driver ?? byName ?? (written.command === undefined ? undefined : 'command')
   if (driver === undefined)
-    return `it has neither a driver nor a command; allowed: driver ${drivers.map((known) => `"${known}"`).join(', ')}, or a command`
-  if ((driver === 'command' || driver === 'acp') && written.command === undefined)
+    return `it has neither a driver nor a command; allowed: driver ${driverNames.map((known) => `"${known}"`).join(', ')}, or a command`
+  if (!isKnownHarness(driver) && written.command === undefined)
     return `its driver "${driver}" needs the program to run; add "command": ["<program>", …]`
   return { ...written, driver }
 }

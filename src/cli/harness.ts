@@ -3,6 +3,8 @@ import { loadConfig } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { versionIn } from '../harness/capabilities.ts'
 import type { Capabilities } from '../harness/capabilities.ts'
+import { drivers } from '../harness/drivers.ts'
+import { isKnownHarness } from '../harness/names.ts'
 import { askVersion } from '../process/version.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { foundHarnesses, harnessView, type FoundHarness, type HarnessView } from '../runtime/people/harness-view.ts'
@@ -13,7 +15,8 @@ import type { JsonOption } from './command.ts'
 
 const viewOf = async (io: Io, found: FoundHarness): Promise<HarnessView> => {
   if (!found.asks || found.path === null) return harnessView(found, null)
-  const said = await askVersion(found.path, { path: io.environment['PATH'], signal: io.signal })
+  const { programEnv: env = {} } = drivers[found.driver]
+  const said = await askVersion(found.path, { path: io.environment['PATH'], env, signal: io.signal })
   return harnessView(found, versionIn(said) ?? null)
 }
 
@@ -35,7 +38,7 @@ export const loginText = ({ login }: Pick<HarnessView, 'login'>): string => {
 }
 
 const versionText = ({ version, known, driver }: HarnessView): string => {
-  if (driver === 'acp' || driver === 'command') return 'of your own'
+  if (!isKnownHarness(driver)) return 'of your own'
   if (version === null) return `version unknown, taken for ${known.measured}`
   return known.exact ? version : `${version}, not measured: taken for ${known.measured}`
 }

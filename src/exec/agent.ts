@@ -1,6 +1,6 @@
 /**
- * One launch of the agent, as a child of this process: lines of both streams, redacted and bounded, and an end that leaves
- * nothing behind. Standard input is a file or empty, never an open pipe: two CLIs hang on one.
+ * One launch of the agent as a child of this process. It delivers the lines of both streams, redacted and bounded, and at the end
+ * it ends the agent's whole process tree. Standard input is a file or empty, never an open pipe, because two CLIs hang on a pipe.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../harness/driver.ts'
 import { dropMark, markOf } from '../platform/mark.ts'
 import { startTimeOf } from '../platform/process.ts'
+import type { Stream } from '../process/contract.ts'
 import { createTree, markerName } from '../process/find.ts'
 import { startGuard, type Guard } from '../process/guard.ts'
 import { createOutput, type Output } from '../process/output.ts'
@@ -22,26 +23,24 @@ import { usageOf, type ProcessUsage } from '../process/usage.ts'
 const lineMaxBytes = 1024 * 1024
 const secretMaxBytes = 4096
 const graceMs = 5_000
-/** A survivor in a session of its own may hold the pipes for ever. */
+/** A survivor may keep the pipes open forever. */
 const drainMs = 2_000
-/** A line that is being written is no question. */
+/** A line that grew within this time is still being written, so it is no question to the user. */
 const unfinishedAfterMs = 500
-
-export type StreamName = 'stdout' | 'stderr'
 
 export interface LaunchParts {
   argv: string[]
   cwd: string
   environment: Record<string, string | undefined>
   stdinFile: string | null
-  /** Names this launch in the environment of its whole tree. */
+  /** Marks every process of this launch's tree, in its environment. */
   marker: string
-  line(stream: StreamName, text: string): void
-  /** It is about to be ended for that cause. */
+  line(stream: Stream, text: string): void
+  /** Called before the agent is ended for that cause. */
   stopping?(cause: string): void
 }
 
-/** `fault` = it could not be started; `left` = what it started and what cannot be ended. */
+/** `fault`: why it could not be started; `left`: processes of its tree that could not be ended. */
 export interface AgentEnd extends AgentExit {
   fault?: string
   left?: Survivor[]
@@ -50,11 +49,11 @@ export interface AgentEnd extends AgentExit {
 export interface RunningAgent {
   /** Never rejects. */
   ended: Promise<AgentEnd>
-  /** Ends the whole tree; the first cause is kept. */
+  /** Ends the whole tree. The first cause is kept. */
   stop(cause: string): void
-  /** What it began to print and did not go on with. */
+  /** The incomplete last line of both streams, once it has stopped growing. */
   unfinished(): string
-  /** What its tree uses. */
+  /** CPU use of its tree. */
   usage(): ProcessUsage[]
 }
 
@@ -65,7 +64,7 @@ const faultOf = (program: string, error: unknown): string => {
     : `${program} could not be started (${code})`
 }
 
-const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
+const linesTo = (stream: Stream, { line, environment }: LaunchParts) => {
   const log = {
     append: (bytes: Buffer) =>
       bytes
@@ -77,7 +76,7 @@ const linesTo = (stream: StreamName, { line, environment }: LaunchParts) => {
   return createOutput({ log, redact: createRedactor(secretValues(environment)), lineMaxBytes, secretMaxBytes })
 }
 
-/** The launches of this process follow each other, and none begins before all of the last one is gone. */
+/** One mark for all launches is enough, because a launch begins only after every process of the last one has ended. */
 const ownMark = (): string => {
   const startTime = startTimeOf(process.pid)
   return startTime === undefined ? '' : markOf({ pid: process.pid, startTime })
@@ -98,25 +97,25 @@ const start = ({ argv, cwd, environment, stdinFile, marker }: LaunchParts): { ch
 
 /** Reads both streams as lines; the returned function gives the unfinished last line. */
 const readLines = (child: Child, parts: LaunchParts): (() => string) => {
-  let saidAt = performance.now()
+  let dataAt = performance.now()
   const outputs: Output[] = []
   for (const stream of ['stdout', 'stderr'] as const) {
     const output = linesTo(stream, parts)
     outputs.push(output)
     child[stream].on('data', (chunk: Buffer) => {
-      saidAt = performance.now()
+      dataAt = performance.now()
       output.push(chunk)
     })
     child[stream].once('close', () => output.end())
   }
   return () =>
-    performance.now() - saidAt < unfinishedAfterMs ? '' : outputs.map((output) => output.unfinished()).join('')
+    performance.now() - dataAt < unfinishedAfterMs ? '' : outputs.map((output) => output.unfinished()).join('')
 }
 
 interface Ending {
-  look: ReturnType<typeof createTree>
-  /** A stop was asked for. */
-  asked: Promise<void>
+  scan: ReturnType<typeof createTree>
+  /** Resolves when a stop is requested. */
+  requested: Promise<void>
   cause(): string | undefined
 }
 
@@ -124,21 +123,21 @@ interface Ending {
 const awaitEnd = async (
   { child, guard }: ReturnType<typeof start>,
   program: string,
-  { look, asked, cause }: Ending,
+  { scan, requested, cause }: Ending,
 ): Promise<AgentEnd> => {
   const closed = once(child, 'close')
   try {
-    await Promise.race([once(child, 'exit'), asked])
+    await Promise.race([once(child, 'exit'), requested])
   } catch (error) {
-    closed.catch(() => undefined) // the same error, told once
+    closed.catch(() => undefined) // the same error, handled here
     guard.release()
     dropMark(ownMark())
     return { code: null, signal: null, fault: faultOf(program, error) }
   }
   const own = child.exitCode !== null || child.signalCode !== null
-  const { survivors } = await endTree(look, graceMs)
+  const { survivors } = await endTree(scan, graceMs)
   dropMark(ownMark())
-  const left = survivors === 0 ? [] : survivorsIn(look())
+  const left = survivors === 0 ? [] : survivorsIn(scan())
   if (survivors === 0) guard.release()
   await Promise.race([closed, delay(drainMs, undefined, { ref: false })])
   child.stdout.destroy()
@@ -153,18 +152,18 @@ const awaitEnd = async (
 
 export const launchAgent = (parts: LaunchParts): RunningAgent => {
   const started = start(parts)
-  const look = createTree(parts.marker, started.child.pid, { marks: [ownMark()] })
+  const scan = createTree(parts.marker, started.child.pid, { marks: [ownMark()] })
   const unfinished = readLines(started.child, parts)
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   let cause: string | undefined
   return {
-    ended: awaitEnd(started, parts.argv[0] ?? '', { look, asked: asked.promise, cause: () => cause }),
+    ended: awaitEnd(started, parts.argv[0] ?? '', { scan, requested: requested.promise, cause: () => cause }),
     stop: (given) => {
       if (cause === undefined) parts.stopping?.(given)
       cause ??= given
-      asked.resolve()
+      requested.resolve()
     },
     unfinished,
-    usage: () => usageOf(look()),
+    usage: () => usageOf(scan()),
   }
 }

@@ -11,8 +11,8 @@ const lineOf = (
   const { resume, again, ...corrections } = more
   return agentCommand(argv, 'auto').line({
     corrections: { ...noCorrections, ...corrections },
-    ...(resume === undefined ? {} : { told: { session: resume, hint: 'Go on.' } }),
-    ...(again === undefined ? {} : { told: { hint: 'Take smaller steps.' } }),
+    ...(resume === undefined ? {} : { hint: { session: resume, text: 'Go on.' } }),
+    ...(again === undefined ? {} : { hint: { text: 'Take smaller steps.' } }),
   })
 }
 
@@ -164,7 +164,7 @@ describe('a relaunch', () => {
   })
 
   test('a fresh session resumes nothing, not even what its user named', () => {
-    const fresh = { corrections: noCorrections, told: { hint: 'Go on.', fresh: true as const } }
+    const fresh = { corrections: noCorrections, hint: { text: 'Go on.', fresh: true as const } }
     const line = (argv: string[]) => agentCommand(argv, 'auto').line(fresh).argv.join(' ')
     expect(line(['claude', '-p', 'do', '--resume', 'old'])).toMatch(/do\n\nGo on\.$/)
     expect(line(['gemini', '-p', 'do', '--resume', 'old'])).not.toContain('old')

@@ -1,17 +1,17 @@
-/** What `unstuck exec` is given, what it tells on the way, and what it ends with. */
+/** Input, events and result of `unstuck exec`. */
 import type { AgentNote } from '../harness/driver.ts'
 import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
 import type { StallCause, StallSettings } from '../recovery/stall.ts'
 import type { Quieted } from '../runtime/agent/stall-looks.ts'
-import type { StreamName } from './agent.ts'
+import type { Stream } from '../process/contract.ts'
 import type { AgentCommand } from './command.ts'
 
-/** Events as the founding document prints them; `note` and `output` are what the agent itself says. */
+/** Events as the founding document prints them; `note` and `output` are the agent's own words. */
 export type ExecEvent =
   | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
   | ({ type: 'note' } & AgentNote)
-  | { type: 'output'; stream: StreamName; text: string }
+  | { type: 'output'; stream: Stream; text: string }
   | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
   | {
       type: 'waiting'
@@ -23,7 +23,7 @@ export type ExecEvent =
       timestamp: string
       payload: { text: string; details: string; kind: 'permission' | 'left_running' }
     }
-  /** It stands still: only told of, or the reason for which it is ended now. */
+  /** `quiet`: the agent makes no progress, without consequence so far; `stalled`: it is stopped for that. */
   | { type: 'quiet'; timestamp: string; payload: Quieted }
   | { type: 'stalled'; timestamp: string; payload: Partial<Quieted> & { stall: StallCause } }
   | { type: 'result'; timestamp: string; payload: ExecResult }
@@ -37,22 +37,22 @@ interface RecoveryPayload {
 }
 
 export interface ExecResult {
-  /** `refused`: it ended with 0, but a refused write stands, or something was refused and no file changed. */
+  /** `refused`: the agent exited with 0, but a refused write was not made up for, or something was refused and no file changed. */
   outcome: 'done' | 'refused' | 'failed' | 'waiting' | 'stopped'
-  /** What the command ends with: the agent's own status, 75 when a provider's limit has to be waited for, 3 with `refused` and where it left what cannot be ended. */
+  /** Exit status of `unstuck exec`: the agent's own; 75 = a provider's limit has to be waited for; 3 = `refused`, or processes are left that cannot be ended. */
   exitCode: number
   text: string
-  /** Our name of the failure, as in docs/recovery.md. */
+  /** Label of the failure, as in docs/recovery.md. */
   label: string | null
   launches: number
   tokens: number
   costUsd: number | null
   session: string | null
-  /** `remedy`: what would allow it, in the options of this CLI. */
+  /** `remedy`: how a person allows the call, in the options of this CLI. */
   denials: { kind: string; tool: string; target: string | null; text: string; remedy: string }[]
-  /** Whether a file of the working folder was changed; null = it was not looked at, or there are too many files. */
+  /** Whether a file in the working folder changed; null = not checked, or too many files. */
   changed: boolean | null
-  /** Set with `waiting`, where the provider says it. */
+  /** End of the wait, with `waiting`, where the provider states it. */
   until: string | null
 }
 
@@ -65,7 +65,7 @@ export interface ExecParts {
   retry: RetryPolicy
   /** The longest single wait for a provider. */
   maxWaitMs: number
-  /** The pause before another launch: the first one, doubled each time up to the longest. */
+  /** Pause before a relaunch: `firstMs` before the first one, then doubled up to `longestMs`. */
   pause: { firstMs: number; longestMs: number }
   stall: StallSettings
   loops: LoopSettings

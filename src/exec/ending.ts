@@ -1,6 +1,5 @@
-/** How `unstuck exec` ends: the result that it reports and the exit status that it ends with. */
-import type { DriverName } from '../harness/capabilities.ts'
-import type { AgentExit } from '../harness/driver.ts'
+/** How `unstuck exec` ends: its result and its exit status. */
+import type { AgentExit, Driver } from '../harness/driver.ts'
 import { exitCodes } from '../errors.ts'
 import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning } from '../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
@@ -16,13 +15,13 @@ const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
 
 interface Command {
-  harness: DriverName
+  driver: Driver
   cwd: string
   startedAt: number
 }
 
 export const resultOf = (
-  { harness, cwd, startedAt }: Command,
+  { driver, cwd, startedAt }: Command,
   ended: Ended,
   launches: number,
   ending: Ending,
@@ -39,9 +38,9 @@ export const resultOf = (
     session: reading.sessionId ?? null,
     denials: denials.map((denial) => ({
       ...{ kind: denial.kind, tool: denial.tool, target: denial.target ?? null, text: denial.text },
-      remedy: remedyOf(harness, denial, reading.stderrTail),
+      remedy: remedyOf(driver, denial, reading.stderrTail),
     })),
-    changed: harness === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
+    changed: driver.name === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
   }
 }
 
@@ -52,14 +51,14 @@ interface GivenUp {
 
 const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagnosis.retryable
 
-/** What would allow it, in this CLI's own options where the label alone does not say. */
+/** How a person allows what was refused, in this CLI's own options where the label alone is not enough. */
 const adviceFor = ({ command, cwd }: ExecParts, { reading, denials }: Ended, diagnosis: Diagnosis): string[] => {
-  const { name } = command.driver
-  if (name === 'gemini' && diagnosis.label === 'GIT_TRUST_ERROR')
-    return [`To trust ${cwd}: add --skip-trust to the agent's command, or trust the folder in Gemini CLI.`]
+  const { driver } = command
+  const { trustAdvice } = driver.userCommand
+  if (diagnosis.label === 'GIT_TRUST_ERROR' && trustAdvice !== undefined) return [`To trust ${cwd}: ${trustAdvice}.`]
   const [first] = denials
   if (diagnosis.label === 'TOOL_DENIED' && first !== undefined)
-    return [`To allow it: ${remedyOf(name, first, reading.stderrTail)}.`]
+    return [`To allow it: ${remedyOf(driver, first, reading.stderrTail)}.`]
   return permissionAdvice(diagnosis, {
     again: 'run the command again',
     allow: (directory) => `To allow it: unstuck exec --allow-dir ${directory} -- …`,
@@ -80,9 +79,9 @@ const emitBlocker = (parts: ExecParts, { ended, diagnosis }: GivenUp): void => {
   })
 }
 
-/** Nothing else is launched while they run, and the user needs to know about them before working in the folder. */
+/** Processes of the agent could not be ended: nothing is launched while they run, and the user must know before working in the folder. */
 export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
-  const details = leftRunningAdvice('look at the folder before you go on')
+  const details = leftRunningAdvice('check the folder before you continue')
   const text = `${leftRunningText({ processes })}. Manual intervention required.`
   const payload = { kind: 'left_running', text, details } as const
   parts.emit({ type: 'blocker', timestamp: new Date().toISOString(), payload })
@@ -96,7 +95,7 @@ export const giveUp = (parts: ExecParts, given: GivenUp): Ending => {
   const { resetAt }: AnyFacts = diagnosis.facts
   if (isLimit(diagnosis)) return { outcome: 'waiting', exitCode: 75, label, until: resetAt?.toISOString() ?? null }
   if (diagnosis.rung <= 1) emitBlocker(parts, given)
-  // The status of an agent that we ended is that of our signal, and says nothing.
+  // The status of an agent that we stopped is that of our signal and explains nothing.
   const exitCode = ended.exit.stopCause === undefined ? statusOf(ended.exit) || 1 : 1
   return { outcome: 'failed', exitCode, label }
 }

@@ -1,5 +1,5 @@
 /** `unstuck exec` works where there is no project: nothing that it loads, however indirectly, may reach the store or git. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -20,7 +20,10 @@ const loadedBy = (file: string, seen = new Set<string>()): Set<string> => {
 }
 
 test('exec loads nothing of the store, the workspace or the API', () => {
-  const loaded = [...loadedBy(resolve(source, 'exec/supervise.ts'))].map((file) => relative(source, file))
+  const files = readdirSync(resolve(source, 'exec')).filter((name) => !name.endsWith('.test.ts'))
+  const seen = new Set<string>()
+  for (const name of files) loadedBy(resolve(source, 'exec', name), seen)
+  const loaded = [...seen].map((file) => relative(source, file))
   expect(loaded).toContain('recovery/ladder.ts')
   expect(loaded.filter((file) => /^(?:store|workspace|api)\//.test(file))).toEqual([])
 })

@@ -1,6 +1,6 @@
 /**
- * One launch of the command, followed to its end: its lines are read as its driver reads them, and it is ended where it
- * lingers, stands still, goes in circles or insists on a wrong key. The clocks are those of a run of the engine.
+ * Follows one launch of the command to its end. The driver reads its lines, and it is stopped when it lingers, stalls, repeats
+ * itself or keeps retrying with a wrong key, with the same time limits as a run of the engine.
  */
 import { randomUUID } from 'node:crypto'
 import { sep } from 'node:path'
@@ -24,7 +24,7 @@ import { realFiles } from '../runtime/core/files.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import { restrained } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent.ts'
-import type { Change } from './command.ts'
+import type { LineChange } from '../harness/user-command.ts'
 import type { ExecParts } from './contract.ts'
 
 export interface Ended {
@@ -33,28 +33,28 @@ export interface Ended {
   settled: Settled
   denials: ObservedDenial[]
   look: Failed['look']
-  /** `loginStamp` before the launch. */
+  /** `loginStamp` before the launch, to recognize a login that was renewed meanwhile. */
   loginBefore: string | null
   startedAt: number
-  /** Why it was ended, where it did not get on and its provider is not the reason. */
+  /** Why it was stopped, when it made no progress and its provider was not the reason. */
   stall?: ObservedStall
 }
 
 export interface Launch {
   number: number
-  change: Change
+  change: LineChange
   because: string | null
 }
 
 const now = (): string => new Date().toISOString()
 
 interface Watch {
-  heard(stream: 'stdout' | 'stderr', before: Reading, after: Reading): void
+  onLine(stream: 'stdout' | 'stderr', before: Reading, after: Reading): void
   end(): void
 }
 
-/** Circles are told by the calls alone: no store knows the work here. */
-const watchCircles = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => void) => {
+/** Detects loops from the tool calls alone, because no store knows the changes here. */
+const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => void) => {
   const limits = loopLimits(loops)
   let found = false
   return (before: Reading, after: Reading): void => {
@@ -68,12 +68,12 @@ const watchCircles = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => 
   }
 }
 
-/** What can end it before it ends itself. `reading` gives what was read so far. */
+/** Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far. */
 const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Reading): Watch => {
   const { emit, stall, signal } = parts
   const looks = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinished },
-    // One that has said its last word lingers, and that is another clock.
+    // After its final event an agent lingers, which has a time limit of its own.
     rests: () => reading().final !== undefined,
     quiet: (payload) => emit({ type: 'quiet', timestamp: now(), payload }),
     stalled: (kind, seen) => {
@@ -82,15 +82,15 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
     },
   })
   const turn = watchTurn(systemClock, () => stall.lingerSeconds, agent.stop)
-  const circles = watchCircles(parts, agent.stop)
+  const loops = watchLoops(parts, agent.stop)
   const stop = (): void => agent.stop('stopped')
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   return {
-    heard(stream, before, after) {
+    onLine(stream, before, after) {
       looks.heard(stream, before, after)
       turn.heard(after)
-      circles(before, after)
+      loops(before, after)
     },
     end() {
       looks.end()
@@ -100,7 +100,7 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
   }
 }
 
-/** Gemini ends its own circles with a success, and the work is as unfinished as when we end them. */
+/** Gemini reports success when it stops its own loop, but the work is as unfinished as after our stop. */
 const withoutLoopStop = ({ loopStopped }: Reading, settled: Settled): Settled =>
   loopStopped === undefined || !settled.ok
     ? settled
@@ -110,48 +110,48 @@ const withoutLoopStop = ({ loopStopped }: Reading, settled: Settled): Settled =>
         error: { source: 'event', text: 'the agent repeated the same call and ended its turn' },
       }
 
-/** Any command other than an agent's CLI may do something that must not be done twice: its death is no stall. */
+/** The death of a plain command is no stall: it may have done something that must not be repeated. */
 const stallIn = (
   parts: ExecParts,
   { reading, exit, settled }: Pick<Ended, 'reading' | 'exit' | 'settled'>,
   question: string,
 ) => {
   const limits = { stall: stallLimits(parts.stall), loops: loopLimits(parts.loops), question: () => question }
-  const circles =
+  const loop =
     reading.loopStopped === undefined ? undefined : seenAtStall('doom_loop', reading, { ...limits, question })
   const stall =
-    circles === undefined
+    loop === undefined
       ? stallOf({ driver: parts.command.driver.name, reading, settled, cause: exit.stopCause }, limits)
-      : { kind: 'doom_loop' as const, ...circles }
+      : { kind: 'doom_loop' as const, ...loop }
   const isOther = stall?.kind === 'agent_died' && parts.command.driver.name === 'command'
   return stall === undefined || isOther ? {} : { stall: { ...stall, tree: '' } }
 }
 
-/** No commands were named that may run, so a rule can only be one for an edit in the folder itself. */
+/** No task names commands here, so a rule can only allow an edit in the folder itself. */
 export const rulesIn =
   ({ command, cwd }: Pick<ExecParts, 'command' | 'cwd'>): RulesFor =>
   (denial) =>
     command.driver.toolRules?.(denial, { workspace: cwd, given: [], own: [] }) ?? []
 
-/** Their mode may be changed: the working folder and the allowed ones themselves, nothing below them and no part of a git directory. */
+/** Folders whose mode may be changed: the working folder and the allowed ones, but nothing below them and no git directory. */
 const ownFolders = ({ cwd, allowDirs }: ExecParts): ReadonlySet<string> =>
   new Set(realDirectories(realFiles, [cwd, ...allowDirs]).filter((path) => !path.split(sep).includes('.git')))
 
 const withoutForeignMode = ({ unusable, ...denial }: ObservedDenial, own: ReadonlySet<string>): ObservedDenial =>
   unusable === undefined || !own.has(unusable.path) ? denial : { ...denial, unusable }
 
-const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: Change): ObservedLaunch => ({
+const launchedWith = (parts: ExecParts, { cliVersion }: Reading, { corrections }: LineChange): ObservedLaunch => ({
   place: {
     workTree: parts.cwd,
     allowed: realDirectories(realFiles, parts.allowDirs),
     given: [...corrections.addDirs, ...realDirectories(realFiles, parts.command.given(parts.cwd))],
   },
-  can: capabilitiesOf(parts.command.driver.name, cliVersion).capabilities,
+  can: capabilitiesOf(parts.command.driver, cliVersion).capabilities,
   granted: corrections.toolRules ?? [],
   rulesFor: rulesIn(parts),
 })
 
-/** Reads the agent's lines as its driver does, and tells each of them. */
+/** Reads the agent's lines with its driver and emits each as an event. */
 const reader = (parts: ExecParts) => {
   const { driver } = parts.command
   let reading = driver.begin()
@@ -175,7 +175,7 @@ export const launchOnce = async (
   const { driver } = parts.command
   const { argv, env, resumed } = parts.command.line(change, parts.cwd)
   parts.emit({ type: 'launch', number, harness: driver.name, resumed, because, argv })
-  const loginBefore = loginStamp(driver.name, { environment: parts.environment, files: realFiles })
+  const loginBefore = loginStamp(driver, { environment: parts.environment, files: realFiles })
   const output = reader(parts)
   let question = ''
   const startedAt = Date.now()
@@ -184,7 +184,7 @@ export const launchOnce = async (
     environment: { ...env, ...parts.environment },
     line: (stream, text) => {
       const { before, after } = output.read(stream, text)
-      watch.heard(stream, before, after)
+      watch.onLine(stream, before, after)
     },
     stopping: () => (question = agent.unfinished()),
   })
@@ -198,7 +198,7 @@ export const launchOnce = async (
   const may = parts.command.restriction(parts.environment)
   const own = ownFolders(parts)
   const restrain = (denials: ObservedDenial[]) =>
-    denials.map((denial) => restrained(withoutForeignMode(denial, own), may))
+    denials.map((denial) => restrained(withoutForeignMode(denial, own), may, driver.userCommand.decided))
   const denials = restrain(observeDenials(realFiles, reading.denials, launched))
   const look: Ended['look'] = (refusal) => restrain(observeRefusals(realFiles, refusal, launched))
   return { ...ended, denials, look, loginBefore, startedAt, ...stallIn(parts, ended, question) }

@@ -1,9 +1,9 @@
-/** The recovery record of one `unstuck exec`: it lasts as long as the command, and its outcomes are events. */
+/** The recovery record of one `unstuck exec`. It is held in memory, and its outcomes are emitted as events. */
 import { randomUUID } from 'node:crypto'
 import type { Chosen, Recorded, RecoveryRecord } from '../runtime/core/recovery-record.ts'
 import type { ExecParts } from './contract.ts'
 
-/** The run that a record of one command speaks of. */
+/** Stands in for the task and run that a record refers to. */
 export const execRun = { id: 'exec', runId: 'exec' } as const
 
 interface Remembered extends Recorded {

@@ -1,6 +1,6 @@
 /**
- * The ladder around one command: the engine's own evidence, choice, corrections, post-conditions and delays, with a record
- * in memory. Loaded when a launch needs it: most agents never do, and the rules are a fifth of this command's start.
+ * Recovery for one command, with the engine's own evidence, choice, corrections, post-conditions and delays. It is loaded only
+ * after a failed launch: most launches succeed, and the rules take a fifth of this command's start-up time.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { capabilitiesOf } from '../harness/capabilities.ts'
@@ -25,7 +25,8 @@ import {
   type Chosen,
   type RecoveryRecord,
 } from '../runtime/core/recovery-record.ts'
-import type { Change, ChangedLine } from './command.ts'
+import type { LineChange } from '../harness/user-command.ts'
+import type { ChangedLine } from './command.ts'
 import type { ExecParts } from './contract.ts'
 import { giveUp, type Ending } from './ending.ts'
 import { rulesIn, type Ended } from './launch.ts'
@@ -33,28 +34,28 @@ import { changedIn } from './refusal.ts'
 import { becauseText } from './words.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
 
-/** Another launch, or the end of the command. */
-export type After = { next: Change; because: string; waited?: true } | { ending: Ending }
+/** What follows a launch: another launch, or the end of the command. */
+export type After = { next: LineChange; because: string; waited?: true } | { ending: Ending }
 
-/** What a launch was, and what is known of it. */
+/** A launch that has ended. */
 interface Launched {
   parts: ExecParts
   record: RecoveryRecord
   ended: Ended
-  change: Change
+  change: LineChange
 }
 
-/** Refused inside a directory of `--allow-dir`, and there is a correction for it. */
+/** Refused inside a directory of `--allow-dir`, where a correction exists. */
 const isAllowed = ({ allowDirs }: ExecParts, denial: ObservedDenial): boolean =>
   isOwed(denial) &&
   realDirectories(realFiles, allowDirs).some((root) => isInside(denial.directory ?? denial.allowedBy ?? '', root))
 
-/** A turn that ended well is judged by nothing here, so a refusal told to the model is acted upon where it can be corrected. */
+/** No check judges the work here, so after a successful turn the refusals are the evidence, if they can be corrected. */
 const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   const { settled, reading, denials, look, stall, loginBefore } = ended
   const harness = parts.command.driver.name
   if (settled.ok) {
-    // Work that was done is not done again, unless what the user allowed was refused.
+    // Do not repeat work that was done, unless something was refused that the user allowed.
     const changed = changedIn(parts.cwd, ended.startedAt) !== false
     const open = denials.filter((denial) => (changed ? isAllowed(parts, denial) : isCorrectable(denial)))
     return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
@@ -64,7 +65,7 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
     stallEvidence(stall, denials) ??
     failureEvidence({
       ...{ harness, error: settled.error, reading, denials, look, endedAt: new Date(), environment },
-      renewedLogin: renewedLogin(harness, { environment, files: realFiles, before: loginBefore }),
+      renewedLogin: renewedLogin(parts.command.driver, { environment, files: realFiles, before: loginBefore }),
     })
   )
 }
@@ -72,37 +73,37 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
 const becauseOf = ({ parts }: Launched, { diagnosis, step }: Chosen): string =>
   becauseText(parts.command.driver.name, diagnosis.evidence, step.action)
 
-/** Only a restart and a fresh session are given their hint behind the task; any other launch is given the task as it was. */
+/** The change for the next launch. Without a session the hint is appended for a restart and a fresh session only. */
 const changeBy = (
   { change, ended, parts }: Launched,
   action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
-) => {
+): LineChange => {
   const { sessionId, cliVersion } = ended.reading
-  const { capabilities: can } = capabilitiesOf(parts.command.driver.name, cliVersion)
+  const { capabilities: can } = capabilitiesOf(parts.command.driver, cliVersion)
   const full: Relaunch = { type: 'relaunch', name: '', ...action }
   const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
   const { corrections, resumeSession, hint } = next
-  if (resumeSession !== null) return { corrections, told: { hint: hint ?? '', session: resumeSession } }
+  if (resumeSession !== null) return { corrections, hint: { text: hint ?? '', session: resumeSession } }
   if (hint === null || (action.restart === undefined && action.fresh === undefined)) return { corrections }
-  return { corrections, told: { hint, ...(action.fresh === undefined ? {} : { fresh: true as const }) } }
+  return { corrections, hint: { text: hint, ...(action.fresh === undefined ? {} : { fresh: true as const }) } }
 }
 
-/** The user's own line may hold a correction already, or a session that is gone: the same again would change nothing. */
+/** Equal lines mean that the user's line has the correction already; another launch would change nothing. */
 const isSame = (one: ChangedLine, other: ChangedLine): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-const sameReason = ({ restart, fresh }: Relaunch): string =>
+const unchangedReason = ({ restart, fresh }: Relaunch): string =>
   restart === undefined && fresh === undefined
     ? 'the command has this correction already'
-    : 'a hint cannot be added: where the task stands in this command is not known'
+    : 'a hint cannot be added: the position of the task in this command line is unknown'
 
 const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>): Promise<After> => {
   const { parts, record, ended, change } = launched
   const { action } = chosen.step
   const next = changeBy(launched, action)
-  // A mode or a login that is changed on disk needs no other line.
+  // A mode or login that changed on disk takes effect with the same line.
   const changedOnDisk = action.chmod !== undefined || 'renewedLogin' in chosen.diagnosis.facts
   if (!changedOnDisk && isSame(parts.command.line(change, parts.cwd), parts.command.line(next, parts.cwd)))
-    return ended.settled.ok ? endWell(record) : end(launched, chosen, sameReason(action))
+    return ended.settled.ok ? endWell(record) : end(launched, chosen, unchangedReason(action))
   await record.begin(chosen)
   const locked = await changeModes(record, realFiles, execRun.runId)
   return locked === undefined
@@ -110,9 +111,9 @@ const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>
     : recoverFrom(launched, { kind: 'directory', directory: locked })
 }
 
-const goesOn = 'The provider did not answer before. Continue and finish the task.'
+const continueHint = 'The provider did not answer before. Continue and finish the task.'
 
-/** Waits for a provider, unless that is too long for this command. */
+/** Waits for the provider, unless the wait exceeds `--max-wait`. */
 const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promise<After> => {
   const { parts, record } = launched
   const { evidence, label } = chosen.diagnosis
@@ -126,13 +127,13 @@ const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promi
   const waited = await delay(delayMs, true, { signal: parts.signal }).catch(() => false)
   if (!waited) return { ending: { outcome: 'stopped', exitCode: 130 } }
   return {
-    next: changeBy(launched, { resume: true, hint: goesOn }),
+    next: changeBy(launched, { resume: true, hint: continueHint }),
     because: becauseOf(launched, chosen),
     waited: true,
   }
 }
 
-/** Nothing is prepared here, no check is run, and no other harness is known: the evidence for other actions never arises. */
+/** There is no preparation, check or other harness here, so the evidence for other actions never occurs. */
 const actions: Carriers<Launched, After, ActionIn<'launch'> | 'wait'> = { relaunch, wait }
 
 const failOpen = (record: RecoveryRecord, detail: string): Promise<void> =>
@@ -154,8 +155,8 @@ const end = async (
 
 const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
   const { parts, record, ended } = launched
-  // An error that no rule knows is the caller's to judge: the exit status shows it. Whether a CLI may trust a folder is the
-  // user's decision, except for Codex's check of the repository, which looks at nothing but git.
+  // An unknown error is left to the caller, who sees the exit status. Trust in a folder is the user's decision, unless the driver
+  // says that the CLI's check is only about git.
   const { trust } = parts.command.restriction(parts.environment)
   const disabled = ['unknown-restart', 'unknown-requeue', ...(trust ? [] : ['git-trust-relaunch'])]
   const policy = { playbooks, disabled, retry: parts.retry }
@@ -164,14 +165,14 @@ const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<Afte
   return ended.settled.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)
 }
 
-/** What follows a launch, by everything that was tried before. */
-export const createRecovery = (parts: ExecParts): ((ended: Ended, change: Change) => Promise<After>) => {
+/** Returns a function that decides what follows a launch. It remembers everything tried before. */
+export const createRecovery = (parts: ExecParts): ((ended: Ended, change: LineChange) => Promise<After>) => {
   const record = memoryRecord(parts)
   return async (ended, change) => {
-    const { corrections, told } = change
+    const { corrections, hint } = change
     const launched = { parts, record, ended, change }
     const { reading, settled, denials } = ended
-    const launch = { corrections, resumeSession: told?.session ?? null }
+    const launch = { corrections, resumeSession: hint?.session ?? null }
     const shown = { launch, reading, settled, denials, stall: ended.stall, files: realFiles, rulesFor: rulesIn(parts) }
     await resolveOpen(record, (condition) => outcomeOf(shown, condition))
     const evidence = evidenceOf(launched)

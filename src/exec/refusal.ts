@@ -1,40 +1,32 @@
-/** Whether a command that ended with 0 did its work, although something was refused: every agent CLI says 0 then. */
+/** Decides whether a command did its work although something was refused. Its status does not show that: every agent CLI exits with 0. */
 import { lstatSync, readdirSync, type Stats } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { UserCommand } from '../harness/user-command.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 
-/** Tools of all CLIs that write files. */
-const writers = new Set([
-  ...['Edit', 'MultiEdit', 'NotebookEdit', 'Write'],
-  ...['apply_patch', 'file_change'],
-  ...['replace', 'write_file'],
-  ...['edit', 'multiedit', 'patch', 'write'],
-])
-
-/** A shell's write, in the words of Claude and of the log of Codex's sandbox. */
-const shellWrite = /^Output redirection to |\breason=read_only_file_system\b/
-
-const isWrite = ({ kind, tool, text }: ObservedDenial): boolean =>
-  kind !== 'safety' && (writers.has(tool) || shellWrite.test(text))
+const isWriteOf =
+  ({ tools, text: sentence }: UserCommand['writes']) =>
+  ({ kind, tool, text }: ObservedDenial): boolean =>
+    kind !== 'safety' && (tools.includes(tool) || sentence?.test(text) === true)
 
 const changedSince = (path: string, since: number): boolean => {
   const found = lstatSync(path, { throwIfNoEntry: false })
   return found !== undefined && found.ctimeMs >= since
 }
 
-/** More is not looked through: then it counts as changed, and the agent's own status is kept. */
+/** A larger folder is not searched; it counts as changed, and the agent's own status is kept. */
 const mostEntries = 50_000
 
-/** Git refreshes its index when the work is only looked at. */
+/** Git rewrites its index even for commands that only read, so it proves no work. */
 const isIndex = (path: string): boolean => /\/\.git(?:\/index(?:\.lock)?)?$/.test(path)
 
-/** A folder's mode may have been changed by us: its entries count, by its time of change. */
+/** The mode of a folder may have been changed by us, so for a folder only a change of its entries counts. */
 const changeTime = (found: Stats): number => (found.isDirectory() ? found.mtimeMs : found.ctimeMs)
 
-/** Whether any file of a folder was changed since then; undefined = there are too many to look at. */
+/** Whether any file below a folder changed since then; undefined = there are too many files. */
 const anyChanged = (root: string, since: number): boolean | undefined => {
   const open = [root]
-  for (let looked = 0; open.length > 0 && looked < mostEntries; looked += 1) {
+  for (let visited = 0; open.length > 0 && visited < mostEntries; visited += 1) {
     const path = open.pop() ?? root
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) continue
@@ -43,26 +35,27 @@ const anyChanged = (root: string, since: number): boolean | undefined => {
     try {
       open.push(...readdirSync(path).map((name) => join(path, name)))
     } catch {
-      // A folder that cannot be read shows nothing.
+      // An unreadable folder shows no change.
     }
   }
   return open.length > 0 ? undefined : false
 }
 
-/** File systems take their times from a clock that lags a little behind. */
+/** The clock of file systems lags slightly behind. */
 const lagMs = 20
 
-/** Whether a file of the folder was changed since that launch began. */
+/** Whether a file in the folder changed since the launch began; undefined = there are too many files. */
 export const changedIn = (cwd: string, startedAt: number): boolean | undefined => anyChanged(cwd, startedAt - lagMs)
 
 /**
- * The refusal for which the work is not done: a write that nothing made up for, or any of the last launch where no file changed.
- * `earlier`: what was refused in the launches before, which a grant may have cured without the agent using it.
+ * The refusal because of which the work is not done: a refused write whose file did not change since, or any refusal of the last
+ * launch when no file changed at all. `earlier`: refusals of the launches before; a correction may have lifted one, but the agent may not have used it.
  */
 export const standingRefusal = (
   { earlier, last }: { earlier: readonly ObservedDenial[]; last: readonly ObservedDenial[] },
-  { cwd, startedAt }: { cwd: string; startedAt: number },
+  { cwd, startedAt, writes }: { cwd: string; startedAt: number; writes: UserCommand['writes'] },
 ): ObservedDenial | undefined => {
+  const isWrite = isWriteOf(writes)
   const since = startedAt - lagMs
   const isMadeUpFor = (denial: ObservedDenial): boolean =>
     isWrite(denial) && denial.target !== undefined && changedSince(resolve(cwd, denial.target), since)

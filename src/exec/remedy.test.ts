@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import type { DriverName } from '../harness/capabilities.ts'
-import { remedyOf, type Refused } from './remedy.ts'
+import { drivers } from '../harness/drivers.ts'
+import type { DriverName } from '../harness/names.ts'
+import type { Refused } from '../harness/remedy-words.ts'
+import { remedyOf } from './remedy.ts'
 
 const approval = 'This Bash command contains multiple operations. The following part requires approval: npm --version'
 const outside = { kind: 'scope', tool: 'Write', target: '/far/x.txt', directory: '/far', text: 'outside' } as const
@@ -78,5 +80,5 @@ test.each<[DriverName, Refused, string[], RegExp]>([
   ],
   ['claude', { kind: 'safety', tool: 'Bash', text: 'Dangerous rm' }, [], /^nothing allows this/],
 ])('%s, %j', (harness, refused, stderr, expected) => {
-  expect(remedyOf(harness, refused, stderr)).toMatch(expected)
+  expect(remedyOf(drivers[harness], refused, stderr)).toMatch(expected)
 })

@@ -1,7 +1,7 @@
-/** No secret of the environment or of the command line in what `unstuck exec` prints: launch lines and quoted words alike. */
+/** Removes secrets of the environment and of the command line from everything that `unstuck exec` prints. */
 import { createRedactor, secretValues } from '../process/redact.ts'
 
-/** A name that holds a secret, with its value behind `=`, `:` or as the next word. Names of variables and numbers are none. */
+/** A secret-looking name with its value behind `=` or `:`, or as the next word. Names of variables and numbers are no secrets. */
 const secretName = String.raw`[\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|credential|auth)[\w.-]*`
 const assigned = new RegExp(String.raw`(${secretName})["']?\s*[=:]\s*["']?([^"'\s,;}]{8,})`, 'gi')
 const option = new RegExp(`^--?${secretName}$`, 'i')
@@ -15,7 +15,7 @@ const secretsIn = (argv: readonly string[]): string[] =>
     ])
     .filter(isValue)
 
-/** Copies plain data without secrets in its texts. */
+/** Returns a function that copies plain data and redacts the secrets in its texts. */
 export const createHider = (
   argv: readonly string[],
   environment: Record<string, string | undefined>,

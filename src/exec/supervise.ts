@@ -1,6 +1,6 @@
 /**
- * The supervision around one agent command, without a project, a store or an engine: the same readings, diagnoses and
- * ladder as a run of the engine has, with a record that lasts as long as the command.
+ * Supervises one agent command without a project, a store or an engine: with the same drivers, diagnoses and ladder as a run of
+ * the engine, and with a recovery record in memory.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { noCorrections } from '../domain/run.ts'
@@ -13,20 +13,23 @@ import type { createRecovery } from './recover.ts'
 import { standingRefusal } from './refusal.ts'
 import { createHider } from './secrets.ts'
 
-interface Honest {
+interface Concluded {
   ended: Ended
   ending: Ending
 }
 
-/** An end that looks well is none while what was refused is missing. */
-const honest = (
+/** Turns `done` into `refused` when a refused write is still missing. */
+const withRefusal = (
   parts: ExecParts,
-  { ended, ending }: Honest,
+  { ended, ending }: Concluded,
   { earlier, startedAt }: { earlier: ObservedDenial[]; startedAt: number },
-): Honest => {
+): Concluded => {
   if (ending.outcome !== 'done') return { ended, ending }
   const last = ended.denials
-  const refused = standingRefusal({ earlier, last }, { cwd: parts.cwd, startedAt })
+  const refused = standingRefusal(
+    { earlier, last },
+    { cwd: parts.cwd, startedAt, writes: parts.command.driver.userCommand.writes },
+  )
   if (refused === undefined) return { ended, ending }
   return {
     ended: { ...ended, denials: [refused, ...last.filter((denial) => denial !== refused)] },
@@ -36,7 +39,7 @@ const honest = (
 
 const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denials.length === 0
 
-/** False = the user stopped it meanwhile. */
+/** False = the user stopped the command meanwhile. */
 const pauseBefore = async ({ pause, signal }: ExecParts, launched: number): Promise<boolean> => {
   const ms = Math.min(pause.longestMs, pause.firstMs * 2 ** (launched - 1))
   return delay(ms, true, { signal }).catch(() => false)
@@ -50,7 +53,7 @@ export const superviseCommand = async (given: ExecParts): Promise<ExecResult | {
   const parts: ExecParts = { ...given, emit: (event) => given.emit(hide(event)) }
   let recovery: ReturnType<typeof createRecovery> | undefined
   let launch: Launch = { number: 1, change: { corrections: noCorrections }, because: null }
-  const command = { harness: parts.command.driver.name, cwd: parts.cwd, startedAt: Date.now() }
+  const command = { driver: parts.command.driver, cwd: parts.cwd, startedAt: Date.now() }
   const { startedAt } = command
   const earlier: ObservedDenial[] = []
   const result = (ended: Ended, ending: Ending): ExecResult => hide(resultOf(command, ended, launch.number, ending))
@@ -63,8 +66,8 @@ export const superviseCommand = async (given: ExecParts): Promise<ExecResult | {
     recovery ??= (await import('./recover.ts')).createRecovery(parts)
     const after = await recovery(ended, launch.change)
     if ('ending' in after) {
-      const told = honest(parts, { ended, ending: after.ending }, { earlier, startedAt })
-      return result(told.ended, told.ending)
+      const concluded = withRefusal(parts, { ended, ending: after.ending }, { earlier, startedAt })
+      return result(concluded.ended, concluded.ending)
     }
     earlier.push(...ended.denials)
     if (after.waited !== true && !(await pauseBefore(parts, launch.number))) return result(ended, stopped)

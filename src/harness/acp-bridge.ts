@@ -1,8 +1,8 @@
 /**
- * The bridge: a program between the shim and an agent that speaks the Agent Client Protocol, which needs a live pipe. It
- * starts the agent as its child, opens or loads a session, gives it one prompt, answers its requests for leave
- * (`acp-permission.ts`), and prints one JSON event per line, so that the run is read from files like every other. It ends
- * with the agent: nothing of it is left when it leaves. The agent's standard error is its own.
+ * The bridge: a program between the shim and an agent that speaks the Agent Client Protocol, which needs a live pipe. It starts the
+ * agent as its child, opens or loads a session, sends one prompt, answers permission requests (`acp-permission.ts`), and
+ * prints one JSON event per line, so that this run is read from files like any other. It always ends the agent before it exits.
+ * The agent's standard error is passed through.
  *
  *   node acp-bridge.ts --prompt-file <file> --cwd <folder> [--session <id>] [--allow-dir <dir>]… [--allow-command <line>]… [--allow-all] -- <agent> [args…]
  */
@@ -64,7 +64,7 @@ const ordersFrom = (argv: string[]): Orders => {
   }
 }
 
-/** Long texts are cut, so that a line stays one: what is too long for the log could not be read again. */
+/** Cuts long texts, because the log cuts a line that is too long, and half a JSON line cannot be parsed. */
 const print = (event: { type: string; [field: string]: unknown }): void => {
   const cut = (_key: string, value: unknown): unknown =>
     typeof value === 'string' && value.length > maxString ? `${value.slice(0, maxString)}…` : value
@@ -73,13 +73,13 @@ const print = (event: { type: string; [field: string]: unknown }): void => {
 
 type Stage = 'spawn' | 'initialize' | 'session' | 'prompt'
 
-/** Fails when the agent does not answer in time: a program that speaks another protocol is silent for ever. */
+/** Fails when the agent does not answer in time: a program that speaks another protocol never answers. */
 const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
   const over = new AbortController()
   const late = delay(openingMs, undefined, { signal: over.signal }).then(() => {
     throw new Error(`the agent did not answer ${what} within ${openingMs / 1000} s`)
   })
-  // The loser's rejection (also that of the timer that is called off) is nobody's.
+  // The rejection of the loser of the race, also of the aborted timer, must not be reported as unhandled.
   late.catch(() => undefined)
   try {
     return await Promise.race([work, late])
@@ -88,13 +88,15 @@ const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
   }
 }
 
-/** What was said of each call so far; a request for leave often names no more than its id. */
+/** Collects everything reported about each call, because a permission request often has only the call's id. */
 const createMemory = (): { note: (update: object) => AskedCall; call: (id: string) => AskedCall } => {
   const calls = new Map<string, AskedCall>()
   const note = (update: object): AskedCall => {
     const { toolCallId } = update as { toolCallId?: string }
-    const told = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined && value !== null))
-    const known = { ...calls.get(toolCallId ?? ''), ...told }
+    const given = Object.fromEntries(
+      Object.entries(update).filter(([, value]) => value !== undefined && value !== null),
+    )
+    const known = { ...calls.get(toolCallId ?? ''), ...given }
     if (toolCallId !== undefined) calls.set(toolCallId, known)
     return known
   }
@@ -117,7 +119,7 @@ const converse = async (agent: ClientContext, orders: Orders, at: (stage: Stage)
   const hello = await inTime(
     agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      // Files and commands are the agent's own affair: what it asks leave for is decided, what it does is checked after.
+      // The agent accesses files and runs commands itself: we answer its permission requests and check the result afterwards.
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
       clientInfo: { name: 'unstuck', version: '1' },
     }),
@@ -129,11 +131,11 @@ const converse = async (agent: ClientContext, orders: Orders, at: (stage: Stage)
   const sessionId = await inTime(openSession(agent, orders, canLoad), 'session')
   print({ type: 'session', sessionId, canLoad, resumed: orders.session !== undefined, cwd: orders.cwd })
   at('prompt')
-  const answer = await agent.request(methods.agent.session.prompt, {
+  const response = await agent.request(methods.agent.session.prompt, {
     sessionId,
     prompt: [{ type: 'text', text: orders.prompt }],
   })
-  print({ ...answer, type: 'result' })
+  print({ ...response, type: 'result' })
 }
 
 const problemOf = (error: unknown): { code?: number; message: string; data?: unknown } => {
@@ -143,14 +145,14 @@ const problemOf = (error: unknown): { code?: number; message: string; data?: unk
 
 const start = async ([program = '', ...args]: string[], cwd: string): Promise<ChildProcess> => {
   const child = spawn(program, args, { cwd, stdio: ['pipe', 'pipe', 'inherit'] })
-  // A broken pipe shows as the end of the connection.
+  // A broken pipe is noticed as the end of the connection.
   child.stdin?.on('error', () => undefined)
   await once(child, 'spawn')
   return child
 }
 
-/** Its standard input ends first, which is how a polite agent learns that nobody is there any more. */
-const see = async (child: ChildProcess): Promise<void> => {
+/** Ends the agent: closes its standard input first, so that it can exit by itself, then signals it. */
+const endAgent = async (child: ChildProcess): Promise<void> => {
   const gone = child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : once(child, 'exit')
   child.stdin?.end()
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -188,18 +190,18 @@ const main = async (): Promise<number> => {
       })
       .onNotification(methods.client.session.update, ({ params }) => {
         memory.note(params.update)
-        // What a loaded session says before the prompt happened in an earlier launch.
+        // Updates before the prompt are the history of the loaded session, from an earlier launch.
         if (stage === 'prompt') print({ type: 'update', update: params.update })
       })
     await app.connectWith(stream, (agent) => converse(agent, orders, (next) => (stage = next)))
     return 0
   } catch (error) {
-    // The agent's end and the end of its pipe come apart; the first explains the second.
+    // The pipe may close before the agent's exit is reported, and the exit status explains the error.
     if (child !== undefined) await Promise.race([once(child, 'exit'), delay(200, undefined, { ref: false })])
     print({ type: 'error', stage, loading, ...problemOf(error), ...endOf(child) })
     return 1
   } finally {
-    if (child !== undefined) await see(child)
+    if (child !== undefined) await endAgent(child)
   }
 }
 

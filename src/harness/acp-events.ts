@@ -1,13 +1,13 @@
 /**
- * Reads what the bridge prints (`acp-bridge.ts`): the agent's updates as it sent them, the bridge's own decisions, and one
- * `result` or `error` at the end. Denials are the bridge's refusals and nothing else.
+ * Parses the bridge's output (`acp-bridge.ts`): the agent's updates unchanged, the bridge's own decisions, and one `result` or
+ * `error` at the end. Only refusals by the bridge are denials.
  */
 import type { Denial, FaultType, OpenCall, Reading, ReportedError } from './driver.ts'
 import { apiError } from './gemini-errors.ts'
 import { readStderr } from './gemini-events.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import {
   cut,
   faultOfStatus,
@@ -22,17 +22,17 @@ import {
   withoutRetry,
 } from './reading.ts'
 
-const readInit = (reading: Reading, event: JsonObject): Step => {
+const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
   const agent = objectAt(event, 'agent')
   const cliVersion = textAt(agent, 'version')
   return { reading: cliVersion === undefined ? reading : { ...reading, cliVersion } }
 }
 
-const readSession = (reading: Reading, event: JsonObject): Step => {
+const readSession = (reading: Reading, event: JsonObject): ParsedLine => {
   const [sessionId, cwd] = [sessionIdOf(textAt(event, 'sessionId')), textAt(event, 'cwd')]
   const placed = cwd === undefined ? reading : { ...reading, cwd }
   if (sessionId === undefined) return { reading: placed }
-  // An agent that cannot load a session has none that could be resumed.
+  // If the agent cannot load sessions, this one cannot be resumed.
   return { reading: { ...placed, [event['canLoad'] === true ? 'sessionId' : 'announcedSession']: sessionId } }
 }
 
@@ -50,13 +50,13 @@ const callOf = (update: JsonObject): OpenCall => {
 const aboutOf = (call: OpenCall, update: JsonObject): string =>
   cut(`${call.tool} ${call.command ?? call.path ?? textAt(update, 'title') ?? ''}`.trim())
 
-/** Absent where the agent tells of an end alone. */
+/** The call's output; undefined when the agent reports only that the call ended. */
 const answerOf = (update: JsonObject): string | undefined => {
   const answer = update['rawOutput'] ?? update['content']
   return answer === undefined ? undefined : JSON.stringify(answer)
 }
 
-const readCall = (reading: Reading, update: JsonObject): Step => {
+const readCall = (reading: Reading, update: JsonObject): ParsedLine => {
   const call = callOf(update)
   const isNew = textAt(update, 'sessionUpdate') === 'tool_call'
   const opened = isNew ? withOpenCall(withTextClosed(reading), call, objectAt(update, 'rawInput')) : reading
@@ -72,7 +72,7 @@ const withCost = (reading: Reading, cost: JsonObject | undefined): Reading => {
   return amount === undefined ? reading : { ...reading, costUsd: amount }
 }
 
-const readUpdate = (reading: Reading, update: JsonObject | undefined): Step => {
+const readUpdate = (reading: Reading, update: JsonObject | undefined): ParsedLine => {
   const kind = textAt(update, 'sessionUpdate')
   if (update === undefined) return { reading }
   if (kind === 'tool_call' || kind === 'tool_call_update') return readCall(reading, update)
@@ -82,11 +82,11 @@ const readUpdate = (reading: Reading, update: JsonObject | undefined): Step => {
   return { reading: withPiece(reading, text), note: { kind: 'text', text: cut(text) } }
 }
 
-const readPermission = (reading: Reading, event: JsonObject): Step => {
-  const asked = objectAt(event, 'toolCall') ?? {}
-  const call = callOf(asked)
+const readPermission = (reading: Reading, event: JsonObject): ParsedLine => {
+  const requested = objectAt(event, 'toolCall') ?? {}
+  const call = callOf(requested)
   if (event['allowed'] !== false) {
-    // Some agents tell of a call only by asking leave for it.
+    // Some agents report a call only by requesting permission for it.
     const isOpen = reading.openCalls.some((open) => open.id === call.id)
     return { reading: isOpen ? reading : withOpenCall(withTextClosed(reading), call) }
   }
@@ -96,16 +96,16 @@ const readPermission = (reading: Reading, event: JsonObject): Step => {
     kind,
     tool: call.tool,
     ...(target === undefined ? {} : { target: cut(target) }),
-    text: cut(`leave for ${textAt(asked, 'title') ?? call.tool} was not given`),
+    text: cut(`permission for ${textAt(requested, 'title') ?? call.tool} was not granted`),
     callId: call.id,
   }
   return { reading: withDenial(reading, denial), note: { kind: 'denial', text: denial.text } }
 }
 
 const stopTypes: Record<string, { type: FaultType; text: string }> = {
-  max_tokens: { type: 'max_output_tokens', text: 'the answer reached the longest allowed length' },
-  max_turn_requests: { type: 'max_turns', text: 'the agent reached the number of requests it may make in a turn' },
-  refusal: { type: 'refusal', text: 'the agent refused to go on' },
+  max_tokens: { type: 'max_output_tokens', text: 'the response reached its maximum length' },
+  max_turn_requests: { type: 'max_turns', text: 'the agent reached its limit of requests per turn' },
+  refusal: { type: 'refusal', text: 'the agent refused to continue' },
   cancelled: { type: 'aborted', text: 'the turn was cancelled' },
 }
 
@@ -117,7 +117,7 @@ const withUsage = (reading: Reading, usage: JsonObject | undefined): Reading => 
   return { ...reading, tokens: { input: (input ?? 0) + cachedInput + written, output: output ?? 0, cachedInput } }
 }
 
-const readResult = (reading: Reading, event: JsonObject): Step => {
+const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
   const reason = textAt(event, 'stopReason') ?? 'unknown'
   const ended = withTextClosed(withUsage(reading, objectAt(event, 'usage')))
   if (reason === 'end_turn') {
@@ -136,41 +136,41 @@ const codeTypes: Record<number, FaultType> = {
   [-32_601]: 'bad_config',
 }
 
-/** A code that means something about a session or a method means that only where one was asked for. */
+/** Codes about a session or a method are valid only at the stage that requested one. */
 const typeOf = (stage: string, code: number | undefined, loading: boolean): FaultType | undefined => {
   if (code === -32_000) return 'authentication_failed'
-  // However an agent says so (Gemini: an internal error), a session that cannot be loaded is lost.
+  // A session that cannot be loaded is lost, whatever code the agent gives (Gemini: an internal error).
   if (stage === 'session' && loading) return 'session_not_found'
   return stage === 'prompt' ? undefined : codeTypes[code ?? 0]
 }
 
-/** Gemini gives the HTTP status of its model's API as the code, and as the message what that said. */
-const apiAnswer = (code: number, message: string): ReportedError | undefined => {
+/** Gemini passes on the HTTP status of its model's API as the code, and the API's response as the message. */
+const apiResponse = (code: number, message: string): ReportedError | undefined => {
   if (code < 400 || code >= 600) return undefined
   const said = apiError(message, undefined)
   const type = said.type ?? faultOfStatus(code)
   return { httpStatus: code, ...said, ...(type === undefined ? {} : { type }) }
 }
 
-const readError = (reading: Reading, event: JsonObject): Step => {
+const readError = (reading: Reading, event: JsonObject): ParsedLine => {
   const stage = textAt(event, 'stage') ?? 'prompt'
   const code = numberAt(event, 'code')
   const message = textAt(event, 'message') ?? 'error'
   const type = typeOf(stage, code, event['loading'] === true)
   const ended = numberAt(event, 'agentCode') ?? textAt(event, 'agentSignal')
-  const answer = stage === 'prompt' && code !== undefined ? apiAnswer(code, message) : undefined
+  const response = stage === 'prompt' && code !== undefined ? apiResponse(code, message) : undefined
   const error: ReportedError = {
     source: 'event',
-    ...answer,
+    ...response,
     ...(stage === 'spawn' ? { type: 'bad_config' } : {}),
     ...(type === undefined ? {} : { type }),
     ...(code === undefined ? {} : { code: String(code) }),
-    text: answer?.text ?? cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
+    text: response?.text ?? cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
   }
   return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'init') return readInit(reading, event)
   if (type === 'session') return readSession(reading, event)
@@ -180,8 +180,8 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   return type === 'error' ? readError(reading, event) : undefined
 }
 
-export const readAcp = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
-  // Gemini is the one agent known to tell of its own retries.
+export const readAcp = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+  // Gemini is the only agent known to report its own retries, on standard error.
   if (stream === 'stderr') return readStderr(reading, line)
   if (line.trim() === '') return { reading }
   const event = parseLine(line)

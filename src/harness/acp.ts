@@ -1,6 +1,6 @@
 /**
- * Any agent that speaks the Agent Client Protocol, behind the bridge of ours that holds its pipe (`acp-bridge.ts`). The
- * configured command is the agent; recovery is loading its session again.
+ * Any agent that speaks the Agent Client Protocol, started by our bridge, which holds its pipe (`acp-bridge.ts`). The configured
+ * command is the agent. A session is resumed by loading it.
  */
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,10 +39,20 @@ export const acp: Driver = {
   name: 'acp',
   defaultProgram: null,
   tokenScope: 'launch',
-  // Which keys the agent needs is the owner's knowledge: harness.<name>.env.
+  // Only the owner knows which keys the agent needs: harness.<name>.env.
   environment: [],
+  // The protocol's version, not the agent's. What an agent leaves out of the protocol shows only when it runs.
+  measured: [
+    {
+      version: '1',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
   launch,
-  // The bridge takes a line as a whole, so a line made of the task's commands is named as a whole.
+  // The bridge compares whole lines, so a line made of the task's commands is allowed as a whole.
   toolRules: ({ target }, { own }) =>
     target === undefined || ownCommandsIn(target, own) === undefined ? undefined : [target.trim()],
   begin: emptyReading,

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf, nearest, versionIn, type Measured } from './capabilities.ts'
-import { driverNamed, driverNames } from './drivers.ts'
+import { drivers } from './drivers.ts'
 import { loginOf, loginStamp, missingLogin, renewedLogin } from './logins.ts'
 
-const row = (version: string): Measured => ({ version, capabilities: capabilitiesOf('claude', undefined).capabilities })
+const row = (version: string): Measured => ({
+  version,
+  capabilities: capabilitiesOf(drivers.claude, undefined).capabilities,
+})
 const rows = [row('1.10.0'), row('1.2.3'), row('2.0.0')]
 
 describe('versions', () => {
@@ -42,15 +45,14 @@ describe('versions', () => {
     ['1.0.0', '0.169.0', { resume: true, directories: true }],
     [undefined, '0.169.0', { resume: true, directories: true }],
   ])('Codex %s is given the flags of %s', (version, measured, capabilities) => {
-    expect(capabilitiesOf('codex', version)).toMatchObject({ measured, exact: false, capabilities })
+    expect(capabilitiesOf(drivers.codex, version)).toMatchObject({ measured, exact: false, capabilities })
   })
 
   it('every driver has a row, which agrees with the driver', () => {
-    for (const name of driverNames) {
-      const driver = driverNamed(name)
-      const { capabilities } = capabilitiesOf(name, undefined)
-      expect([name, capabilities.toolRules]).toEqual([name, driver?.toolRules !== undefined])
-      if (driver?.tokenScope === 'none') expect(capabilities.tokens).toBe(false)
+    for (const driver of Object.values(drivers)) {
+      const { capabilities } = capabilitiesOf(driver, undefined)
+      expect([driver.name, capabilities.toolRules]).toEqual([driver.name, driver.toolRules !== undefined])
+      if (driver.tokenScope === 'none') expect(capabilities.tokens).toBe(false)
     }
   })
 })
@@ -82,20 +84,22 @@ describe('logins', () => {
     ['command', {}, [], { state: 'unknown' }],
   ] as const)('of %s with %j and %j', (driver, environment, files, expected) => {
     const paths: readonly string[] = files
-    expect(loginOf(driver, { ...home, ...environment }, (path) => paths.includes(path))).toMatchObject(expected)
+    expect(loginOf(drivers[driver], { ...home, ...environment }, (path) => paths.includes(path))).toMatchObject(
+      expected,
+    )
   })
 
   it('that are surely missing are named with where they could be', () => {
     const nowhere = (): boolean => false
-    expect(missingLogin('codex', home, nowhere)).toBe(
+    expect(missingLogin(drivers.codex, home, nowhere)).toBe(
       'codex has no credentials: neither CODEX_API_KEY is set, nor is there /home/user/.codex/auth.json',
     )
-    expect(missingLogin('codex', { ...home, CODEX_API_KEY: 'k' }, nowhere)).toBeUndefined()
+    expect(missingLogin(drivers.codex, { ...home, CODEX_API_KEY: 'k' }, nowhere)).toBeUndefined()
     // Settings that may replace a login, a CLI that works without one, and no home to look at: only trying tells.
-    expect(missingLogin('claude', home, (path) => path.endsWith('settings.json'))).toBeUndefined()
-    expect(missingLogin('opencode', home, nowhere)).toBeUndefined()
-    expect(missingLogin('codex', {}, nowhere)).toBeUndefined()
-    expect(missingLogin('command', home, nowhere)).toBeUndefined()
+    expect(missingLogin(drivers.claude, home, (path) => path.endsWith('settings.json'))).toBeUndefined()
+    expect(missingLogin(drivers.opencode, home, nowhere)).toBeUndefined()
+    expect(missingLogin(drivers.codex, {}, nowhere)).toBeUndefined()
+    expect(missingLogin(drivers.command, home, nowhere)).toBeUndefined()
   })
 
   /** What the files hold before the launch and after it. */
@@ -104,8 +108,8 @@ describe('logins', () => {
       existsSync: (path: string) => path in held,
       readFileSync: (path: string) => held[path] ?? '',
     })
-    const stamp = loginStamp(driver, { environment: home, files: filesOf(before) })
-    return renewedLogin(driver, { environment: home, files: filesOf(after), before: stamp })
+    const stamp = loginStamp(drivers[driver], { environment: home, files: filesOf(before) })
+    return renewedLogin(drivers[driver], { environment: home, files: filesOf(after), before: stamp })
   }
   const file = '/home/user/.claude/.credentials.json'
 
@@ -123,6 +127,6 @@ describe('logins', () => {
 
   it('are remembered by a stamp that shows nothing of them', () => {
     const files = { existsSync: (path: string) => path === file, readFileSync: () => 'sk-ant-secret' }
-    expect(loginStamp('claude', { environment: home, files })).toMatch(/^\/home\/user\/\S+ [0-9a-f]{16}$/)
+    expect(loginStamp(drivers.claude, { environment: home, files })).toMatch(/^\/home\/user\/\S+ [0-9a-f]{16}$/)
   })
 })

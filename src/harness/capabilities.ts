@@ -1,111 +1,28 @@
 /**
- * What each CLI can do, by the version on which it was measured. A version that was never measured is taken for the
- * nearest one that was, before or after it, and whoever shows the answer says so: `exact` is false then.
+ * What a CLI can do, by version. Each driver lists the versions on which it was measured. For any other version the nearest measured
+ * one is assumed, and `exact` is false, so that views can say so.
  */
 
-/** The CLIs and the protocols for which there is a driver. */
-export type DriverName = 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
-
 export interface Capabilities {
-  /** Goes on with a session of an earlier launch. */
+  /** Resumes a session of an earlier launch. */
   resume: boolean
-  /** Directories outside the workspace are opened one by one. */
+  /** Directories outside the workspace can be opened one by one. */
   directories: boolean
-  /** Which commands an agent may run unattended: the task's alone, any inside a sandbox, any at all, or as the program likes. */
+  /** Commands that an agent may run unattended: the task's only, any inside a sandbox, any at all, or whatever the program permits. */
   commands: 'task' | 'sandbox' | 'any' | 'own'
-  /** Single tool calls can be allowed by a rule for the next launch. */
+  /** Takes rules that allow single tool calls in the next launch. */
   toolRules: boolean
-  /** Tells of a tool call when it begins; without it a long call looks like silence. */
+  /** Reports a tool call when it begins. Otherwise a long call looks like silence. */
   callStarts: boolean
   tokens: boolean
   cost: boolean
-  /** Where its own retries show before they end. */
+  /** Where it reports its own retries while they last. */
   retries: 'events' | 'stderr' | 'none'
 }
 
 export interface Measured {
   version: string
   capabilities: Capabilities
-}
-
-const measured: Record<DriverName, readonly Measured[]> = {
-  claude: [
-    {
-      version: '2.1.197',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: true, retries: 'events' },
-      },
-    },
-  ],
-  codex: [
-    // Of the older ones the flags alone were looked at; their events were others.
-    {
-      version: '0.34.0',
-      capabilities: {
-        ...{ resume: false, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-    {
-      version: '0.42.0',
-      capabilities: {
-        ...{ resume: true, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-    {
-      version: '0.80.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'events' },
-      },
-    },
-    {
-      version: '0.169.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'events' },
-      },
-    },
-  ],
-  gemini: [
-    {
-      version: '0.61.0',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: true, cost: false, retries: 'stderr' },
-      },
-    },
-  ],
-  opencode: [
-    {
-      version: '1.18.33',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
-        ...{ tokens: true, cost: true, retries: 'none' },
-      },
-    },
-  ],
-  // The protocol's version and not the agent's; what an agent leaves out of it shows when it runs.
-  acp: [
-    {
-      version: '1',
-      capabilities: {
-        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-  ],
-  command: [
-    {
-      version: '',
-      capabilities: {
-        ...{ resume: false, directories: false, commands: 'own', toolRules: false, callStarts: false },
-        ...{ tokens: false, cost: false, retries: 'none' },
-      },
-    },
-  ],
 }
 
 /** The first version number in what a CLI prints for `--version`. */
@@ -116,18 +33,18 @@ const partsOf = (version: string): number[] => {
   return [0, 1, 2].map((at) => parts[at] ?? 0)
 }
 
-/** How far the first version is behind the second one, part by part. */
+/** Difference of two versions, part by part. */
 const differences = (a: string, b: string): number[] => {
   const other = partsOf(b)
   return partsOf(a).map((part, at) => part - (other[at] ?? 0))
 }
 
-/** The first part that differs decides. */
+/** Sign of the first part that differs. */
 const signOf = (parts: readonly number[]): number => parts.find((part) => part !== 0) ?? 0
 
 const compare = (a: string, b: string): number => signOf(differences(a, b))
 
-/** Of the rows on both sides of a version the one with the smaller step to it; the newer one of two equal steps. */
+/** The nearer of the rows before and after a version; the newer one if both are equally near. */
 const closer = (before: Measured, after: Measured, version: string): Measured => {
   const back = differences(version, before.version).map(Math.abs)
   const forth = differences(after.version, version).map(Math.abs)
@@ -135,7 +52,7 @@ const closer = (before: Measured, after: Measured, version: string): Measured =>
 }
 
 export interface Known {
-  /** The version that was measured. */
+  /** The measured version that the capabilities are of. */
   measured: string
   exact: boolean
   capabilities: Capabilities
@@ -148,7 +65,7 @@ const rowFor = (sorted: readonly Measured[], version: string | undefined): Measu
   return before === undefined || after === undefined ? (before ?? after) : closer(before, after, version)
 }
 
-/** The row for a version; `undefined` = it could not be learnt, and the newest row is taken. */
+/** The row for a version; the newest row when the version is unknown. */
 export const nearest = (rows: readonly Measured[], version: string | undefined): Known => {
   const sorted = rows.toSorted((a, b) => compare(a.version, b.version))
   const row = rowFor(sorted, version)
@@ -156,8 +73,14 @@ export const nearest = (rows: readonly Measured[], version: string | undefined):
   return { measured: row.version, exact: version === row.version, capabilities: row.capabilities }
 }
 
-/** ACP agents and plain commands have no versions of their own here. */
-export const capabilitiesOf = (driver: DriverName, version: string | undefined): Known => {
-  const known = nearest(measured[driver], version)
-  return driver === 'acp' || driver === 'command' ? { ...known, exact: true } : known
+/** What a driver states about its versions. */
+export interface Versioned {
+  defaultProgram: string | null
+  measured: readonly Measured[]
+}
+
+/** A program that only the configuration names has no versions of its own here, so its one row is exact. */
+export const capabilitiesOf = ({ measured, defaultProgram }: Versioned, version: string | undefined): Known => {
+  const known = nearest(measured, version)
+  return defaultProgram === null ? { ...known, exact: true } : known
 }

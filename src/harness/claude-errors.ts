@@ -1,6 +1,6 @@
 /**
- * Claude Code's failures as types. Structured fields decide (reason, error enum, status, the retry in progress, the limit
- * event); the CLI's own sentences only where it gives no more than `server_error` or `unknown`.
+ * Maps Claude Code's failures to types, from structured fields (reason, error enum, status, the retry in progress, the limit event).
+ * The CLI's sentences are used only where the fields say no more than `server_error` or `unknown`.
  */
 import type { FaultType, Reading, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
@@ -33,7 +33,7 @@ const sentences: Sentence[] = [
   { starts: /^No conversation found with session ID: /, type: 'session_not_found' },
   { starts: /^API Error: Repeated 529 Overloaded errors\./, type: 'overloaded', httpStatus: 529 },
   { starts: /^API Error: Unable to connect to API/, type: 'network' },
-  // A page in HTML, from a proxy that is broken for the moment or for good.
+  // An HTML page, from a proxy that is broken temporarily or permanently.
   { starts: /^API Error: API returned an empty or malformed response/, type: 'server_error' },
   { starts: /^(?:API Error: The operation|Request) timed out/, type: 'timeout' },
 ]
@@ -53,7 +53,7 @@ const stderrNoise = /^Warning: no stdin data received/
 export const claudeStderrError = (reading: Reading): ReportedError | undefined =>
   stderrError(reading, stderrSentences, stderrNoise)
 
-/** An own-property look-up: the key comes from outside. */
+/** Only own properties count, because the key comes from outside (`constructor` is no error type). */
 const typeIn = (table: Record<string, FaultType>, key: string | undefined): FaultType | undefined =>
   key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined
 
@@ -72,7 +72,7 @@ const reported = ({ type, code, httpStatus, text }: Parts): ReportedError => ({
   text: cut(text),
 })
 
-/** A refusal with a limit event before it is the subscription's limit, with the time at which it ends. */
+/** A rate limit after a limit event is the subscription's limit, and the event has the time of its reset. */
 const withLimit = (error: ReportedError, reading: Reading): ReportedError => {
   const { limit } = reading
   if (error.type !== 'rate_limit' || limit === undefined) return error
@@ -84,7 +84,7 @@ const withLimit = (error: ReportedError, reading: Reading): ReportedError => {
   }
 }
 
-/** From the `error` field of an assistant line that the CLI wrote itself. */
+/** From the `error` field of an assistant message that the CLI itself wrote. */
 export const assistantError = (reading: Reading, code: string, text: string): ReportedError => {
   const known = typeIn(enumTypes, code)
   if (known !== undefined && known !== 'server_error')
@@ -94,7 +94,7 @@ export const assistantError = (reading: Reading, code: string, text: string): Re
   return reported({ type, code, httpStatus: sentence?.httpStatus ?? reading.retry?.error.httpStatus, text })
 }
 
-/** From a `system/api_retry` line: the status is null when there was no answer at all. */
+/** From a `system/api_retry` event. Its status is null when there was no response at all. */
 export const retryError = (event: JsonObject): ReportedError => {
   const code = textAt(event, 'error')
   const httpStatus = numberAt(event, 'error_status')

@@ -1,6 +1,6 @@
 /**
- * Reads the stream-json output of Claude Code. Every event is known by its `type`; anything else is a foreign line. The
- * model's words go into `lastText` and notes and nowhere else.
+ * Parses the stream-json output of Claude Code. An event is recognized by its `type`; anything else is a foreign line. The model's
+ * words go into `lastText` and notes only, and are never searched for failures.
  */
 import { assistantError, resultError, retryError } from './claude-errors.ts'
 import { denialOf, listedDenial, pathOf } from './claude-denials.ts'
@@ -8,7 +8,7 @@ import { epochReset } from '../recovery/reset-time.ts'
 import type { AgentNote, OpenCall, Reading, Tokens } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import {
   cut,
   cutText,
@@ -27,7 +27,7 @@ const withSession = (reading: Reading, event: JsonObject): Reading => {
   return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
 }
 
-const readInit = (reading: Reading, event: JsonObject): Step => {
+const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
   const [model, cliVersion, cwd] = [textAt(event, 'model'), textAt(event, 'claude_code_version'), textAt(event, 'cwd')]
   return {
     reading: {
@@ -39,7 +39,7 @@ const readInit = (reading: Reading, event: JsonObject): Step => {
   }
 }
 
-const readRetry = (reading: Reading, event: JsonObject): Step => {
+const readRetry = (reading: Reading, event: JsonObject): ParsedLine => {
   const error = retryError(event)
   const [attempt, max, delayMs] = [
     numberAt(event, 'attempt') ?? 1,
@@ -55,14 +55,14 @@ const readRetry = (reading: Reading, event: JsonObject): Step => {
   return { reading: { ...reading, retry }, note: { kind: 'error', text: `${error.text} (attempt ${attempt})` } }
 }
 
-const readSystem = (reading: Reading, event: JsonObject): Step => {
+const readSystem = (reading: Reading, event: JsonObject): ParsedLine => {
   const subtype = textAt(event, 'subtype')
   if (subtype === 'init') return readInit(reading, event)
   if (subtype === 'api_retry') return readRetry(reading, event)
   return { reading }
 }
 
-const readLimit = (reading: Reading, event: JsonObject): Step => {
+const readLimit = (reading: Reading, event: JsonObject): ParsedLine => {
   const info = objectAt(event, 'rate_limit_info')
   if (textAt(info, 'status') !== 'rejected') {
     const { limit: _over, ...rest } = reading
@@ -77,7 +77,7 @@ const readLimit = (reading: Reading, event: JsonObject): Step => {
   return { reading: { ...reading, limit } }
 }
 
-/** Running count from the messages, so that a launch without a final event still has one; the final event replaces it. */
+/** A running count, so that a launch without a final event has one too; the final event's count replaces it. */
 const addUsage = (tokens: Tokens, usage: JsonObject | undefined): Tokens => {
   const cached = numberAt(usage, 'cache_read_input_tokens') ?? 0
   const created = numberAt(usage, 'cache_creation_input_tokens') ?? 0
@@ -99,7 +99,7 @@ const callOf = (block: JsonObject): OpenCall => {
   }
 }
 
-const readToolUse = (reading: Reading, block: JsonObject): Step => {
+const readToolUse = (reading: Reading, block: JsonObject): ParsedLine => {
   const call = callOf(block)
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
@@ -112,8 +112,8 @@ const withUsage = (reading: Reading, message: JsonObject | undefined): Reading =
   return { ...reading, countedMessage: id, tokens: addUsage(reading.tokens, objectAt(message, 'usage')) }
 }
 
-const readAnswer = (reading: Reading, message: JsonObject | undefined, isMain: boolean): Step => {
-  let step: Step = { reading: withUsage(withoutRetry(reading), message) }
+const readAnswer = (reading: Reading, message: JsonObject | undefined, isMain: boolean): ParsedLine => {
+  let step: ParsedLine = { reading: withUsage(withoutRetry(reading), message) }
   for (const block of objectsAt(message, 'content')) {
     if (textAt(block, 'type') === 'tool_use') step = readToolUse(step.reading, block)
     const text = textAt(block, 'type') === 'text' ? textAt(block, 'text') : undefined
@@ -124,9 +124,9 @@ const readAnswer = (reading: Reading, message: JsonObject | undefined, isMain: b
   return step
 }
 
-const readAssistant = (reading: Reading, event: JsonObject): Step => {
+const readAssistant = (reading: Reading, event: JsonObject): ParsedLine => {
   const message = objectAt(event, 'message')
-  // A subagent's lines name the call that started it; its failure is that call's failure, not the launch's.
+  // Events of a subagent name the call that started it. Its failure is a failure of that call, not of the launch.
   const isMain = textAt(event, 'parent_tool_use_id') === undefined
   const code = textAt(event, 'error')
   if (code === undefined) return readAnswer(reading, message, isMain)
@@ -138,7 +138,7 @@ const readAssistant = (reading: Reading, event: JsonObject): Step => {
 const contentOf = (block: JsonObject): string =>
   textAt(block, 'content') ?? textAt(objectsAt(block, 'content')[0], 'text') ?? ''
 
-const readToolResult = (reading: Reading, block: JsonObject): Step => {
+const readToolResult = (reading: Reading, block: JsonObject): ParsedLine => {
   const id = textAt(block, 'tool_use_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
   const content = contentOf(block)
@@ -149,8 +149,8 @@ const readToolResult = (reading: Reading, block: JsonObject): Step => {
   return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
 }
 
-const readUser = (reading: Reading, event: JsonObject): Step => {
-  let step: Step = { reading }
+const readUser = (reading: Reading, event: JsonObject): ParsedLine => {
+  let step: ParsedLine = { reading }
   for (const block of objectsAt(objectAt(event, 'message'), 'content')) {
     if (textAt(block, 'type') !== 'tool_result') continue
     const next = readToolResult(step.reading, block)
@@ -160,8 +160,8 @@ const readUser = (reading: Reading, event: JsonObject): Step => {
 }
 
 /**
- * `modelUsage` and not `usage`: the latter leaves out side requests and whatever a retried stream had cost, while the
- * former fits `total_cost_usd`. Both count this launch only, also when it resumed a session.
+ * Prefers `modelUsage`, which matches `total_cost_usd`; `usage` omits side requests and the cost of a retried stream. Both count this
+ * launch only, also when it resumed a session.
  */
 const tokensOf = (result: JsonObject, counted: Tokens): Tokens => {
   const models = objectAt(result, 'modelUsage')
@@ -180,9 +180,9 @@ const tokensOf = (result: JsonObject, counted: Tokens): Tokens => {
   return total
 }
 
-const readResult = (reading: Reading, event: JsonObject): Step => {
+const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
   const costUsd = numberAt(event, 'total_cost_usd')
-  // `is_error` decides, not the subtype; a result without it says nothing good.
+  // `is_error` decides, not the subtype. A result without `is_error` counts as an error.
   const isError = event['is_error'] !== false
   let next: Reading = {
     ...reading,
@@ -202,7 +202,7 @@ const readResult = (reading: Reading, event: JsonObject): Step => {
 
 const known = new Set(['stream_event', 'control_request', 'control_response', 'keep_alive', 'tool_progress'])
 
-const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'system') return readSystem(reading, event)
   if (type === 'assistant') return readAssistant(reading, event)
@@ -212,7 +212,7 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   return type !== undefined && known.has(type) ? { reading } : undefined
 }
 
-export const readClaude = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+export const readClaude = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (stream === 'stderr') return { reading: withStderr(reading, line) }
   if (line.trim() === '') return { reading }
   const event = parseLine(line)

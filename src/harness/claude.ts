@@ -1,21 +1,36 @@
 /**
- * Claude Code: launch line in the least mode that works unattended (edits accepted, the task's commands allowed, never a
- * bypass unless the owner set `unrestricted`), event parser, session resume. Facts were measured on 2.1.197.
+ * Driver for Claude Code. It launches in the least permissive mode that works unattended: edits are accepted, the task's commands
+ * are allowed, and permissions are bypassed only if the owner set `unrestricted`. Facts were measured on 2.1.197.
  */
+import { join } from 'node:path'
+import { claudeRefusalWords, claudeRemedy } from './claude-denials.ts'
 import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import { folderIn, type LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasFlag,
+  hasOption,
+  optionValues,
+  promptAfter,
+  withHint,
+  withOptions,
+  withoutValued,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
 
-/** A rule ends at its closing parenthesis, so a command that holds one cannot be written as a rule. */
+/** A rule ends at its closing parenthesis, so a command that contains one cannot be written as a rule. */
 const ruleOf = (command: string): string[] =>
   command.trim() === '' || /[()\r\n]/.test(command) ? [] : [`Bash(${command.trim()}:*)`]
 
 /**
- * The tool's bare name would let it write anywhere on the machine (seen with 2.1.197), so the rule names the workspace: two
- * slashes for an absolute path, and one rule for all tools that edit. A path that reads as a pattern cannot be named.
+ * The bare name of the tool would allow writes anywhere on the machine (observed with 2.1.197), so the rule names the workspace: two
+ * slashes for an absolute path, and one rule for all tools that edit. A path with characters of a pattern cannot be named.
  */
 const editRule = (_tool: string, workspace: string): string | undefined =>
   /[()[\]{}*?!\\,\r\n]/.test(workspace) ? undefined : `Edit(/${workspace}/**)`
@@ -23,7 +38,7 @@ const editRule = (_tool: string, workspace: string): string | undefined =>
 const launch = (request: LaunchRequest): LaunchLine => {
   const rules = [...request.commands.flatMap(ruleOf), ...request.toolRules]
   return {
-    // The prompt stands right behind -p: --add-dir and --allowedTools take every argument that follows them.
+    // The prompt directly follows -p, because --add-dir and --allowedTools take every argument behind them.
     argv: [
       ...(request.program ?? ['claude']),
       ...request.extraArgs,
@@ -45,6 +60,64 @@ const launch = (request: LaunchRequest): LaunchLine => {
 
 const tools = { shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], ruleOf }
 
+const login: LoginTraces = {
+  variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
+  files: (home, environment) => [
+    join(folderIn(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), '.credentials.json'),
+  ],
+  maybe: (home, environment) => [
+    join(folderIn(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), 'settings.json'),
+  ],
+  // On macOS the credentials are in the keychain.
+  otherwise: process.platform === 'darwin' ? 'unknown' : 'no',
+  advice: 'run "claude" and then /login, or set ANTHROPIC_API_KEY',
+}
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = withoutValued(args, '--output-format').filter((arg) => arg !== '--verbose')
+  const at = promptAfter(own, '-p', '--print')
+  const session = at < 0 ? undefined : hint?.session
+  const hinted = withHint(own, at, hint)
+  // A session id can be used only once.
+  const free = hint === undefined ? hinted : withoutValued(hinted, '--session-id')
+  const words =
+    session === undefined && hint?.fresh === undefined
+      ? free
+      : withoutValued(free, '--resume', '-r').filter((arg) => arg !== '--continue' && arg !== '-c')
+  const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
+  const rules = corrections.toolRules ?? []
+  const allowed = rules.length === 0 ? [] : ['--allowedTools', ...rules]
+  const more = [...(session === undefined ? [] : ['--resume', session]), ...dirs, ...allowed]
+  return {
+    args: ['--output-format', 'stream-json', '--verbose', ...withOptions(words, more)],
+    env: { DISABLE_AUTOUPDATER: '1' },
+    resumed: session !== undefined,
+  }
+}
+
+/** Modes that restrict no edit; naming the default mode restricts nothing either. */
+const openModes = new Set(['acceptEdits', 'auto', 'bypassPermissions', 'default'])
+
+const ruleOptions = [
+  ...['--allowedTools', '--allowed-tools', '--disallowedTools', '--disallowed-tools', '--tools'],
+  ...['--settings', '--setting-sources', '--permission-prompt-tool', '--agent', '--agents'],
+]
+
+const userCommand: UserCommand = {
+  form: 'claude -p "<task>"',
+  isHeadless: (args) => hasFlag(args, '-p', '--print'),
+  line: userLine,
+  restriction: (args) => {
+    const [mode] = optionValues(args, ['--permission-mode'])
+    const isOpen = mode === undefined || openModes.has(mode)
+    // A directory only lets files be read and requested: what may be written there still depends on the mode.
+    return { tools: isOpen && !hasOption(args, ruleOptions), dirs: true, writes: isOpen, trust: false }
+  },
+  directories: (args) => optionValues(args, ['--add-dir'], true),
+  decided: claudeRefusalWords,
+  writes: { tools: tools.edits, text: /^Output redirection to / },
+}
+
 export const claude: Driver = {
   name: 'claude',
   defaultProgram: 'claude',
@@ -60,10 +133,23 @@ export const claude: Driver = {
     'CLAUDE_CONFIG_DIR',
     'IS_SANDBOX',
   ],
+  measured: [
+    {
+      version: '2.1.197',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
+        ...{ tokens: true, cost: true, retries: 'events' },
+      },
+    },
+  ],
+  login,
   launch,
   openSession: (session) => ['--resume', session],
   toolRules: toolRulesOf({ ...tools, editRule }),
   grantRules: grantRulesOf(tools),
+  ruleOption: '--allowedTools',
+  remedy: claudeRemedy,
+  userCommand,
   begin: emptyReading,
   read: readClaude,
   settle: (reading, exit) =>

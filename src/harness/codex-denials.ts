@@ -1,9 +1,11 @@
 /**
- * Codex tells most refusals only on its standard error, as log lines of its own (`<time> <LEVEL> <module>: …`); the launch
- * turns the sandbox's log on for that. A line without that head is somebody else's words.
+ * Codex reports most refusals only on standard error, as log lines (`<time> <LEVEL> <module>: …`), for which the launch enables the
+ * sandbox's log. A line without that prefix may be the output of any other program and is ignored.
  */
+import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial } from './driver.ts'
 import { cut } from './reading.ts'
+import { folderOf, type Refused } from './remedy-words.ts'
 
 const logLine = /^\d{4}-\d\d-\d\dT[\d:.]+Z {1,2}(?:ERROR|WARN) ([\w:]+): (.*)$/
 
@@ -16,7 +18,7 @@ const rejections: { starts: RegExp; kind: Denial['kind']; tool: string }[] = [
 
 const violation = /^recorded sandbox violation: resource=filesystem .*\breason=(\w+) path=(.+)$/
 
-/** The refusal in one line of standard error, if it is one. */
+/** The refusal in a line of standard error; undefined for any other line. */
 export const stderrDenial = (line: string): Denial | undefined => {
   const [, module, message = ''] = logLine.exec(cut(line)) ?? []
   if (module === 'codex_core::tools::router') {
@@ -27,7 +29,21 @@ export const stderrDenial = (line: string): Denial | undefined => {
   if (module !== 'codex_sandboxing::violation') return undefined
   const [, reason, target] = violation.exec(message) ?? []
   if (reason === undefined || target === undefined) return undefined
-  // Read-only is what the sandbox makes of everything outside its writable roots (and of `.git` inside them).
+  // The sandbox makes everything outside its writable roots read-only, and `.git` inside them.
   const kind = reason === 'read_only_file_system' ? 'scope' : 'filesystem'
   return { kind, tool: 'exec_command', target, text: message }
+}
+
+const readOnly = /read-only sandbox/
+
+/** Sentences that name a decision of the user. */
+export const codexRefusalWords: readonly RegExp[] = [readOnly]
+
+export const codexRemedy = (refused: Refused): string => {
+  if (refused.kind === 'tool' && readOnly.test(refused.text)) return 'add -s workspace-write'
+  if (refused.kind === 'scope' || refused.target !== undefined) {
+    const folder = quoted(folderOf(refused))
+    return `add -s workspace-write, and for a folder outside --add-dir ${folder} (or unstuck exec --allow-dir ${folder} -- …)`
+  }
+  return 'choose a wider sandbox, such as -s workspace-write'
 }

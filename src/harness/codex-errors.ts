@@ -1,6 +1,6 @@
 /**
- * Codex's failures as types. Its events carry one sentence and no code, so the sentence is all there is: matched at the
- * start of that field only. A message that is the server's own text stays without a type, unless the server is known.
+ * Maps Codex's failures to types. Its events carry a sentence and no code, so the sentence is matched, at the start of its field only.
+ * A message with the server's own text has no type, unless the server is known.
  */
 import { fieldReset } from '../recovery/reset-time.ts'
 import type { Reading, ReportedError } from './driver.ts'
@@ -10,7 +10,7 @@ import { cut, faultOfStatus, stderrError } from './reading.ts'
 
 const sentences: Sentence[] = [
   { starts: /^Missing environment variable: /, type: 'authentication_failed' },
-  // Reported in openai/codex#17340: two processes renewed one login.
+  // openai/codex#17340: two processes renewed the same login.
   { starts: /^Your access token could not be refreshed\b/, type: 'authentication_failed' },
   { starts: /^Quota exceeded\. Check your plan and billing details\./, type: 'billing_error' },
   { starts: /^You[’']ve hit your usage limit\./, type: 'usage_limit' },
@@ -34,7 +34,7 @@ const stderrSentences: Sentence[] = [
   { starts: /^Error: No such file or directory \(os error 2\)/, type: 'directory_missing' },
 ]
 
-/** Refusals of a tool call are logged there as well; they do not explain an exit. */
+/** Refused tool calls are logged on standard error too, but they do not explain an exit. */
 const stderrNoise =
   /^Reading additional input from stdin\.\.\.$|^WARNING: proceeding, even though |^\S+Z {1,2}(?:ERROR|WARN) codex_(?:sandboxing|core::tools)::/
 
@@ -43,7 +43,7 @@ export const codexStderrError = (reading: Reading): ReportedError | undefined =>
 
 const statusIn = /^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b/
 
-/** A refused request is reported as the body of the answer. */
+/** A refused request is reported as the body of the HTTP response. */
 const bodyError = (message: string): ReportedError | undefined => {
   const body = parseLine(message)
   if (body === undefined) return undefined
@@ -79,7 +79,7 @@ export const codexError = (message: string): ReportedError => {
   }
 }
 
-/** `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`: Codex tries again by itself. */
+/** `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`: Codex retries by itself. */
 const reconnecting = /^Reconnecting\.\.\. (?:(\d+)\/(\d+)|[\w ]+) \(([\s\S]*)\)$/
 
 export const codexRetry = (message: string): Reading['retry'] => {

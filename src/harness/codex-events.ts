@@ -1,13 +1,13 @@
 /**
- * Reads the `--json` output of `codex exec`. Every event is known by its `type`; anything else is a foreign line. A
- * command's output and the model's words go into notes and `lastText` and nowhere else.
+ * Parses the `--json` output of `codex exec`. An event is recognized by its `type`; anything else is a foreign line. The output of
+ * commands and the model's words go into notes and `lastText` only, and are never searched for failures.
  */
 import { stderrDenial } from './codex-denials.ts'
 import { codexError, codexRetry } from './codex-errors.ts'
 import type { AgentNote, Denial, OpenCall, Reading } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import {
   cut,
   cutText,
@@ -34,7 +34,7 @@ const callOf = (item: JsonObject): OpenCall => {
   }
 }
 
-/** A failed patch has paths but no reason; a declined command was refused by the reviewer. A failed command is its own affair. */
+/** A failed patch has paths but no reason; a declined command was refused by the reviewer. A failed command is no refusal. */
 const denialsOf = (item: JsonObject, call: OpenCall): Denial[] => {
   const status = textAt(item, 'status')
   if (call.tool === 'file_change' && status === 'failed') {
@@ -46,24 +46,24 @@ const denialsOf = (item: JsonObject, call: OpenCall): Denial[] => {
   return [{ kind: 'tool', tool: call.tool, ...(target === undefined ? {} : { target }), text: `${call.tool} declined` }]
 }
 
-/** Of a change of files only the paths are told: two changes of one file may be anything but the same. */
+/** A file change reports only its paths, so two changes of one file cannot be compared. */
 const inputOf = (item: JsonObject): unknown =>
   textAt(item, 'type') === 'file_change'
     ? undefined
     : [item['command'], item['server'], item['tool'], item['arguments'], item['query']]
 
-// The output stands last and as it is: it may be long, and writing it as JSON again would cost more than reading it did.
+// The output is appended as it is: it may be long, and encoding it as JSON would cost more than parsing it did.
 const answerOf = (item: JsonObject): string =>
   `${JSON.stringify([item['exit_code'], item['result'], item['error'], item['status']])} ${textAt(item, 'aggregated_output') ?? ''}`
 
-const started = (reading: Reading, item: JsonObject, call: OpenCall): Step => ({
+const started = (reading: Reading, item: JsonObject, call: OpenCall): ParsedLine => ({
   reading: withOpenCall(reading, call, inputOf(item)),
   note: { kind: 'tool', text: call.command ?? call.path ?? call.tool },
 })
 
-const completed = (reading: Reading, item: JsonObject, call: OpenCall): Step => {
+const completed = (reading: Reading, item: JsonObject, call: OpenCall): ParsedLine => {
   const isOpen = reading.openCalls.some((open) => open.id === call.id)
-  // Not every call announces its start.
+  // Not every call reports its start.
   const counted = isOpen ? reading : withOpenCall(reading, call, inputOf(item))
   const denials = denialsOf(item, call)
   const next = denials.reduce(withDenial, withoutOpenCall(counted, call.id, answerOf(item)))
@@ -75,12 +75,12 @@ const completed = (reading: Reading, item: JsonObject, call: OpenCall): Step => 
     : { reading: next }
 }
 
-const readItem = (reading: Reading, event: JsonObject, phase: string): Step => {
+const readItem = (reading: Reading, event: JsonObject, phase: string): ParsedLine => {
   const item = objectAt(event, 'item')
   const type = textAt(item, 'type')
   if (item === undefined || type === undefined) return { reading: withForeignLine(reading) }
   const text = textAt(item, 'text')
-  // An `error` item is a warning (fallback metadata, fallback transport), neither a failure nor an answer.
+  // An `error` item is a warning (fallback metadata, fallback transport), neither a failure nor a response.
   if (type === 'error') return { reading, note: { kind: 'text', text: cut(textAt(item, 'message') ?? 'warning') } }
   const answered = withoutRetry(reading)
   if (type === 'agent_message' && text !== undefined)
@@ -91,11 +91,11 @@ const readItem = (reading: Reading, event: JsonObject, phase: string): Step => {
   return phase === 'item.started' ? started(answered, item, call) : { reading: answered }
 }
 
-const readCompleted = (reading: Reading, event: JsonObject): Step => {
+const readCompleted = (reading: Reading, event: JsonObject): ParsedLine => {
   const usage = objectAt(event, 'usage')
   const final = { isError: false, reason: 'completed', text: reading.lastText }
   const tokens = {
-    // Cached input is a part of the input here, and all three count the whole thread, resumed turns included.
+    // `input_tokens` includes cached input, and all three count the whole thread with its resumed turns.
     input: numberAt(usage, 'input_tokens') ?? 0,
     output: numberAt(usage, 'output_tokens') ?? 0,
     cachedInput: numberAt(usage, 'cached_input_tokens') ?? 0,
@@ -103,7 +103,7 @@ const readCompleted = (reading: Reading, event: JsonObject): Step => {
   return { reading: { ...withoutRetry(reading), tokens, final }, note: { kind: 'result', text: reading.lastText } }
 }
 
-const readError = (reading: Reading, message: string, isFinal: boolean): Step => {
+const readError = (reading: Reading, message: string, isFinal: boolean): ParsedLine => {
   const note: AgentNote = { kind: 'error', text: cut(message) }
   const retry = isFinal ? undefined : codexRetry(message)
   if (retry !== undefined) return { reading: { ...reading, retry }, note }
@@ -112,15 +112,15 @@ const readError = (reading: Reading, message: string, isFinal: boolean): Step =>
   return { reading: isFinal ? { ...next, final: { isError: true, reason: 'failed', text: error.text } } : next, note }
 }
 
-const readThread = (reading: Reading, event: JsonObject): Step => {
+const readThread = (reading: Reading, event: JsonObject): ParsedLine => {
   const sessionId = sessionIdOf(textAt(event, 'thread_id'))
   return { reading: sessionId === undefined ? reading : { ...reading, sessionId } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'thread.started') return readThread(reading, event)
-  // A new turn is open until it says how it ended.
+  // A new turn has no final event yet.
   if (type === 'turn.started') {
     const { final: _before, ...rest } = reading
     return { reading: rest }
@@ -132,14 +132,14 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   return type?.startsWith('item.') ? readItem(reading, event, type) : undefined
 }
 
-const readStderr = (reading: Reading, line: string): Step => {
+const readStderr = (reading: Reading, line: string): ParsedLine => {
   const kept = withStderr(reading, line)
   const denial = stderrDenial(line)
   if (denial === undefined) return { reading: kept }
   return { reading: withDenial(kept, denial), note: { kind: 'denial', text: denial.text } }
 }
 
-export const readCodex = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+export const readCodex = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (stream === 'stderr') return readStderr(reading, line)
   if (line.trim() === '') return { reading }
   const event = parseLine(line)

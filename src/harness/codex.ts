@@ -1,15 +1,27 @@
 /**
- * OpenAI Codex CLI: launch line in the workspace-write sandbox, event parser, thread resume. Facts were measured on
- * 0.169.0.
+ * Driver for the OpenAI Codex CLI. It launches in the workspace-write sandbox. Facts were measured on 0.169.0.
  */
+import { join } from 'node:path'
+import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
 import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
+import type { Capabilities, Measured } from './capabilities.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import { folderIn, type LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasFlag,
+  lastWord,
+  optionValues,
+  withHint,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
 
 const launch = (request: LaunchRequest): LaunchLine => ({
-  // Every flag stands before `resume`, which refuses them; a resumed thread does not remember its sandbox.
+  // Every flag comes before `resume`, which rejects flags behind it; a resumed thread does not remember its sandbox.
   argv: [
     ...(request.program ?? ['codex']),
     'exec',
@@ -24,10 +36,81 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     promptArgument(request.prompt),
   ],
   cwd: request.workspace,
-  // Without the sandbox's log a blocked write of a command is visible nowhere.
+  // A blocked write of a command is reported only in the sandbox's log.
   env: { RUST_LOG: 'error,codex_sandboxing=warn' },
   stdinFile: null,
 })
+
+const events: Capabilities = {
+  ...{ resume: true, directories: true, commands: 'sandbox', toolRules: false, callStarts: true },
+  ...{ tokens: true, cost: false, retries: 'events' },
+}
+
+/** Of the versions before 0.80 only the flags were measured; their events were different. */
+const flagsOnly: Capabilities = {
+  ...{ resume: true, directories: false, commands: 'sandbox', toolRules: false, callStarts: false },
+  ...{ tokens: false, cost: false, retries: 'none' },
+}
+
+const measured: readonly Measured[] = [
+  { version: '0.34.0', capabilities: { ...flagsOnly, resume: false } },
+  { version: '0.42.0', capabilities: flagsOnly },
+  { version: '0.80.0', capabilities: events },
+  { version: '0.169.0', capabilities: events },
+]
+
+const login: LoginTraces = {
+  variables: ['CODEX_API_KEY'],
+  files: (home, environment) => [join(folderIn(environment, 'CODEX_HOME', join(home, '.codex')), 'auth.json')],
+  maybe: (home, environment) => [join(folderIn(environment, 'CODEX_HOME', join(home, '.codex')), 'config.toml')],
+  otherwise: 'no',
+  advice: 'run "codex login", or set CODEX_API_KEY',
+}
+
+const execAt = (args: string[]): number => args.findIndex((arg) => arg === 'exec' || arg === 'e')
+
+/** Options of `codex exec` without a value: behind any other option the last word could be its value. */
+const switches = ['--json', '--skip-git-repo-check', '--full-auto', '--ephemeral', '--oss']
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = args.filter((arg) => arg !== '--json')
+  const exec = execAt(own)
+  const at = hasFlag(own.slice(exec + 1, -1), 'resume') ? -1 : lastWord(own, exec, switches)
+  const session = at < 0 ? undefined : hint?.session
+  const hinted = withHint(own, at, hint).slice(exec + 1)
+  // Every flag comes before `resume`, which rejects flags behind it.
+  const words = session === undefined ? hinted : [...hinted.slice(0, -1), 'resume', session, ...hinted.slice(-1)]
+  const skip = corrections.skipGitCheck && !hasFlag(own, '--skip-git-repo-check') ? ['--skip-git-repo-check'] : []
+  const dirs = corrections.addDirs.flatMap((dir) => ['--add-dir', dir])
+  return {
+    args: [...own.slice(0, exec + 1), '--json', ...skip, ...dirs, ...words],
+    env: { RUST_LOG: 'error,codex_sandboxing=warn' },
+    resumed: session !== undefined,
+  }
+}
+
+/** The sandbox that the line asks for, by its option or as a setting. */
+const sandboxIn = (args: readonly string[]): string | undefined => {
+  const short = args.find((arg) => /^-s\S/.test(arg))?.replace(/^-s=?/, '')
+  const configured = optionValues(args, ['-c', '--config']).flatMap(
+    (value) => /^\s*sandbox_mode\s*=\s*["']?([\w-]+)/.exec(value)?.[1] ?? [],
+  )
+  return optionValues(args, ['-s', '--sandbox'])[0] ?? short ?? configured.at(-1)
+}
+
+const userCommand: UserCommand = {
+  form: 'codex exec "<task>"',
+  isHeadless: (args) => execAt(args) >= 0,
+  line: userLine,
+  restriction: (args) => {
+    const writes = sandboxIn(args) !== 'read-only'
+    return { tools: false, dirs: writes, writes, trust: true }
+  },
+  directories: (args) => optionValues(args, ['--add-dir']),
+  decided: codexRefusalWords,
+  writes: { tools: ['apply_patch', 'file_change'], text: /\breason=read_only_file_system\b/ },
+  trustAdvice: 'add --skip-git-repo-check to the command, or run it inside a git repository',
+}
 
 export const codex: Driver = {
   name: 'codex',
@@ -42,8 +125,12 @@ export const codex: Driver = {
     'OPENAI_ORGANIZATION',
     'OPENAI_PROJECT',
   ],
+  measured,
+  login,
   launch,
   openSession: (session) => ['resume', session],
+  remedy: codexRemedy,
+  userCommand,
   begin: emptyReading,
   read: readCodex,
   settle: (reading, exit) =>

@@ -1,11 +1,11 @@
 /**
- * Any program as an agent: it gets the prompt, and its exit code is its verdict. There is no protocol, hence no session, no
- * tokens and no denials. What it prints is looked at with a failing exit alone: its last words may be a provider's refusal.
+ * Driver for any program as an agent: it gets the prompt, and its exit code is the result. There is no protocol, hence no sessions,
+ * tokens or denials. Its output is examined only after a failing exit, because the last lines may be a provider's refusal.
  */
 import { AppError } from '../errors.ts'
 import { limitOf } from '../recovery/limit.ts'
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, ReportedError, Settled } from './driver.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import { cut, cutText, emptyReading, endOf, exitError, failing, withLine, withStderr } from './reading.ts'
 
 const placeholder = /\{(prompt|promptFile|workspace|runDir)\}/g
@@ -26,7 +26,7 @@ const programOf = (request: LaunchRequest): string[] => {
 const launch = (request: LaunchRequest): LaunchLine => {
   const template = [...programOf(request), ...request.extraArgs]
   const values = valuesOf(request)
-  // One pass per argument: a placeholder inside the prompt is the prompt's text.
+  // Each argument is replaced in one pass, so a placeholder inside the prompt stays text.
   const argv = template.map((argument) => argument.replace(placeholder, (whole, name: string) => values[name] ?? whole))
   const mode = request.promptMode ?? 'argument'
   const handedOver = template.some((argument) => /\{prompt(?:File)?\}/.test(argument))
@@ -35,7 +35,7 @@ const launch = (request: LaunchRequest): LaunchLine => {
   return { argv: [...argv, mode === 'file' ? request.promptFile : (values['prompt'] ?? '')], ...rest }
 }
 
-const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (line.trim() === '') return { reading }
   const note = { kind: 'text', text: cut(line) } as const
   if (stream === 'stderr') return { reading: withStderr(reading, line), note }
@@ -46,10 +46,10 @@ const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step
 }
 
 const longestSaid = 16_000
-/** On standard output the model speaks: what is said about the end stands at the end. */
+/** Standard output is mostly the model's text; only its last lines can explain the exit. */
 const lastOutput = 3
 
-/** What explains the exit; a CLI in its text mode says on standard output what its provider refuses. */
+/** The lines that explain the exit. A CLI in text mode prints its provider's refusal on standard output. */
 const saidBy = ({ stderrTail, stdoutTail = [] }: Reading): ReportedError | undefined => {
   const said = [stderrTail, stdoutTail.slice(-lastOutput)].map((lines): ReportedError => ({
     source: 'stderr',
@@ -62,7 +62,7 @@ const saidBy = ({ stderrTail, stdoutTail = [] }: Reading): ReportedError | undef
 
 const settle = (reading: Reading, exit: AgentExit): Settled => {
   if (exit.code === 0 && exit.stopCause === undefined) return { ok: true, text: reading.lastText }
-  // EX_TEMPFAIL of sysexits.h: "not now, try again", said by a program without any text being read.
+  // EX_TEMPFAIL of sysexits.h: the program asks to be tried again, so no text has to be examined.
   if (exit.code === 75 && exit.stopCause === undefined) {
     const text = cutText(reading.stderrTail.at(-1) ?? 'the command asks to be tried again later (exit status 75)')
     return { ok: false, fatal: true, error: { source: 'exit', type: 'temporary_failure', text } }
@@ -70,7 +70,7 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
   const said = failing(exit) ? saidBy(reading) : undefined
   if (said !== undefined) return { ok: false, fatal: true, error: said }
   const error = exitError('the command', reading, exit)
-  // A command has no final event, so its exit code is all that can be wrong.
+  // A command has no final event, so the exit code is the failure.
   const isBadExit = error.type === 'no_result'
   return {
     ok: false,
@@ -84,7 +84,24 @@ export const command: Driver = {
   defaultProgram: null,
   tokenScope: 'none',
   environment: [],
+  measured: [
+    {
+      version: '',
+      capabilities: {
+        ...{ resume: false, directories: false, commands: 'own', toolRules: false, callStarts: false },
+        ...{ tokens: false, cost: false, retries: 'none' },
+      },
+    },
+  ],
   launch,
+  userCommand: {
+    form: '',
+    isHeadless: () => true,
+    line: (args) => ({ args, env: {}, resumed: false }),
+    restriction: () => ({ tools: false, dirs: false, writes: true, trust: false }),
+    decided: [],
+    writes: { tools: [] },
+  },
   begin: emptyReading,
   read,
   settle,

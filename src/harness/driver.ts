@@ -1,33 +1,37 @@
 /**
- * What a harness driver is: data and parsers for one coding-agent CLI. It owns the launch line and the reading of the
- * CLI's own events. It never spawns, never decides what a failure means (recovery does), and never takes the model's
- * prose, a tool's output or anything quoted for a sign of trouble.
+ * The interface of a harness driver: data and parsers for one coding-agent CLI. A driver owns the launch line and the parsing of the
+ * CLI's events. It never spawns a process, does not decide what a failure means (recovery does), and never treats the
+ * model's prose, a tool's output or a quotation as a failure.
  */
 
-import type { Capabilities, DriverName } from './capabilities.ts'
+import type { Capabilities, Measured } from './capabilities.ts'
+import type { LoginTraces } from './logins.ts'
+import type { DriverName } from './names.ts'
+import type { Refused } from './remedy-words.ts'
+import type { UserCommand } from './user-command.ts'
 
-/** All that can vary between two launches of one run. Corrections accumulate in it. */
+/** Everything that can differ between two launches of a run. Corrections accumulate in it. */
 export interface LaunchRequest {
-  /** What this version of the CLI can do: no flag is given that it does not know. */
+  /** Capabilities of this version of the CLI, so that it gets no flag that it does not know. */
   can: Capabilities
   prompt: string
-  /** File that holds the same prompt, for harnesses that read it from a file or standard input. */
+  /** File with the same prompt, for harnesses that read it from a file or standard input. */
   promptFile: string
   workspace: string
-  /** `$UNSTUCK_RUN_DIR`: writable for the agent, outside git's view. */
+  /** `$UNSTUCK_RUN_DIR`: writable for the agent, ignored by git. */
   runDir: string
   model?: string
   /** Session to resume; absent = a fresh session. */
   resumeSession?: string
   /** Directories outside the workspace that the agent may use (realpaths). */
   addDirs: string[]
-  /** The workspace is no git repository or not trusted: skip the CLI's own check. */
+  /** Skip the CLI's own check of the workspace, which is no git repository or not trusted. */
   skipGitCheck: boolean
   /** Verification commands of the task, as written; a driver may allow the agent to run them. */
   commands: string[]
-  /** Rules of this CLI that let further tool calls through, from `toolRules`. */
+  /** Rules of this CLI that allow further tool calls, from `toolRules`. */
   toolRules: string[]
-  /** The owner's wish: the CLI's own mode in which nothing is asked or refused. */
+  /** Set by the owner: the CLI's own mode without permission prompts and refusals. */
   unrestricted?: boolean
   /** Replaces the driver's program (argv prefix), from `harness.<name>.command`. */
   program?: string[]
@@ -46,24 +50,24 @@ export interface LaunchLine {
   stdinFile: string | null
 }
 
-/** A refusal that the CLI told the model. Held until the turn ends. */
+/** A refused tool call, as the CLI reported it to the model. Evaluated when the turn has ended. */
 export interface Denial {
   /**
    * `scope` = path outside of what the agent may use, `tool` = a tool, command or mode needs approval, `filesystem` = the
-   * operating system refused, `safety` = the CLI stopped something dangerous: never to be corrected.
+   * operating system refused, `safety` = the CLI stopped something dangerous, which is never corrected.
    */
   kind: 'scope' | 'tool' | 'filesystem' | 'safety'
   tool: string
-  /** The path or command it was about, as the CLI printed it; absent when the CLI does not say. */
+  /** The refused path or command, as the CLI printed it; absent when the CLI does not report it. */
   target?: string
   text: string
-  /** The refused tool call, where the CLI gives its id. */
+  /** Id of the refused tool call, where the CLI reports it. */
   callId?: string
 }
 
 /**
- * What drivers can tell apart, from structured fields and from the CLI's own fixed sentences in them. One vocabulary for
- * all CLIs, so that recovery needs no rule per CLI. Absent = it cannot be told.
+ * The types of failure that drivers distinguish, from structured fields and from the CLI's own fixed sentences in them. The
+ * vocabulary is common to all CLIs, so that recovery needs no rule per CLI. Absent = unknown.
  */
 export type FaultType =
   | 'authentication_failed'
@@ -93,32 +97,32 @@ export type FaultType =
   | ExitType
 
 /**
- * With source `exit`: nothing was reported, the way it ended is all there is. `no_result` with source `stderr`: it had words there
- * that its driver does not know.
+ * With source `exit`: nothing was reported, and only the exit itself is known. `no_result` with source `stderr`: standard error has
+ * lines that the driver does not recognize.
  */
 export type ExitType = 'stopped' | 'signal' | 'no_result' | 'bad_exit'
 
-/** A failure that the CLI itself reports in a structured field or, with a failing exit, on its own stderr. */
+/** A failure that the CLI reports in a structured field or, with a failing exit, on its standard error. */
 export interface ReportedError {
   source: 'event' | 'stderr' | 'exit'
   type?: FaultType
-  /** The CLI's or server's own word for it (error enum, error code, kind of limit), as printed. */
+  /** The CLI's or the server's own code (error enum, error code, kind of limit), as printed. */
   code?: string
   httpStatus?: number
   text: string
-  /** When the provider says the limit ends. */
+  /** End of the limit, as the provider states it. */
   resetAt?: Date
 }
 
 export interface Tokens {
-  /** All input, with what came from or went into a cache. */
+  /** All input, including tokens read from or written to a cache. */
   input: number
   output: number
-  /** The part of `input` that was read from a cache. */
+  /** Part of `input` that was read from a cache. */
   cachedInput: number
 }
 
-/** A retry that the CLI is doing by itself. Not a failure yet, but the best evidence when the CLI never comes back. */
+/** A retry by the CLI itself. It is no failure yet, but the best evidence when the CLI never recovers. */
 export interface OwnRetry {
   attempt: number
   max?: number
@@ -126,7 +130,7 @@ export interface OwnRetry {
   error: ReportedError
 }
 
-/** A tool call without an answer so far. */
+/** A tool call without a result so far. */
 export interface OpenCall {
   id: string
   tool: string
@@ -135,49 +139,49 @@ export interface OpenCall {
   command?: string
 }
 
-/** A tool call of the newest ones, to tell whether the agent goes in circles. */
+/** One of the newest tool calls, from which loops are detected. */
 export interface MadeCall {
   id: string
-  /** Tool and what it was about. */
+  /** Tool and its path or command. */
   name: string
-  /** Digest of tool and input; absent where the CLI does not tell the whole input. */
+  /** Digest of tool and input; absent where the CLI does not report the whole input. */
   key?: string
-  /** What it was answered, the middle of a long answer left out; absent until it is answered. */
+  /** Its result without the middle of a long one; absent until there is a result. */
   answer?: string
 }
 
-/** Everything learnt so far from one launch's output. Re-reading the same output gives the same value. */
+/** Everything parsed so far from one launch's output. Parsing the same output again gives the same value. */
 export interface Reading {
   /** A session that can be resumed. */
   sessionId?: string
-  /** A session that the CLI has named and would not resume yet. */
+  /** A session that the CLI has named but cannot resume yet. */
   announcedSession?: string
   model?: string
   cliVersion?: string
-  /** The working directory as the CLI states it. */
+  /** Working directory, as the CLI reports it. */
   cwd?: string
   tokens: Tokens
-  /** The message whose usage was counted last: a CLI may print one message as several lines, each with the same usage. */
+  /** The message whose usage was counted last, because a CLI may print one message as several lines with the same usage. */
   countedMessage?: string
   costUsd?: number
   toolCalls: number
-  /** Last words of the model, for the commit body and for people. Never searched. */
+  /** The model's last text, for the commit body and for people. Never searched for failures. */
   lastText: string
-  /** The CLI sends a text in pieces, and the last one may not have been the end of it. */
+  /** The CLI sends a text in pieces, and `lastText` may be incomplete. */
   textOpen?: true
   denials: Denial[]
-  /** Reported by the CLI, in order; the run may still have ended well. */
+  /** Errors that the CLI reported, in order; the run may still succeed. */
   errors: ReportedError[]
-  /** Set while the CLI retries by itself, gone with the next answer of the model. */
+  /** Set while the CLI retries by itself, until the model responds again. */
   retry?: OwnRetry
   /** How often the CLI compacted its conversation since it last used a tool. */
   compactions?: number
-  /** The provider refuses until then (or until it does not say), from a structured limit event. */
+  /** The provider's limit and its reset, from a structured limit event. */
   limit?: { resetAt?: Date; code?: string }
   openCalls: OpenCall[]
-  /** The CLI itself found that it goes in circles and ended its turn, which some of them report as a good end. */
+  /** The CLI detected a loop itself and ended its turn, which some CLIs report as success. */
   loopStopped?: true
-  /** The newest calls, answered ones too. */
+  /** The newest calls, with and without a result. */
   calls: MadeCall[]
   /** The CLI's own final event. */
   final?: { isError: boolean; reason: string; text: string }
@@ -185,14 +189,20 @@ export interface Reading {
   stderrTail: string[]
   /** Last lines of standard output, of a program that has no events of its own. */
   stdoutTail?: string[]
-  /** Lines that were not in the CLI's format; counted, never searched. */
+  /** Number of lines that were not in the CLI's format. */
   foreignLines: number
+}
+
+/** The transcript after one line, and what to show of the line. */
+export interface ParsedLine {
+  reading: Reading
+  note?: AgentNote
 }
 
 export interface AgentExit {
   code: number | null
   signal: string | null
-  /** Why it ended when we ended it. */
+  /** Why it was stopped, when we stopped it. */
   stopCause?: string
 }
 
@@ -204,12 +214,12 @@ export interface AgentNote {
 
 export type Settled = { ok: true; text: string } | { ok: false; error: ReportedError; fatal: true }
 
-/** What a refused call may be let through for. */
+/** What a rule for a refused call may be based on. */
 export interface Permitted {
   workspace: string
-  /** Commands that the launch allows already. */
+  /** Commands that the launch already allows. */
   given: readonly string[]
-  /** All commands that were asked for as checks of this task. */
+  /** All commands that are checks of this task. */
   own: readonly string[]
 }
 
@@ -217,23 +227,35 @@ export interface Driver {
   name: DriverName
   /** Program looked up on PATH when `program` is not configured; null = must be configured. */
   defaultProgram: string | null
-  /** `session`: tokens count the whole resumed session, take differences; `launch`: this launch only; `none`: not told. */
+  /** What token counts cover. `session`: the whole resumed session, so take differences; `launch`: this launch only; `none`: not reported. */
   tokenScope: 'launch' | 'session' | 'none'
   /** Names of environment variables this CLI needs from the user, beyond the common allow-list. */
   environment: string[]
+  /** Set for every start of the program that no launch line makes, such as for its version. */
+  programEnv?: Record<string, string>
+  /** What each measured version can do, at least one row. */
+  measured: readonly Measured[]
+  /** Where its credentials are, and how a person gives them. Absent = unknown. */
+  login?: LoginTraces
   launch(request: LaunchRequest): LaunchLine
-  /** Arguments with which a person goes on with this session in their own terminal. Absent = the CLI has no such way. */
+  /** Arguments with which a person continues this session in their own terminal. Absent = the CLI cannot. */
   openSession?(session: string): string[]
   /**
-   * The rules that would let this refused tool call through, for commands of the task and edits in its workspace alone.
-   * Undefined = it is something else, or the CLI has no rule that helps. Absent = the CLI knows no rules for single tools.
+   * The rules that allow this refused tool call, only for commands of the task and edits in its workspace. Undefined = another
+   * call, or no rule would help. Absent = the CLI has no rules for single tools.
    */
   toolRules?(denial: Pick<Denial, 'tool' | 'target'>, permitted: Permitted): string[] | undefined
-  /** Rules that let exactly this refused call through, for a person who allows it; absent where the CLI takes none. */
+  /** Rules that allow exactly this refused call, for a person's decision. Absent = the CLI has no such rules. */
   grantRules?(denial: Pick<Denial, 'tool' | 'target'>): string[]
+  /** The option that takes one of these rules, for `harness.<name>.args`. Absent = there is none. */
+  ruleOption?: string
+  /** How a person allows a refused call in the options of this CLI, as the rest of "To allow it: …". */
+  remedy?(refused: Refused, open: { stderr: readonly string[] }): string
+  /** The user's own command line of this CLI. Absent = `unstuck exec` cannot supervise it. */
+  userCommand?: UserCommand
   begin(): Reading
-  /** Takes one line (without its newline). Pure: returns a new or the same reading and a note for people. */
-  read(reading: Reading, stream: 'stdout' | 'stderr', line: string): { reading: Reading; note?: AgentNote }
-  /** What the ended launch amounts to. Success needs the CLI's own final event without error, never the exit code alone. */
+  /** Parses one line (without its newline). Pure: returns the new or unchanged transcript and a note for people. */
+  read(reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine
+  /** The result of the ended launch. Success requires the CLI's own final event without an error; an exit code is not enough. */
   settle(reading: Reading, exit: AgentExit): Settled
 }

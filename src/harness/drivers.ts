@@ -1,14 +1,14 @@
-/** The drivers by name. A name from a configuration file is looked up here and nowhere else. */
+/** The driver of each name in `names.ts`. A name from a configuration file or a command line is resolved here only. */
 import { acp } from './acp.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
 import { command } from './command.ts'
 import type { Driver } from './driver.ts'
 import { gemini } from './gemini.ts'
+import type { DriverName } from './names.ts'
 import { opencode } from './opencode.ts'
 
-const drivers: readonly Driver[] = [claude, codex, gemini, opencode, acp, command]
+export const drivers: { readonly [name in DriverName]: Driver } = { claude, codex, gemini, opencode, acp, command }
 
-export const driverNames: readonly Driver['name'][] = drivers.map((driver) => driver.name)
-
-export const driverNamed = (name: string): Driver | undefined => drivers.find((driver) => driver.name === name)
+/** Undefined when no driver has this name. */
+export const driverNamed = (name: string): Driver | undefined => Object.values(drivers).find((one) => one.name === name)

@@ -1,11 +1,14 @@
 /**
- * Gemini's refusals: a failed result of one of its own tools, known by the result's `error.type` and, where that says too
- * little, by the CLI's sentence at its very start. What a shell command prints comes as a success and is never looked at.
+ * Gemini's refusals: failed results of its own tools, recognized by `error.type` and, where that is too general, by the CLI's sentence
+ * at the very start. The output of a shell command is reported as a success and is never examined.
  */
+import { quoted } from '../recovery/command/replacement.ts'
 import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { objectAt, textAt } from './json-line.ts'
 import { cut, firstLine } from './reading.ts'
+import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
+import { commandParts } from './tool-rules.ts'
 
 const fileTools = new Set([
   'glob',
@@ -17,7 +20,7 @@ const fileTools = new Set([
   'search_file_content',
   'write_file',
 ])
-/** Approved by mode or rule; a mode that does not allow one leaves it undeclared. */
+/** Tools that need the approval of the mode or a rule. Without it the CLI does not declare them to the model. */
 const guardedTools = new Set(['replace', 'run_shell_command', 'save_memory', 'web_fetch', 'write_file'])
 
 export const pathOf = (input: JsonObject | undefined): string | undefined =>
@@ -25,7 +28,7 @@ export const pathOf = (input: JsonObject | undefined): string | undefined =>
 
 const outside =
   /^Path (?:not in workspace|validation failed): Attempted path "(.+?)" resolves outside the allowed workspace directories: /
-/** Sentences of single tools. */
+/** Sentence of the search tools. */
 const outsideSearch =
   /^Search path \("(.+?)"\) resolves outside the (?:allowed workspace directories|tool's root directory)/
 /** Sentences of versions before 0.37. */
@@ -59,7 +62,7 @@ const refusalOf = (call: OpenCall, type: string | undefined, text: string): Refu
       ? { kind: 'tool', target: call.command ?? call.path }
       : undefined
   if (call.tool === 'run_shell_command') {
-    // Its folder is checked like a file's; everything else in a failed shell call may be the command's own words.
+    // Only the check of its folder is the CLI's own; any other text of a failed shell call may be the command's output.
     const scope = type === 'invalid_tool_params' ? (outside.exec(text) ?? outsideShell.exec(text)) : null
     return scope === null ? undefined : { kind: 'scope', target: scope[1] }
   }
@@ -67,7 +70,7 @@ const refusalOf = (call: OpenCall, type: string | undefined, text: string): Refu
   return ofFile(call, text) ?? (type === 'permission_denied' ? { kind: 'filesystem', target: call.path } : undefined)
 }
 
-/** The refusal in a `tool_result` event, if it is one. */
+/** The refusal in a `tool_result` event; undefined when the tool failed for another reason. */
 export const geminiDenial = (call: OpenCall | undefined, event: JsonObject): Denial | undefined => {
   if (call === undefined || textAt(event, 'status') !== 'error') return undefined
   const error = objectAt(event, 'error')
@@ -76,4 +79,16 @@ export const geminiDenial = (call: OpenCall | undefined, event: JsonObject): Den
   if (refusal === undefined) return undefined
   const { kind, target } = refusal
   return { kind, tool: call.tool, ...(target === undefined ? {} : { target: cut(target) }), text, callId: call.id }
+}
+
+/** Sentences that name a decision of the user. */
+export const geminiRefusalWords: readonly RegExp[] = [/^Access denied: plan path /, /denied by policy/i]
+
+export const geminiRemedy = (refused: Refused): string => {
+  const { kind, tool, target } = refused
+  if (kind === 'scope') return orAllowDir(`--include-directories ${quoted(folderOf(refused))}`, refused)
+  if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
+  if (target === undefined) return 'add --approval-mode yolo'
+  const rules = commandParts(target).map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)
+  return `add ${rules.join(' ')}`
 }

@@ -1,6 +1,6 @@
 /**
- * Gemini's failures as types. The final event calls nearly every one `unknown` and wraps what the API said into
- * `[API Error: …]`: the answer's body where it kept it, else a sentence.
+ * Maps Gemini's failures to types. The final event calls nearly all of them `unknown` and wraps the API's response as
+ * `[API Error: …]`, either its JSON body or a sentence.
  */
 import { resetIn } from '../recovery/reset-time.ts'
 import type { FaultType, Reading, ReportedError } from './driver.ts'
@@ -52,7 +52,7 @@ const reported = ({ type, code, httpStatus, text }: Parts): ReportedError => ({
   text: cut(text),
 })
 
-/** The body of the API's answer: Google's codes first, then the status. */
+/** From the body of the API's response: Google's codes first, then the status. */
 const bodyError = (error: JsonObject): ReportedError => {
   const httpStatus = numberAt(error, 'code')
   const message = textAt(error, 'message') ?? 'API error'
@@ -73,14 +73,14 @@ const bodyError = (error: JsonObject): ReportedError => {
 }
 
 const wrapped = /^\[API Error: ([\s\S]*?)\](?:\n|$)/
-/** In the CLI's words, from the RetryInfo of the answer or the server's own. */
+/** Adds the time of the reset, from the CLI's sentence, the response's RetryInfo or the server's text. */
 const withReset = (error: ReportedError, said: string, at: string | undefined): ReportedError => {
   const time = new Date(at ?? '')
   const reset = Number.isNaN(time.getTime()) ? undefined : resetIn(said, { at: time, timeZone: 'UTC' })
   return reset === undefined ? error : { ...error, resetAt: reset.at }
 }
 
-/** What the API said, with or without its wrapping. */
+/** From the API's response, as a JSON body or a sentence. */
 export const apiError = (said: string, at: string | undefined): ReportedError => {
   const body = objectAt(parseLine(said), 'error')
   if (body !== undefined) return withReset(bodyError(body), said, at)
@@ -89,18 +89,18 @@ export const apiError = (said: string, at: string | undefined): ReportedError =>
   return withReset(error, said, at)
 }
 
-/** From the `error` of a final event. `at` is the event's own time, from which a wait is counted. */
+/** From the `error` of a final event. `at` is the time of the event, from which a stated wait counts. */
 export const resultError = (error: JsonObject | undefined, at: string | undefined): ReportedError => {
   const message = textAt(error, 'message') ?? 'the final event names no error'
   const name = textAt(error, 'type')
   const known = name !== undefined && Object.hasOwn(errorTypes, name) ? errorTypes[name] : undefined
   if (known !== undefined) return reported({ type: known, code: name, text: message })
-  // A body may hold brackets: up to the last one when it is one.
+  // A JSON body may contain brackets, so it ends at the last one.
   const inner = /^\[API Error: (\{[\s\S]*\})\]/.exec(message)?.[1] ?? wrapped.exec(message)?.[1]
   return inner === undefined ? reported({ type: undefined, text: message }) : apiError(inner, at)
 }
 
-/** An `error` event in the middle: only an empty answer is known, which ends the turn. */
+/** From an `error` event before the end. Only the empty response has a known meaning: it ends the turn. */
 export const eventError = (message: string): ReportedError =>
   message.startsWith('The model returned an empty response')
     ? reported({ type: 'server_error', code: 'empty_response', text: message })
@@ -120,7 +120,7 @@ const stderrSentences: Sentence[] = [
   { starts: /^Failed to save project registry to /, type: 'filesystem' },
 ]
 
-/** Printed on good runs as well, or about a tool call of which the events tell. */
+/** Lines that successful runs print too, or that repeat what the events report about a tool call. */
 const stderrNoise =
   /^(?:Warning: |YOLO mode is enabled\.|Ripgrep is not available\.|\[STARTUP\] |\[WARN\] |Error executing tool |Approval mode overridden |Loaded cached credentials\.|Attempt \d+ failed|Failed to check if file is binary: | {4}at )/
 
@@ -131,10 +131,10 @@ const attempt = /^Attempt (\d+) failed(?: with status (\d{3}))?(?:\.|:) ?(.*)$/
 const backoff = /^Retrying with backoff\.\.\. (?:_?\w*Error: )?/
 const delayText = /Retrying after (\d+)ms\.\.\.$/
 
-/** Where the provider named a wait, the delay stands in the line after. */
+/** If the provider stated a wait, the delay is in the next line. */
 const delayLine = /^Suggested retry after .*\. Retrying after (\d+)ms\.\.\.$/
 
-/** Gemini tells of its own retries on its standard error alone. */
+/** The CLI's own retry in a line of standard error, the only output that reports retries; undefined for any other line. */
 export const geminiRetry = (line: string, before: Reading['retry']): Reading['retry'] => {
   const late = delayLine.exec(line)?.[1]
   if (late !== undefined && before !== undefined) return { ...before, delayMs: Number(late) }

@@ -1,13 +1,13 @@
 /**
- * Reads the stream-json output of Gemini CLI. Every event is known by its `type`; anything else is a foreign line. The
- * model's words and tools' output go into notes and `lastText` and nowhere else.
+ * Parses the stream-json output of Gemini CLI. An event is recognized by its `type`; anything else is a foreign line. The model's
+ * words and the output of tools go into notes and `lastText` only, and are never searched for failures.
  */
 import type { OpenCall, Reading } from './driver.ts'
 import { geminiDenial, pathOf } from './gemini-denials.ts'
 import { eventError, geminiRetry, resultError } from './gemini-errors.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import {
   cut,
   cutText,
@@ -24,8 +24,8 @@ import {
   withTextClosed,
 } from './reading.ts'
 
-/** A session whose first request fails is not kept: resuming it would only fail again. */
-const readInit = (reading: Reading, event: JsonObject): Step => {
+/** Gemini does not keep a session whose first request fails, so the session is only announced until the model responds. */
+const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
   const [announcedSession, model] = [sessionIdOf(textAt(event, 'session_id')), textAt(event, 'model')]
   return {
     reading: {
@@ -41,7 +41,7 @@ const withAnswer = (reading: Reading): Reading => {
   return announcedSession === undefined ? rest : { ...rest, sessionId: announcedSession }
 }
 
-const readMessage = (reading: Reading, event: JsonObject): Step => {
+const readMessage = (reading: Reading, event: JsonObject): ParsedLine => {
   const text = textAt(event, 'content')
   if (textAt(event, 'role') !== 'assistant' || text === undefined) return { reading }
   const answered = withAnswer(reading)
@@ -50,7 +50,7 @@ const readMessage = (reading: Reading, event: JsonObject): Step => {
   return { reading: next, note: { kind: 'text', text: cutText(text) } }
 }
 
-const readToolUse = (reading: Reading, event: JsonObject): Step => {
+const readToolUse = (reading: Reading, event: JsonObject): ParsedLine => {
   const input = objectAt(event, 'parameters')
   const [path, command] = [pathOf(input), textAt(input, 'command')]
   const call: OpenCall = {
@@ -64,7 +64,7 @@ const readToolUse = (reading: Reading, event: JsonObject): Step => {
   return { reading: withOpenCall(withTextClosed(withAnswer(reading)), call, input), note: { kind: 'tool', text } }
 }
 
-const readToolResult = (reading: Reading, event: JsonObject): Step => {
+const readToolResult = (reading: Reading, event: JsonObject): ParsedLine => {
   const id = textAt(event, 'tool_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
   const said = textAt(objectAt(event, 'error'), 'message') ?? textAt(event, 'output') ?? ''
@@ -78,7 +78,7 @@ const readToolResult = (reading: Reading, event: JsonObject): Step => {
 
 const loopStop = 'Loop detected, stopping execution'
 
-const readWarning = (reading: Reading, event: JsonObject): Step => {
+const readWarning = (reading: Reading, event: JsonObject): ParsedLine => {
   const message = textAt(event, 'message') ?? 'error'
   if (textAt(event, 'severity') === 'error') {
     const error = eventError(message)
@@ -88,7 +88,7 @@ const readWarning = (reading: Reading, event: JsonObject): Step => {
   return { reading: { ...reading, loopStopped: true }, note: { kind: 'error', text: cut(message) } }
 }
 
-/** Counts this launch only, also when it resumed a session. */
+/** The counts cover this launch only, also when it resumed a session. */
 const withStats = (reading: Reading, stats: JsonObject | undefined): Reading => {
   const [input, output] = [numberAt(stats, 'input_tokens'), numberAt(stats, 'output_tokens')]
   if (input === undefined && output === undefined) return reading
@@ -98,7 +98,7 @@ const withStats = (reading: Reading, stats: JsonObject | undefined): Reading => 
   }
 }
 
-const readResult = (reading: Reading, event: JsonObject): Step => {
+const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
   const counted = withTextClosed(withStats(withoutRetry(reading), objectAt(event, 'stats')))
   const status = textAt(event, 'status') ?? 'unknown'
   if (status === 'success') {
@@ -106,14 +106,14 @@ const readResult = (reading: Reading, event: JsonObject): Step => {
     return { reading: { ...counted, final }, note: { kind: 'result', text: final.text } }
   }
   const given = objectAt(event, 'error')
-  // Without an error of its own it means the error event before it (an empty answer).
+  // A result without an error refers to the error event before it (an empty response).
   const before = given === undefined ? counted.errors.at(-1) : undefined
   const error = before ?? resultError(given, textAt(event, 'timestamp'))
   const final = { isError: true, reason: status, text: error.text }
   return { reading: { ...withError(counted, error), final }, note: { kind: 'error', text: error.text } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'init') return readInit(reading, event)
   if (type === 'message') return readMessage(reading, event)
@@ -123,8 +123,8 @@ const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
   return type === 'result' ? readResult(reading, event) : undefined
 }
 
-/** Its own retries are told there alone, also where it speaks another protocol. */
-export const readStderr = (reading: Reading, line: string): Step => {
+/** Standard error reports the CLI's own retries, also when Gemini runs as an ACP agent. */
+export const readStderr = (reading: Reading, line: string): ParsedLine => {
   const text = withoutColours(line)
   const kept = withStderr(reading, text)
   const retry = geminiRetry(text, reading.retry)
@@ -132,7 +132,7 @@ export const readStderr = (reading: Reading, line: string): Step => {
   return { reading: { ...kept, retry }, note: { kind: 'error', text: retry.error.text } }
 }
 
-export const readGemini = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+export const readGemini = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (stream === 'stderr') return readStderr(reading, line)
   if (line.trim() === '') return { reading }
   const event = parseLine(line)

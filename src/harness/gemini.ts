@@ -1,20 +1,35 @@
 /**
- * Google's Gemini CLI: launch line in `auto_edit` with the task's commands allowed one by one, event parser, session
- * resume. Facts were measured on 0.61.0.
+ * Driver for Google's Gemini CLI. It launches in `auto_edit`, with each of the task's commands allowed. Facts were measured on 0.61.0.
  */
+import { join } from 'node:path'
 import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, ReportedError } from './driver.ts'
+import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
+import type { LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyReading, failing, faultOfStatus, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasOption,
+  optionValues,
+  promptAfter,
+  withHint,
+  withoutValued,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
 
-/** A rule ends at its closing parenthesis, and a comma begins the next one. */
+/** A rule ends at its closing parenthesis, and a comma separates rules, so a command with either cannot be written as a rule. */
 const ruleOf = (command: string): string[] =>
   command.trim() === '' || /[(),\r\n]/.test(command) ? [] : [`run_shell_command(${command.trim()})`]
 
-/** The flag splits its value at commas, and a folder that is not there ends the CLI. */
+/** The flag splits its value at commas, and the CLI exits when a folder does not exist. */
 const isNameable = (dir: string): boolean => !dir.includes(',')
+
+/** Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL. */
+const programEnv = { GEMINI_CLI_NO_RELAUNCH: 'true' }
 
 const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
@@ -27,7 +42,7 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     ...openedDirs(request)
       .filter(isNameable)
       .flatMap((dir) => ['--include-directories', dir]),
-    // In `auto_edit` the shell tool is not even declared; what is named here is, for these commands alone.
+    // In `auto_edit` the shell tool is not declared at all; these rules declare it, for these commands only.
     ...[...new Set([...request.commands.flatMap(ruleOf), ...request.toolRules])].flatMap((rule) => [
       '--allowed-tools',
       rule,
@@ -35,12 +50,11 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   ],
   // A session can only be resumed from the folder it was started in.
   cwd: request.workspace,
-  // Without it the program starts itself again as a child, swallows SIGTERM and leaves the child behind on SIGKILL.
-  env: { GEMINI_CLI_NO_RELAUNCH: 'true' },
+  env: programEnv,
   stdinFile: null,
 })
 
-/** The CLI's own exit codes, where it printed nothing that explains them. */
+/** Exit codes of the CLI, used when its output does not explain the exit. */
 const exitTypes: Record<number, FaultType> = {
   41: 'authentication_failed',
   52: 'bad_config',
@@ -49,7 +63,7 @@ const exitTypes: Record<number, FaultType> = {
   130: 'aborted',
 }
 
-/** In its JSON modes a failed request gives the HTTP status modulo 256. */
+/** In its JSON modes the CLI exits with the HTTP status of a failed request modulo 256. */
 const statusOf = (code: number): number | undefined => (code >= 400 - 256 && code < 512 - 256 ? code + 256 : undefined)
 
 const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined => {
@@ -65,6 +79,55 @@ const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined =>
 }
 
 const tools = { shell: 'run_shell_command', edits: ['replace', 'write_file'], ruleOf }
+
+const settingsFolder = (home: string, environment: Record<string, string | undefined>): string =>
+  join(environment['GEMINI_CLI_HOME'] || home, '.gemini')
+
+const login: LoginTraces = {
+  variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_GCA', 'GOOGLE_GENAI_USE_VERTEXAI'],
+  files: (home, environment) => [join(settingsFolder(home, environment), 'oauth_creds.json')],
+  maybe: (home, environment) => ['.env', 'settings.json'].map((name) => join(settingsFolder(home, environment), name)),
+  otherwise: 'no',
+  advice: 'set GEMINI_API_KEY, or log in by running "gemini"',
+}
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = withoutValued(args, '-o', '--output-format')
+  const hinted = withHint(own, promptAfter(own, '-p', '--prompt'), hint)
+  // A session id can be used only once.
+  const free = hint === undefined ? hinted : withoutValued(hinted, '--session-id')
+  const other = hint?.fresh === undefined && hint?.session === undefined ? free : withoutValued(free, '--resume', '-r')
+  const words = hint?.session === undefined ? other : [...other, '--resume', hint.session]
+  const dirs = corrections.addDirs.filter(isNameable).flatMap((dir) => ['--include-directories', dir])
+  const rules = (corrections.toolRules ?? []).flatMap((rule) => ['--allowed-tools', rule])
+  return {
+    args: [...words, '-o', 'stream-json', ...dirs, ...rules],
+    env: programEnv,
+    resumed: hint?.session !== undefined,
+  }
+}
+
+const ruleOptions = [
+  ...['--allowed-tools', '--allowedTools', '--policy', '--admin-policy', '--adminPolicy'],
+  ...['--allowed-mcp-server-names', '--sandbox', '-s'],
+]
+
+const userCommand: UserCommand = {
+  form: 'gemini -p "<task>"',
+  isHeadless: (args) => promptAfter(args, '-p', '--prompt') >= 0,
+  line: userLine,
+  restriction: (args) => {
+    const [mode] = optionValues(args, ['--approval-mode', '--approvalMode'])
+    const tools = (mode === undefined || mode === 'auto_edit' || mode === 'yolo') && !hasOption(args, ruleOptions)
+    // Trust in a folder is the user's decision: Gemini asks a person for it.
+    return { tools, dirs: true, writes: mode !== 'plan', trust: false }
+  },
+  directories: (args) =>
+    optionValues(args, ['--include-directories', '--includeDirectories'], true).flatMap((value) => value.split(',')),
+  decided: geminiRefusalWords,
+  writes: { tools: tools.edits },
+  trustAdvice: 'add --skip-trust to the command, or set GEMINI_CLI_TRUST_WORKSPACE=true',
+}
 
 export const gemini: Driver = {
   name: 'gemini',
@@ -83,11 +146,25 @@ export const gemini: Driver = {
     'GOOGLE_GENAI_USE_VERTEXAI',
     'GOOGLE_VERTEX_BASE_URL',
   ],
+  programEnv,
+  measured: [
+    {
+      version: '0.61.0',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'task', toolRules: true, callStarts: true },
+        ...{ tokens: true, cost: false, retries: 'stderr' },
+      },
+    },
+  ],
+  login,
   launch,
   openSession: (session) => ['--resume', session],
-  // The workspace's bounds are checked apart from these rules, so a tool's name opens nothing outside of them.
+  // The CLI checks the workspace's bounds separately, so a rule for a tool's name opens nothing outside.
   toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),
   grantRules: grantRulesOf(tools),
+  ruleOption: '--allowed-tools',
+  remedy: geminiRemedy,
+  userCommand,
   begin: emptyReading,
   read: readGemini,
   settle: (reading, exit) => settleFinal(reading, exit) ?? settleFailed('gemini', reading, exit, saidBy(reading, exit)),

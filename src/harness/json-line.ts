@@ -1,6 +1,6 @@
 /**
- * Reads one line of a CLI's JSON output. Whatever the line is (garbage, cut, another program's), nothing here throws: a
- * field of the wrong type counts as absent, because a newer CLI must not blind us for all its other fields.
+ * Parses one line of a CLI's JSON output. Nothing here throws, whatever the line is (garbage, cut, of another program). A field of
+ * the wrong type counts as absent, so that one changed field of a newer CLI does not hide all the others.
  */
 
 export type JsonObject = Record<string, unknown>
@@ -8,7 +8,7 @@ export type JsonObject = Record<string, unknown>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The object on the line, or undefined when the line is no JSON object. */
+/** The JSON object of the line; undefined when the line is anything else. */
 export const parseLine = (line: string): JsonObject | undefined => {
   if (!line.trimStart().startsWith('{')) return undefined
   try {
@@ -34,7 +34,7 @@ export const objectAt = (object: JsonObject | undefined, key: string): JsonObjec
   return isObject(value) ? value : undefined
 }
 
-/** The objects of a list; members of another kind are left out. */
+/** The objects of a list; other members are left out. */
 export const objectsAt = (object: JsonObject | undefined, key: string): JsonObject[] => {
   const value = object?.[key]
   return Array.isArray(value) ? value.filter(isObject) : []

@@ -1,80 +1,45 @@
 /**
- * Whether a CLI has credentials, from names in the environment and files that it keeps: looked at, never opened for
- * writing, and of their contents a digest at most is kept. Running the CLI to ask would write to its folders. That credentials are there
- * does not say that they still hold.
+ * Finds out whether a CLI has credentials, from environment variables and the CLI's files. The files are never written, and at most a
+ * digest of their contents is kept. The CLI itself is not asked, because running it would write to its folders. Existing
+ * credentials may still be invalid.
  */
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
-import type { Driver } from './driver.ts'
+import type { DriverName } from './names.ts'
 
 type Environment = Record<string, string | undefined>
 
 export interface Login {
   state: 'yes' | 'no' | 'unknown'
-  /** The variable or file that tells it. */
+  /** The variable or file that shows it. */
   by?: string
 }
 
-interface Traces {
+/** Where a CLI keeps its login, and how a person logs in. */
+export interface LoginTraces {
   variables: string[]
-  /** Its presence is a login. */
+  /** Files whose existence means a login. */
   files: (home: string, environment: Environment) => string[]
-  /** May hold or replace a login. */
+  /** Files that may contain a login or replace it. */
   maybe: (home: string, environment: Environment) => string[]
-  /** Without any trace: works without an account, or keeps credentials where we do not look. */
+  /** State without any of these: `unknown` if the CLI works without an account, or keeps credentials elsewhere. */
   otherwise: 'no' | 'unknown'
+  /** How a person gives this CLI its credentials. */
+  advice: string
 }
 
-const dirOf = (environment: Environment, name: string, standard: string): string => environment[name] || standard
-
-const geminiDir = (home: string, environment: Environment): string =>
-  join(environment['GEMINI_CLI_HOME'] || home, '.gemini')
-
-const traces: Partial<Record<Driver['name'], Traces>> = {
-  claude: {
-    variables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
-    files: (home, environment) => [
-      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), '.credentials.json'),
-    ],
-    maybe: (home, environment) => [
-      join(dirOf(environment, 'CLAUDE_CONFIG_DIR', join(home, '.claude')), 'settings.json'),
-    ],
-    otherwise: process.platform === 'darwin' ? 'unknown' : 'no',
-  },
-  codex: {
-    variables: ['CODEX_API_KEY'],
-    files: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'auth.json')],
-    maybe: (home, environment) => [join(dirOf(environment, 'CODEX_HOME', join(home, '.codex')), 'config.toml')],
-    otherwise: 'no',
-  },
-  gemini: {
-    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_GCA', 'GOOGLE_GENAI_USE_VERTEXAI'],
-    files: (home, environment) => [join(geminiDir(home, environment), 'oauth_creds.json')],
-    maybe: (home, environment) => [
-      join(geminiDir(home, environment), '.env'),
-      join(geminiDir(home, environment), 'settings.json'),
-    ],
-    otherwise: 'no',
-  },
-  opencode: {
-    variables: [
-      'ANTHROPIC_API_KEY',
-      'GOOGLE_GENERATIVE_AI_API_KEY',
-      'OPENAI_API_KEY',
-      'OPENCODE_API_KEY',
-      'OPENROUTER_API_KEY',
-    ],
-    files: (home, environment) => [
-      join(dirOf(environment, 'XDG_DATA_HOME', join(home, '.local', 'share')), 'opencode', 'auth.json'),
-    ],
-    maybe: () => [],
-    otherwise: 'unknown',
-  },
+/** A driver, as far as its login goes; without `login` nothing is known about it. */
+interface LoggedIn {
+  name: DriverName
+  login?: LoginTraces
 }
 
-/** `exists` is the only look at a file. */
-export const loginOf = (driver: Driver['name'], environment: Environment, exists: (path: string) => boolean): Login => {
-  const known = traces[driver]
+/** The folder in that variable, else the standard one. */
+export const folderIn = (environment: Environment, name: string, standard: string): string =>
+  environment[name] || standard
+
+/** Login state of a CLI. Of files only their existence is checked. */
+export const loginOf = (driver: LoggedIn, environment: Environment, exists: (path: string) => boolean): Login => {
+  const known = driver.login
   if (known === undefined) return { state: 'unknown' }
   const variable = known.variables.find((name) => (environment[name] ?? '') !== '')
   if (variable !== undefined) return { state: 'yes', by: variable }
@@ -91,52 +56,52 @@ export interface LoginFiles {
   readFileSync(path: string, encoding: 'utf8'): string
 }
 
-interface Place {
+interface LoginSource {
   environment: Environment
   files: LoginFiles
 }
 
-/** A file that may replace a login is none: CLIs write their settings whenever they run. */
-const fileOf = (driver: Driver['name'], { environment, files }: Place): string | undefined => {
+/** The login's file. Files in `maybe` do not count, because CLIs write their settings whenever they run. */
+const fileOf = (driver: LoggedIn, { environment, files }: LoginSource): string | undefined => {
   const { state, by } = loginOf(driver, environment, (path) => files.existsSync(path))
   return state === 'yes' && by?.startsWith('/') === true ? by : undefined
 }
 
-/** Another one once the file of the login holds another login; null = there is none. It tells nothing of what it holds. */
-export const loginStamp = (driver: Driver['name'], place: Place): string | null => {
-  const path = fileOf(driver, place)
+/** Changes when the login file changes; null = there is no login file. It reveals nothing of the contents. */
+export const loginStamp = (driver: LoggedIn, source: LoginSource): string | null => {
+  const path = fileOf(driver, source)
   if (path === undefined) return null
   try {
-    const digest = createHash('sha256').update(place.files.readFileSync(path, 'utf8')).digest('hex')
+    const digest = createHash('sha256').update(source.files.readFileSync(path, 'utf8')).digest('hex')
     return `${path} ${digest.slice(0, 16)}`
   } catch {
-    return null // gone since: a CLI whose login was refused may have removed it
+    return null // removed meanwhile, perhaps by a CLI whose login was refused
   }
 }
 
 /**
- * The file of a login that was renewed since this stamp was taken; undefined = none was, or no stamp is known. Times are not
- * looked at: a file that is touched, or written again as it was, holds the login that was refused. Such logins hold a refresh token that works once: of two CLIs that
- * renew one login at the same time, one is refused and finds the other's login in the file when it starts again. (A folder of
- * its own for each run would make that certain: each copy holds the same token.)
+ * The login file, if the login was renewed since the stamp `before`; undefined = not renewed, or no stamp is known. Contents are
+ * compared, not times: a file that was only touched still has the refused login. A login contains a refresh token that works
+ * once. When two CLIs renew the same login, one is refused, and after a restart it finds the other's login in the file. (Separate
+ * folders per run would not help, because each copy would have the same token.)
  */
 export const renewedLogin = (
-  driver: Driver['name'],
-  { before, ...place }: Place & { before: string | null | undefined },
+  driver: LoggedIn,
+  { before, ...source }: LoginSource & { before: string | null | undefined },
 ): string | undefined => {
-  const now = loginStamp(driver, place)
-  return before === undefined || now === null || now === before ? undefined : fileOf(driver, place)
+  const now = loginStamp(driver, source)
+  return before === undefined || now === null || now === before ? undefined : fileOf(driver, source)
 }
 
-/** Why a CLI will not be able to log in, for people; undefined where it may. The environment is the one that it would get. */
+/** Why a CLI cannot log in, for people; undefined when it might. `environment` is the one that the CLI will get. */
 export const missingLogin = (
-  driver: Driver['name'],
+  driver: LoggedIn,
   environment: Environment,
   exists: (path: string) => boolean,
 ): string | undefined => {
-  const known = traces[driver]
+  const known = driver.login
   const home = environment['HOME'] ?? ''
   if (known === undefined || loginOf(driver, environment, exists).state !== 'no') return undefined
   const files = known.files(home, environment).join(', ')
-  return `${driver} has no credentials: neither ${known.variables.join(', ')} is set, nor is there ${files}`
+  return `${driver.name} has no credentials: neither ${known.variables.join(', ')} is set, nor is there ${files}`
 }

@@ -1,6 +1,6 @@
 /**
- * OpenCode's failures as types: the error's name, the provider's own code in the answer's body, the status, and the CLI's
- * sentences where there was no answer.
+ * Maps OpenCode's failures to types, by the error's name, the provider's code in the response body, the status, and the CLI's sentences
+ * when there was no response.
  */
 import { fieldReset, retryAfterReset } from '../recovery/reset-time.ts'
 import type { FaultType, Reading, ReportedError } from './driver.ts'
@@ -17,7 +17,7 @@ const nameTypes: Record<string, FaultType> = {
   MessageAbortedError: 'aborted',
 }
 
-/** Words of the providers that say more than their status. */
+/** Codes of providers that are more specific than the status. */
 const codeTypes: Record<string, FaultType> = {
   insufficient_quota: 'billing_error',
   usage_limit_reached: 'usage_limit',
@@ -38,7 +38,7 @@ const sentences: Sentence[] = [
 const typeIn = (table: Record<string, FaultType>, key: string | undefined): FaultType | undefined =>
   key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined
 
-/** The body knows best; `Retry-After` counts from the event, also when it is a date. */
+/** The time in the body comes first; `Retry-After` counts from the time of the event. */
 const resetOf = (
   body: JsonObject | undefined,
   data: JsonObject | undefined,
@@ -52,7 +52,7 @@ const resetOf = (
   return retryAfterReset(String(seconds ?? textAt(objectAt(data, 'responseHeaders'), 'retry-after') ?? ''), said)
 }
 
-/** From an `error` event. `at` is the event's own time in milliseconds. */
+/** From an `error` event. `at` is the time of the event in milliseconds. */
 export const opencodeError = (error: JsonObject | undefined, at: number | undefined): ReportedError => {
   const [name, data] = [textAt(error, 'name'), objectAt(error, 'data')]
   const body = objectAt(parseLine(textAt(data, 'responseBody') ?? ''), 'error')
@@ -82,7 +82,7 @@ const stderrSentences: Sentence[] = [
   { starts: /^Error: Config file at .+ is not valid JSON/, type: 'bad_config' },
   { starts: /^Error: Configuration is invalid at /, type: 'bad_config' },
   { starts: /^EACCES: permission denied, /, type: 'filesystem' },
-  // Of a bad flag it prints its usage and nothing else.
+  // For a bad flag the CLI prints only its usage.
   { starts: /^opencode run \[message\.\.\]$/, type: 'bad_flag' },
 ]
 
@@ -97,7 +97,7 @@ const logCauses: Sentence[] = [
   { starts: /^ProviderInitError: /, type: 'bad_config' },
 ]
 
-/** What an error without a type meant, from the CLI's own log of this failure. */
+/** The cause of an error without a type, from the CLI's log. */
 export const causeInLog = (reading: Reading): { type: FaultType; text: string } | undefined => {
   for (const line of reading.stderrTail) {
     const said = /^timestamp=\S+ level=ERROR .*? error="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]
@@ -107,16 +107,16 @@ export const causeInLog = (reading: Reading): { type: FaultType; text: string } 
   return undefined
 }
 
-/** Its log of a request of the conversation itself (`small`: titles and the like) that failed. */
+/** Log line of a failed request of the conversation itself (`small=true` are titles and the like). */
 const failedRequest =
   /^timestamp=\S+ level=ERROR \S+ message="stream error" [^"]*\bsmall=false [^"]*\berror\.error="((?:[^"\\]|\\.)*)"$/
 
 const limitWords = /\bquota\b|\brate.?limit|\btoo many requests\b|\busage limit\b/i
 
 /**
- * The retry that a line of its log stands for, undefined = another line. It retries what its SDK holds for passing (408, 409,
- * 429, 5xx, no connection), without an event and for as long as the server says, which may be hours; the log has the
- * server's words and no status.
+ * The retry that a log line reports; undefined for any other line. The CLI retries errors that its SDK considers transient (408, 409,
+ * 429, 5xx, no connection) without an event, and waits as long as the server says, which may be hours. The log has the server's
+ * text but no status.
  */
 export const retryInLog = (line: string): { type: FaultType; text: string } | undefined => {
   const said = failedRequest.exec(line)?.[1]

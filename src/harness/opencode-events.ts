@@ -1,14 +1,14 @@
 /**
- * Reads the `--format json` output of `opencode run`. It has no final event: a step that ended with `stop` is the end
- * until another one begins. Tool calls are told of when they are over. Its own retries have no event, but a step that begins
- * again, one that ended for no known reason, and a line of its log are each one of them.
+ * Parses the `--format json` output of `opencode run`. It has no final event: a step that ends with `stop` is the end unless another
+ * step begins. Tool calls are reported when they are over. The CLI's own retries have no event, but each of these is a retry: a step
+ * that begins again, a step that ends for an unknown reason, and a line of the log.
  */
 import type { FaultType, OpenCall, Reading } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
 import { opencodeDenial, pathOf } from './opencode-denials.ts'
 import { opencodeError, retryInLog } from './opencode-errors.ts'
-import type { Step } from './reading.ts'
+import type { ParsedLine } from './reading.ts'
 import {
   cut,
   cutText,
@@ -34,16 +34,16 @@ const withRetry = (reading: Reading, type: FaultType, text: string): Reading => 
   retry: { attempt: (reading.retry?.attempt ?? 0) + 1, error: { source: 'event', type, text } },
 })
 
-/** The message whose step is open stands in `countedMessage`: the same one again means that its answer broke off. */
-const readStepStart = (reading: Reading, part: JsonObject | undefined): Step => {
+/** `countedMessage` is the message of the open step. The same message again means that the response broke off. */
+const readStepStart = (reading: Reading, part: JsonObject | undefined): ParsedLine => {
   const message = textAt(part, 'messageID')
   const again = message !== undefined && message === reading.countedMessage
   const open = { ...withoutFinal(reading), ...(message === undefined ? {} : { countedMessage: message }) }
   if (!again) return { reading: open }
-  return { reading: withRetry(open, 'network', 'the answer broke off and is asked for again') }
+  return { reading: withRetry(open, 'network', 'the response broke off and is requested again') }
 }
 
-/** Nothing ends a conversation that stays too long: each time counts as one more retry, until a tool is used again. */
+/** The CLI compacts a conversation that stays too long forever, so each compaction counts as a retry until a tool is used again. */
 const withCompaction = (reading: Reading): Reading => {
   const compactions = (reading.compactions ?? 0) + 1
   const text = 'the conversation is too long for the model and was compacted'
@@ -54,17 +54,18 @@ const withCompaction = (reading: Reading): Reading => {
   }
 }
 
-/** Its own words to the model after it compacted the conversation: the summary's end was none, and what follows may take long. */
-const goesOn = (part: JsonObject | undefined): boolean => objectAt(part, 'metadata')?.['compaction_continue'] === true
+/** The CLI's own message to the model after a compaction: the end of the summary was not the end of the turn. */
+const isCompactionContinue = (part: JsonObject | undefined): boolean =>
+  objectAt(part, 'metadata')?.['compaction_continue'] === true
 
-const readText = (reading: Reading, part: JsonObject | undefined): Step => {
-  if (goesOn(part)) return { reading: withCompaction(withoutFinal(reading)) }
+const readText = (reading: Reading, part: JsonObject | undefined): ParsedLine => {
+  if (isCompactionContinue(part)) return { reading: withCompaction(withoutFinal(reading)) }
   const text = textAt(part, 'text')
   if (text === undefined) return { reading }
   return { reading: { ...withoutRetry(reading), lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
 }
 
-const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
+const readTool = (reading: Reading, part: JsonObject | undefined): ParsedLine => {
   const state = objectAt(part, 'state')
   const input = objectAt(state, 'input')
   const [path, command] = [pathOf(input), textAt(input, 'command')]
@@ -75,7 +76,7 @@ const readTool = (reading: Reading, part: JsonObject | undefined): Step => {
     ...(command === undefined ? {} : { command: cut(command) }),
   }
   const { compactions: _before, ...working } = withoutRetry(reading)
-  // It is over when it is told of: counted, and never open.
+  // A reported call is already over, so it is counted but never open.
   const answer = textAt(state, 'output') ?? textAt(state, 'error') ?? ''
   const counted = withoutOpenCall(withOpenCall(working, call, input), call.id, answer)
   const denial = opencodeDenial(call, state, input)
@@ -94,7 +95,7 @@ const withUsage = (reading: Reading, part: JsonObject | undefined): Reading => {
   return {
     ...reading,
     tokens: {
-      // Unlike others it counts what concerns a cache beside the input, and thinking beside the output.
+      // Unlike other CLIs it reports cache tokens separately from input, and reasoning separately from output.
       input: reading.tokens.input + (numberAt(tokens, 'input') ?? 0) + cached + (numberAt(cache, 'write') ?? 0),
       output: reading.tokens.output + (numberAt(tokens, 'output') ?? 0) + (numberAt(tokens, 'reasoning') ?? 0),
       cachedInput: reading.tokens.cachedInput + cached,
@@ -103,18 +104,18 @@ const withUsage = (reading: Reading, part: JsonObject | undefined): Reading => {
   }
 }
 
-/** The step is over: the same message again would be another step of it. */
+/** The step is over, so the same message again is its next step and not a retry. */
 const withoutMessage = (reading: Reading): Reading => {
   const { countedMessage: _over, ...rest } = reading
   return rest
 }
 
 const endings: Record<string, { type: FaultType; text: string }> = {
-  length: { type: 'max_output_tokens', text: 'the answer reached the longest allowed length' },
-  'content-filter': { type: 'refusal', text: "the answer was stopped by the provider's content filter" },
+  length: { type: 'max_output_tokens', text: 'the response reached its maximum length' },
+  'content-filter': { type: 'refusal', text: "the response was stopped by the provider's content filter" },
 }
 
-const readStepFinish = (reading: Reading, part: JsonObject | undefined): Step => {
+const readStepFinish = (reading: Reading, part: JsonObject | undefined): ParsedLine => {
   const counted = withoutMessage(withUsage(reading, part))
   const reason = textAt(part, 'reason') ?? 'unknown'
   if (reason === 'stop') {
@@ -125,7 +126,11 @@ const readStepFinish = (reading: Reading, part: JsonObject | undefined): Step =>
   const bad = Object.hasOwn(endings, reason) ? endings[reason] : undefined
   if (bad === undefined)
     return {
-      reading: withRetry(counted, 'server_error', 'the answer was empty or not understood and is asked for again'),
+      reading: withRetry(
+        counted,
+        'server_error',
+        'the response was empty or could not be parsed and is requested again',
+      ),
     }
   const failed = withError(withoutRetry(counted), { source: 'event', code: reason, ...bad })
   return {
@@ -134,15 +139,15 @@ const readStepFinish = (reading: Reading, part: JsonObject | undefined): Step =>
   }
 }
 
-/** No end yet: after a conversation that was too long it compacts and goes on. */
-const readError = (reading: Reading, event: JsonObject): Step => {
+/** An error is not the end yet: after `prompt_too_long` the CLI compacts the conversation and continues. */
+const readError = (reading: Reading, event: JsonObject): ParsedLine => {
   const error = opencodeError(objectAt(event, 'error'), numberAt(event, 'timestamp'))
   const failed = withError(withoutFinal(reading), error)
   const next = error.type === 'prompt_too_long' ? withRetry(failed, error.type, error.text) : failed
   return { reading: next, note: { kind: 'error', text: error.text } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): Step | undefined => {
+const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   const part = objectAt(event, 'part')
   if (type === 'step_start') return readStepStart(reading, part)
@@ -158,13 +163,13 @@ const withSession = (reading: Reading, event: JsonObject): Reading => {
   return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
 }
 
-const readStderr = (reading: Reading, line: string): Step => {
+const readStderr = (reading: Reading, line: string): ParsedLine => {
   const kept = withStderr(reading, line)
   const retry = retryInLog(line)
   return { reading: retry === undefined ? kept : withRetry(kept, retry.type, retry.text) }
 }
 
-export const readOpencode = (reading: Reading, stream: 'stdout' | 'stderr', line: string): Step => {
+export const readOpencode = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (stream === 'stderr') return readStderr(reading, withoutColours(line))
   if (line.trim() === '') return { reading }
   const event = parseLine(line)

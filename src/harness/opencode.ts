@@ -1,17 +1,31 @@
 /**
- * OpenCode: launch line with every permission class decided beforehand (one that asks would be refused and end the run),
- * event parser, session resume. Facts were measured on 1.18.33.
+ * Driver for OpenCode. The launch decides every permission class in advance, because one that asks would be refused and end the run.
+ * Facts were measured on 1.18.33.
  */
+import { join } from 'node:path'
 import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
 import { causeInLog, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
-import { rejected } from './opencode-denials.ts'
+import { folderIn, type LoginTraces } from './logins.ts'
+import { opencodeRefusalWords, opencodeRemedy, rejected } from './opencode-denials.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import {
+  hasFlag,
+  lastWord,
+  withHint,
+  withOptions,
+  withoutValued,
+  type ChangedArguments,
+  type LineChange,
+  type UserCommand,
+} from './user-command.ts'
+
+const openedBy = (dirs: readonly string[]) => Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow']))
 
 /**
- * Goes in by the environment, which wins over the user's files and changes none of them. The last rule that matches
- * decides, so what is denied in general stands before what is allowed.
+ * Passed in the environment, which takes precedence over the user's files and changes none of them. The last matching rule decides,
+ * so general denials come before the exceptions.
  */
 const permissionsOf = (dirs: string[], unrestricted = false): string =>
   JSON.stringify({
@@ -26,13 +40,11 @@ const permissionsOf = (dirs: string[], unrestricted = false): string =>
     task: { '*': 'allow' },
     lsp: { '*': 'allow' },
     skill: { '*': 'allow' },
-    external_directory: unrestricted
-      ? { '*': 'allow' }
-      : { '*': 'deny', ...Object.fromEntries(dirs.map((dir) => [`${dir}/**`, 'allow'])) },
+    external_directory: unrestricted ? { '*': 'allow' } : { '*': 'deny', ...openedBy(dirs) },
     todowrite: 'allow',
     webfetch: 'allow',
     websearch: 'allow',
-    // Nobody is there to answer, and repeated calls are the supervisor's affair.
+    // No person can answer, and Unstuck itself detects repeated calls.
     question: 'deny',
     doom_loop: 'allow',
     plan_enter: 'deny',
@@ -43,12 +55,12 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   argv: [
     ...(request.program ?? ['opencode']),
     'run',
-    // The cause of an unknown model stands in the log alone.
+    // The cause of an unknown model is reported only in the log.
     ...['--format', 'json', '--print-logs', '--log-level', 'ERROR'],
     ...request.extraArgs,
     ...(request.model === undefined ? [] : ['-m', request.model]),
     ...(request.resumeSession === undefined ? [] : ['--session', request.resumeSession]),
-    // Without it a session of another folder is answered, prints nothing and never ends.
+    // Without it the CLI resumes a session of another folder, prints nothing and never ends.
     ...['--dir', request.workspace],
     promptArgument(request.prompt),
   ],
@@ -57,18 +69,17 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     OPENCODE_PERMISSION: permissionsOf(openedDirs(request), request.unrestricted),
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
   },
-  // It reads standard input to its end before anything else.
+  // The CLI reads standard input to its end before anything else.
   stdinFile: null,
 })
 
 /**
- * It exits with 1 when any error was printed, also one that it then overcame by compacting the conversation: then its own
- * end counts.
+ * The CLI exits with 1 when it printed any error, also one that it overcame by compacting the conversation. Then its own end counts.
  */
 const overcame = (reading: Reading, exit: AgentExit): boolean =>
   exit.code === 1 && exit.stopCause === undefined && reading.errors.every((error) => error.type === 'prompt_too_long')
 
-/** A rejected permission ends the turn at once: the refusal is the news, not the missing final event. */
+/** A rejected permission ends the turn at once: the refusal explains the end, not the missing final event. */
 const endedRejected = (reading: Reading, { code, stopCause }: AgentExit): boolean =>
   code === 0 &&
   stopCause === undefined &&
@@ -88,11 +99,70 @@ const settle = (reading: Reading, exit: AgentExit): Settled => {
   return cause === undefined ? settled : { ...settled, error: { ...settled.error, ...cause } }
 }
 
+const login: LoginTraces = {
+  variables: [
+    'ANTHROPIC_API_KEY',
+    'GOOGLE_GENERATIVE_AI_API_KEY',
+    'OPENAI_API_KEY',
+    'OPENCODE_API_KEY',
+    'OPENROUTER_API_KEY',
+  ],
+  files: (home, environment) => [
+    join(folderIn(environment, 'XDG_DATA_HOME', join(home, '.local', 'share')), 'opencode', 'auth.json'),
+  ],
+  maybe: () => [],
+  // It works without an account, with models that are free.
+  otherwise: 'unknown',
+  advice: 'run "opencode auth login", or set the key of its provider',
+}
+
+/** Options of `opencode run` without a value: behind any other option the last word could be its value. */
+const switches = ['--auto', '--continue', '-c', '--fork', '--share', '--thinking']
+
+const userLine = (args: string[], { corrections, hint }: LineChange): ChangedArguments => {
+  const own = withoutValued(args, '--format', '--log-level').filter((arg) => arg !== '--print-logs')
+  const at = hasFlag(own, '--') ? -1 : lastWord(own, own.indexOf('run'), switches)
+  const session = at < 0 ? undefined : hint?.session
+  const hinted = withHint(own, at, hint)
+  const words =
+    session === undefined && hint?.fresh === undefined
+      ? hinted
+      : withoutValued(hinted, '--session', '-s').filter((arg) => !['--continue', '-c', '--fork'].includes(arg))
+  const more = session === undefined ? [] : ['--session', session]
+  const { addDirs } = corrections
+  return {
+    args: withOptions(words, [...more, '--format', 'json', '--print-logs', '--log-level', 'ERROR']),
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: 'true',
+      // The CLI merges this into the user's own permissions, so it opens these directories and nothing else.
+      ...(addDirs.length === 0
+        ? {}
+        : { OPENCODE_PERMISSION: JSON.stringify({ external_directory: openedBy(addDirs) }) }),
+    },
+    resumed: session !== undefined,
+  }
+}
+
+const userCommand: UserCommand = {
+  form: 'opencode run "<task>"',
+  isHeadless: (args) => hasFlag(args, 'run'),
+  line: userLine,
+  restriction: (_args, environment) => ({
+    tools: false,
+    // The correction needs this variable, and the user's own value stays.
+    dirs: environment['OPENCODE_PERMISSION'] === undefined,
+    writes: true,
+    trust: false,
+  }),
+  decided: opencodeRefusalWords,
+  writes: { tools: ['apply_patch', 'edit', 'multiedit', 'patch', 'write'] },
+}
+
 export const opencode: Driver = {
   name: 'opencode',
   defaultProgram: 'opencode',
   tokenScope: 'launch',
-  // Keys of the commonest providers; those of others are named in harness.opencode.env.
+  // Keys of the most common providers; other keys are named in harness.opencode.env.
   environment: [
     'ANTHROPIC_API_KEY',
     'GOOGLE_GENERATIVE_AI_API_KEY',
@@ -103,8 +173,20 @@ export const opencode: Driver = {
     'OPENCODE_CONFIG_DIR',
     'OPENROUTER_API_KEY',
   ],
+  measured: [
+    {
+      version: '1.18.33',
+      capabilities: {
+        ...{ resume: true, directories: true, commands: 'any', toolRules: false, callStarts: false },
+        ...{ tokens: true, cost: true, retries: 'none' },
+      },
+    },
+  ],
+  login,
   launch,
   openSession: (session) => ['--session', session],
+  remedy: opencodeRemedy,
+  userCommand,
   begin: emptyReading,
   read: readOpencode,
   settle,

@@ -1,18 +1,18 @@
 import type { LaunchRequest } from './driver.ts'
 
 /**
- * A prompt as one command-line argument that no CLI takes for an option or a subcommand. The words stay as they are; a
- * newline before them is nothing to the model, but makes the argument start with neither `-` nor a command's name.
+ * The prompt as one command-line argument that no CLI mistakes for an option or a subcommand. A newline in front of it means nothing
+ * to the model, but keeps the argument from starting with `-` or the name of a subcommand.
  */
 export const promptArgument = (prompt: string): string => {
-  // A NUL cannot be passed to a program at all; spawn would throw.
+  // spawn throws on a NUL character.
   const text = prompt.replaceAll('\0', '\u{fffd}')
   return /^-|^\S*$/.test(text) ? `\n${text}` : text
 }
 
 /**
- * Directories the launch must open: the allowed ones, and the run's own folder when it is outside the workspace. None where
- * the CLI cannot open them one by one.
+ * Directories that the launch opens: the allowed ones, and the run's own folder when it is outside the workspace. Empty when the CLI
+ * cannot open single directories.
  */
 export const openedDirs = (request: Pick<LaunchRequest, 'can' | 'addDirs' | 'runDir' | 'workspace'>): string[] => {
   if (!request.can.directories) return []

@@ -1,26 +1,13 @@
 /**
- * The reading that every driver builds, and what it amounts to at the end. Readings are never changed in place, and every
- * part of one is bounded: an agent that prints for hours must not grow the engine's memory.
+ * The transcript that every driver builds, and its conclusion. Transcripts are immutable, and each of their parts is bounded, so that
+ * an agent that prints for hours does not grow the engine's memory.
  */
 import { stripVTControlCharacters } from 'node:util'
 import { digestOf } from '../recovery/signature.ts'
 import { isStall } from '../recovery/stall.ts'
-import type {
-  AgentExit,
-  AgentNote,
-  Denial,
-  ExitType,
-  FaultType,
-  OpenCall,
-  Reading,
-  ReportedError,
-  Settled,
-} from './driver.ts'
+import type { AgentExit, Denial, ExitType, FaultType, OpenCall, Reading, ReportedError, Settled } from './driver.ts'
 
-export interface Step {
-  reading: Reading
-  note?: AgentNote
-}
+export type { ParsedLine } from './driver.ts'
 
 const maxText = 16_000
 const maxLine = 2_000
@@ -41,15 +28,15 @@ export const emptyReading = (): Reading => ({
 
 export const cut = (text: string, max = maxLine): string => (text.length > max ? `${text.slice(0, max)}…` : text)
 
-/** A CLI's own sentence; what stands below it are details. */
+/** The CLI's own sentence; the lines below it are details. */
 export const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
-/** The end of a text of which the last lines say most. */
+/** The end of a text whose last lines are the most important. */
 export const endOf = (text: string, max = maxLine): string => (text.length > max ? `…${text.slice(-max)}` : text)
 
 export const cutText = (text: string): string => cut(text, maxText)
 
-/** Session ids go back onto a command line, so anything that could be an option or a path is not taken for one. */
+/** A session id becomes a command-line argument, so a text that could be an option or a path is rejected. */
 export const sessionIdOf = (text: string | undefined): string | undefined =>
   text !== undefined && /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(text) ? text : undefined
 
@@ -60,7 +47,7 @@ export const withLine = (tail: readonly string[], line: string): string[] => [..
 export const withStderr = (reading: Reading, line: string): Reading =>
   line.trim() === '' ? reading : { ...reading, stderrTail: withLine(reading.stderrTail, line) }
 
-/** Two CLIs colour their own words on standard error even on a pipe. */
+/** Two CLIs print colours on standard error even to a pipe. */
 export const withoutColours = (line: string): string => stripVTControlCharacters(line)
 
 export const withTextClosed = (reading: Reading): Reading => {
@@ -69,7 +56,7 @@ export const withTextClosed = (reading: Reading): Reading => {
   return rest
 }
 
-/** A text that arrives in pieces: each goes behind the one before. */
+/** Appends a piece of a text that arrives in pieces. */
 export const withPiece = (reading: Reading, piece: string): Reading => ({
   ...reading,
   lastText: reading.textOpen === undefined ? cutText(piece) : cutText(reading.lastText + piece),
@@ -86,14 +73,14 @@ export const withDenial = (reading: Reading, denial: Denial): Reading =>
     ? reading
     : { ...reading, denials: [...reading.denials, denial].slice(-maxList) }
 
-/** CLIs report one failure in two events; the later one replaces the earlier and keeps what only that one knew. */
+/** CLIs report one failure in two events. The later event replaces the earlier and keeps fields that only the earlier had. */
 export const withError = (reading: Reading, error: ReportedError): Reading => {
   const last = reading.errors.at(-1)
   if (last?.text === error.text) return { ...reading, errors: [...reading.errors.slice(0, -1), { ...last, ...error }] }
   return { ...reading, errors: [...reading.errors, error].slice(-maxList) }
 }
 
-/** It would try a wrong key for minutes. A login that renews itself is back within two tries. */
+/** The CLI keeps retrying with a wrong key, which it would do for minutes. A login that renews itself works within two attempts. */
 export const insistsOnKey = ({ retry }: Reading): boolean =>
   retry?.error.type === 'authentication_failed' && retry.attempt > 2
 
@@ -108,7 +95,7 @@ const nameOf = (call: OpenCall): string => {
   return about === undefined ? call.tool : `${call.tool}: ${cut(about, 300)}`
 }
 
-/** Both ends of what may be very long: where two inputs or answers of one kind differ. */
+/** Both ends of a long text: two inputs or results of the same kind usually differ there. */
 const endsOf = (text: string, each: number): string[] =>
   text.length <= 2 * each ? [text] : [text.slice(0, each), text.slice(-each)]
 
@@ -120,7 +107,7 @@ const keyOf = (call: OpenCall, input: unknown): string => {
   return digestOf(`${call.tool} ${text.length} ${endsOf(text, longestInput).join(' ')}`)
 }
 
-/** `input`: everything that the call was given, where the CLI tells it. Absent = it may differ from any other call's. */
+/** `input`: the complete input of the call, where the CLI reports it. Absent = the call cannot be compared with others. */
 export const withOpenCall = (reading: Reading, call: OpenCall, input?: unknown): Reading => {
   const made = { id: call.id, name: nameOf(call), ...(input === undefined ? {} : { key: keyOf(call, input) }) }
   return {
@@ -138,7 +125,7 @@ const withAnswer = (reading: Reading, id: string, answer: string): Reading => {
   return { ...reading, calls: reading.calls.with(at, { ...made, answer: endsOf(answer, longestAnswer).join('\n') }) }
 }
 
-/** `answer`: what the model was told, where the CLI tells it. */
+/** `answer`: the result of the call, where the CLI reports it. */
 export const withoutOpenCall = (reading: Reading, id: string, answer?: string): Reading => {
   const closed = { ...reading, openCalls: reading.openCalls.filter((call) => call.id !== id) }
   return answer === undefined ? closed : withAnswer(closed, id, answer)
@@ -163,11 +150,11 @@ export const exitError = (name: string, reading: Reading, exit: AgentExit): Repo
   return { source: 'exit', type, text: text[type] }
 }
 
-/** It ended badly by itself. After a stop of ours, or a foreign signal, its standard error explains nothing. */
+/** Whether the CLI exited with a failure by itself. After a stop of ours or a signal, standard error explains nothing. */
 export const failing = (exit: AgentExit): boolean =>
   exit.stopCause === undefined && exit.code !== null && exit.code !== 0
 
-/** What a status means where the CLI gives no word of its own. */
+/** Meaning of an HTTP status when the CLI gives no type of its own. */
 export const faultOfStatus = (status: number | undefined): FaultType | undefined => {
   if (status === undefined) return undefined
   if (status === 401 || status === 403) return 'authentication_failed'
@@ -178,28 +165,28 @@ export const faultOfStatus = (status: number | undefined): FaultType | undefined
   return status === 400 ? 'invalid_request' : undefined
 }
 
-/** A CLI's own sentence, at the start of a field or of a line of its own standard error. */
+/** A fixed sentence of a CLI, matched at the start of a field or of a line of standard error. */
 export interface Sentence {
   starts: RegExp
   type: FaultType
   httpStatus?: number
 }
 
-/** What the CLI said on standard error before a failing exit, or undefined when that was only its usual noise. */
+/** The error on standard error before a failing exit; undefined when only the usual noise was printed. */
 export const stderrError = (reading: Reading, sentences: Sentence[], noise: RegExp): ReportedError | undefined => {
   const lines = reading.stderrTail.filter((line) => !noise.test(line))
   if (lines.length === 0) return undefined
   for (const sentence of sentences) {
     const at = lines.findIndex((line) => sentence.starts.test(line))
-    // What follows the sentence are its details (which line of the configuration, a tip).
+    // The lines after the sentence are details (which line of the configuration, a tip).
     if (at >= 0) return { source: 'stderr', type: sentence.type, text: cut(lines.slice(at).join('\n')) }
   }
   return { source: 'stderr', text: endOf(lines.join('\n')) }
 }
 
 /**
- * Success is the CLI's own final event without error and exit 0. A stop of ours does not undo it when the CLI had reported its
- * end and did not leave, or reported it just before it was stopped for standing still.
+ * Success is the CLI's own final event without an error, and exit 0. It still counts when we stopped the CLI because it lingered after
+ * that event, or because of a stall just before the event arrived.
  */
 export const settleFinal = (reading: Reading, exit: AgentExit): Settled | undefined => {
   if (reading.final === undefined || reading.final.isError) return undefined
@@ -208,13 +195,13 @@ export const settleFinal = (reading: Reading, exit: AgentExit): Settled | undefi
   return ended ? { ok: true, text: reading.final.text } : undefined
 }
 
-/** Words that its driver does not know leave an end without a final event what it is. */
+/** If there is no final event and the driver does not recognize the error's text, the type is `no_result`. */
 const typedEnd = (reading: Reading, said: ReportedError | undefined): ReportedError | undefined =>
   said !== undefined && said.type === undefined && reading.final === undefined ? { ...said, type: 'no_result' } : said
 
 /** The best evidence of a failed launch, structured fields first. */
 export const settleFailed = (name: string, reading: Reading, exit: AgentExit, said?: ReportedError): Settled => {
-  // After a good final event earlier errors were overcome; only the end itself is left to explain.
+  // After a successful final event the earlier errors were overcome, so only the exit itself is the failure.
   const reported = reading.final?.isError === false ? undefined : (reading.errors.at(-1) ?? reading.retry?.error)
   return { ok: false, fatal: true, error: reported ?? typedEnd(reading, said) ?? exitError(name, reading, exit) }
 }

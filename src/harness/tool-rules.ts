@@ -1,10 +1,11 @@
-/** What the drivers' rules for single tools have in common: which calls a rule may be added for at all. */
+/** Shared by the drivers with rules for single tools: for which refused calls a rule may be added at all. */
 import { posix } from 'node:path'
 import { ownCommandsIn } from '../recovery/command/own.ts'
 import type { Denial, Permitted } from './driver.ts'
+import { knownHarnesses } from './names.ts'
 
-/** Decide what the next agent may do, or what git does: no rule opens them. */
-const guarded = new Set(['.claude', '.codex', '.gemini', '.git', '.opencode', '.unstuck'])
+/** Folders that decide what the next agent may do, or what git does. No rule allows edits there. */
+const guarded = new Set<string>(['.git', '.unstuck', ...knownHarnesses.map((name) => `.${name}`)])
 
 export const isPlainEdit = (target: string | undefined, { workspace }: Permitted): boolean => {
   if (target === undefined) return false
@@ -12,7 +13,7 @@ export const isPlainEdit = (target: string | undefined, { workspace }: Permitted
   return parts[0] !== '..' && parts[0] !== '' && !parts.some((part) => guarded.has(part))
 }
 
-/** The line as a whole, or as the list of parts that some CLIs make of it. */
+/** The task's commands in a refused line; some CLIs report the line as a list of parts. */
 const commandsIn = (target: string, own: readonly string[]): string[] | undefined => {
   const whole = ownCommandsIn(target, own)
   if (whole !== undefined) return whole
@@ -23,13 +24,13 @@ const commandsIn = (target: string, own: readonly string[]): string[] | undefine
 interface Tools {
   shell: string
   edits: readonly string[]
-  /** The rule for an edit inside the workspace; undefined where it cannot be written. */
+  /** The rule for an edit inside the workspace; undefined when it cannot be expressed. */
   editRule(tool: string, workspace: string): string | undefined
-  /** A command as this CLI's rules; none where they cannot name it. */
+  /** The rules for a command; empty when they cannot express it. */
   ruleOf(command: string): string[]
 }
 
-/** Rules for a refused call; those that the launch has already would change nothing. */
+/** Returns a driver's `toolRules`. Rules that the launch already has are left out, because they would change nothing. */
 export const toolRulesOf =
   ({ shell, edits, editRule, ruleOf }: Tools) =>
   ({ tool, target }: Pick<Denial, 'tool' | 'target'>, permitted: Permitted): string[] | undefined => {
@@ -44,7 +45,7 @@ export const toolRulesOf =
     return rules.length === 0 ? undefined : rules
   }
 
-/** The single commands of a line, without where their output goes: rules are written for each. */
+/** The single commands of a line without their redirections, because each needs a rule of its own. */
 export const commandParts = (line: string): string[] => [
   ...new Set(
     line
@@ -54,7 +55,7 @@ export const commandParts = (line: string): string[] => [
   ),
 ]
 
-/** Rules for what a person allows after it was refused: that call and no more; none where this CLI cannot name all of it. */
+/** Returns a driver's `grantRules`: rules for exactly the call that a person allows; empty when not all of the call can be expressed. */
 export const grantRulesOf =
   ({ shell, edits, ruleOf }: Pick<Tools, 'shell' | 'edits' | 'ruleOf'>) =>
   ({ tool, target }: Pick<Denial, 'tool' | 'target'>): string[] => {
@@ -62,6 +63,6 @@ export const grantRulesOf =
       const rules = commandParts(target ?? '').map(ruleOf)
       return rules.some((rule) => rule.length === 0) ? [] : rules.flat()
     }
-    // An edit that was refused is one of what decides about agents or git.
+    // A refused edit is in one of the guarded folders, so it is never allowed.
     return edits.includes(tool) || !/^\w+$/.test(tool) ? [] : [tool]
   }

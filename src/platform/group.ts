@@ -1,27 +1,27 @@
 /**
- * A control group (cgroup v2) below the one that this process is in, where its user may make one: in a systemd user session, a
- * unit with `Delegate=yes`, or as root in a container that can write there. No controller is switched on, so a group
- * limits nothing; it only says who was started in it. What is below it counts as in it.
+ * Control groups (cgroup v2) below the group of this process, where its user may create them: in a systemd user session, in a unit
+ * with `Delegate=yes`, or as root in a container with write access. No controller is enabled, so a group limits nothing; it
+ * only records which processes were started in it or below it.
  */
 import { mkdirSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { linux, readOrUndefined } from './proc.ts'
 
-/** Field 4 is what of the hierarchy is mounted, field 5 where; the type stands behind a lone hyphen. */
+/** Field 4 is the mounted part of the hierarchy, field 5 the mount point; the type follows a lone hyphen. */
 const mountLine = /^\S+ \S+ \S+ (\S+) (\S+) .* - cgroup2 /m
 
 const findOwn = (): string | undefined => {
   const path = /^0::(\/.*)$/m.exec(readOrUndefined('/proc/self/cgroup') ?? '')?.[1]
   const [, mounted, place] = mountLine.exec(readOrUndefined('/proc/self/mountinfo') ?? '') ?? []
   if (path === undefined || mounted === undefined || place === undefined) return undefined
-  // Outside of what is mounted or of our namespace: then there is no way to it.
+  // A group outside the mounted part or outside our namespace cannot be reached.
   const inside = mounted === '/' ? path : path.startsWith(`${mounted}/`) ? path.slice(mounted.length) : undefined
   return inside === undefined || inside.startsWith('/..') ? undefined : join(place, inside)
 }
 
 let found: { own: string | undefined } | undefined
 
-/** The folder of the group that this process began in. */
+/** Folder of this process's own group; undefined when it cannot be reached. */
 export const ownGroup = (): string | undefined => (found ??= { own: linux ? findOwn() : undefined }).own
 
 const folderOf = (name: string): string | undefined => {
@@ -29,7 +29,7 @@ const folderOf = (name: string): string | undefined => {
   return own === undefined ? undefined : join(own, name)
 }
 
-/** The file that takes a process into the group; undefined = none can be made here. */
+/** Creates the group and returns the file through which a process joins it; undefined = no group can be created here. */
 export const makeGroup = (name: string): string | undefined => {
   const folder = folderOf(name)
   if (folder === undefined) return undefined
@@ -37,7 +37,7 @@ export const makeGroup = (name: string): string | undefined => {
     mkdirSync(folder, { recursive: true })
     return join(folder, 'cgroup.procs')
   } catch {
-    return undefined // most users may not
+    return undefined // most users have no permission
   }
 }
 
@@ -46,11 +46,11 @@ const foldersBelow = (folder: string): string[] => {
     const below = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
     return [...below.flatMap((entry) => foldersBelow(join(folder, entry.name))), folder]
   } catch {
-    return [] // there is none, or it went meanwhile
+    return [] // it does not exist, or was removed meanwhile
   }
 }
 
-/** Names of all groups below our own, ours and those of others; files of the kernel are among them. */
+/** Names of all entries below our own group: groups, also those of others, and the kernel's files. */
 export const groupNames = (): string[] => {
   const own = ownGroup()
   try {
@@ -67,12 +67,12 @@ export const pidsInGroup = (name: string): Set<number> => {
   return new Set(lines.filter((line) => line !== '').map(Number))
 }
 
-/** Keeps a group that still has processes in it. */
+/** Removes a group, unless it still has processes. */
 export const removeGroup = (name: string): void => {
   const folder = folderOf(name)
   try {
     for (const path of folder === undefined ? [] : foldersBelow(folder)) rmdirSync(path)
   } catch {
-    // an empty folder of the system's own memory is all that is left
+    // Only an empty folder in the kernel's file system remains.
   }
 }

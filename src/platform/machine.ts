@@ -1,13 +1,13 @@
 /**
- * What the machine has left and how it limits its processes: disk, memory, load, kills for want of memory, open files. A
- * fact that the system does not tell is undefined, never a guess.
+ * Resources of the machine and limits of its processes: disk, memory, load, out-of-memory kills, open files. A fact that the system
+ * does not report is undefined, never a guess.
  */
 import { statfsSync } from 'node:fs'
 import { availableParallelism, freemem, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { linux, readOrUndefined } from './proc.ts'
 
-/** What a machine has left; undefined where the system does not tell. */
+/** Free resources; undefined where the system does not report them. */
 export interface Machine {
   freeDiskMb: number | undefined
   freeMemoryMb: number | undefined
@@ -21,11 +21,11 @@ const freeDisk = (folder: string): number | undefined => {
     const { bavail, bsize } = statfsSync(folder)
     return (bavail * bsize) / megabyte
   } catch {
-    return undefined // a file system that does not tell is none that is short
+    return undefined // a file system that reports nothing must not count as full
   }
 }
 
-/** Linux counts caches that it would give back at once as available. */
+/** On Linux `MemAvailable` includes caches that the kernel can free at once. */
 const freeMemory = (): number => {
   const available = linux ? /^MemAvailable:\s+(\d+) kB/m.exec(readOrUndefined('/proc/meminfo') ?? '')?.[1] : undefined
   return available === undefined ? freemem() / megabyte : Number(available) / 1024
@@ -37,7 +37,7 @@ export const machineNow = (folder: string): Machine => ({
   loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
 })
 
-/** Room in the file system that holds a folder. Inodes are 0 of 0 where the file system makes them as it needs them. */
+/** Space in a file system. Inodes are 0 of 0 where the file system creates them on demand. */
 export interface Room {
   freeMb: number
   totalMb: number
@@ -55,11 +55,11 @@ export const roomAt = (folder: string): Room | undefined => {
       inodes: files,
     }
   } catch {
-    return undefined // a file system that does not tell is none that is short
+    return undefined // as above
   }
 }
 
-/** Where the kernel counts for the control group of this process, version 2 first. */
+/** Folders with the kernel's counters for the control group of this process, version 2 first. */
 const memoryGroups = (): string[] =>
   (readOrUndefined('/proc/self/cgroup') ?? '').split('\n').flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
@@ -69,8 +69,8 @@ const memoryGroups = (): string[] =>
   })
 
 /**
- * Processes that the kernel has ended for want of memory: in these control groups, else on the whole system since it was
- * booted. Only the growth between two looks means something.
+ * Number of processes that the kernel killed because memory ran out: in these control groups, else on the whole system since boot.
+ * Only the difference between two calls is meaningful.
  */
 export const oomKills = (groups: readonly string[] = memoryGroups()): number | undefined => {
   const counters = [
@@ -84,7 +84,7 @@ export const oomKills = (groups: readonly string[] = memoryGroups()): number | u
   return undefined
 }
 
-/** How many files each process may have open. */
+/** Limit of open files per process. */
 export const fileLimit = (): { soft: number; hard: number } | undefined => {
   const found = /^Max open files\s+(\S+)\s+(\S+)/m.exec(readOrUndefined('/proc/self/limits') ?? '')
   if (found === null) return undefined

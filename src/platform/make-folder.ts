@@ -1,6 +1,6 @@
 /**
- * Makes a folder and those above it that are missing, one after the other. Node's own `recursive` never comes back where
- * the system takes no folder and says ENOENT, as below /proc.
+ * Creates a folder and its missing parents one by one. Node's own `recursive` option never returns where the system answers ENOENT
+ * although the parent exists, as below /proc.
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,7 +13,7 @@ const missingAt = (path: string): string[] => {
   return missing
 }
 
-/** Returns the folders that it made, the topmost first. Throws the error of the system, which names the path. */
+/** Returns the folders that it created, topmost first. Throws the system's error, which names the path. */
 export const makeFolder = (path: string, mode = 0o777): string[] =>
   missingAt(path).filter((folder) => {
     try {

@@ -1,8 +1,8 @@
 /**
- * A mark that a process hands down to all that it starts, and that no cleared environment, new session or second fork takes
- * off: its soft limit of file locks. Linux keeps that number and has looked at it nowhere since 2.4.25, so every value is as
- * good as any other. Who sets the limit again has taken it off; where a control group can be made, one of that name still
- * tells. Linux alone: macOS has no such groups and tells nobody another one's limits.
+ * A mark that child processes inherit, even with a cleared environment, a new session or a double fork: the soft limit of file
+ * locks. Linux stores that number but has not used it since 2.4.25, so any value is safe. A process that sets the limit itself
+ * loses the mark; where a control group can be created, a group of the same name still finds it. Linux only: macOS has no such
+ * groups and does not show the limits of other processes.
  */
 import { existsSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -15,13 +15,13 @@ const shell = '/bin/sh'
 /** More than the highest pid of Linux. */
 const pids = 1n << 22n
 
-/** Start time and pid in one number: no two processes of a boot share it. */
+/** Start time and pid as one number, unique among all processes of a boot. */
 export const markOf = ({ pid, startTime }: Pick<ProcessIdentity, 'pid' | 'startTime'>): string =>
   linux ? String(BigInt(startTime) * pids + BigInt(pid)) : ''
 
 const groupOf = (mark: string): string => `unstuck-${mark}`
 
-/** Groups whose owner was killed before it could take them back. One that is not empty stays. */
+/** Removes groups whose owner was killed before it could. A group with processes stays. */
 const dropOrphaned = (): void => {
   for (const name of groupNames()) {
     const mark = /^unstuck-(\d+)$/.exec(name)?.[1]
@@ -36,17 +36,17 @@ const groupFor = (mark: string): string => {
   return makeGroup(groupOf(mark)) ?? ''
 }
 
-/** dash names the limit by -w, as busybox does; bash and others by -x. Without either the program starts all the same. */
+/** dash and busybox name the limit -w, bash and others -x. If neither works, the program starts without the mark. */
 const script = `ulimit -S -w "$0" 2>/dev/null || ulimit -S -x "$0" 2>/dev/null
 [ -z "$1" ] || { echo $$ >"$1"; } 2>/dev/null
 shift
 exec "$@"`
 
-/** Any shell but bash drops variables whose names it could not have given itself. */
+/** Every shell but bash drops variables whose names are not valid in a shell, so such an environment needs bash. */
 const keepsNames = (names: readonly string[]): boolean =>
   names.every((name) => /^[A-Za-z_]\w*$/.test(name)) || basename(realpathSync(shell)) === 'bash'
 
-/** The command line under which a program carries a mark. It keeps its pid; `names` are those of its environment. */
+/** The command line that starts a program with the mark. The pid stays the same; `names` are the names of its environment. */
 export const marked = (argv: readonly string[], mark: string, names: readonly string[]): string[] =>
   mark !== '' && existsSync(shell) && keepsNames(names)
     ? [shell, '-c', script, mark, groupFor(mark), ...argv]
@@ -55,7 +55,7 @@ export const marked = (argv: readonly string[], mark: string, names: readonly st
 const softLimit = (pid: number): string | undefined =>
   /^Max file locks +(\d+) /m.exec(readOrUndefined(`/proc/${pid}/limits`) ?? '')?.[1]
 
-/** Every live process that carries the mark. None can be older than the process that the mark is named after. */
+/** Live processes with the mark. Older processes than the mark's owner are excluded: they have the number by chance. */
 export const processesMarked = (mark: string, table: readonly ProcessRow[]): number[] => {
   if (mark === '') return []
   const since = BigInt(mark) / pids
@@ -65,7 +65,7 @@ export const processesMarked = (mark: string, table: readonly ProcessRow[]): num
     .map(({ pid }) => pid)
 }
 
-/** Takes back what a mark needs, once nobody carries it. */
+/** Releases the mark's group, once no process carries the mark. */
 export const dropMark = (mark: string): void => {
   if (mark !== '') removeGroup(groupOf(mark))
 }

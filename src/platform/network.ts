@@ -1,11 +1,11 @@
-/** What the system tells about TCP ports: which process listens on one of this machine, and whether another host answers. */
+/** TCP ports: which process listens on a local port, and whether another host answers. */
 import { lookup } from 'node:dns/promises'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { linux, readOrUndefined } from './proc.ts'
 import { processTable } from './process.ts'
 
-/** A process that listens on a port; its own words are missing where another user's processes cannot be looked at. */
+/** A process that listens on a port. The fields are absent for another user's process, which cannot be inspected. */
 export interface Listener {
   pid?: number
   program?: string
@@ -15,7 +15,7 @@ export interface Listener {
 
 const listening = '0A'
 
-/** Socket numbers of what listens on the TCP port, on whatever address. */
+/** Numbers of the sockets that listen on the TCP port, on any address. */
 const listeningSockets = (port: number): Set<string> => {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0')
   const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => (readOrUndefined(path) ?? '').split('\n').slice(1))
@@ -34,7 +34,7 @@ const holds = (pid: number, sockets: ReadonlySet<string>): boolean => {
       return socket !== undefined && sockets.has(socket)
     })
   } catch {
-    return false // it ended meanwhile, or is another user's
+    return false // the process ended meanwhile, or belongs to another user
   }
 }
 
@@ -46,7 +46,7 @@ const linkOrEmpty = (path: string): string => {
   }
 }
 
-/** The process that listens on a TCP port of this machine: undefined = none; null = the system does not say (macOS). */
+/** The process that listens on a local TCP port: undefined = none; null = the system does not report it (macOS). */
 export const listenerOn = (port: number, markerName: string): Listener | undefined | null => {
   if (!linux) return null
   const sockets = listeningSockets(port)
@@ -61,14 +61,14 @@ export const listenerOn = (port: number, markerName: string): Listener | undefin
   return { pid, program, ...(marker === undefined ? {} : { marker }) }
 }
 
-/** Ports that the system gives to outgoing connections; where it does not say, those of the IANA. */
+/** Range of ports for outgoing connections; the IANA's range where the system does not report it. */
 export const ephemeralPorts = (): { low: number; high: number } => {
   const text = linux ? readOrUndefined('/proc/sys/net/ipv4/ip_local_port_range') : undefined
   const [low = 49_152, high = 65_535] = (text ?? '').split(/\s+/).filter(Boolean).map(Number)
   return { low, high }
 }
 
-/** Whether a TCP port answers: its name resolves and a connection opens, nothing is sent. Undefined = it does. */
+/** Why a TCP port does not answer; undefined when the name resolves and a connection opens. It sends nothing. */
 export const reach = async (host: string, port: number, timeoutMs: number): Promise<string | undefined> => {
   const signal = AbortSignal.timeout(timeoutMs)
   const late = new Promise<string>((resolve) => {

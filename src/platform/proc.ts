@@ -1,4 +1,4 @@
-/** How the facts of this folder are read: on Linux from the files below /proc and /sys. */
+/** Reads the kernel's files below /proc and /sys, the source of this folder's facts on Linux. */
 import { readFileSync } from 'node:fs'
 
 export const linux = process.platform === 'linux'
@@ -7,6 +7,6 @@ export const readOrUndefined = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return undefined // the process ended between listing and reading, or is not ours to read
+    return undefined // the process ended meanwhile, or belongs to another user
   }
 }

@@ -1,13 +1,13 @@
 /**
- * What the operating system tells about processes. Linux reads /proc; macOS asks ps (written after its manual, not run on
- * a Mac yet). A process is identified by host, boot, pid and start time, so that a reused pid is never ours.
+ * Processes as the operating system reports them: on Linux from /proc, on macOS from ps (written after its manual, not yet run on a
+ * Mac). A process is identified by host, boot, pid and start time, so that a reused pid is never mistaken for ours.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { linux, readOrUndefined } from './proc.ts'
 
-/** What proves that a process is the one we started. `startTime` is opaque: compare it, do not read it. */
+/** Proves that a process is the one we started. `startTime` is opaque: only compare it. */
 export interface ProcessIdentity {
   host: string
   bootId: string
@@ -23,7 +23,7 @@ const ps = (args: string[]): string => {
   }
 }
 
-/** Identifies this boot of this machine; after a reboot every recorded pid is void. */
+/** Identifies this boot of this machine; after a reboot no recorded pid is valid. */
 export const bootId = (): string =>
   linux
     ? (readOrUndefined('/proc/sys/kernel/random/boot_id') ?? 'unknown').trim()
@@ -38,13 +38,13 @@ interface Stat {
   cpuMs: number
 }
 
-/** USER_HZ: what /proc counts in, the same on every Linux that Node runs on. */
+/** Unit of the times in /proc (USER_HZ), the same on every Linux that Node runs on. */
 const tickMs = 10
 
 const readStat = (pid: number): Stat | undefined => {
   const text = readOrUndefined(`/proc/${pid}/stat`)
   if (text === undefined) return undefined
-  // The command name stands in parentheses and may itself contain spaces and parentheses.
+  // The command name is in parentheses and may itself contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return {
     state: fields[0] ?? '',
@@ -52,12 +52,12 @@ const readStat = (pid: number): Stat | undefined => {
     group: Number(fields[2]),
     session: Number(fields[3]),
     startTime: fields[19] ?? '',
-    // User and system time, its own and that of its children that ended.
+    // User and system time of the process and of its ended children.
     cpuMs: fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * tickMs,
   }
 }
 
-/** Start time of a live process, or undefined when there is none (a zombie counts as gone). */
+/** Start time of a live process; undefined when it has ended. A zombie counts as ended. */
 export const startTimeOf = (pid: number): string | undefined => {
   if (!linux) return ps(['-o', 'lstart=', '-p', String(pid)]) || undefined
   const stat = readStat(pid)
@@ -72,18 +72,18 @@ export const identityOf = (pid: number): ProcessIdentity | undefined => {
 export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
   identity.host === hostname() && identity.bootId === bootId()
 
-/** What people know a process by; empty where it is gone. */
+/** Program name for people; empty when the process has ended. */
 export const programNameOf = (pid: number): string =>
   (linux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
 
 /**
- * Records come from files. For a signal 0 and -1 are whole groups and every process of the user, and a start time that is
- * missing would equal that of a process that is not there.
+ * Validates a record from a file. As targets of a signal, pid 0 is a whole group and -1 every process of the user; and a missing
+ * start time would equal that of a process that does not exist.
  */
 const namesOneProcess = (identity: Partial<ProcessIdentity> | null): boolean =>
   Number.isSafeInteger(identity?.pid) && Number(identity?.pid) > 0 && typeof identity?.startTime === 'string'
 
-/** `elsewhere` = recorded on another host, about which nothing can be said from here. A damaged record is of nobody. */
+/** `elsewhere` = recorded on another host, whose processes are unknown here. A damaged record counts as dead. */
 export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere' => {
   if (!namesOneProcess(identity)) return 'dead'
   if (identity.host !== hostname()) return 'elsewhere'
@@ -91,7 +91,7 @@ export const livenessOf = (identity: ProcessIdentity): 'alive' | 'dead' | 'elsew
   return startTimeOf(identity.pid) === identity.startTime ? 'alive' : 'dead'
 }
 
-/** One live process. `session` is 0 where the system does not tell it (macOS). */
+/** A live process. `session` is 0 where the system does not report it (macOS). */
 export interface ProcessRow {
   pid: number
   parent: number
@@ -128,13 +128,13 @@ const psTimeMs = (text: string): number => {
 }
 
 export interface ProcessorUse {
-  /** CPU time of the process and of its children that ended. */
+  /** CPU time of the process and of its ended children, in milliseconds. */
   cpuMs: number
-  /** It runs or waits for a processor: on a crowded machine it may use next to none and is at work all the same. */
+  /** It runs or waits for a processor. On a busy machine a working process may get almost no CPU time. */
   runnable: boolean
 }
 
-/** Undefined when the process is gone or the system does not tell. */
+/** Undefined when the process has ended or the system does not report its use. */
 export const processorUseOf = (pid: number): ProcessorUse | undefined => {
   if (linux) {
     const stat = readStat(pid)
@@ -144,7 +144,7 @@ export const processorUseOf = (pid: number): ProcessorUse | undefined => {
   return time === undefined ? undefined : { cpuMs: psTimeMs(time), runnable: state.startsWith('R') }
 }
 
-/** Every live process, zombies left out, in one pass. */
+/** All live processes without zombies, read in one pass. */
 export const processTable = (): ProcessRow[] =>
   linux
     ? readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? linuxRow(Number(name)) : []))
@@ -156,7 +156,7 @@ const macPidsWith = (wanted: string): number[] =>
     .filter((line) => line.split(' ').includes(wanted))
     .map((line) => Number.parseInt(line, 10))
 
-/** Every live process whose environment holds exactly `NAME=value` (tool children lead groups of their own, this finds them). */
+/** Pids of live processes with exactly `NAME=value` in their environment. This also finds children that lead groups of their own. */
 export const processesWithEnvironment = (name: string, value: string, table = processTable()): number[] => {
   const wanted = `${name}=${value}`
   const others = table.map(({ pid }) => pid).filter((pid) => pid !== process.pid)

@@ -1,22 +1,22 @@
-/** Processes without an owner that are at work in a folder. Linux alone. */
+/** Finds orphaned processes that work in a folder. Linux only. */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { linux, readOrUndefined } from './proc.ts'
 import { processTable, type ProcessRow } from './process.ts'
 
 export interface StrayQuery {
   folder: string
-  /** The variable that names a launch: what has one belongs to that. */
+  /** The variable that names a launch: a process that has it belongs to that launch. */
   name: string
-  /** A start time; absent = open files are not looked at. */
+  /** A start time; absent = open files are not inspected. */
   since?: string | undefined
 }
 
 const linkOf = (path: string): string | undefined => {
   try {
-    // The kernel adds this to the name of a file that was removed meanwhile.
+    // The kernel appends this suffix to the name of a removed file.
     return readlinkSync(path).replace(/ \(deleted\)$/, '')
   } catch {
-    return undefined // it ended or was closed meanwhile, or is another user's
+    return undefined // ended or closed meanwhile, or another user's
   }
 }
 
@@ -27,7 +27,7 @@ const openFilesOf = (pid: number): string[] => {
   try {
     return readdirSync(`/proc/${pid}/fd`).flatMap((number) => linkOf(`/proc/${pid}/fd/${number}`) ?? [])
   } catch {
-    return [] // it ended meanwhile, or is another user's
+    return [] // ended meanwhile, or another user's
   }
 }
 
@@ -41,7 +41,7 @@ const hasVariable = (pid: number, name: string): boolean =>
 
 type Rows = ReadonlyMap<number, ProcessRow>
 
-/** Whether a parent, or one above it, of the same session works outside: the leader may be long gone, as of a program that `nohup` left. */
+/** Whether an ancestor in the same session works outside. The session's leader may have ended long ago, as after `nohup`. */
 const isKept = (row: ProcessRow, inside: ReadonlySet<number>, rows: Rows): boolean => {
   const parent = rows.get(row.parent)
   if (parent === undefined || parent.session !== row.session) return false
@@ -56,9 +56,9 @@ const aboveThis = (rows: Rows): Set<number> => {
 }
 
 /**
- * Daemons open other people's files: indexers, backups, a language server of an editor. An orphan of ours began after the launch, in
- * the control group that it began in, and was adopted by somebody above us. A service is in a group of its own, a job
- * of cron has its parent.
+ * Processes that have a file of the folder open and can only be orphans of a launch: they started after it, are in our control group,
+ * and were adopted by an ancestor of ours. Other programs open such files too (indexers, backups, an editor's language server),
+ * but a service has a control group of its own, and a cron job has its parent.
  */
 const holdsOpen = ({ folder, since }: StrayQuery, table: readonly ProcessRow[], rows: Rows): ProcessRow[] => {
   if (since === undefined) return []
@@ -75,9 +75,9 @@ const holdsOpen = ({ folder, since }: StrayQuery, table: readonly ProcessRow[], 
 }
 
 /**
- * Live processes without an owner that work in a folder or below it, or hold a file there open: the environment names no launch,
- * the session began there too or has lost its leader and every parent outside, and there is no terminal. A command of the
- * engine's own, another launch in the same folder and a person's shell are left out.
+ * Pids of orphans that work in a folder or below it, or have a file there open: the environment names no launch, there is no
+ * terminal, and the session began in the folder or has lost its leader and every ancestor outside. So the engine's own commands,
+ * other launches in the same folder and a person's shell are excluded.
  */
 export const strayProcessesIn = (query: StrayQuery, table = processTable()): number[] => {
   if (!linux) return []

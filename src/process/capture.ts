@@ -1,4 +1,4 @@
-/** From the pipes of a supervised program to the files of its launch folder, until the pipes end or nothing comes any more. */
+/** Copies the pipes of a supervised program into the log files of its launch folder, until the pipes close or fall silent. */
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { LaunchSpec, Stream } from './contract.ts'
@@ -32,7 +32,7 @@ const openOutput = (dir: string, spec: LaunchSpec, stream: Stream, secrets: stri
   return { log, output }
 }
 
-/** Feeds one pipe of the program into its log. `settle` waits for the pipe's end, but not for a survivor that holds it. */
+/** Feeds one pipe of the program into its log. `drain` waits for the pipe to close, but not for a survivor that keeps it open. */
 const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe, secrets: string[]) => {
   const { log, output } = openOutput(dir, spec, stream, secrets)
   let open = true
@@ -42,15 +42,15 @@ const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe
     output.push(chunk)
   })
   pipe.on('error', () => {
-    open = false // a pipe that cannot be read any more has ended for us
+    open = false // a pipe that cannot be read is treated as closed
   })
   pipe.on('close', () => {
     open = false
   })
   return {
-    /** What it began to say and did not go on with. */
+    /** The incomplete last line, once no byte has been added to it for a while. */
     unfinished: (): string => (open && now() - lastDataAt >= unfinishedAfterMs ? output.unfinished() : ''),
-    async settle(): Promise<void> {
+    async drain(): Promise<void> {
       const begun = now()
       while (open && now() - Math.max(begun, lastDataAt) < drainIdleMs && now() - begun < drainLimitMs) await sleep(1)
       pipe.destroy()
@@ -60,28 +60,28 @@ const capture = (dir: string, spec: LaunchSpec, { stream, readable: pipe }: Pipe
   }
 }
 
-/** Tells the engine of a line that was begun and not ended; a full disk only keeps it from knowing. */
-const tellUnfinished = (dir: string, look: () => string): (() => void) => {
-  let told = ''
+/** Records the incomplete last line for the engine. On a full disk the engine only misses it. */
+const recordUnfinished = (dir: string, unfinished: () => string): (() => void) => {
+  let recorded = ''
   const timer = setInterval(() => {
-    const text = look()
-    if (text === told) return
+    const text = unfinished()
+    if (text === recorded) return
     try {
       writeRecord(dir, 'unfinished.json', { text })
-      told = text
+      recorded = text
     } catch {
-      // said again at the next look
+      // The next tick tries again.
     }
   }, unfinishedAfterMs)
   return () => clearInterval(timer)
 }
 
-/** Logs what the program says until its end or a request to stop, and tells the engine of lines that were only begun. */
+/** Logs the program's output and records its incomplete last line; `stopRecording` ends the latter, `drain` finishes the logs. */
 export const followOutputs = (child: ChildProcess, dir: string, spec: LaunchSpec, secrets: string[]) => {
   const outputs = [
     capture(dir, spec, { stream: 'stdout', readable: child.stdout as Readable }, secrets),
     capture(dir, spec, { stream: 'stderr', readable: child.stderr as Readable }, secrets),
   ]
-  const untell = tellUnfinished(dir, () => outputs.map(({ unfinished }) => unfinished()).join(''))
-  return { untell, settle: () => Promise.all(outputs.map((output) => output.settle())) }
+  const stopRecording = recordUnfinished(dir, () => outputs.map(({ unfinished }) => unfinished()).join(''))
+  return { stopRecording, drain: () => Promise.all(outputs.map((output) => output.drain())) }
 }

@@ -1,6 +1,6 @@
 /**
- * One verification command under a shim, so that its whole tree ends with it, and by itself when the engine dies. All of
- * its output (bounded, redacted) stays in the folder's files; head and tail come back in memory.
+ * Runs one verification command under a shim, so that its whole process tree ends with it, also when the engine dies. The
+ * complete output (bounded, redacted) stays in the launch folder; its head and tail are returned.
  */
 import type { ProcessIdentity } from '../platform/process.ts'
 import type { LaunchSpec, LaunchState, Shim, Stream } from './contract.ts'
@@ -13,14 +13,14 @@ export interface CommandRequest {
   cwd: string
   environment: Record<string, string>
   timeoutMs: number
-  /** One of its own per command: everything that carries it is ended. */
+  /** Unique per command, because every process that carries it is ended. */
   marker: string
   graceMs: number
   keepAliveMs: number
   headBytes?: number
   tailBytes?: number
   signal?: AbortSignal
-  /** Called before the program starts; what it does is awaited, so the identity can be committed. */
+  /** Awaited before the program starts, so that the shim's identity can be committed first. */
   onIdentity?: (identity: ProcessIdentity) => void | Promise<void>
 }
 
@@ -50,7 +50,7 @@ const cutHead = (text: Buffer, bytes: number): string => text.subarray(0, bytes)
 const cutTail = (text: Buffer, bytes: number): string =>
   text.subarray(Math.max(0, text.length - bytes)).toString('utf8')
 
-/** The beginning and the end of a stream; the middle is named by its size. Holds no more than both ends and one read. */
+/** The head and the tail of a stream; the omitted middle is replaced by its size. Holds at most both ends and one read in memory. */
 const readEnds = (dir: string, stream: Stream, headBytes: number, tailBytes: number): Text => {
   let head = Buffer.alloc(0)
   let tail = Buffer.alloc(0)
@@ -76,8 +76,8 @@ const readEnds = (dir: string, stream: Stream, headBytes: number, tailBytes: num
   }
 }
 
-/** Keeps the shim alive while the command runs; on abort asks for a stop and still waits for the end of the tree. */
-const attend = async (shim: Shim, request: CommandRequest): Promise<LaunchState> => {
+/** Keeps the shim alive while the command runs. On abort it requests a stop and still waits until the tree has ended. */
+const superviseShim = async (shim: Shim, request: CommandRequest): Promise<LaunchState> => {
   const stop = (): void => requestStop(shim, 'cancelled')
   const timer = setInterval(() => touchKeepAlive(shim.dir), Math.max(10, Math.floor(request.keepAliveMs / 4)))
   try {
@@ -122,11 +122,11 @@ const specOf = ({ argv, cwd, marker, graceMs, keepAliveMs, timeoutMs }: CommandR
   logMaxBytes,
 })
 
-/** Runs one command to its end in a new launch folder. A failing command is a value; a shim that cannot start throws. */
+/** Runs one command to its end in a new launch folder. A failing command is a value; a shim that cannot start throws SPAWN_FAILED. */
 export const runCommand = async (dir: string, request: CommandRequest): Promise<CommandResult> => {
   const begun = performance.now()
   const shim = await startShim(dir, specOf(request), request.environment)
-  const state = await attend(shim, request)
+  const state = await superviseShim(shim, request)
   if (state.state !== 'ended') await sweep(request.marker, { graceMs: request.graceMs, shims: [shim.identity] })
   const ends = (stream: Stream): Text =>
     readEnds(dir, stream, request.headBytes ?? defaultEndBytes, request.tailBytes ?? defaultEndBytes)

@@ -1,22 +1,22 @@
 /**
- * Types of the process layer. One launch lives in one folder; everything about it is in that folder's files, so that a
- * restarted engine learns from the files alone what became of it.
+ * Types of the process layer. Each launch has a folder of its own, and its whole state is in that folder's files, so that a
+ * restarted engine can reconstruct the launch from the files alone.
  *
  *   spec.json      what to run (no environment: that would put secrets on disk)
- *   identity.json  who the shim is, written before the gate
- *   gate           made by the engine after it committed the identity; the shim waits for it
- *   agent.json     who the program is, written right after its start
+ *   identity.json  identity of the shim, written before the gate opens
+ *   gate           created by the engine after it committed the identity; the shim waits for it
+ *   agent.json     identity of the program, written right after its start
  *   keepalive      touched by the engine; when it stops changing the shim ends the program
- *   stop.json      made by the engine to ask for a stop, with the cause; the shim is signalled as well
- *   unfinished.json  the end of a line that the program began a while ago and did not end: perhaps a question
+ *   stop.json      written by the engine to request a stop, with the cause; the shim is signalled as well
+ *   unfinished.json  an incomplete line that has not grown for a while: perhaps a question to the user
  *   stdout-<offset>, stderr-<offset>   segments of redacted, bounded output
- *   exit.json      written atomically, after the whole tree is gone and the logs are complete
+ *   exit.json      written atomically, after the whole tree has ended and the logs are complete
  */
 import type { ProcessIdentity } from '../platform/process.ts'
 
 export type Stream = 'stdout' | 'stderr'
 
-/** What a shim is told, once, through its standard input: one line of JSON. */
+/** The shim's order: one line of JSON on its standard input. */
 export interface ShimOrder {
   /** The launch folder. */
   dir: string
@@ -29,18 +29,18 @@ export interface LaunchSpec {
   marker: string
   argv: string[]
   cwd: string
-  /** A folder in which nothing but this launch works: what still works there in the end is a part of its tree. */
+  /** A folder that only this launch uses: a process that still works there at the end belongs to its tree. */
   ownFolder?: string
   stdinFile: string | null
   /** The program is stopped with cause `limit` after this long. */
   limitMs: number
   /** The program is stopped with cause `abandoned` when `keepalive` did not change for this long. */
   keepAliveMs: number
-  /** Between SIGTERM and SIGKILL. */
+  /** Grace period between SIGTERM and SIGKILL. */
   graceMs: number
-  /** A longer line is cut and says so. */
+  /** A longer line is cut, with a note. */
   lineMaxBytes: number
-  /** Per stream: a head and a tail of this total are kept, the middle is dropped and says so. */
+  /** Per stream: the head and the tail are kept up to this total; the middle is dropped and shows as a gap. */
   logMaxBytes: number
 }
 
@@ -62,7 +62,7 @@ export type StopCause =
 export interface LaunchExit {
   code: number | null
   signal: string | null
-  /** First cause wins; absent when the program ended by itself. */
+  /** The first requested cause; absent when the program ended by itself. */
   cause?: StopCause
   /** Set when the program could not be started at all. */
   spawnError?: string
@@ -76,7 +76,7 @@ export interface LaunchExit {
 
 /** What exit.json holds. */
 export interface ExitRecord extends LaunchExit {
-  /** `shimName` of who wrote it; absent in records of older versions. */
+  /** `shimName` of the shim that wrote the record; absent in records of older versions. */
   shim?: string
 }
 
@@ -85,7 +85,7 @@ export interface Shim {
   identity: ProcessIdentity
 }
 
-/** What the files say. `lost` = the shim is dead and left no exit file. */
+/** State of a launch as its files show it. `lost` = the shim is dead and left no exit record. */
 export type LaunchState =
   | { state: 'absent' }
   | { state: 'at-gate'; shim: Shim }

@@ -1,5 +1,5 @@
 /**
- * Ends what a process left running that died without ending it; a program of its own, see `guard.ts`.
+ * Ends the processes that a killed supervisor left behind. It is a program of its own; `guard.ts` starts it.
  * Usage: end-orphans.ts <marker> <mark, may be empty> [<leader's pid> <its start time>]
  */
 import { dropMark } from '../platform/mark.ts'
@@ -10,7 +10,7 @@ import { endTree } from './stop.ts'
 const graceMs = 5_000
 
 const [marker = '', mark = '', pid, startTime] = process.argv.slice(2)
-// A pid may be somebody else's by now; the marker in the environment is nobody else's.
+// The pid may have been reused; the marker in the environment is unique.
 const now = pid === undefined ? undefined : startTimeOf(Number(pid))
 const leader = pid === undefined || (now !== undefined && now !== startTime) ? undefined : Number(pid)
 if (marker !== '') await endTree(createTree(marker, leader, { marks: [mark] }), graceMs)

@@ -1,4 +1,4 @@
-/** The environment that agents and commands get: what stands on the list and nothing else. */
+/** The environment of agents and commands: only the variables on an allow-list. */
 import { delimiter, join, normalize } from 'node:path'
 
 type Environment = Record<string, string | undefined>
@@ -11,11 +11,11 @@ const allowedNames = new Set(
 const allowedPrefixes = ['LC_', 'XDG_', 'SSL_CERT_']
 
 const isAllowed = (name: string, extra: Set<string>): boolean =>
-  // The engine's own settings and token stay with the engine, even when somebody lists them.
+  // The engine's own settings and its token are never passed on, even when the configuration lists them.
   !name.startsWith('UNSTUCK_') &&
   (allowedNames.has(name) || extra.has(name) || allowedPrefixes.some((prefix) => name.startsWith(prefix)))
 
-/** For agents. `added` is taken as it is and wins. */
+/** Environment of an agent. `added` is not filtered and wins over the source. */
 export const allowedEnvironment = (
   source: Environment,
   extraNames: readonly string[] = [],
@@ -31,7 +31,7 @@ export const allowedEnvironment = (
 
 const isPackageFolder = (folder: string): boolean => /(^|\/)node_modules\/\.bin\/?$/.test(normalize(folder))
 
-/** For commands: the workspace's own tools come first, and no other project's are found. */
+/** Environment of a command: the workspace's own tools come first, and those of other projects are not on the PATH. */
 export const commandEnvironment = (
   workspace: string,
   source: Environment,

@@ -1,7 +1,7 @@
 /**
- * Who belongs to a launch. A process is a member when it is in the program's group or session, carries the marker in its environment
- * or the mark that is handed down without one, works without an owner in the launch's own folder, descends from a member, or was
- * a member before and is still the same process. Nobody else ever is: what this returns gets killed. The asking process itself is left out.
+ * Finds the processes of a launch. A process is a member when it is in the program's group or session, carries the marker in its
+ * environment or the inherited mark (platform/mark.ts), is an orphan that works in the launch's own folder, descends from a member,
+ * or was a member before and is still the same process. Nothing else may be returned, because members are killed. The calling process is excluded.
  */
 import { processesMarked } from '../platform/mark.ts'
 import {
@@ -16,8 +16,8 @@ import { strayProcessesIn } from '../platform/stray.ts'
 export const markerName = 'UNSTUCK_RUN'
 
 /**
- * One launch of a marker. A shim of an engine that was killed may still be ending its tree when the next engine starts the same
- * command again with the same marker: by the marker alone it would end that one too.
+ * Distinguishes launches with the same marker. The shim of a killed engine may still be ending its tree when the next engine starts
+ * the same command with the same marker; by the marker alone that shim would end the new command too.
  */
 export const launchName = 'UNSTUCK_LAUNCH'
 
@@ -34,7 +34,7 @@ export const signalMember = (member: Member, signal: NodeJS.Signals): void => {
   try {
     process.kill(member.pid, signal)
   } catch {
-    // It ended in between, or changed its user; the next look at the tree tells.
+    // It ended meanwhile, or changed its user; the next scan of the tree shows which.
   }
 }
 
@@ -54,10 +54,9 @@ export interface TreeSigns {
 }
 
 /**
- * A look at the tree, to be repeated. `leader` is the program's pid, whose number names its group and session; once no
- * process is left in them the number may be given to a stranger, so it is not used again. `name` is the variable that
- * holds the marker; `marks` are those of its programs (platform/mark.ts); `folder` is the launch's own, and
- * `since` when the first of its processes began.
+ * Returns a function that scans the tree, to be called repeatedly. `leader` is the program's pid, which also names its group and
+ * session; once both are empty the number may be reused, so it is no longer trusted. `name` is the variable that holds the marker,
+ * `marks` are the inherited marks (platform/mark.ts), `folder` is the launch's own folder, and `since` the start time of its first process.
  */
 export const createTree = (
   marker: string,

@@ -1,6 +1,6 @@
 /**
- * The files of one launch folder: their names, and how a record is read and written. Records are whole or absent, never
- * half: they are written beside their place and renamed into it. Used by the shim, so it imports only node built-ins.
+ * The files of a launch folder: their names, and how records are read and written. A record is complete or absent, because it
+ * is written to a temporary file and renamed. The shim imports this module, so it imports node built-ins only.
  */
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,17 +17,17 @@ export type LaunchFile =
   | 'exit.json'
   | 'shim.log'
 
-/** Tells a shim from every other that was or will be in its folder. */
+/** Unique among all shims that ever use the same folder. */
 export const shimName = ({ pid, startTime }: ProcessIdentity): string => `${pid}-${startTime}`
 
 export const fileOf = (dir: string, name: LaunchFile): string => join(dir, name)
 
-/** Undefined when the record is absent, null or not JSON: a reader treats all of them as "nothing is known". */
+/** Undefined when the record is absent, null or not JSON; readers treat all three as "unknown". */
 export const readRecord = <T>(dir: string, name: LaunchFile): T | undefined => {
   try {
     return (JSON.parse(readFileSync(fileOf(dir, name), 'utf8')) as T | null) ?? undefined
   } catch {
-    return undefined // absent, or damaged by something else than us, which cannot be told apart usefully
+    return undefined // absent or damaged: neither says anything about the launch
   }
 }
 
@@ -48,12 +48,12 @@ export const writeRecord = (dir: string, name: LaunchFile, value: unknown): void
   renameSync(writeBeside(path, value), path)
 }
 
-/** Writes the record unless there is one already; false = somebody was first, and theirs stays. */
+/** Writes the record unless it exists; false = another process wrote it first, and its record stays. */
 export const writeFirstRecord = (dir: string, name: LaunchFile, value: unknown): boolean => {
   const path = fileOf(dir, name)
   const beside = writeBeside(path, value)
   try {
-    linkSync(beside, path) // unlike a rename, a link never replaces
+    linkSync(beside, path) // unlike a rename, a link never replaces a file
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false

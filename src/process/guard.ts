@@ -1,7 +1,7 @@
 /**
- * A guard against our own death: whoever is killed with SIGKILL ends nothing any more. It is a shell that waits at a pipe of
- * ours, which costs next to nothing; when the pipe ends without our word, it becomes `end-orphans.ts`. In a session of
- * its own, so that what ends our terminal or our group does not end it first.
+ * Cleans up when this process is killed: after SIGKILL it cannot end its agent itself. The guard is a shell that reads from a
+ * pipe of this process, which costs almost nothing; when the pipe closes without a word, the shell executes `end-orphans.ts`.
+ * It has a session of its own, so that a signal to our terminal or group does not end the guard first.
  */
 import { spawn } from 'node:child_process'
 import { extname } from 'node:path'
@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { startTimeOf } from '../platform/process.ts'
 
 export interface Guard {
-  /** Names the program, so that its group and session are found as well. */
+  /** Gives the guard the program's pid, so that it also finds the program's group and session. */
   owns(leader: number | undefined): void
-  /** Nothing of the launch is left. */
+  /** Ends the guard: no process of the launch is left. */
   release(): void
 }
 
@@ -19,13 +19,13 @@ const endOrphans = fileURLToPath(new URL(`./end-orphans${extname(import.meta.url
 
 const script = 'leader=; read -r leader; read -r word && exit 0; exec "$0" "$1" "$2" "$3" $leader'
 
-/** Started before the program, so that there is no moment in which nobody would end it. */
+/** Call before the program starts; otherwise a kill in between would leave the program behind. */
 export const startGuard = (marker: string, mark: string): Guard => {
   const child = spawn('/bin/sh', ['-c', script, process.execPath, endOrphans, marker, mark], {
     ...{ cwd: '/', detached: true, env: {} },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
-  // Without a shell there is no guard, and with a guard that was killed nobody to tell: the program goes on all the same.
+  // Where no shell can be started, or the guard was killed, the program still runs, only without a guard.
   child.on('error', () => {})
   const pipe = child.stdin
   pipe?.on('error', () => {})

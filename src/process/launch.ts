@@ -1,7 +1,7 @@
 /**
- * The engine's side of a launch: start the shim, open its gate, keep it alive, ask it to stop, and learn from the files
- * what became of it. Holds nothing in memory: after a restart every function works from the folder alone. Signals only a
- * process whose recorded identity is proven alive.
+ * The engine's side of a launch: start the shim, open its gate, keep it alive, request its stop, and read its state. No state is
+ * held in memory: after a restart every function works from the folder alone. A process is signalled only if its recorded
+ * identity is still alive.
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { giveOrder, spawnShim, takeSpare } from './spare.ts'
 import { createWake } from './wake.ts'
 
 const identityDeadlineMs = 15_000
-/** A spare has its start behind it; one that says nothing for so long was stopped or is stuck. */
+/** A spare shim is already running, so one that does not report within this time was stopped or is stuck. */
 const spareDeadlineMs = 2_000
 const identityPollMs = 5
 const livenessEveryMs = 500
@@ -90,7 +90,7 @@ const awaitIdentity = async (dir: string, child: ChildProcess, deadlineMs: numbe
     if (identity !== undefined) return identity
     await new Promise((resolve) => setTimeout(resolve, identityPollMs))
   }
-  // A shim of an earlier engine may have been first in this folder; then it is the one that waits at the gate.
+  // The shim of an earlier engine may have claimed this folder first; then that shim waits at the gate.
   const first = readRecord<ProcessIdentity>(dir, 'identity.json')
   if (first !== undefined && livenessOf(first) === 'alive') return first
   child.kill('SIGKILL')
@@ -98,10 +98,10 @@ const awaitIdentity = async (dir: string, child: ChildProcess, deadlineMs: numbe
   throw new AppError('SPAWN_FAILED', `the shim in ${dir} could not be started: ${why}. ${lastWords(dir)}`.trim())
 }
 
-/** Starts a shim that waits at its gate. `environment` becomes the program's, so give an allow-listed one. */
+/** Starts a shim that waits at its gate. `environment` becomes the program's, so pass an allow-listed one. Throws SPAWN_FAILED. */
 export const startShim = async (dir: string, spec: LaunchSpec, environment: Record<string, string>): Promise<Shim> => {
   makeFolder(dir, checkedSpec(spec))
-  // An outer Unstuck's markers would make what is not of this launch a member of its tree.
+  // With the markers of an outer Unstuck, processes of that one would count as members of this tree.
   const { [markerName]: _run, [launchName]: _launch, ...own } = environment
   const begin = async (child: ChildProcess, deadlineMs: number): Promise<Shim> => {
     giveOrder(child, { dir, environment: own })
@@ -113,7 +113,7 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
   try {
     if (spare !== undefined) return await begin(spare, spareDeadlineMs)
   } catch {
-    // It was ended or stopped while it waited. The gate is closed, so nothing runs here yet; its folder goes to another shim.
+    // The spare ended or was stopped while it waited. The gate is closed, so nothing runs yet, and a new shim takes the folder.
     if (spare?.exitCode === null && spare.signalCode === null)
       await once(spare, 'exit', { signal: AbortSignal.timeout(spareDeadlineMs) }).catch(() => {})
     rmSync(fileOf(dir, 'identity.json'), { force: true })
@@ -121,45 +121,45 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
   return begin(spawnShim(fileOf(dir, 'shim.log')), identityDeadlineMs)
 }
 
-/** Lets the program start; to be called once the shim's identity is committed. */
+/** Lets the program start. Call it only after the shim's identity is committed. */
 export const openGate = (dir: string): void => writeFileSync(fileOf(dir, 'gate'), '', { mode: 0o600 })
 
-/** One that its program stopped would keep no limit and write no end. To one that runs the signal means nothing. */
-const wake = (shim: ProcessIdentity | undefined): void => {
+/** A shim that its own program stopped (SIGSTOP) would enforce no limit and write no exit record. A running shim ignores the signal. */
+const resume = (shim: ProcessIdentity | undefined): void => {
   if (shim === undefined || livenessOf(shim) !== 'alive') return
   try {
     process.kill(shim.pid, 'SIGCONT')
   } catch {
-    // It ended in between.
+    // It ended meanwhile.
   }
 }
 
 /**
- * Tells the shim that an engine still wants the program; false = the launch folder cannot be written, and the shim will
- * end the program. Needs no free disk space after the first time. Never throws: it is called from timers.
+ * Keeps the program running: without it the shim ends the program after `keepAliveMs`. False = the launch folder cannot be written.
+ * Needs no free disk space after the first call. Never throws, because it is called from timers.
  */
 export const touchKeepAlive = (dir: string): boolean => {
   const path = fileOf(dir, 'keepalive')
-  wake(readRecord<ProcessIdentity>(dir, 'identity.json'))
+  resume(readRecord<ProcessIdentity>(dir, 'identity.json'))
   try {
     const at = new Date()
     if (existsSync(path)) utimesSync(path, at, at)
     else writeFileSync(path, '', { mode: 0o600 })
     return true
   } catch {
-    return false // said by the value: the folder is gone or not ours
+    return false // the folder is gone or belongs to another user
   }
 }
 
-/** Asks for a stop and does not wait for it. The first request's cause stays. */
+/** Requests a stop and does not wait for it. The cause of the first request stays. */
 export const requestStop = (shim: Shim, cause: StopCause): void => {
   writeFirstRecord(shim.dir, 'stop.json', { cause, at: new Date().toISOString() })
   if (livenessOf(shim.identity) !== 'alive') return
   try {
     process.kill(shim.identity.pid, 'SIGTERM')
-    wake(shim.identity)
+    resume(shim.identity)
   } catch {
-    // It ended in between; the signal only saves it a look at the file.
+    // It ended meanwhile. The signal only makes the shim read stop.json sooner.
   }
 }
 
@@ -168,40 +168,40 @@ const endedState = (dir: string): LaunchState | undefined => {
   if (record === undefined) return undefined
   const { shim, ...exit } = record
   const owner = readRecord<ProcessIdentity>(dir, 'identity.json')
-  // A shim that was ending while the folder was cleared under it may write its record into what came after.
+  // A shim that was ending while its folder was cleared may write its record into the folder of the next shim.
   const another = shim !== undefined && owner !== undefined && shim !== shimName(owner)
   return another ? undefined : { state: 'ended', exit }
 }
 
-/** What the files and the shim's liveness say. About a shim on another host it can only repeat what the files say. */
+/** State of a launch from its files and the shim's liveness. For a shim on another host only the files count. */
 export const launchState = (dir: string): LaunchState => {
   const ended = endedState(dir)
   if (ended !== undefined) return ended
   const identity = readRecord<ProcessIdentity>(dir, 'identity.json')
   if (identity === undefined) return existsSync(fileOf(dir, 'spec.json')) ? { state: 'lost' } : { state: 'absent' }
   const shim: Shim = { dir, identity }
-  // The shim may have written its exit record and left after the first look.
+  // The shim may have written its exit record and exited since the first read.
   if (livenessOf(identity) === 'dead') return endedState(dir) ?? { state: 'lost', shim }
   return existsSync(fileOf(dir, 'gate')) ? { state: 'running', shim } : { state: 'at-gate', shim }
 }
 
-/** The end of a line that the program began a while ago and did not end; empty where there is none. */
+/** The incomplete last line, once it has not grown for a while; empty when there is none. */
 export const unfinishedLine = (dir: string): string => readRecord<{ text?: string }>(dir, 'unfinished.json')?.text ?? ''
 
 export const isOver = ({ state }: LaunchState): boolean => state === 'ended' || state === 'lost' || state === 'absent'
 
-/** Like `launchState`, for frequent calls: whether the shim lives is asked only now and then. */
+/** Returns a check like `isOver(launchState(dir))` for frequent calls: it tests the shim's liveness only every 500 ms. */
 export const createOverCheck = (dir: string): (() => boolean) => {
-  let askedAt = Number.NEGATIVE_INFINITY
+  let checkedAt = Number.NEGATIVE_INFINITY
   return () => {
     if (existsSync(fileOf(dir, 'exit.json')) && endedState(dir) !== undefined) return true
-    if (performance.now() - askedAt < livenessEveryMs) return false
-    askedAt = performance.now()
+    if (performance.now() - checkedAt < livenessEveryMs) return false
+    checkedAt = performance.now()
     return isOver(launchState(dir))
   }
 }
 
-/** Waits until the launch is over (ended, lost or absent), the deadline passes or the signal aborts; gives the state then. */
+/** Waits until the launch is over (ended, lost or absent), the deadline passes or the signal aborts, and returns the state then. */
 export const waitForExit = async (
   dir: string,
   options: { signal?: AbortSignal; deadlineMs?: number } = {},

@@ -1,7 +1,6 @@
 /**
- * From the chunks of a pipe to the lines of a log: joins, cuts, redacts, appends. Everything is synchronous, which is
- * the back-pressure: nothing is read from the pipe while the last chunk is not on disk. Never holds more than one
- * line's limit, however long the line is.
+ * Turns the chunks of a pipe into the lines of a log: joins, cuts, redacts, appends. All of it is synchronous, which gives
+ * back-pressure: the pipe is not read while the last chunk is not on disk. Memory is bounded by the limit of one line.
  */
 import type { Redact } from './redact.ts'
 import type { SegmentLog } from './segment-log.ts'
@@ -13,9 +12,9 @@ const unfinishedCharacters = 500
 
 export interface Output {
   push(chunk: Buffer): void
-  /** The end of the line that has begun, redacted. */
+  /** The last characters of the incomplete line, redacted. */
   unfinished(): string
-  /** Keeps a last line that has no newline. */
+  /** Appends a last line that has no newline. */
   end(): void
 }
 
@@ -23,7 +22,7 @@ export interface OutputOptions {
   log: Pick<SegmentLog, 'append'>
   redact: Redact
   lineMaxBytes: number
-  /** Longest secret that must be seen whole: so much is held beyond the limit, or the cut would leave half a secret. */
+  /** Longest secret. As many bytes are held beyond the line limit, because a cut inside a secret would leave half of it. */
   secretMaxBytes: number
 }
 
@@ -34,7 +33,7 @@ const characterEnd = (bytes: Buffer, limit: number): number => {
   return ((bytes[end] ?? 0) & 0xc0) === 0x80 ? limit : end
 }
 
-/** The first part of the line being received, in one buffer, and how long the line really is. */
+/** The first part of the line being received, and the length of the whole line. */
 const createHold = (limit: number) => {
   let bytes = Buffer.allocUnsafe(Math.min(smallHold, limit))
   let held = 0
@@ -60,18 +59,18 @@ const createHold = (limit: number) => {
       return taken
     },
     isEmpty: (): boolean => total === 0,
-    /** Empty when the line is longer than what is held: its end is not known. */
+    /** Empty when the line is longer than the buffer, because its end is not held then. */
     peek: (): Buffer => (total > held ? Buffer.alloc(0) : bytes.subarray(0, held)),
   }
 }
 
-/** A held line as it goes into the log: redacted, and no longer than the limit. */
+/** The held line for the log: redacted, and not longer than the limit. */
 const cutLine = (
   { line, total }: { line: Buffer; total: number },
   { redact, lineMaxBytes, secretMaxBytes }: Omit<OutputOptions, 'log'>,
 ): Buffer => {
   const clean = redact(line)
-  // Beyond the held bytes a secret may go on unseen: its beginning lies in the last bytes, and they go too.
+  // A secret may continue beyond the held bytes, where it is not recognized; so the last bytes are dropped too.
   const known = total > line.length ? Math.max(0, clean.length - secretMaxBytes) : clean.length
   const keep =
     known <= lineMaxBytes && known === clean.length ? known : characterEnd(clean, Math.min(known, lineMaxBytes))

@@ -1,7 +1,7 @@
 /**
- * Ranges of TCP ports, each lent to one run of this machine, so that servers of runs beside each other do not meet. A lease is a
- * file named by its first port, made by exclusive creation; all engines of a user share the folder. It ends when it is given
- * back, or when its engine is dead and nothing that carries the run's marker lives.
+ * Leases ranges of TCP ports to runs on this machine, so that the servers of parallel runs do not collide. A lease is a file named
+ * after its first port and created exclusively; all engines of a user share the folder. A lease ends when it is released, or when its
+ * engine is dead and no process carries the run's marker.
  */
 import { createHash } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const textOf = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return '' // given back meanwhile
+    return '' // released meanwhile
   }
 }
 
@@ -45,7 +45,7 @@ const readLease = (text: string): z.infer<typeof leaseShape> | undefined => {
   }
 }
 
-/** A file of half its length is one that is being written, or that a crash left. */
+/** An unreadable lease is being written right now, or a crash left it; after this time it is the latter. */
 const unreadableMs = 60_000
 
 const isAbandoned = (path: string, text: string): boolean => {
@@ -59,7 +59,7 @@ const isAbandoned = (path: string, text: string): boolean => {
   return markers.every((marker) => processesWithEnvironment(markerName, marker).length === 0)
 }
 
-/** Renamed first: of two that find the same file abandoned one gets it, and one that was lent again meanwhile is put back. */
+/** Renames the file first: of two engines only one succeeds, and a lease that was granted again meanwhile is restored. */
 const dropAbandoned = (path: string): void => {
   const text = textOf(path)
   if (!isAbandoned(path, text)) return
@@ -93,7 +93,7 @@ const canListen = (port: number, host: string | undefined): Promise<boolean> =>
     )
   })
 
-/** On every address: some systems let one listen beside another that has a single one. */
+/** Tests all addresses and loopback: on some systems a listener on all addresses does not conflict with one on a single address. */
 const isFree = async ({ first, last }: PortLease): Promise<boolean> => {
   for (let port = first; port <= last; port += 1)
     if (!(await canListen(port, undefined)) || !(await canListen(port, '127.0.0.1'))) return false
@@ -103,7 +103,7 @@ const isFree = async ({ first, last }: PortLease): Promise<boolean> => {
 const lowest = 20_000
 const highest = 65_000
 
-/** First ports of all ranges, none of which the system gives to outgoing connections. */
+/** First ports of all ranges that do not overlap the ports of outgoing connections. */
 const firstPorts = (): number[] => {
   const { low, high } = ephemeralPorts()
   const all = Array.from(
@@ -114,19 +114,19 @@ const firstPorts = (): number[] => {
   return outside.length > 0 ? outside : all
 }
 
-/** Runs begin to look in different places, so that a port that was just given back is not lent again at once. */
+/** Each run starts its search at another range, so that a range that was just released is not leased again at once. */
 const startFor = (id: string, count: number): number => createHash('sha256').update(id).digest().readUInt32BE(0) % count
 
 const heldBy = (folder: string, id: string): string[] =>
   readdirSync(folder).filter((name) => /^\d+$/.test(name) && readLease(textOf(join(folder, name)))?.id === id)
 
-/** The range of this run, which it keeps until it is given back; undefined where none is free. */
+/** The range of this run, held until `releasePorts`; undefined when none is free. */
 export const leasePorts = async (dir: string, id: string): Promise<PortLease | undefined> => {
   const folder = folderOf(dir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const [held] = heldBy(folder, id)
   if (held !== undefined) {
-    // Of an engine that was killed, perhaps: from now on it is this one's.
+    // The lease may be of an engine that was killed; this engine owns it from now on.
     writeFileSync(join(folder, held), JSON.stringify({ id, owner: identityOf(process.pid) }), { mode: 0o600 })
     return rangeOf(Number(held))
   }

@@ -1,4 +1,4 @@
-/** Where a program is that is to be started, as the system will look for it. */
+/** Resolves the program of a command line as the operating system would. */
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { marked } from '../platform/mark.ts'
@@ -19,7 +19,7 @@ export const canReach = (path: string, mode: number): boolean => {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** Every file that its name may mean, in order. */
+/** Existing files that the program's name can refer to, in the order of the PATH. */
 export const filesOfProgram = (program: string, { cwd, environment }: ProgramPlace): string[] => {
   const places = program.includes('/')
     ? [isAbsolute(program) ? program : join(cwd, program)]
@@ -27,10 +27,10 @@ export const filesOfProgram = (program: string, { cwd, environment }: ProgramPla
   return places.filter((path) => existsSync(path))
 }
 
-/** Where the system stops reading. */
+/** The kernel reads no more than this of a script's first line. */
 const firstLineBytes = 256
 
-/** Whether a script's first line names an interpreter that is there; of anything else, yes. */
+/** False only for a script whose first line names an interpreter that does not exist. */
 const hasInterpreter = (path: string): boolean => {
   try {
     const file = openSync(path, 'r')
@@ -40,17 +40,17 @@ const hasInterpreter = (path: string): boolean => {
     const interpreter = /^#![ \t]*(\S+)/.exec(bytes.toString('latin1', 0, read))?.[1]
     return interpreter === undefined || existsSync(interpreter)
   } catch {
-    return true // a program that may be run and not read is no script
+    return true // an executable without read permission cannot be a script
   }
 }
 
-/** What cannot be started is left to the system, whose refusal says more than a shell's exit status. */
+/** A program that cannot be started is launched without the shell, because the system's error says more than a shell's exit status. */
 const canStart = (program: string, place: ProgramPlace): boolean =>
   isFolder(place.cwd) &&
   filesOfProgram(program, place).some(
     (path) => !isFolder(path) && canReach(path, constants.X_OK) && hasInterpreter(path),
   )
 
-/** The command line under which the program carries that mark (platform/mark.ts). */
+/** The command line that starts the program with this mark (platform/mark.ts). */
 export const withMark = (argv: readonly string[], mark: string, place: ProgramPlace): string[] =>
   canStart(argv[0] ?? '', place) ? marked(argv, mark, Object.keys(place.environment)) : [...argv]

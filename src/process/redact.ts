@@ -1,20 +1,20 @@
 /**
- * Removes secrets from output before anything is stored. Works on whole lines as latin1 text (one character a byte), so
- * that bytes of any encoding pass unharmed. Every pattern is linear on hostile input: a run of characters is entered at
- * its start only. Replacements keep a JSON line valid.
+ * Removes secrets from output before it is stored. It works on whole lines as latin1 text (one character per byte), so that bytes
+ * of any encoding are preserved. Every pattern is linear on hostile input, because a run of characters is matched from its
+ * start only. A replacement keeps a JSON line valid.
  */
 import { existsSync } from 'node:fs'
 import { keyBegin, keyEnd, tokenPattern, tokenShapes } from '../domain/token-shapes.ts'
 
 const replacement = '[redacted]'
 const minimumLength = 8
-// AUTHOR is the one common word that would otherwise blank a person's name everywhere.
+// AUTHOR is excluded: its value is a person's name, which would be redacted everywhere.
 const secretName = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR(?!I))/i
 
 const tokens = tokenShapes.map(({ body }) => tokenPattern(body))
 const bearer = /([Bb]earer[ \t]{1,4})(?=[A-Za-z._~+/=-]{0,64}\d)[A-Za-z0-9._~+/=-]{16,}/g
 const urlPassword = /(:\/\/[^\s/:@"']{0,256}:)[^\s/@"']{1,256}(?=@)/g
-// Cheap look that lets clean blocks, nearly all of them, pass without a copy.
+// A cheap test that lets clean blocks, which are nearly all, pass without a copy.
 const suspicious = new RegExp(
   `${tokenShapes.map(({ hint }) => hint).join('|')}|[Bb]earer|PRIVATE KEY|://[^\\s/:@"']{0,256}:[^\\s/@"']{1,256}@`,
 )
@@ -26,13 +26,13 @@ const keyMaximumLines = 500
 
 const asLatin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
-/** The same value as it stands in plain, JSON and URL text; a value of several lines is looked for line by line. */
+/** The value as it appears in plain, JSON and URL text; a multi-line value is searched line by line. */
 const spellings = (value: string): string[] => {
   const escaped = JSON.stringify(value).slice(1, -1)
   return [...value.split(/\r?\n/), escaped, encodeURIComponent(Buffer.from(value).toString('utf8'))]
 }
 
-/** Values to hide: those of variables whose name looks secret. A path that exists is a place, not a secret. */
+/** Values to redact: those of variables with a secret-looking name. An existing path is not a secret. */
 export const secretValues = (environment: Record<string, string | undefined>): string[] => {
   const found = new Set<string>()
   for (const [name, value] of Object.entries(environment)) {
@@ -40,7 +40,7 @@ export const secretValues = (environment: Record<string, string | undefined>): s
     if (value.startsWith('/') && existsSync(value)) continue
     for (const spelling of spellings(value)) if (spelling.length >= minimumLength) found.add(asLatin1(spelling))
   }
-  // Longest first, else a value that contains another would leave its rest behind.
+  // Longest first: if a shorter value inside a longer one were replaced first, the rest of the longer one would stay.
   return [...found].toSorted((a, b) => b.length - a.length)
 }
 
@@ -50,7 +50,7 @@ const redactShapes = (text: string): string => {
   return clean
 }
 
-/** Follows a private key over lines: its begin line opens, its end line or the first line that is no key text closes. */
+/** Recognizes a private key across lines, from its begin line to its end line or to the first line that cannot be part of a key. */
 const createKeyFilter = (): { open(): boolean; filter(text: string): string } => {
   let linesLeft = 0
   const filterLine = (line: string): string => {
@@ -73,7 +73,7 @@ const createKeyFilter = (): { open(): boolean; filter(text: string): string } =>
 
 export type Redact = (lines: Buffer) => Buffer
 
-/** Takes whole lines (the last one may lack its newline) and gives them back without secrets; one per stream, it has memory. */
+/** Redacts whole lines (the last one may lack its newline). Stateful, so use one redactor per stream. */
 export const createRedactor = (secrets: string[]): Redact => {
   const keys = createKeyFilter()
   return (lines) => {
@@ -83,7 +83,7 @@ export const createRedactor = (secrets: string[]): Redact => {
     let clean = text
     for (const secret of named) clean = clean.replaceAll(secret, replacement)
     if (keys.open() || clean.includes('PRIVATE KEY')) {
-      // The newline that ends the block is no line of its own, and would close a key that goes on in the next block.
+      // The final newline must not count as an empty line, which would end a key that continues in the next block.
       const whole = clean.endsWith('\n')
       clean = keys.filter(whole ? clean.slice(0, -1) : clean) + (whole ? '\n' : '')
     }
@@ -91,6 +91,6 @@ export const createRedactor = (secrets: string[]): Redact => {
   }
 }
 
-/** A text of a person's, without the secrets of this environment or of any known shape. */
+/** The text without secrets of this environment and without tokens of a known shape. */
 export const redactText = (text: string, environment: Record<string, string | undefined>): string =>
   createRedactor(secretValues(environment))(Buffer.from(text)).toString('utf8')

@@ -1,8 +1,8 @@
 /**
- * The bounded log of one stream: a row of files `<stream>-<offset of its first byte>`. Offsets count the whole redacted
- * stream, so they stay true when the middle is dropped. A segment begins and ends at a line's boundary; the first half
- * of the budget is never dropped, of the rest the newest half stays. A write that fails shows as a gap, it never throws:
- * a full disk must not end the agent or block its output.
+ * The bounded log of one stream, as files named `<stream>-<offset of the first byte>`. Offsets count the bytes of the whole redacted
+ * stream, so they stay valid when the middle is dropped. Segments start and end at line boundaries. Half of the budget holds the
+ * head and is never dropped; the other half holds the newest output. A failed write becomes a gap and never throws, because
+ * a full disk must neither end the agent nor block its output.
  */
 import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const writeAll = (file: number, bytes: Buffer): void => {
   for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done)
 }
 
-/** Drops the oldest of what lies behind the kept head, until there is room for one more segment. */
+/** Drops the oldest segments behind the head until one more segment fits. */
 const createTail = (budget: number, segmentBytes: number): { add(segment: Segment): void } => {
   const kept: Segment[] = []
   let bytes = 0
@@ -49,7 +49,7 @@ const createTail = (budget: number, segmentBytes: number): { add(segment: Segmen
 }
 
 interface Writer {
-  /** Bytes that the segment begun last can still take. */
+  /** Bytes that still fit into the current segment. */
   room(): number
   isEmpty(): boolean
   write(bytes: Buffer): void
@@ -80,7 +80,7 @@ const createWriter = (
       writeAll(current.file, bytes)
       current.size += bytes.length
     } catch {
-      // Most likely the disk is full. What was to be written becomes a gap: half a line must not stay behind.
+      // Most likely the disk is full. The whole write becomes a gap, because half a line must not remain.
       if (current !== undefined) ftruncateSync(current.file, current.size)
       offset += bytes.length
       return close()

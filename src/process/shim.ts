@@ -1,11 +1,11 @@
 /**
- * The shim: the program between the engine and one agent or command. It outlives the engine, owns the program's tree,
- * its output files and its exit record, and ends the tree at the run limit, when asked, or when the engine falls silent.
- * It must start fast, so it imports node built-ins and our own small modules only. It carries no marker itself, never
- * decides what a failure means, and writes exit.json last: whoever sees it may read complete logs.
+ * The shim: the process between the engine and one agent or command. It outlives the engine, owns the program's process tree,
+ * output files and exit record, and ends the tree at the run limit, on request, or when the engine falls silent. It must start
+ * fast, so it imports node built-ins and our own small modules only. It carries no marker itself and does not interpret
+ * failures. It writes exit.json last, so a reader that sees the record can read complete logs.
  *
- * Its order comes through its standard input, so that it can be started before there is one (spare.ts), and so that an
- * environment with secrets in it, or with `NODE_OPTIONS` for the program alone, is never the shim's own.
+ * Its order arrives on standard input. So the shim can be started before there is an order (spare.ts), and the program's
+ * environment, with its secrets or `NODE_OPTIONS`, never becomes the shim's own.
  *
  *   node shim.ts < order
  */
@@ -30,11 +30,11 @@ const exitRetryMs = 500
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const now = (): number => performance.now()
 
-/** The first cause to stop, and a promise that somebody gave one. */
+/** The first cause to stop, and a promise that resolves with the first request. */
 interface Stop {
   cause(): StopCause | undefined
-  ask(cause: StopCause): void
-  asked: Promise<void>
+  request(cause: StopCause): void
+  requested: Promise<void>
 }
 
 const createStop = (): Stop => {
@@ -42,41 +42,40 @@ const createStop = (): Stop => {
   const { promise, resolve } = Promise.withResolvers<void>()
   return {
     cause: () => cause,
-    ask: (given) => {
+    request: (given) => {
       cause ??= given
       resolve()
     },
-    asked: promise,
+    requested: promise,
   }
 }
 
-/** The cause in stop.json; a stop file that cannot be read still asks for a stop. */
+/** The cause in stop.json; an unreadable file still requests a stop. */
 const stopFileCause = (dir: string): StopCause | undefined => {
   if (!existsSync(fileOf(dir, 'stop.json'))) return undefined
   return readRecord<{ cause?: StopCause }>(dir, 'stop.json')?.cause ?? 'shutdown'
 }
 
 /**
- * A restarted engine may clear a launch folder and begin again in its place, while a shim of before is still starting or
- * waiting there. The folder belongs to the shim whose identity stands in it; any other must neither start the program a
- * second time nor write there.
+ * A restarted engine may clear a launch folder and reuse it while an earlier shim is still starting or waiting there. The folder
+ * belongs to the shim in identity.json; any other shim must neither start the program a second time nor write there.
  */
 const owns = (dir: string, me: ProcessIdentity): boolean => {
   const owner = readRecord<ProcessIdentity>(dir, 'identity.json')
   return owner !== undefined && shimName(owner) === shimName(me)
 }
 
-/** Undefined: the folder went to another shim or away. */
+/** True = the gate opened; false = a stop was requested, or the engine fell silent; undefined = the folder is gone or another shim's. */
 const waitForGate = async (
   dir: string,
   spec: LaunchSpec,
   { pulse, stop, me }: { pulse: Pulse; stop: Stop; me: ProcessIdentity },
 ): Promise<boolean | undefined> => {
   while (stop.cause() === undefined && !existsSync(fileOf(dir, 'stop.json'))) {
-    // The gate first: a folder that is cleared after this look has no gate any more for the one who looks next.
+    // Read the gate before the owner: if the folder is cleared in between, the ownership check fails.
     const open = existsSync(fileOf(dir, 'gate'))
     if (!owns(dir, me)) return undefined
-    // Whoever asks for a stop before opening the gate asked after the first look.
+    // A stop may have been requested after the loop's condition was checked and before the gate opened.
     if (open) return !existsSync(fileOf(dir, 'stop.json'))
     if (pulse.silentMs() >= spec.keepAliveMs) return false
     await sleep(gatePollMs)
@@ -84,13 +83,13 @@ const waitForGate = async (
   return false
 }
 
-/** What to run, as the launch folder and the order say it. */
+/** What to run, from the launch folder and the order. */
 interface Ordered extends ShimOrder {
   spec: LaunchSpec
   me: ProcessIdentity
 }
 
-/** Why the program could not be started, naming the program or the folder; the system's own error names neither. */
+/** Why the program could not be started. It names the program or the folder, which the system's error does not. */
 const spawnFault = ({ spec, environment }: Ordered, error: unknown): string => {
   const program = spec.argv[0] ?? ''
   const { code = String(error) } = error as NodeJS.ErrnoException
@@ -127,20 +126,20 @@ const startProgram = async (ordered: Ordered): Promise<Started> => {
     const error = await new Promise((resolve) => child.once('error', resolve))
     return { fault: spawnFault(ordered, error) }
   } catch (error) {
-    return { fault: spawnFault(ordered, error) } // some refusals are thrown at once, such as an argument list too long
+    return { fault: spawnFault(ordered, error) } // some errors are thrown synchronously, such as an argument list that is too long
   } finally {
     if (input !== 'ignore') closeSync(input)
   }
 }
 
-/** Watches what can end a running program: the engine's request, its silence, the run limit. */
+/** Polls for reasons to end the program: the engine's request, the engine's silence, the run limit. */
 const watch = (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): (() => void) => {
   const startedAt = now()
   const check = (): void => {
-    const asked = stopFileCause(dir)
-    if (asked !== undefined) stop.ask(asked)
-    else if (now() - startedAt >= spec.limitMs) stop.ask('limit')
-    else if (pulse.silentMs() >= spec.keepAliveMs) stop.ask('abandoned')
+    const requested = stopFileCause(dir)
+    if (requested !== undefined) stop.request(requested)
+    else if (now() - startedAt >= spec.limitMs) stop.request('limit')
+    else if (pulse.silentMs() >= spec.keepAliveMs) stop.request('abandoned')
   }
   const everyMs = Math.max(10, Math.min(200, Math.floor(Math.min(spec.limitMs, spec.keepAliveMs) / 10)))
   const timer = setInterval(check, everyMs)
@@ -148,8 +147,8 @@ const watch = (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): (() => 
 }
 
 /**
- * A full disk may clear up: the exit record is worth waiting for, since without it the run counts as lost. Whose folder it is
- * is asked each time, and the record names its shim: a restarted engine may clear the folder at any moment of this.
+ * Retries while the disk is full, because without its exit record the launch counts as lost. A restarted engine may clear the folder
+ * at any moment, so ownership is checked before each attempt, and the record names its shim.
  */
 const writeExit = async (dir: string, exit: LaunchExit, me: ProcessIdentity): Promise<void> => {
   for (let attempt = 1; owns(dir, me); attempt++) {
@@ -199,26 +198,26 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const started = await startProgram(ordered)
   if ('fault' in started) return notStarted({ spawnError: started.fault })
   const { child, pid } = started
-  const look = createTree(shimName(me), pid, {
+  const scan = createTree(shimName(me), pid, {
     name: launchName,
     marks: [markOf(me)],
     folder: spec.ownFolder,
     since: me.startTime,
   })
-  crashGuard(dir, look)
+  crashGuard(dir, scan)
   const { exited, ending } = trackEnding(child, begun)
   const identity = identityOf(pid)
   if (identity !== undefined) writeRecord(dir, 'agent.json', identity)
   const outputs = followOutputs(child, dir, spec, secretValues(ordered.environment))
   const unwatch = watch(dir, spec, pulse, stop)
-  await Promise.race([exited, stop.asked])
+  await Promise.race([exited, stop.requested])
   unwatch()
-  outputs.untell()
+  outputs.stopRecording()
   const cause = ending() === undefined ? stop.cause() : undefined
-  const { forced, survivors } = await endTree(look, spec.graceMs)
+  const { forced, survivors } = await endTree(scan, spec.graceMs)
   if (survivors === 0) await exited
   dropMark(markOf(me))
-  await outputs.settle()
+  await outputs.drain()
   return {
     ...(ending() ?? endingNow(begun, null, null)),
     ...(cause === undefined ? {} : { cause }),
@@ -228,16 +227,16 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   }
 }
 
-/** A bug of ours must not leave an agent without an owner: the tree goes first, then the shim. */
-const crashGuard = (dir: string, look: () => ReturnType<ReturnType<typeof createTree>>): void => {
+/** On a bug in the shim the tree is killed before the shim exits, so that no agent is left without supervision. */
+const crashGuard = (dir: string, scan: () => ReturnType<ReturnType<typeof createTree>>): void => {
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => {
     try {
       appendFileSync(fileOf(dir, 'shim.log'), `${error.stack ?? error.message}\n`)
     } catch {
-      // the folder went away or is full; what follows matters more
+      // The folder is gone or the disk is full. Ending the tree matters more.
     }
-    for (const member of look()) signalMember(member, 'SIGKILL')
+    for (const member of scan()) signalMember(member, 'SIGKILL')
     process.exit(70)
   })
 }
@@ -247,8 +246,8 @@ const main = async ({ dir, environment }: ShimOrder): Promise<void> => {
   if (spec === undefined) throw new Error(`${fileOf(dir, 'spec.json')} is missing or damaged`)
   const stop = createStop()
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => stop.ask(stopFileCause(dir) ?? 'shutdown'))
-  process.on('SIGHUP', () => {}) // its own session has no terminal to lose; a stray one must not end it
+    process.on(signal, () => stop.request(stopFileCause(dir) ?? 'shutdown'))
+  process.on('SIGHUP', () => {}) // the shim's session has no terminal, so a stray SIGHUP must not end it
   const pulse = createPulse(fileOf(dir, 'keepalive'), now)
   const me = identityOf(process.pid)
   if (me === undefined) throw new Error('this process cannot read its own start time')
@@ -266,7 +265,7 @@ if (Number(process.versions.node.split('.')[0]) < 24)
 
 if (process.argv.includes('--spare')) process.stdout.write('ready\n')
 const order = await text(process.stdin)
-// Without an order its engine has ended; a half one is of an engine that was killed meanwhile.
+// An empty or incomplete order means that the engine ended or was killed before it sent one.
 if (order.endsWith('\n')) {
   const given = JSON.parse(order) as ShimOrder
   crashGuard(given.dir, () => [])

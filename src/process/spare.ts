@@ -1,7 +1,6 @@
 /**
- * A shim started ahead: most of what a launch costs is the start of the shim's own process, and this one has it behind it
- * when it is needed. It waits for its order at its standard input and ends when that closes, so it does not outlive
- * an engine that was killed.
+ * A spare shim, started in advance, because most of a launch's cost is the start of the shim's own process. It waits for its order
+ * on standard input and ends when that closes, so it does not outlive a killed engine.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -11,34 +10,34 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ShimOrder } from './contract.ts'
 
-/** After a launch, whose last steps need the processor first. A refused agent is launched again a moment later. */
+/** Delay after a launch, whose last steps need the processor first. It is short because a refused agent is relaunched soon. */
 const refillMs = 25
 
 /** TypeScript in a checkout, JavaScript when built. */
 const extension = extname(import.meta.url)
 const besideThis = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
-/** In a checkout most of the shim's start is stripping types; the cache saves it. It holds code, so never in a shared folder. */
+/** In a checkout most of the shim's start is stripping types, which the cache avoids. The cache holds code, so it is never in a shared folder. */
 const cache = (): Record<string, string> =>
   extension === '.ts' ? { NODE_COMPILE_CACHE: besideThis('../../node_modules/.cache/unstuck-shim') } : {}
 
-/** `log`: file for its last words before it has a launch folder to leave them in; absent = a spare, which says when it is ready. */
+/** `log`: file for errors before the shim has read its order. Absent = a spare, which prints a line when it is ready. */
 export const spawnShim = (log?: string): ChildProcess => {
-  const words = log === undefined ? 'ignore' : openSync(log, 'a', 0o600)
+  const errors = log === undefined ? 'ignore' : openSync(log, 'a', 0o600)
   try {
     const shim = besideThis(`./shim${extension}`)
     const child = spawn(process.execPath, log === undefined ? [shim, '--spare'] : [shim], {
       cwd: '/',
       detached: true,
       env: { TMPDIR: tmpdir(), ...cache() },
-      stdio: ['pipe', log === undefined ? 'pipe' : words, words],
+      stdio: ['pipe', log === undefined ? 'pipe' : errors, errors],
     })
-    // One that has ended is seen by its exit.
+    // A shim that has ended is noticed by its exit event.
     child.stdin?.on('error', () => {})
     child.on('error', () => {})
     return child
   } finally {
-    if (words !== 'ignore') closeSync(words)
+    if (errors !== 'ignore') closeSync(errors)
   }
 }
 
@@ -57,7 +56,7 @@ const start = (): void => {
     mine.ready = true
     child.stdout?.destroy()
   })
-  // Neither it nor its pipes keep a process that is done.
+  // Neither the spare nor its pipes may keep this process from exiting.
   child.unref()
   for (const pipe of [child.stdin, child.stdout]) if (pipe instanceof Socket) pipe.unref()
   const forget = (): void => {
@@ -67,7 +66,7 @@ const start = (): void => {
   child.once('error', forget)
 }
 
-/** Has one ready from now on, or not any more. */
+/** Starts keeping a spare ready, or stops and ends the current spare. */
 export const keepSpare = (keep: boolean): void => {
   keeping = keep
   clearTimeout(refill)
@@ -77,10 +76,10 @@ export const keepSpare = (keep: boolean): void => {
   spare = undefined
 }
 
-/** Its pid, once it waits for nothing but its order. */
+/** The spare's pid, once it is ready for its order. */
 export const readySpare = (): number | undefined => (spare?.ready === true ? spare.child.pid : undefined)
 
-/** The spare, if one is ready; the next is started a little later. */
+/** Takes the spare, if it is ready; the next spare is started a little later. */
 export const takeSpare = (): ChildProcess | undefined => {
   if (spare?.ready !== true) return undefined
   const { child } = spare

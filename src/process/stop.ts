@@ -1,6 +1,6 @@
 /**
- * Ends a whole tree: SIGTERM, grace, SIGKILL until nobody is left. Looks again after every step, because a tree goes on
- * forking while it is being ended.
+ * Ends a whole process tree: SIGTERM, a grace period, then SIGKILL until no process is left. The tree is scanned again after every
+ * step, because it may keep forking meanwhile.
  */
 import { isAlive, signalMember, type Member } from './find.ts'
 
@@ -12,12 +12,12 @@ export interface Ending {
 }
 
 const killPatienceMs = 30_000
-const lookAgainMs = 250
+const rescanMs = 250
 const pollMs = 10
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Waits for known processes by their own entries, which costs far less than a look at all processes. */
+/** Waits for known processes by their own entries, which costs far less than scanning all processes. */
 const untilGone = async (members: Member[], limitMs: number): Promise<void> => {
   const deadline = performance.now() + limitMs
   let left = members.filter(isAlive)
@@ -32,17 +32,17 @@ const terminate = (member: Member): void => {
   signalMember(member, 'SIGCONT') // a stopped process receives SIGTERM only when it runs again
 }
 
-/** `patienceMs`: how long after its first SIGKILL a process may take to be gone. */
-export const endTree = async (look: () => Member[], graceMs: number, patienceMs = killPatienceMs): Promise<Ending> => {
+/** `scan` returns the processes that are left. `patienceMs`: time that a process may take to end after its first SIGKILL. */
+export const endTree = async (scan: () => Member[], graceMs: number, patienceMs = killPatienceMs): Promise<Ending> => {
   const begun = performance.now()
-  const told = new Set<string>()
+  const signalled = new Set<string>()
   let forced = false
-  let cleanLooks = 0
+  let cleanScans = 0
   for (;;) {
-    const members = look()
-    // One clean look can miss a process that forked while the list was read; after a fight it takes two.
-    if (members.length === 0 && (told.size === 0 || ++cleanLooks === 2)) return { forced, survivors: 0 }
-    if (members.length > 0) cleanLooks = 0
+    const members = scan()
+    // A scan can miss a process that forks while the list is read, so once a process was signalled it takes two empty scans.
+    if (members.length === 0 && (signalled.size === 0 || ++cleanScans === 2)) return { forced, survivors: 0 }
+    if (members.length > 0) cleanScans = 0
     const graceLeft = begun + graceMs - performance.now()
     if (graceLeft < -patienceMs) return { forced, survivors: members.length }
     for (const member of members) {
@@ -50,9 +50,9 @@ export const endTree = async (look: () => Member[], graceMs: number, patienceMs 
       if (graceLeft <= 0) {
         forced = true
         signalMember(member, 'SIGKILL')
-      } else if (!told.has(name)) terminate(member)
-      told.add(name)
+      } else if (!signalled.has(name)) terminate(member)
+      signalled.add(name)
     }
-    await untilGone(members, Math.min(lookAgainMs, graceLeft > 0 ? graceLeft : lookAgainMs))
+    await untilGone(members, Math.min(rescanMs, graceLeft > 0 ? graceLeft : rescanMs))
   }
 }

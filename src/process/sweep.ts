@@ -1,22 +1,22 @@
-/** Ends what a run left running whose shims are gone, and tells what could not be ended. */
+/** Ends the processes that a run without shims left behind, and returns those that could not be ended. */
 import { dropMark, markOf } from '../platform/mark.ts'
 import { isOfThisBoot, programNameOf, type ProcessIdentity } from '../platform/process.ts'
 import { createTree, type Member } from './find.ts'
 import { endTree } from './stop.ts'
 
 const graceMs = 5_000
-/** A process that SIGKILL did not end by then is another user's, or hangs in the kernel. */
+/** A process that survives SIGKILL for this long belongs to another user or hangs in the kernel. */
 const patienceMs = 5_000
 
-/** What leads to the processes of a run besides its marker. */
+/** How a run's processes are found besides their marker. */
 export interface RunSigns {
-  /** The shims of its launches, in order, whose marks their programs carry. */
+  /** The shims of the run's launches, in order; the programs carry the marks of these shims. */
   shims?: readonly ProcessIdentity[]
-  /** A folder in which nothing but the run works. */
+  /** A folder that only the run uses. */
   folder?: string
 }
 
-/** Those of another machine or boot left nothing here. */
+/** Shims of another machine or boot have left no processes here. */
 const shimsHere = ({ shims = [] }: RunSigns): ProcessIdentity[] => shims.filter(isOfThisBoot)
 
 const treeOf = (marker: string, signs: RunSigns): (() => Member[]) => {
@@ -30,20 +30,20 @@ const dropMarks = (signs: RunSigns): void => {
   for (const shim of shimsHere(signs)) dropMark(markOf(shim))
 }
 
-/** Ends every process of a launch whose shim is lost; gives how many there were. */
+/** Ends every process of a launch whose shim is lost, and returns how many there were. */
 export const sweep = async (marker: string, options: RunSigns & { graceMs?: number } = {}): Promise<number> => {
-  const look = treeOf(marker, options)
-  const met = new Set<string>()
+  const scan = treeOf(marker, options)
+  const found = new Set<string>()
   await endTree(() => {
-    const members = look()
-    for (const { pid, startTime } of members) met.add(`${pid} ${startTime}`)
+    const members = scan()
+    for (const { pid, startTime } of members) found.add(`${pid} ${startTime}`)
     return members
   }, options.graceMs ?? graceMs)
   dropMarks(options)
-  return met.size
+  return found.size
 }
 
-/** A process that goes on whatever is done about it. */
+/** A process that could not be ended. */
 export interface Survivor {
   pid: number
   name: string
@@ -52,10 +52,10 @@ export interface Survivor {
 export const survivorsIn = (members: readonly Member[]): Survivor[] =>
   members.map(({ pid }) => ({ pid, name: programNameOf(pid) }))
 
-/** Ends every process of a run that is still there; gives those that cannot be ended. */
+/** Ends every remaining process of a run, and returns those that could not be ended. */
 export const endLeft = async (marker: string, signs: RunSigns): Promise<Survivor[]> => {
-  const look = treeOf(marker, signs)
-  await endTree(look, graceMs, patienceMs)
+  const scan = treeOf(marker, signs)
+  await endTree(scan, graceMs, patienceMs)
   dropMarks(signs)
-  return survivorsIn(look())
+  return survivorsIn(scan())
 }

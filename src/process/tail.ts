@@ -1,6 +1,6 @@
 /**
- * Reads the segmented logs of a launch. Offsets count the bytes of the whole redacted stream, so a reader may stop and
- * go on from a stored offset in another process. Gives complete lines only; what the bounded log dropped is a gap.
+ * Reads the segmented logs of a launch. Offsets count the bytes of the whole redacted stream, so a reader can stop and continue
+ * from a stored offset in another process. It returns complete lines only; what the bounded log dropped is reported as a gap.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { createWake } from './wake.ts'
 export interface Lines {
   /** Without their newlines. */
   lines: string[]
-  /** Where each line ends in the stream, its newline included: the offset to go on from after it. */
+  /** Offset behind each line and its newline: where to continue after that line. */
   ends: number[]
   nextOffset: number
   /** Bytes that were dropped before the first of these lines. */
@@ -36,7 +36,7 @@ const segmentStarts = (dir: string, stream: Stream): number[] => {
     .toSorted((a, b) => a - b)
 }
 
-/** Bytes from a place in a file up to the end of the last complete line there; more than asked when one line needs it. */
+/** Bytes from an offset up to the end of the last complete line; more than 1 MiB when a single line needs it. */
 const readLines = (file: number, from: number, size: number): Buffer => {
   for (let want = Math.min(readBytes, size - from); ; want = Math.min(want * 2, size - from)) {
     const bytes = Buffer.allocUnsafe(want)
@@ -46,7 +46,7 @@ const readLines = (file: number, from: number, size: number): Buffer => {
   }
 }
 
-/** `exhausted` = the segment is read to its end; undefined = it was dropped in the meantime. */
+/** `exhausted` = nothing complete is left in the segment; undefined = the segment was dropped meanwhile. */
 const readSegment = (path: string, from: number): { bytes: Buffer; exhausted: boolean } | undefined => {
   let file: number
   try {
@@ -76,7 +76,7 @@ const split = (bytes: Buffer, from: number, gapBytes: number): Lines => {
   return { lines, ends, nextOffset: from + bytes.length, gapBytes }
 }
 
-/** At most about 1 MiB of lines from an offset on; no line and no gap = nothing more is there now. */
+/** About 1 MiB of lines at most, from the offset on. No line = there is nothing more yet. */
 export const readSegments = (dir: string, stream: Stream, offset: number): Lines => {
   const starts = segmentStarts(dir, stream)
   let at = offset
@@ -89,31 +89,31 @@ export const readSegments = (dir: string, stream: Stream, offset: number): Lines
     const from = Math.max(at, start)
     const part = readSegment(join(dir, segmentName(stream, start)), from - start)
     if (part !== undefined && part.bytes.length > 0) return split(part.bytes, from, from - offset)
-    // Only a segment with a successor is complete; behind the last one more may come at any time.
+    // Only a segment with a successor is complete; the last segment may still grow.
     at = Math.max(at, starts[index + 1] ?? at)
   }
   return { lines: [], ends: [], nextOffset: offset, gapBytes: 0 }
 }
 
-/** How many bytes the stream has by now, complete lines or not. */
+/** Bytes of the stream so far, including an incomplete last line. */
 export const writtenBytes = (dir: string, stream: Stream): number => {
   const start = segmentStarts(dir, stream).at(-1)
   if (start === undefined) return 0
   return start + (statSync(join(dir, segmentName(stream, start)), { throwIfNoEntry: false })?.size ?? 0)
 }
 
-/** `nextOffset` is what to store in order to go on after this item. */
+/** `nextOffset`: where to continue after this item. */
 export type Tailed = { stream: Stream; nextOffset: number } & ({ line: string } | { gap: number })
 
 export interface FollowOptions {
   signal?: AbortSignal
-  /** Offsets to begin at; 0 where absent. */
+  /** Offsets to start from; 0 where absent. */
   from?: Partial<Record<Stream, number>>
 }
 
 const streams: Stream[] = ['stdout', 'stderr']
 
-/** What both streams have beyond the offsets, which are moved on; returns whether there was anything. */
+/** New items of both streams. It advances the offsets and returns whether there was any item. */
 function* newItems(dir: string, offsets: Record<Stream, number>): Generator<Tailed, boolean> {
   let found = false
   for (const stream of streams) {
@@ -127,14 +127,14 @@ function* newItems(dir: string, offsets: Record<Stream, number>): Generator<Tail
   return found
 }
 
-/** Both streams of a launch, as they grow, until the launch is over and everything is read, or the signal aborts. */
+/** Follows both streams of a launch until the launch is over and everything is read, or the signal aborts. */
 export async function* follow(dir: string, options: FollowOptions = {}): AsyncGenerator<Tailed> {
   const offsets: Record<Stream, number> = { stdout: options.from?.stdout ?? 0, stderr: options.from?.stderr ?? 0 }
   const over = createOverCheck(dir)
   const wake = createWake(dir, options.signal)
   try {
     while (options.signal?.aborted !== true) {
-      const last = over() // asked before reading: what was written until the end is then sure to be seen
+      const last = over() // checked before reading, so that output up to the end is not missed
       const found: boolean = yield* newItems(dir, offsets)
       if (!found && last) return
       if (!found) await wake.next()

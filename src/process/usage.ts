@@ -1,15 +1,15 @@
-/** What the tree of a launch uses: the sign of life of a program that prints nothing. */
+/** CPU use of a launch's processes: the only sign that a program without output is still working. */
 import { processorUseOf, type ProcessorUse } from '../platform/process.ts'
 import { createTree, type Member } from './find.ts'
 
 export interface ProcessUsage extends Member, ProcessorUse {}
 
-/** Each of these processes with what it used so far; one that ends while it is looked at is left out. */
+/** CPU time and state of each process; a process that ends meanwhile is left out. */
 export const usageOf = (members: readonly Member[]): ProcessUsage[] =>
   members.flatMap((member) => {
     const use = processorUseOf(member.pid)
     return use === undefined ? [] : [{ ...member, ...use }]
   })
 
-/** The same for every live process of a launch. */
+/** The same for every live process with this marker. */
 export const treeUsage = (marker: string): ProcessUsage[] => usageOf(createTree(marker)())

@@ -1,4 +1,4 @@
-/** Waiting for something to change in a folder: told by the system where it can, by a poll in any case. */
+/** Waits for a change in a folder: by the system's notifications where available, and by polling in any case. */
 import { type FSWatcher, watch } from 'node:fs'
 
 const pollMs = 50
@@ -12,19 +12,19 @@ export interface Wake {
 const watchFolder = (dir: string, onChange: () => void): FSWatcher | undefined => {
   try {
     const watcher = watch(dir, { persistent: false }, onChange)
-    watcher.on('error', () => watcher.close()) // the folder is gone or the system's watches ran out: the poll remains
+    watcher.on('error', () => watcher.close()) // the folder is gone or the system is out of watches: polling remains
     return watcher
   } catch {
-    return undefined // the same, known at once
+    return undefined // the same, reported at once
   }
 }
 
 export const createWake = (dir: string, signal?: AbortSignal): Wake => {
   let changed = false
-  let ring = (): void => {}
+  let resolveNext = (): void => {}
   const onChange = (): void => {
     changed = true
-    ring()
+    resolveNext()
   }
   const watcher = watchFolder(dir, onChange)
   signal?.addEventListener('abort', onChange)
@@ -33,7 +33,7 @@ export const createWake = (dir: string, signal?: AbortSignal): Wake => {
       if (!changed) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, pollMs)
-          ring = () => {
+          resolveNext = () => {
             clearTimeout(timer)
             resolve()
           }

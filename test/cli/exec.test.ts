@@ -35,7 +35,7 @@ describe('an agent that is refused', () => {
   test('what was done and why is told in sentences', async () => {
     speaksLike('codex', 'untrusting.ts', 'made.txt')
     const { stderr } = await exec(['--', 'codex', 'exec', 'Make it.'])
-    expect(stderr).toContain('("Not inside a trusted directory"). Starting it again with --skip-git-repo-check.')
+    expect(stderr).toContain('("Not inside a trusted directory"). Restarting it with --skip-git-repo-check.')
     expect(stderr).toContain('that helped: Not inside a trusted directory')
     expect(stderr).not.toMatch(/RELAUNCH|success/)
   })

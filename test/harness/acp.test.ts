@@ -17,6 +17,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type AskedCall, decide, optionFor } from '../../src/harness/acp-permission.ts'
 import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { acp } from '../../src/harness/acp.ts'
+import { drivers } from '../../src/harness/drivers.ts'
 import type { AgentExit, LaunchRequest, Reading, Settled } from '../../src/harness/driver.ts'
 import { openGate, startShim, waitForExit } from '../../src/process/launch.ts'
 import { readSegments } from '../../src/process/tail.ts'
@@ -33,7 +34,7 @@ writeFileSync(join(root, 'prompt.md'), 'Say hello.')
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const request = (play: string[], more: Partial<LaunchRequest> = {}): LaunchRequest => ({
-  can: capabilitiesOf('acp', undefined).capabilities,
+  can: capabilitiesOf(drivers.acp, undefined).capabilities,
   prompt: 'Say hello.',
   promptFile: join(root, 'prompt.md'),
   workspace,
@@ -116,7 +117,7 @@ describe('an agent behind the bridge', () => {
     ['locked', [], 'authentication_failed', 'session: Authentication required'],
     ['die', [], undefined, 'prompt: ACP connection closed (the agent ended with 9)'],
     ['fail', [], undefined, 'prompt: the model is gone'],
-    ['stop', ['refusal'], 'refusal', 'the agent refused to go on'],
+    ['stop', ['refusal'], 'refusal', 'the agent refused to continue'],
     ['stop', ['max_tokens'], 'max_output_tokens', 'the answer reached the longest'],
   ])('an agent that plays %s %j has failed', async (play, words, type, text) => {
     const { settled } = await run([play, ...words])

@@ -71,7 +71,7 @@ export const opencodeExpected: Record<string, Expected> = {
   // Exit code 0, and still no success.
   'length-stop': failed(
     'dfff8a94',
-    event('max_output_tokens', 'the answer reached the longest allowed length', { code: 'length' }),
+    event('max_output_tokens', 'the response reached its maximum length', { code: 'length' }),
     { tokens: [1200, 42], cost: 0, final: 'length' },
   ),
   // The middle of this transcript was left out when it was recorded.
@@ -82,7 +82,7 @@ export const opencodeExpected: Record<string, Expected> = {
   'model-404-switch.recovered': done('dffceb7f'),
   'no-key': failed('e0002235', badKey),
   // Asked for again for ever; each time counts as a retry.
-  'non-json-response': failed('dffe0384', event('server_error', 'the answer was empty or not understood'), {
+  'non-json-response': failed('dffe0384', event('server_error', 'the response was empty or could not be'), {
     cost: 0,
     foreignLines: 1,
     retry: 'server_error',

@@ -6,8 +6,9 @@ import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
 import { command } from '../../src/harness/command.ts'
 import type { LaunchRequest } from '../../src/harness/driver.ts'
-import { driverNamed, driverNames } from '../../src/harness/drivers.ts'
+import { driverNamed, drivers } from '../../src/harness/drivers.ts'
 import { gemini } from '../../src/harness/gemini.ts'
+import { driverNames } from '../../src/harness/names.ts'
 import { opencode } from '../../src/harness/opencode.ts'
 import { transcript } from './replay.ts'
 
@@ -15,7 +16,7 @@ const prompt = 'Create hello.txt with a greeting.'
 
 /** The run's folder lies inside the workspace, so that it needs no flag of its own. */
 const request = (more: Partial<LaunchRequest> = {}): LaunchRequest => ({
-  can: capabilitiesOf('claude', undefined).capabilities,
+  can: capabilitiesOf(drivers.claude, undefined).capabilities,
   prompt,
   promptFile: '/repo/.run/prompt.md',
   workspace: '/repo',
@@ -140,7 +141,7 @@ describe('codex launches', () => {
 
 describe('a CLI that cannot open directories', () => {
   it('is given no flag for them, which would end it', () => {
-    const { capabilities: can } = capabilitiesOf('codex', '0.42.0')
+    const { capabilities: can } = capabilitiesOf(drivers.codex, '0.42.0')
     const { argv } = codex.launch(request({ can, runDir: '/state/run', addDirs: ['/outside'] }))
     expect(argv).not.toContain('--add-dir')
     expect(codex.launch(request({ addDirs: ['/outside'] })).argv).toContain('--add-dir')

@@ -1,5 +1,6 @@
 /** `unstuck exec`: any headless agent command under supervision, with no project, store or engine. */
 import { collect, positive, type Register } from '../command.ts'
+import { knownHarnesses } from '../../harness/names.ts'
 import type { ExecOptions } from '../exec/exec.ts'
 
 export const register: Register = (program, act) => {
@@ -11,7 +12,7 @@ export const register: Register = (program, act) => {
     .argument('<command...>', 'the agent command, behind --')
     .option(
       '--harness <name>',
-      'whose events to read: auto (by the program), claude, codex, gemini, opencode, command',
+      `whose events to read: auto (by the program), ${[...knownHarnesses, 'command'].join(', ')}`,
       'auto',
     )
     .option(

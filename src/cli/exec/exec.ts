@@ -88,7 +88,7 @@ export const exec = async (io: Io, argv: string[], options: ExecOptions): Promis
   const emit =
     options.json === true
       ? (event: ExecEvent) => printJson(io, event)
-      : showLive(io, createPaint(io.colours), command.driver.name)
+      : showLive(io, createPaint(io.colours), command.driver)
   const ended = await superviseCommand({
     command,
     cwd: io.cwd,

@@ -13,22 +13,18 @@ const longestReason = 400
 
 const shortened = (text: string): string => (text.length <= longestReason ? text : `${text.slice(0, longestReason)}…`)
 
-const refusalLines = ({ outcome, denials: [first] }: ExecResult, harness: Driver['name']): string[] =>
+const refusalLines = ({ outcome, denials: [first] }: ExecResult, driver: Driver): string[] =>
   first === undefined
     ? []
     : [
-        `${outcome === 'refused' ? 'not done: ' : ''}${harness} was refused ${refusedThing(first)}`,
+        `${outcome === 'refused' ? 'not done: ' : ''}${driver.name} was refused ${refusedThing(first)}`,
         `  why: ${shortened(first.text)}`,
         `  to allow it: ${first.remedy}`,
       ]
 
 /** `blocked`: what a blocker before it said, which is told once. */
-const failureLines = (
-  harness: Driver['name'],
-  { text, exitCode, label }: ExecResult,
-  blocked: string | undefined,
-): string[] => {
-  const advice = label === null ? undefined : adviceFor(harness, label)
+const failureLines = (driver: Driver, { text, exitCode, label }: ExecResult, blocked: string | undefined): string[] => {
+  const advice = label === null ? undefined : adviceFor(driver, label)
   const help = advice === undefined ? blocked : `to go on: ${advice}`
   return [`failed with status ${exitCode}: ${shortened(text)}`, ...(help === undefined ? [] : [`  ${help}`])]
 }
@@ -42,12 +38,12 @@ const waitingLine = (until: string | null): string => {
 }
 
 /** Last lines: what became of the work, why, and what to do. Every agent CLI exits with 0 after a refusal, so its status does not show it. */
-const resultLines = (harness: Driver['name'], result: ExecResult, blocked: string | undefined): string[] => {
+const resultLines = (driver: Driver, result: ExecResult, blocked: string | undefined): string[] => {
   const { outcome, until, changed } = result
   if (outcome === 'waiting') return [waitingLine(until)]
   if (outcome === 'stopped') return ['stopped; nothing of the agent is left running']
-  if (outcome === 'failed') return failureLines(harness, result, blocked)
-  return [...refusalLines(result, harness), ...(changed === false ? ['no file was changed'] : [])]
+  if (outcome === 'failed') return failureLines(driver, result, blocked)
+  return [...refusalLines(result, driver), ...(changed === false ? ['no file was changed'] : [])]
 }
 
 const relaunchLine = ({ because, number, resumed }: Extract<ExecEvent, { type: 'launch' }>): string[] =>
@@ -85,7 +81,7 @@ const remarksOn = (event: Exclude<ExecEvent, Note | { type: 'output' | 'result' 
   }
 }
 
-export const showLive = (io: Io, paint: Paint, harness: Driver['name']): ((event: ExecEvent) => void) => {
+export const showLive = (io: Io, paint: Paint, driver: Driver): ((event: ExecEvent) => void) => {
   let said = ''
   let noted = ''
   let blocked: string | undefined
@@ -105,7 +101,7 @@ export const showLive = (io: Io, paint: Paint, harness: Driver['name']): ((event
     if (event.type === 'output')
       return event.stream === 'stdout' ? io.out(`${event.text}\n`) : io.error(`${event.text}\n`)
     if (event.type === 'note') return showNote(event)
-    if (event.type === 'result') return resultLines(harness, event.payload, blocked).forEach(remark)
+    if (event.type === 'result') return resultLines(driver, event.payload, blocked).forEach(remark)
     if (event.type === 'blocker' && event.payload.kind === 'permission') blocked = event.payload.details
     remarksOn(event).forEach(remark)
   }

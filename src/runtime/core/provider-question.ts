@@ -1,15 +1,6 @@
 /** What a person is told when a CLI cannot log in or has no such model: which harness it is, and what to do. No retry helps before. */
-import type { Driver } from '../../harness/driver.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import type { Session } from './session.ts'
-
-/** How each CLI is given its credentials. */
-const logins: Partial<Record<Driver['name'], string>> = {
-  claude: 'run "claude" and then /login, or set ANTHROPIC_API_KEY',
-  codex: 'run "codex login", or set CODEX_API_KEY',
-  gemini: 'set GEMINI_API_KEY, or log in by running "gemini"',
-  opencode: 'run "opencode auth login", or set the key of its provider',
-}
 
 const restart = 'A variable is read when the engine starts: unstuck stop, then unstuck up.'
 
@@ -20,7 +11,7 @@ export const providerQuestion = (
 ): { question: string; advice: string } | undefined => {
   const about = `task ${task.number} "${task.title}"`
   if (label === 'auth_failure') {
-    const how = harness.command === undefined ? logins[driver.name] : undefined
+    const how = harness.command === undefined ? driver.login?.advice : undefined
     return {
       question: `Harness "${task.harness}" cannot log in at its provider (${about}). Retry it after fixing the login, or cancel it?`,
       advice: `Next step: ${how ?? `fix the login of the program of harness.${task.harness}.command`}. ${restart} Then unstuck retry ${task.id}.`,

@@ -21,10 +21,10 @@ export type Question = Asked & Pick<NewEscalation, 'happened' | 'tried' | 'choic
 export const blockerText = (worker: string, place: string): string =>
   `Persistent permission error for ${harnessTitle(worker)} on ${place}. Manual intervention required.`
 
-/** In the founding document's words, what a person can do. `again`: what follows it; `allow`: how a directory is allowed. */
+/** In the founding document's words, what a person can do. `again`: what follows it; `allow`: how a directory is allowed; `allowTool`: how the refused tool is. */
 export const permissionAdvice = (
   { label, facts }: Diagnosis,
-  { again, allow }: { again: string; allow: (directory: string) => string },
+  { again, allow, allowTool }: { again: string; allow: (directory: string) => string; allowTool?: string | undefined },
 ): string[] => {
   const { directory, allowedBy, chmodFailed }: AnyFacts = facts
   if (label === 'DIRECTORY_MISSING') return [`Bring the directory back, then ${again}.`]
@@ -32,16 +32,28 @@ export const permissionAdvice = (
     return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Fix it, then ${again}.`]
   if (label === 'TOOL_DENIED')
     return [
-      `A tool or a command was refused, so no directory would help. Allow it in the settings of that CLI or by its arguments, then ${again}.`,
+      allowTool ??
+        `A tool or a command was refused, so no directory would help. Allow it in the settings of that CLI or by its arguments, then ${again}.`,
     ]
   return label !== 'FS_PERM_ERROR' && directory !== undefined && allowedBy === undefined
     ? [allow(directory)]
     : [`Fix the permission, then ${again}.`]
 }
 
-const adviceFor = (diagnosis: Diagnosis): string[] =>
+/** How the owner allows the refused call for every run of this harness; undefined when its CLI has no rule for the call. */
+const allowToolText = ({ driver, run }: Session, { facts }: Diagnosis): string | undefined => {
+  const { refused }: AnyFacts = facts
+  const { ruleOption } = driver
+  const rules = refused === undefined ? [] : (driver.grantRules?.(refused) ?? [])
+  if (ruleOption === undefined || rules.length === 0) return undefined
+  const args = rules.flatMap((rule) => [ruleOption, rule]).map((arg) => JSON.stringify(arg))
+  return `To allow it: add ${args.join(', ')} to harness.${run.harness}.args in .unstuck/config.json, then unstuck resume.`
+}
+
+const adviceFor = (session: Session, diagnosis: Diagnosis): string[] =>
   permissionAdvice(diagnosis, {
     again: 'unstuck resume',
+    allowTool: allowToolText(session, diagnosis),
     allow: (directory) =>
       `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`,
   })
@@ -57,7 +69,7 @@ export const blockerEventText = (session: Session, { label, evidence, facts }: D
 const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Asked => ({
   kind: 'blocker',
   question: sentence(happenedText(session, diagnosis, true)),
-  details: [...adviceFor(diagnosis), ...details].join('\n'),
+  details: [...adviceFor(session, diagnosis), ...details].join('\n'),
 })
 
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>

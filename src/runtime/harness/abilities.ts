@@ -1,19 +1,19 @@
 /**
- * What the CLI of a run can do, by its version: learnt by asking the program, once in an engine's life and again when the
- * file changes. A program that does not answer in time is taken for the newest that was measured, and no launch waits longer.
+ * Detects the capabilities of a run's CLI from its version. The program is asked once per engine and again when its file changes.
+ * If it does not answer in time, the newest measured version is assumed, so that no launch waits longer.
  */
 import { capabilitiesOf, versionIn, type Known } from '../../harness/capabilities.ts'
 import type { Context } from '../core/context.ts'
 import { findProgram } from './program.ts'
 import type { Session } from '../core/session.ts'
 
-/** A launch waits this long; an answer that comes later serves the next one. */
-const patienceMs = 5_000
+/** A launch waits this long; a later answer is used by the next launch. */
+const answerTimeoutMs = 5_000
 
-type Asked = Pick<Session, 'context' | 'driver' | 'harness'>
+type Probed = Pick<Session, 'context' | 'driver' | 'harness'>
 
-/** The CLI itself; a command line of the owner's would be started for its work. */
-const programOf = ({ context, driver, harness }: Asked): string | undefined => {
+/** The CLI's program. A command line of the owner's is not asked, because it might start work. */
+const programOf = ({ context, driver, harness }: Probed): string | undefined => {
   if (driver.defaultProgram === null || (harness.command?.length ?? 1) !== 1) return undefined
   return findProgram(context.ports.files, harness.command?.[0] ?? driver.defaultProgram, context.environment.PATH)
 }
@@ -23,38 +23,39 @@ const keyOf = ({ files }: Context['ports'], program: string): string | undefined
     const path = files.realpathSync(program)
     return `${path} ${files.statSync(path).mtimeMs}`
   } catch {
-    return undefined // it went away meanwhile, or is named relative to a workspace
+    return undefined // removed meanwhile, or relative to a workspace
   }
 }
 
-const ask = (asked: Asked): Promise<string> | undefined => {
-  const { context } = asked
-  const program = programOf(asked)
+const askOnce = (probed: Probed): Promise<string> | undefined => {
+  const { context } = probed
+  const program = programOf(probed)
   const key = program === undefined ? undefined : keyOf(context.ports, program)
   if (program === undefined || key === undefined) return undefined
   const before = context.cliVersions.get(key)
   if (before !== undefined) return before
-  const options = { path: context.environment.PATH, signal: context.stopping }
-  const answer = context.ports.processes.askVersion(program, options).catch(() => '') // as one that says nothing
+  const { programEnv: env = {} } = probed.driver
+  const options = { path: context.environment.PATH, env, signal: context.stopping }
+  const answer = context.ports.processes.askVersion(program, options).catch(() => '') // treated as no answer
   context.cliVersions.set(key, answer)
   return answer
 }
 
-/** Begins to ask, so that a launch need not wait for the answer. */
-export const askEarly = (session: Session): void => void ask(session)
+/** Starts asking, so that the launch does not have to wait for the answer. */
+export const askEarly = (session: Session): void => void askOnce(session)
 
 export interface Abilities extends Known {
-  /** As the CLI says; null = it was not asked or did not answer. */
+  /** The CLI's own answer; null = not asked, or no answer. */
   version: string | null
 }
 
-export const abilitiesOf = async (session: Asked): Promise<Abilities> => {
+export const abilitiesOf = async (session: Probed): Promise<Abilities> => {
   const { context, driver } = session
-  const answer = ask(session)
+  const answer = askOnce(session)
   const answered = new AbortController()
-  const late = (): Promise<string> => context.clock.wait(patienceMs, answered.signal).then(() => '')
+  const late = (): Promise<string> => context.clock.wait(answerTimeoutMs, answered.signal).then(() => '')
   const said = answer === undefined ? '' : await Promise.race([answer, late()])
   answered.abort()
   const version = versionIn(said)
-  return { version: version ?? null, ...capabilitiesOf(driver.name, version) }
+  return { version: version ?? null, ...capabilitiesOf(driver, version) }
 }

@@ -1,4 +1,4 @@
-/** The breaker: which accounts are at their limit, as seen from this engine's harnesses, and nothing is launched on those. */
+/** The circuit breaker for accounts: which accounts are at their limit, so that no harness of this engine is launched on them. */
 import type { AccountLimit } from '../../domain/account.ts'
 import { standInOf } from '../../domain/claimability.ts'
 import type { Launch, Run } from '../../domain/run.ts'
@@ -11,7 +11,7 @@ import { listRuns } from '../../store/run.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessNames, harnessesHere } from './harness-choice.ts'
 
-/** The account behind the name of a harness, here. */
+/** Id of the account that this harness uses on this host. */
 export const accountFor = (context: Context, name: string): string => {
   const { driver, harness } = harnessNamed(context.config(), name)
   const { environment, host, ports } = context
@@ -21,11 +21,11 @@ export const accountFor = (context: Context, name: string): string => {
   })
 }
 
-/** All names of harnesses here that use an account. */
+/** Names of all harnesses on this host that use the account. */
 export const namesOn = (context: Context, account: string): string[] =>
   harnessNames(context.config()).filter((name) => accountFor(context, name) === account)
 
-/** What keeps a harness from being launched here now; undefined = nothing does. */
+/** The limit that blocks this harness now; undefined = it can be launched. */
 export const limitOn = async (context: Context, db: Queryable, name: string): Promise<AccountLimit | undefined> => {
   const limits = await limitedAccounts(db)
   if (limits.length === 0) return undefined
@@ -33,23 +33,23 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
   return limits.find((limit) => limit.account === account)
 }
 
-/** How the login of a harness stands, for `loginRenewedSince`. */
+/** Stamp of a harness's current login, for `loginRenewedSince`. */
 export const loginNow = ({ config, environment, ports }: Context, name: string): string | null =>
-  loginStamp(harnessNamed(config(), name).driver.name, { environment, files: ports.files })
+  loginStamp(harnessNamed(config(), name).driver, { environment, files: ports.files })
 
-/** The file of the login of a harness, if it was renewed after this launch began. */
+/** The login file of a harness, if the login was renewed since this launch began. */
 export const loginRenewedSince = (
   { config, environment, ports }: Context,
   name: string,
   launch: Launch | undefined,
 ): string | undefined =>
-  renewedLogin(harnessNamed(config(), name).driver.name, {
+  renewedLogin(harnessNamed(config(), name).driver, {
     ...{ environment, files: ports.files, before: launch?.loginBefore },
   })
 
 /**
- * The next harness of a task whose account is at its limit: its first choice and the configured ones in their order, those
- * that can be launched. A task that names a model stays with its harness, because another one does not know that model.
+ * The next harness for a task whose account is at its limit: the first one that can be launched of the task's original harness and
+ * `harness.failover`. A task that names a model stays with its harness, because another harness does not know that model.
  */
 export const nextHarness = async (context: Context, task: Task, run: Run): Promise<string | undefined> => {
   const failover = context.config().harness.failover ?? []
@@ -58,14 +58,14 @@ export const nextHarness = async (context: Context, task: Task, run: Run): Promi
   const here = harnessesHere(context)
   const own = accountFor(context, run.harness)
   const { default: standard = run.harness } = context.config().harness
-  // Where the first run began under a harness that stood in, the configured one is not among those.
+  // The first run may have begun with a stand-in, so the default harness is added.
   const others = [...new Set([first?.harness ?? run.harness, standard, ...failover])].filter(
     (name) => here.includes(name) && accountFor(context, name) !== own,
   )
   return (await freeHarnesses(context, others))[0]
 }
 
-/** The first configured harness that did not work on the task in its present count, for work that this one does not get right. */
+/** The first harness of `harness.failover` that has not tried the task since its attempts were last reset; for work that fails with the current harness. */
 export const untriedHarness = async (context: Context, task: Task, run: Run): Promise<string | undefined> => {
   const failover = context.config().harness.failover ?? []
   if (failover.length === 0 || task.model !== null) return undefined
@@ -80,13 +80,13 @@ export const untriedHarness = async (context: Context, task: Task, run: Run): Pr
   )[0]
 }
 
-/** Those of these harnesses whose account takes a launch. */
+/** The harnesses among these whose account is not at its limit. */
 export const freeHarnesses = async (context: Context, names: readonly string[]): Promise<string[]> => {
   const limited = new Set((await limitedAccounts(context.db)).map(({ account }) => account))
   return limited.size === 0 ? [...names] : names.filter((name) => !limited.has(accountFor(context, name)))
 }
 
-/** For each harness here that cannot be launched now, the first of `harness.failover` that can: tasks that are still queued take it. */
+/** Stand-ins for queued tasks: maps each harness that cannot be launched now to the first of `harness.failover` that can. */
 export const standInsFor = (
   context: Context,
   here: readonly string[],

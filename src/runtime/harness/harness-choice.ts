@@ -1,9 +1,9 @@
-/** Which harness a name means: an entry of the configuration, else the driver of that name with its defaults. */
+/** Resolves the name of a harness: an entry of the configuration, else the driver of that name with its defaults. */
 import type { Context } from '../core/context.ts'
 import type { Config, HarnessConfig } from '../../config.ts'
-import { knownHarnesses } from '../../config-schema.ts'
 import type { Driver } from '../../harness/driver.ts'
-import { driverNamed } from '../../harness/drivers.ts'
+import { driverNamed, drivers } from '../../harness/drivers.ts'
+import { knownHarnesses } from '../../harness/names.ts'
 import { AppError } from '../../errors.ts'
 import { findProgram } from './program.ts'
 import type { Files } from '../core/files.ts'
@@ -22,13 +22,11 @@ export const findHarness = (config: Config, name: string): HarnessChoice | undef
   return { driver, harness: configured ?? plain(driver) }
 }
 
-/** A harness that was taken out of the configuration while a task names it becomes a `command` without a program: preparation says so. */
+/** Never undefined: a harness that was removed from the configuration becomes a `command` without a program, which preparation reports. */
 export const harnessNamed = (config: Config, name: string): HarnessChoice => {
   const found = findHarness(config, name)
   if (found !== undefined) return found
-  const driver = driverNamed('command')
-  if (driver === undefined) throw new Error('the command driver is missing')
-  return { driver, harness: plain(driver) }
+  return { driver: drivers.command, harness: plain(drivers.command) }
 }
 
 export const harnessNames = (config: Config): string[] => [
@@ -43,7 +41,7 @@ export const defaultHarness = (files: Files, config: Config, path: string | unde
     return program !== null && findProgram(files, program, path) !== undefined
   })
 
-/** Why the program of a harness cannot be started; undefined when it is there. */
+/** Why the program of a harness cannot be started; undefined when it can. */
 export const missingProgram = (
   files: Files,
   { harness, driver }: HarnessChoice,
@@ -54,11 +52,11 @@ export const missingProgram = (
   if (program === null || program === undefined)
     return `harness "${name}" has no command; set harness.${name}.command in .unstuck/config.json`
   if (findProgram(files, program, path) !== undefined) return undefined
-  const where = program.includes('/') ? 'is no program that can be started' : 'is not on the PATH'
+  const where = program.includes('/') ? 'is not an executable program' : 'is not on the PATH'
   return `"${program}" of harness "${name}" ${where}; install it or set harness.${name}.command in .unstuck/config.json`
 }
 
-/** For work that begins now: a harness that could not be started would only end in a question. */
+/** Chooses the harness of new work. Throws HARNESS_MISSING when it cannot be started, because the run would only end in a question. */
 export const chooseHarness = (
   files: Files,
   config: Config,
@@ -81,7 +79,7 @@ export const chooseHarness = (
   return chosen
 }
 
-/** Names of the harnesses whose programs can be started here, now. */
+/** Names of the harnesses whose programs can be started on this host now. */
 export const harnessesHere = (context: Context): string[] => {
   const config = context.config()
   return harnessNames(config).filter((name) => {

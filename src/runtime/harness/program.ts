@@ -1,4 +1,4 @@
-/** Where the program of a harness is on this machine. */
+/** Finds the program of a harness on this machine. */
 import { constants } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import type { Files } from '../core/files.ts'
@@ -8,13 +8,13 @@ const isProgram = (files: Files, path: string): boolean => {
     files.accessSync(path, constants.X_OK)
     return files.statSync(path).isFile()
   } catch {
-    return false // not there, or not for this user
+    return false // missing, or not executable for this user
   }
 }
 
 /**
- * The program of an argv as found on PATH, or as given when it is a path (a relative one is taken from the workspace, which
- * is not there yet); undefined = not installed.
+ * Absolute path of the program, searched on PATH; undefined = not installed. A relative path is returned unchanged, because it is
+ * relative to the workspace, which does not exist yet.
  */
 export const findProgram = (files: Files, program: string, path: string | undefined): string | undefined => {
   if (isAbsolute(program)) return isProgram(files, program) ? program : undefined

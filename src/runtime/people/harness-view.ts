@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts'
 import { capabilitiesOf, type Known } from '../../harness/capabilities.ts'
 import type { Driver } from '../../harness/driver.ts'
+import { drivers } from '../../harness/drivers.ts'
 import { loginOf, type Login } from '../../harness/logins.ts'
 import type { Files } from '../core/files.ts'
 import { defaultHarness, findHarness, harnessNames } from '../harness/harness-choice.ts'
@@ -47,7 +48,7 @@ export const foundHarnesses = (
       program,
       path: found,
       asks: found !== null && driver.defaultProgram !== null && (harness.command?.length ?? 1) === 1,
-      login: loginOf(driver.name, environment, (file) => files.existsSync(file)),
+      login: loginOf(driver, environment, (file) => files.existsSync(file)),
     }
   })
 }
@@ -55,5 +56,5 @@ export const foundHarnesses = (
 export const harnessView = ({ asks: _asks, ...found }: FoundHarness, version: string | null): HarnessView => ({
   ...found,
   version,
-  known: capabilitiesOf(found.driver, version ?? undefined),
+  known: capabilitiesOf(drivers[found.driver], version ?? undefined),
 })

@@ -68,7 +68,7 @@ const missingCredentials = ({ context, driver, harness }: Session): string | und
   const passed = passedNames(context.config(), harness)
   if (harness.command !== undefined || harness.args.length > 0 || passed.length > 0) return undefined
   const environment = allowedEnvironment(context.environment, driver.environment)
-  return missingLogin(driver.name, environment, (path) => context.ports.files.existsSync(path))
+  return missingLogin(driver, environment, (path) => context.ports.files.existsSync(path))
 }
 
 /** The owner's command in the workspace, and the files as it leaves them. */
