@@ -19,7 +19,7 @@ const doctor = async (io: Io, options: JsonOption): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('doctor')
-    .description('check the promises on the live store')
+    .description('check that the store, the engines and the goal branches are consistent')
     .option(...json)
     .action((options: JsonOption) => act((io) => doctor(io, options)))
 }

@@ -28,7 +28,7 @@ const engine = async (io: Io, options: EngineOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('engine', { hidden: true })
-    .option('--idle-exit <seconds>', 'end after this long without work', positive)
+    .option('--idle-exit <seconds>', 'exit after this many seconds without work', positive)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
     .option(...database)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))

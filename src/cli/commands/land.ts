@@ -5,9 +5,9 @@ export const register: Register = (program, act) => {
   program
     .command('land')
     .description(
-      'bring a ready goal to your branch: rebased and verified again where that has moved, then fast-forwarded',
+      'land a ready goal on your branch; if your branch has moved, the work is rebased and verified again first',
     )
-    .argument('<goal>')
+    .argument('<goal>', 'id of a goal (g-…)')
     .option(...json)
     .action((id: string, options: JsonOption) =>
       act(async (io) => {

@@ -16,7 +16,7 @@ const loginUrl = async (io: Io, options: JsonOption): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('login-url')
-    .description('a new address that logs a browser in, once, within ten minutes')
+    .description('print an address that logs a browser in; it works once, within ten minutes')
     .option(...json)
     .action((options: JsonOption) => act((io) => loginUrl(io, options)))
 }

@@ -36,8 +36,8 @@ const report = async (io: Io, options: ReportOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('report')
-    .description('what landed, recovered, waits and was spent')
-    .option('--since <span>', '12h, 30m, 7d or a time', '12h')
+    .description('summarise what landed, what was recovered, what waits for you and what was spent')
+    .option('--since <span>', 'start of the report: a span such as 12h, 30m or 7d, or a time', '12h')
     .option(...json)
     .action((options: ReportOptions) => act((io) => report(io, options)))
 }
