@@ -35,9 +35,9 @@ const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
 
 /** Waits for an engine without starting one: a command that only shows something must not undo `unstuck stop`. */
 const awaitEngine = async (io: Io): Promise<Client | undefined> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   for (let noticed = false; !io.signal.aborted; noticed = true) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) return client
     if (!noticed) io.error('no engine is running; waiting for one to start (Ctrl-C to quit)\n')
     await delay(pollMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the loop ends

@@ -31,15 +31,15 @@ const landingText = (repository: Repository, config: Config): string => {
 
 export const home = async (io: Io): Promise<number> => {
   const paint = createPaint(io.colours)
-  const place = await placeOf(io)
-  const config = loadConfig({ root: place.repository.root, environment: io.environment })
+  const home = await placeOf(io)
+  const config = loadConfig({ root: home.repository.root, environment: io.environment })
   line(io, paint.bold(`Unstuck ${io.version}: runs coding agents until the work is done, and gets them unstuck.`))
   for (const found of foundHarnesses(realFiles, config, io.environment))
     line(io, `  ${found.name.padEnd(10)} ${harnessText(found)}`)
   const used = defaultHarness(realFiles, config, io.environment.PATH)
   line(io, `  Default harness: ${used ?? 'none yet (install claude or codex, or set harness.default)'}`)
-  line(io, landingText(place.repository, config))
-  const running = (await findEngine(place)) !== undefined
+  line(io, landingText(home.repository, config))
+  const running = (await findEngine(home)) !== undefined
   line(
     io,
     running

@@ -21,7 +21,8 @@ export const durationText = (seconds: number): string => {
 }
 
 /** "1 file", "2 files". */
-export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+export const countText = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`
 
 type Time = string | number | Date
 

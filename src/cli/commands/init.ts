@@ -37,14 +37,14 @@ const foundText = ({ harness, checks }: Found): string => {
 
 const init = async (io: Io): Promise<number> => {
   const { makeRoot, placeOf } = await import('../engine/place.ts')
-  const place = await placeOf(io)
-  const { repository } = place
+  const home = await placeOf(io)
+  const { repository } = home
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
     line(io, `${path} already exists; nothing was changed.`)
     return exitCodes.ok
   }
-  makeRoot(place)
+  makeRoot(home)
   const found = await inspect(io, repository.root)
   mkdirSync(join(repository.root, '.unstuck'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })

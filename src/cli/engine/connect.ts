@@ -56,16 +56,16 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
   return true
 }
 
-export const engineIdentity = (place: Place): ProcessIdentity | undefined => readAddress(place.stateDir)?.identity
+export const engineIdentity = (home: Place): ProcessIdentity | undefined => readAddress(home.stateDir)?.identity
 
 /** The running engine of this repository, or undefined. */
-export const findEngine = async (place: Place): Promise<Client | undefined> => {
-  const address = readAddress(place.stateDir)
+export const findEngine = async (home: Place): Promise<Client | undefined> => {
+  const address = readAddress(home.stateDir)
   if (address === undefined) return undefined
-  const client = createClient(address.url, tokenOf(place.stateDir))
+  const client = createClient(address.url, tokenOf(home.stateDir))
   try {
     const health = await client.get<Health>('/health')
-    return health.root === place.repository.root ? client : undefined
+    return health.root === home.repository.root ? client : undefined
   } catch (error) {
     if (error instanceof AppError && error.code === 'ENGINE_UNAVAILABLE') return undefined
     throw error
@@ -82,15 +82,15 @@ const lastLines = (path: string): string =>
         .replace(/^unstuck: /gm, '')
     : ''
 
-const isHeld = (place: Place): boolean => ownerOf(join(place.stateDir, 'store.lock'))?.liveness === 'alive'
+const isHeld = (home: Place): boolean => ownerOf(join(home.stateDir, 'store.lock'))?.liveness === 'alive'
 
 /** Starts `unstuck up` detached, so that it keeps running when this command or its terminal ends. */
-const spawnUp = (io: Io, place: Place, logPath: string): ChildProcess => {
+const spawnUp = (io: Io, home: Place, logPath: string): ChildProcess => {
   // Append: the parent of another engine of this repository may be writing to the same log.
   const log = openSync(logPath, 'a', 0o600)
   const [program = '', ...first] = io.self
   const child = spawn(program, [...first, 'up', '--idle-exit', String(idleExitSeconds)], {
-    cwd: place.repository.root,
+    cwd: home.repository.root,
     env: io.environment,
     detached: true,
     stdio: ['ignore', log, log],
@@ -101,24 +101,24 @@ const spawnUp = (io: Io, place: Place, logPath: string): ChildProcess => {
   return child
 }
 
-const startEngine = async (io: Io, place: Place, say: Say): Promise<Client> => {
+const startEngine = async (io: Io, home: Place, say: Say): Promise<Client> => {
   say('starting the engine')
-  openStateDir(place.stateDir)
-  makeRoot(place)
-  const logPath = join(place.stateDir, 'up.log')
-  let child = spawnUp(io, place, logPath)
+  openStateDir(home.stateDir)
+  makeRoot(home)
+  const logPath = join(home.stateDir, 'up.log')
+  let child = spawnUp(io, home, logPath)
   const deadline = performance.now() + startDeadlineMs
   while (performance.now() < deadline) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) return client
-    if (isHeld(place)) say('opening the store')
+    if (isHeld(home)) say('opening the store')
     const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined
     // After a crash, the parent of the crashed engine restarts it too. Whichever engine holds the store will respond.
-    if (ended && !isHeld(place)) {
+    if (ended && !isHeld(home)) {
       if (child.exitCode !== exitCodes.conflict)
         throw new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${lastLines(logPath)}`)
       // Our engine found the store in use and exited; the engine that held the store has died since.
-      child = spawnUp(io, place, logPath)
+      child = spawnUp(io, home, logPath)
     }
     await delay(50)
   }
@@ -129,14 +129,14 @@ const startEngine = async (io: Io, place: Place, say: Say): Promise<Client> => {
 }
 
 /** Throws if a database URL is given and the running engine uses another store: the work must not go to the wrong store. */
-export const checkStore = async (io: Io, place: Place, client: Client): Promise<void> => {
-  const wanted = databaseOf(io.environment, place.repository.id)
+export const checkStore = async (io: Io, home: Place, client: Client): Promise<void> => {
+  const wanted = databaseOf(io.environment, home.repository.id)
   if (wanted === undefined) return
   const { store } = await client.get<Health>('/health')
   if (store === storeName(wanted)) return
   throw new AppError(
     'ENGINE_RUNNING',
-    `the running engine of ${repositoryName(place.repository)} uses another store (${store}); leave out the database URL, or stop the engine with "unstuck stop"`,
+    `the running engine of ${repositoryName(home.repository)} uses another store (${store}); leave out the database URL, or stop the engine with "unstuck stop"`,
   )
 }
 
@@ -144,17 +144,17 @@ export const checkStore = async (io: Io, place: Place, client: Client): Promise<
 export const connect = async (
   io: Io,
   options: { start: boolean; say?: Say },
-): Promise<{ client: Client; place: Place }> => {
-  const place = await placeOf(io)
-  const found = await findEngine(place)
+): Promise<{ client: Client; home: Place }> => {
+  const home = await placeOf(io)
+  const found = await findEngine(home)
   if (found !== undefined) {
-    await checkStore(io, place, found)
-    return { client: found, place }
+    await checkStore(io, home, found)
+    return { client: found, home }
   }
-  if (options.start) return { client: await startEngine(io, place, options.say ?? (() => undefined)), place }
+  if (options.start) return { client: await startEngine(io, home, options.say ?? (() => undefined)), home }
   throw new AppError(
     'ENGINE_UNAVAILABLE',
-    `no engine is running for ${repositoryName(place.repository)}; start it with "unstuck up" or "unstuck run"`,
+    `no engine is running for ${repositoryName(home.repository)}; start it with "unstuck up" or "unstuck run"`,
   )
 }
 

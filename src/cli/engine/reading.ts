@@ -26,10 +26,10 @@ const busy = ({ repository }: Place, error: unknown): AppError =>
     `the store of ${repositoryName(repository)} is in use, but no engine is responding (${(error as Error).message}); try again in a moment`,
   )
 
-const readStore = async <T>(io: Io, place: Place, work: (reading: Reading) => Promise<T>): Promise<T> => {
+const readStore = async <T>(io: Io, home: Place, work: (reading: Reading) => Promise<T>): Promise<T> => {
   const { openReader } = await import('../../api/reader.ts')
   const { environment, version } = io
-  const reader = await openReader({ ...place, environment, version })
+  const reader = await openReader({ ...home, environment, version })
   try {
     return await work({ client: createClient(reader.url, reader.token, reader.send), live: false })
   } finally {
@@ -39,20 +39,20 @@ const readStore = async <T>(io: Io, place: Place, work: (reading: Reading) => Pr
 
 /** Calls `work` with the API of this repository. Without an engine the store stays locked until `work` ends, so `work` must not follow anything. */
 export const reading = async <T>(io: Io, work: (reading: Reading) => Promise<T>): Promise<T> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   for (const began = performance.now(); ; await delay(pollMs)) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) {
-      await checkStore(io, place, client)
+      await checkStore(io, home, client)
       return work({ client, live: true })
     }
     // A shared database may contain runs of other machines, so a missing local mark proves nothing.
-    if (databaseOf(io.environment, place.repository.id) === undefined) requireStore(place)
+    if (databaseOf(io.environment, home.repository.id) === undefined) requireStore(home)
     try {
-      return await readStore(io, place, work)
+      return await readStore(io, home, work)
     } catch (error) {
       if (!isLocked(error)) throw error
-      if (performance.now() - began > lockWaitMs || io.signal.aborted) throw busy(place, error)
+      if (performance.now() - began > lockWaitMs || io.signal.aborted) throw busy(home, error)
     }
   }
 }

@@ -19,20 +19,20 @@ const drained = async (io: Io, client: Client, identity: ReturnType<typeof engin
 }
 
 export const stop = async (io: Io, drain: boolean): Promise<number> => {
-  const place = await placeOf(io)
-  const client = await findEngine(place)
+  const home = await placeOf(io)
+  const client = await findEngine(home)
   if (client === undefined) {
-    line(io, `No engine is running for ${repositoryName(place.repository)}.`)
+    line(io, `No engine is running for ${repositoryName(home.repository)}.`)
     return exitCodes.ok
   }
-  const identity = engineIdentity(place)
+  const identity = engineIdentity(home)
   if (drain) await drained(io, client, identity)
   else await client.post('/shutdown')
   // Another engine cannot start until this one has released the store.
   if (!(await awaitEngineEnd(identity)))
     throw new AppError(
       'ENGINE_UNAVAILABLE',
-      `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${place.stateDir}`,
+      `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${home.stateDir}`,
     )
   line(
     io,

@@ -36,10 +36,10 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
   })
 
 const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefined> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   const deadline = performance.now() + readyDeadlineMs
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) return client
     await delay(50)
   }
@@ -80,17 +80,17 @@ export const worker = async (io: Io): Promise<number> => {
 
 export const up = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
 
-const reportReady = async (io: Io, { place, options, child }: Supervised, client: Client): Promise<void> => {
+const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
   line(
     io,
-    `The engine for ${repositoryName(place.repository)} is ready (pid ${child.pid}). Log: ${join(place.stateDir, 'engine.log')}`,
+    `The engine for ${repositoryName(home.repository)} is ready (pid ${child.pid}). Log: ${join(home.stateDir, 'engine.log')}`,
   )
   // An engine that another command started writes to a log file, which must not contain a login.
   if (options.idleExit === undefined) await showLogin(io, client)
 }
 
 interface Supervised {
-  place: Place
+  home: Place
   options: UpOptions
   child: ChildProcess
 }
@@ -124,21 +124,21 @@ const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, sign
 }
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
-  const place = await placeOf(io)
-  if ((await findEngine(place)) !== undefined) {
+  const home = await placeOf(io)
+  if ((await findEngine(home)) !== undefined) {
     throw new AppError(
       'ENGINE_RUNNING',
-      `an engine is already running for ${repositoryName(place.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
+      `an engine is already running for ${repositoryName(home.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
     )
   }
-  openStateDir(place.stateDir)
-  makeRoot(place)
+  openStateDir(home.stateDir)
+  makeRoot(home)
   const crashes: number[] = []
   for (;;) {
-    const child = startChild(io, place.repository.root, args)
-    const ending = await superviseOnce(io, { place, options, child })
+    const child = startChild(io, home.repository.root, args)
+    const ending = await superviseOnce(io, { home, options, child })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
     if (ending.code !== null && permanent.has(ending.code)) return ending.code
-    if (!mayRestart(io, place, crashes, ending)) return exitCodes.failed
+    if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
   }
 }

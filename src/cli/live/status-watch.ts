@@ -39,13 +39,13 @@ const readFirst = (io: Io, path: string): Promise<{ view: StatusView; client: Cl
 
 /** Polls the status until the signal aborts. */
 const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client | undefined): Promise<void> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   let client = first
   while (!signal.aborted) {
     const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // the engine may be restarting
     if (view === undefined) {
       miss()
-      client = await findEngine(place).catch(() => undefined) // as above
+      client = await findEngine(home).catch(() => undefined) // as above
     } else show(view)
     await delay(everyMs, undefined, { signal }).catch(() => undefined) // aborted: the loop ends
   }

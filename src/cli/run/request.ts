@@ -57,24 +57,24 @@ const allowedDir = (io: Io, text: string): string => {
   return realpathSync(path)
 }
 
-const modeOf = (place: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
-  if (place.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
+const modeOf = (home: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
+  if (home.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
   if (options.direct !== true) return 'remote'
   throw new AppError('USAGE', '--direct works in a folder, and --repo names a repository by URL; leave out one of them')
 }
 
 interface Given {
-  place: Place
+  home: Place
   input: GoalInput
   options: RunOptions
   config: Config
 }
 
-export const requestOf = (io: Io, { place, input, options, config }: Given) => ({
+export const requestOf = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
     autoMerge: options.merge ?? config.autoMerge,
-    repoMode: modeOf(place, options, config),
+    repoMode: modeOf(home, options, config),
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
     limits: {
@@ -87,8 +87,8 @@ export const requestOf = (io: Io, { place, input, options, config }: Given) => (
 
 type Request = ReturnType<typeof requestOf>
 
-export const checkHere = (place: Place, options: Request['options']): void => {
-  const { repository } = place
+export const checkHere = (home: Place, options: Request['options']): void => {
+  const { repository } = home
   const wide = options.repoMode === 'direct' ? wideFolder(realFiles, repository.root) : undefined
   if (wide !== undefined)
     throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a separate folder`)
@@ -127,18 +127,18 @@ export const goalChecks = ({ repository }: Place, { tasks }: Pick<GoalView, 'tas
 ]
 
 interface Planned {
-  place: Place
+  home: Place
   config: Config
   harnessOf: (name?: string) => string
 }
 
-export const showPlan = (io: Io, { input, options }: Request, { place, config, harnessOf }: Planned): void => {
+export const showPlan = (io: Io, { input, options }: Request, { home, config, harnessOf }: Planned): void => {
   line(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
     line(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
     line(io, `     May change: ${task.allowedPaths.join(', ')}`)
-    line(io, `     ${safe(checksText(place, config, task))}`)
+    line(io, `     ${safe(checksText(home, config, task))}`)
   }
   line(io, landingText(options))
 }
