@@ -18,7 +18,7 @@ test.each([
     script({ text: 'a' }, { edit: { path: 'a', find: 'b', replace: 'c', all: true } }),
     'steps[1].edit: ',
   ],
-  ['an unknown step', script({ dance: true }), 'steps[0]: unknown step "dance"; known are: write, edit'],
+  ['an unknown step', script({ dance: true }), 'steps[0]: unknown step "dance"; the steps are: write, edit'],
   ['two steps in one', script({ text: 'a', shell: 'b' }), 'steps[0]: a step is an object with exactly one of'],
   ['a step that is no object', script('text'), 'steps[0]: a step is an object with exactly one of'],
   ['a bad status', script({ error: { status: 200 } }), 'steps[0].error.status: '],

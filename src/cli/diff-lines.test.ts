@@ -36,12 +36,12 @@ test('what an agent wrote to act on the terminal or to turn text round is spelle
 
 test('no change, a text that is cut, and files that are left out are said', () => {
   const none = diffLines(createPaint(false), view('', { files: [], fileCount: 0, source: 'none' }))
-  expect(none).toEqual(['Run r-1 changed no file.'])
+  expect(none).toEqual(['Run r-1 changed no files.'])
   const paths = Array.from({ length: 22 }, (_, index) => `big-${index}.bin`)
   const cut = diffLines(createPaint(false), view(patch, { cut: true, leftOut: paths, fileCount: 23 }))
-  expect(cut[0]).toBe('Run r-1 changed 23 files, in its workspace now.')
+  expect(cut[0]).toBe('Run r-1 changed 23 files, in its workspace, not committed.')
   expect(cut.slice(-2)).toEqual([
-    'The rest is not shown: the text is longer than 1 MiB.',
-    `Not shown, because they are too large or too many: ${paths.slice(0, 20).join(', ')} and 2 more`,
+    'The rest is not shown, because the diff is larger than 1 MiB.',
+    `Files not shown, because they are too large or too many: ${paths.slice(0, 20).join(', ')} and 2 more`,
   ])
 })

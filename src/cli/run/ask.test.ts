@@ -62,9 +62,9 @@ const play = async (keys: string[] | undefined, refuse = false) => {
 
 test('the prompt is one line that names every key, and a label cannot act on the terminal', () => {
   expect(promptText(question)).toBe(
-    'd diff  l log  1 Retry it  2 Give a hint  3 Take over  4 Cancel the task  Enter leave',
+    'd diff  l log  1 Retry it  2 Give a hint  3 Take over  4 Cancel the task  Enter quit',
   )
-  expect(promptText({ ...question, runId: null, choices: [] })).toBe('Enter leave')
+  expect(promptText({ ...question, runId: null, choices: [] })).toBe('Enter quit')
 })
 
 test('nothing is asked where there is no person at a terminal', async () => {
@@ -82,7 +82,7 @@ test('d shows the diff, l the last lines of the log, and the question stays', as
   expect(text).toContain('+new line\n')
   expect(text).toMatch(/d diff[\s\S]*text {7}line 10\n[\s\S]*line 29\n/)
   expect(text).not.toContain('line 9\n')
-  expect(text.match(/Enter leave/g)).toHaveLength(4)
+  expect(text.match(/Enter quit/g)).toHaveLength(4)
 })
 
 test('a number is a choice; one that needs a text asks for it, and an empty text is none', async () => {
@@ -94,10 +94,10 @@ test('a number is a choice; one that needs a text asks for it, and an empty text
 test('a cancel is asked about once more, and a take-over names its command', async () => {
   expect((await play(['4', 'n', 'q'])).posted).toEqual([])
   expect((await play(['4', 'y'])).posted).toEqual([['/escalations/q-1/answer', 'cancel', undefined]])
-  expect((await play(['3', 'q'])).text).toContain('To do that yourself: cd x\n')
+  expect((await play(['3', 'q'])).text).toContain('Run this command yourself: cd x\n')
 })
 
 test('an answer that is refused is said, and the keys count again', async () => {
   const { text } = await play(['1', 'q'], true)
-  expect(text).toMatch(/already decided\n.*Enter leave/)
+  expect(text).toMatch(/already decided\n.*Enter quit/)
 })
