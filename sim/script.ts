@@ -174,7 +174,7 @@ export const parseScript = (value: unknown, source: string): Script => {
   const problems = parsed.error.issues.map((issue) => `  ${pathText(issue.path) || 'the script'}: ${issue.message}`)
   throw new AppError(
     'INPUT_INVALID',
-    `The script ${source} is not valid; correct these fields:\n${problems.join('\n')}`,
+    `the script ${source} is not valid; correct these fields:\n${problems.join('\n')}`,
   )
 }
 
@@ -184,13 +184,19 @@ export const readScript = (path: string): Script => {
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new AppError('INPUT_INVALID', `The script ${path} cannot be read: ${messageOf(cause)}`, { cause })
+    throw new AppError(
+      'INPUT_INVALID',
+      `cannot read the script ${path} (${messageOf(cause)}); correct its path or permissions`,
+      { cause },
+    )
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new AppError('INPUT_INVALID', `The script ${path} is not JSON: ${messageOf(cause)}`, { cause })
+    throw new AppError('INPUT_INVALID', `the script ${path} is not JSON (${messageOf(cause)}); correct its syntax`, {
+      cause,
+    })
   }
   return parseScript(value, path)
 }

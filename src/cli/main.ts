@@ -74,9 +74,7 @@ const createProgram = (version: string): Command =>
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show this help')
     .showSuggestionAfterError()
-    .showHelpAfterError(
-      '"unstuck --help" lists the commands; "unstuck <command> --help" shows the options of one command.',
-    )
+    .showHelpAfterError('See "unstuck --help", or "unstuck <command> --help" for one command.')
     // Error messages quote the arguments, and pasted text may contain terminal sequences.
     .configureOutput({ outputError: (text, write) => write(safeLines(text.replace(/^error: /, 'unstuck: '))) })
     .exitOverride()

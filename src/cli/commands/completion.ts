@@ -6,8 +6,9 @@ import type { Register } from '../command.ts'
 export const register: Register = (program, act) => {
   program
     .command('completion')
-    .description('print a shell script that completes commands and options: source <(unstuck completion bash)')
+    .description('print a script that completes commands and options in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText('after', '\nExample:\n  source <(unstuck completion bash)')
     .action((shell: string) =>
       act(async (io) => {
         const { completionScript } = await import('../completion.ts')

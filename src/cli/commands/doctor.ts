@@ -1,4 +1,4 @@
-/** `unstuck doctor`: checks the promises on the store, through the engine or, where none runs, by itself. */
+/** `unstuck doctor`: checks the invariants of the store, through the engine or, if none is running, directly. */
 import type { DoctorView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'

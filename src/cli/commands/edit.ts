@@ -1,4 +1,4 @@
-/** `unstuck edit`: change a task. */
+/** `unstuck edit`: shows or changes a task. */
 import { collect, json, type Register } from '../command.ts'
 import type { EditOptions } from '../edit.ts'
 

@@ -1,4 +1,4 @@
-/** `unstuck engine`, hidden: the engine itself, as `unstuck up` starts it. Ends with 0 when it is asked to. */
+/** `unstuck engine` (hidden): runs the engine process, which `unstuck up` starts. Exits with 0 after a requested stop. */
 import { exitCodes } from '../../errors.ts'
 import { database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 import type { Io } from '../io.ts'

@@ -1,4 +1,4 @@
-/** `unstuck events`: everything that happened. */
+/** `unstuck events`: lists everything that happened. */
 import { json, type Register } from '../command.ts'
 import type { EventsOptions } from '../events.ts'
 

@@ -1,4 +1,4 @@
-/** `unstuck exec`: any headless agent command under supervision, with no project, store or engine. */
+/** `unstuck exec`: supervises one headless agent command, without a project, store or engine. */
 import { collect, positive, type Register } from '../command.ts'
 import type { ExecOptions } from '../exec/exec.ts'
 

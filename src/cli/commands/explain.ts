@@ -1,4 +1,4 @@
-/** `unstuck explain`: the story of a task, run or goal. */
+/** `unstuck explain`: tells the story of a task, run or goal. */
 import type { ExplainView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'

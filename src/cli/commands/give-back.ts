@@ -1,4 +1,4 @@
-/** `unstuck give-back`: a person's work is checked and landed. */
+/** `unstuck give-back`: hands back a task, so that the person's work is checked and landed. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {

@@ -1,4 +1,4 @@
-/** `unstuck harness`: which agent CLIs are here, and what they can do. */
+/** `unstuck harness`: lists the agent CLIs and their capabilities. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {

@@ -1,4 +1,4 @@
-/** `unstuck init`: a first configuration with what was found here; never over an existing one. */
+/** `unstuck init`: writes a first configuration with the harness and checks found here; never overwrites one. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
@@ -50,7 +50,7 @@ const init = async (io: Io): Promise<number> => {
   writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })
   line(io, `Wrote ${path}. ${foundText(found)}`)
   if (repository.url === undefined && repository.commonDir !== null)
-    line(io, 'Commit it, so that every run uses it: git add .unstuck/config.json && git commit -m "Configure unstuck"')
+    line(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
   line(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok
 }

@@ -1,4 +1,4 @@
-/** `unstuck land`: bring a ready goal to the user's branch. */
+/** `unstuck land`: lands a ready goal on the user's branch. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {

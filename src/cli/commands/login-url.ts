@@ -1,4 +1,4 @@
-/** `unstuck login-url`: a new one-time login; a resting engine is started for it. */
+/** `unstuck login-url`: prints a new one-time login; starts the engine if none is running. */
 import type { LoginUrl } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'

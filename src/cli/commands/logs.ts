@@ -1,4 +1,4 @@
-/** `unstuck logs`: what the agents of a run, task or goal said and did, and what the checks printed. */
+/** `unstuck logs`: shows what the agents of a run, task or goal said and did, and what the checks printed. */
 import { json, type Register } from '../command.ts'
 import type { LogsOptions } from '../logs.ts'
 

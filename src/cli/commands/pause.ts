@@ -1,4 +1,4 @@
-/** `unstuck pause`: start no new work of a goal. */
+/** `unstuck pause`: pauses a goal. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {

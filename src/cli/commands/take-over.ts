@@ -1,4 +1,4 @@
-/** `unstuck take-over`: a person works on a task. */
+/** `unstuck take-over`: lets a person work on a task instead of an agent. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {

@@ -16,7 +16,12 @@ import { limitWait, type LimitWait } from './limit-wait.ts'
 const pollMs = 250
 const pageSize = 500
 
-const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created', ...saidByQuestion])
+/** Steps between two results, and events that a later one repeats. `unstuck events` and `explain` show them. */
+const quietTypes = new Set([
+  ...['run.phase', 'run.launched', 'agent.registered', 'task.created', 'task.claimed'],
+  ...['merge.enqueued', 'merge.processing', 'account.limited'],
+  ...saidByQuestion,
+])
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
@@ -51,7 +56,7 @@ const request = async <T>(follower: Follower, path: string): Promise<T> => {
   }
 }
 
-/** The goal once nothing of it moves any more; undefined while something does. */
+/** The goal if it has ended, is paused or waits for a person; undefined while work is in progress. */
 const endedGoal = async (follower: Follower): Promise<GoalView | undefined> => {
   for (;;) {
     const goal = await request<GoalView>(follower, `/goals/${follower.id}`)
