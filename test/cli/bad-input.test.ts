@@ -148,8 +148,8 @@ const commandLines: Case[] = [
   ['report --since 999999999999d', 2, /--since "999999999999d".*12h/],
   ['sim {in}/script.json', 2, /script\.json[^]*conversations/],
   ['sim {in}/no-script.json', 2, /no-script\.json.*not JSON/],
-  ['sim {in}/nosuch.json', 2, /nosuch\.json.*cannot be read/],
-  ['sim {in}', 2, /in cannot be read/],
+  ['sim {in}/nosuch.json', 2, /cannot read the script .*nosuch\.json/],
+  ['sim {in}', 2, /cannot read the script .*in /],
   ['sim {in}/script.json --port 99999', 2, /--port.*65535/],
 ]
 
