@@ -1,7 +1,7 @@
 /**
  * The Messages API as Claude Code uses it: POST /v1/messages (streamed or whole), HEAD /, count_tokens.
- * A turn counts as finished when it is a text or when its tool result is in the request; a preparatory Read (Claude
- * refuses to change a file it has not read) travels in the same turn under an id that is not counted.
+ * A turn counts as finished if it is a text, or if the request contains its tool result. Claude refuses to change a file
+ * that it has not read, so a change is preceded by a Read in the same turn, whose id is not counted.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -42,7 +42,7 @@ const resultText = (content: unknown): string => {
 const preparatory = 'toolu_before'
 const isPreparatory = (id: string | undefined): boolean => id?.startsWith(preparatory) ?? false
 
-/** Claude writes these itself when a run was broken off; no answer of ours stands behind them. */
+/** Claude itself writes these texts after an interrupted run, so they do not count as turns of the script. */
 const placeholders = new Set(['', 'No response requested.', '(no content)'])
 const interrupted = /^\[Request interrupted by user|^The user doesn't want to (proceed|take this action)/
 
@@ -106,7 +106,7 @@ const partsOf = (answer: Settled, fileText: Context['fileText']): Part[] => {
     case 'read':
       return [toolUse('Read', { file_path: answer.path })]
     case 'shell':
-      // The longest time Claude grants, so that a held command is not moved away after two minutes.
+      // The longest timeout that Claude accepts; otherwise it would move a held command to the background after two minutes.
       return [toolUse('Bash', { command: answer.command, description: 'Scripted command', timeout: 600_000 })]
     case 'write':
     case 'edit': {
@@ -193,7 +193,7 @@ export const anthropic: Protocol = {
   error,
   limit: (reset) =>
     withRetryAfter(error({ status: 429, type: undefined, message: 'The limit of this account is reached.' }), reset),
-  // The CLI reads both numbers out of these words.
+  // The CLI parses both numbers in this message.
   overflow: () =>
     error({ status: 400, type: undefined, message: 'prompt is too long: 210000 tokens > 200000 maximum' }),
 }

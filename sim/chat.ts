@@ -1,7 +1,7 @@
 /**
  * Chat completions as OpenCode uses them through an OpenAI-compatible provider: POST /chat/completions or
- * /v1/chat/completions, streamed. A request without tools (a title) takes no step. A turn counts as finished when it is a
- * text or when its tool result is in the request.
+ * /v1/chat/completions, streamed. A request without tools (for a title) consumes no step. A turn counts as finished if it
+ * is a text, or if the request contains its tool result.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'

@@ -1,7 +1,7 @@
 /**
- * The Gemini API as Gemini CLI uses it: POST /v1beta/models/<model>:streamGenerateContent, streamed; what is asked for
- * without a stream (which model to take, whether the model goes in circles) takes no step. A turn counts as finished when
- * it is a text or when its tool result is in the request.
+ * The Gemini API as Gemini CLI uses it: POST /v1beta/models/<model>:streamGenerateContent, streamed. Requests without a
+ * stream (which model to use, whether the model repeats itself) consume no step. A turn counts as finished if it is a text,
+ * or if the request contains its tool result.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
- * Behind `unstuck sim <script>`: reads the script, starts the server and says how to point each agent at it.
- * It owns no process, prints nothing itself and serves until its caller closes it.
+ * The work of `unstuck sim <script>`: reads the script, starts the server, and tells how to point each agent CLI at it.
+ * Starts no process and prints nothing itself; it serves until the caller closes it.
  */
 import { readScript } from './script.ts'
 import type { Sim, SimRequest } from './server.ts'
@@ -14,7 +14,7 @@ export interface Pointers {
   opencode: { env: Record<string, string>; flags: string[] }
 }
 
-/** The provider is built in, so nothing is fetched; the same model does for titles. */
+/** Uses a provider that is built into OpenCode, so that nothing is downloaded, and the same model for titles. */
 const opencodeConfig = (url: string): string =>
   JSON.stringify({
     autoupdate: false,
@@ -49,7 +49,7 @@ export const pointersTo = (url: string): Pointers => ({
       `model_providers.sim={name="sim",base_url="${url}/v1",env_key="OPENAI_API_KEY",wire_api="responses"}`,
     ],
   },
-  // Another base URL chooses another kind of login, unless the settings in its home say `security.auth.selectedType`.
+  // A different base URL makes the CLI choose another kind of login, unless its settings contain `security.auth.selectedType`.
   gemini: { env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'sim' }, flags: ['-m', 'gemini-2.5-pro'] },
   opencode: { env: { OPENCODE_CONFIG_CONTENT: opencodeConfig(url) }, flags: [] },
 })
@@ -57,7 +57,7 @@ export const pointersTo = (url: string): Pointers => ({
 export interface SimulateOptions {
   scriptPath: string
   port?: number
-  /** Gets the pointers once the server listens; the CLI prints them as one JSON line. */
+  /** Called when the server listens; the CLI prints the pointers as one JSON line. */
   onReady: (pointers: Pointers) => void
   onRequest?: (request: SimRequest) => void
 }

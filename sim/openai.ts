@@ -1,7 +1,7 @@
 /**
  * The Responses API as Codex uses it with the classic tools (`-m gpt-5.5`): POST /responses or /v1/responses, streamed.
- * Codex sends the whole history each time. A call counts as finished when its output is there; a command that outlives
- * Codex's own patience (10 to 30 s) is polled without taking a step, and the output that ends it counts once.
+ * Codex sends the whole history each time. A call counts as finished if the request contains its output. A command that runs
+ * longer than Codex waits (10 to 30 s) is polled without consuming a step, and the output that ends it counts once.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -34,13 +34,13 @@ const isOutput = (item: Item): boolean =>
   item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
 const runningSession = (item: Item): string | undefined =>
   /^Process running with session ID (\d+)$/m.exec(textOf(item.output))?.[1]
-/** Codex writes this output itself for a call that was broken off. */
+/** Codex itself writes this output for an interrupted call. */
 const aborted = (item: Item): boolean => textOf(item.output).startsWith('aborted')
 
 const isFinishedTurn = (item: Item): boolean =>
   isAssistant(item) || (isOutput(item) && runningSession(item) === undefined && !aborted(item))
 
-/** What to answer when no step is due: poll a tool that still runs, or some words for a request without tools. */
+/** The reply to a request that consumes no step: a poll of a tool that still runs, or a text for a request without tools. */
 const asideOf = (body: z.output<typeof bodySchema>): Reply | undefined => {
   const context = { model: body.model, usage: { inputTokens: 10, outputTokens: 5 } }
   const last = body.input.at(-1)
@@ -73,7 +73,7 @@ const read: Protocol['read'] = (value) => {
     session: body.prompt_cache_key,
     opening: opening.map((item) => textOf(item.content)).join('\n'),
     turns: body.input.filter(isFinishedTurn).length,
-    cwd: places.at(-1)?.[1], // a session resumed elsewhere names its new place last
+    cwd: places.at(-1)?.[1], // a session resumed in another folder names the new folder last
     lastResult: results.length === 0 ? undefined : textOf(results.at(-1)?.output),
     aside: asideOf(body),
   } satisfies Asked
@@ -119,7 +119,7 @@ const patch = (lines: string[]): Call => ({
 const linesOf = (text: string): string[] => text.replace(/\n$/, '').split('\n')
 const marked = (mark: string, text: string): string[] => linesOf(text).map((line) => mark + line)
 
-/** Patches speak in whole lines: widen the words to find to the lines they stand in. An unfindable text is sent as it is and fails there. */
+/** Patches consist of whole lines, so the text to find is extended to full lines. A text that is not found is sent unchanged, and the patch then fails. */
 const editPatch = (answer: Extract<Settled, { kind: 'edit' }>, fileText: string | undefined): Call => {
   const text = fileText ?? ''
   const at = text.indexOf(answer.find)
@@ -138,7 +138,7 @@ const callOf = (answer: Settled, fileText: Context['fileText']): Call => {
     case 'read':
       return functionCall('exec_command', { cmd: `cat -- '${answer.path.replaceAll("'", `'\\''`)}'`, login: false })
     case 'shell':
-      // A login shell would read /etc/profile, which may replace the PATH that the test chose.
+      // A login shell would read /etc/profile, which may replace the PATH of the test.
       return functionCall('exec_command', { cmd: answer.command, login: false, yield_time_ms: 30_000 })
     case 'write':
       return patch([`*** Add File: ${answer.path}`, ...marked('+', answer.content)])
@@ -210,7 +210,7 @@ export const openai: Protocol = {
         ...(reset === undefined ? {} : { resets_at: reset.resetAt, resets_in_seconds: reset.resetInSeconds }),
       },
     }),
-  // Said inside the stream: a status alone is not taken for it.
+  // Sent inside the stream, because Codex does not recognise the HTTP status alone.
   overflow: () =>
     events([
       {

@@ -1,6 +1,6 @@
 /**
- * The seam between the server and a vendor's wire protocol: one file per protocol implements `Protocol`.
- * A protocol reads requests and words replies; it decides nothing about the script and holds no state.
+ * The interface between the server and the wire protocol of a vendor; one file per protocol implements `Protocol`.
+ * A protocol parses requests and formats replies. It has no state and does not choose steps of the script.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer, Conversation } from './script.ts'
@@ -8,24 +8,24 @@ import type { Answer, Conversation } from './script.ts'
 /** An answer with all paths and commands filled in. */
 export type Settled = Exclude<Answer, { kind: 'hold' }>
 
-/** A complete reply. It is sent as its parts, one after the other, so that a cut can fall between two of them. */
+/** A complete reply, in parts that are sent in order, so that a cut can happen between two parts. */
 export interface Reply {
   status: number
   headers: Record<string, string>
   parts: string[]
 }
 
-/** What a model request says. */
+/** A parsed model request. */
 export interface Asked {
   model: string
   session: string | undefined
-  /** All that the user said before the model's first turn. */
+  /** All text of the user before the first turn of the model. */
   opening: string
-  /** Turns of the model that are in the request and finished: a text, or a tool call that has its result. */
+  /** Finished turns of the model in the request: a text, or a tool call with its result. */
   turns: number
   cwd: string | undefined
   lastResult: string | undefined
-  /** Set for a request that takes no step: a title, a summary, the polling of a tool that still runs. */
+  /** The reply to a request that consumes no step: for a title, a summary, or a poll of a running tool. */
   aside: Reply | undefined
 }
 
@@ -33,20 +33,20 @@ export interface Context {
   body: unknown
   model: string
   usage: Conversation['usage']
-  /** The agent's file as it is now, or undefined. Some tools need a file's own lines or must read it before they may write. */
+  /** The current text of a file of the agent, or undefined. Some tools need the lines of a file, or must read it before writing. */
   fileText: (path: string) => string | undefined
 }
 
 export interface Protocol {
   name: string
-  /** Undefined: not ours. A reply: needs no model. 'model': goes to `read`. */
+  /** Undefined: not a route of this protocol. A reply: needs no model. 'model': the request goes to `read`. */
   route: (method: string, path: string) => Reply | 'model' | undefined
   read: (body: unknown, headers: IncomingHttpHeaders, path: string) => Asked
   answer: (answer: Settled, context: Context) => Reply
   error: (problem: { status: number; type: string | undefined; message: string }) => Reply
-  /** The account's limit is reached; `resetAt` in whole seconds of the epoch, `resetInSeconds` the same from now. */
+  /** The account is at its limit until `resetAt` (seconds since the epoch), which is in `resetInSeconds`. */
   limit: (reset: { resetInSeconds: number; resetAt: number } | undefined) => Reply
-  /** The request is longer than the model can take. */
+  /** The request is longer than the context of the model. */
   overflow: () => Reply
 }
 

@@ -1,4 +1,4 @@
-/** The protocols of Gemini CLI and OpenCode, asked as those CLIs ask. */
+/** The protocols of Gemini CLI and OpenCode, with requests as these CLIs send them. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { pointersTo } from './main.ts'
 import type { ScriptInput } from './script.ts'
@@ -39,7 +39,7 @@ describe('the Gemini API', () => {
     { role: 'user', parts: [{ functionResponse: { name: 'write_file', response: { output } } }] },
   ]
 
-  test('gives calls of its own tools with whole paths, then words in pieces', async () => {
+  test('sends calls of its tools with absolute paths, then text in pieces', async () => {
     await start({ write: { path: 'a.txt', content: 'hi\n' } }, { text: 'done' })
     const [call] = await dataOf(await post(path, asked([])))
     expect(call.candidates[0]).toEqual({
@@ -61,7 +61,7 @@ describe('the Gemini API', () => {
     })
   })
 
-  test('what is asked without a stream takes no step', async () => {
+  test('a request without a stream consumes no step', async () => {
     await start({ text: 'a' })
     expect((await post('/v1beta/models/m:generateContent', asked([]))).status).toBe(200)
     expect((await post(path, asked([], { tools: [] }))).status).toBe(200)
@@ -70,7 +70,7 @@ describe('the Gemini API', () => {
     expect(steps()).toEqual([undefined, undefined, undefined, 0])
   })
 
-  test('an error has the status and its name, an empty answer no part', async () => {
+  test('an error has its status and name, and an empty answer has no part', async () => {
     await start({ error: { status: 503, message: 'full' } }, { empty: true }, { text: 'a' })
     const refused = await post(path, asked([]))
     expect([refused.status, await refused.json()]).toEqual([
@@ -99,7 +99,7 @@ describe('chat completions', () => {
     { role: 'tool', tool_call_id: 'c1', content },
   ]
 
-  test('gives a call in pieces, then words, each with its end and its usage', async () => {
+  test('sends a call in pieces, then text, each with its end and its usage', async () => {
     await start({ edit: { path: 'a.txt', find: 'x', replace: 'y' } }, { text: 'done' })
     const call = await dataOf(await post('/v1/chat/completions', asked([])))
     const pieces = call.flatMap((part) => part.choices[0]?.delta.tool_calls ?? [])
@@ -116,7 +116,7 @@ describe('chat completions', () => {
     expect(steps()).toEqual([0, 1])
   })
 
-  test('a title takes no step, an error has its code', async () => {
+  test('a title consumes no step, and an error has its code', async () => {
     await start({ error: { status: 401 } }, { text: 'a' })
     await dataOf(await post('/chat/completions', asked([], { tools: undefined })))
     const refused = await post('/chat/completions', asked([]))

@@ -18,7 +18,7 @@ test.each([
     script({ text: 'a' }, { edit: { path: 'a', find: 'b', replace: 'c', all: true } }),
     'steps[1].edit: ',
   ],
-  ['an unknown step', script({ dance: true }), 'steps[0]: unknown step "dance"; known are: write, edit'],
+  ['an unknown step', script({ dance: true }), 'steps[0]: unknown step "dance"; the steps are: write, edit'],
   ['two steps in one', script({ text: 'a', shell: 'b' }), 'steps[0]: a step is an object with exactly one of'],
   ['a step that is no object', script('text'), 'steps[0]: a step is an object with exactly one of'],
   ['a bad status', script({ error: { status: 200 } }), 'steps[0].error.status: '],
@@ -40,7 +40,7 @@ test.each([
   expect(() => parseScript(value, 'x.json')).toThrow('x.json')
 })
 
-test('circles stand for as many steps', () => {
+test('a repeated call stands for that many steps', () => {
   const shell = { kind: 'shell', command: 'ls' }
   const { steps } = conversation({ again: { shell: 'ls', times: 3 } }, { text: 'a' })
   expect(steps).toEqual([shell, shell, shell, { kind: 'text', text: 'a' }])
@@ -57,8 +57,8 @@ test('a file that is missing or not JSON is refused by its name', () => {
   try {
     const path = join(folder, 'broken.json')
     writeFileSync(path, '{')
-    expect(() => readScript(path)).toThrow(`${path} is not JSON`)
-    expect(() => readScript(join(folder, 'absent.json'))).toThrow('absent.json cannot be read')
+    expect(() => readScript(path)).toThrow(`${path} is not JSON (`)
+    expect(() => readScript(join(folder, 'absent.json'))).toThrow('absent.json (ENOENT')
     writeFileSync(path, JSON.stringify(script({ cut: true })))
     expect(readScript(path).conversations[0]!.steps).toEqual([{ kind: 'cut', times: 1 }])
   } finally {
@@ -66,7 +66,7 @@ test('a file that is missing or not JSON is refused by its name', () => {
   }
 })
 
-test('the first conversation whose marker occurs is played, else the default, else none', () => {
+test('the first conversation whose match occurs is played, or else the default one, or else none', () => {
   const steps = [{ text: 'a' }]
   const parsed = parseScript(
     {
@@ -84,7 +84,7 @@ test('the first conversation whose marker occurs is played, else the default, el
   expect(pick({ conversations: parsed.conversations.slice(1) }, 'PAINT')).toBeUndefined()
 })
 
-test('the step follows from the turns in the request, whatever was played before', () => {
+test('the step depends only on the turns in the request, not on earlier requests', () => {
   const steps = conversation({ write: { path: 'a', content: '' } }, { wait: 2 }, { shell: 'x' }, { text: 'end' })
   expect(next(steps, 0, never)).toMatchObject({ step: 0, waitSeconds: 0 })
   expect(next(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, answer: { command: 'x' } })
@@ -94,7 +94,7 @@ test('the step follows from the turns in the request, whatever was played before
   expect(next(steps, 99, never)).toMatchObject({ step: undefined })
 })
 
-test('a fault happens before its answer as often as it says and then lets it through', () => {
+test('a fault happens as many times as it says before its answer is played', () => {
   const steps = conversation(
     { text: 'a' },
     { wait: 1 },
@@ -114,7 +114,7 @@ test('a fault happens before its answer as often as it says and then lets it thr
   expect(play(0)).toBe('text+0')
 })
 
-test('a fault that happens always never ends and one after the last answer comes before the closing words', () => {
+test('an "always" fault never ends, and a fault after the last answer precedes the closing text', () => {
   const endless = conversation({ text: 'a' }, { error: { status: 401, times: 'always' } })
   expect(next(endless, 1, () => 1000).fault).toMatchObject({ status: 401 })
   expect(next(endless, 2, never).fault).toBeUndefined()
@@ -135,7 +135,7 @@ test('paths and commands are filled with the working directory of the agent', ()
   expect(() => settle({ kind: 'shell', command: 'ls {cwd}' }, undefined)).toThrow('names no working directory')
 })
 
-test('the help shows every step by a line that fits', () => {
+test('the help has a valid line for every step', () => {
   const words = stepExamples.map(([step]) => {
     expect(simHelp).toContain(step)
     const value: unknown = JSON.parse(step)

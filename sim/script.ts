@@ -1,7 +1,7 @@
 /**
- * The script format: what a scripted model does, in words that belong to no vendor's protocol. A step is a closed union;
- * a new kind is one row in `stepKinds`, the branches that the compiler then asks for, and its line in `help.ts`.
- * A script that parses can be played; it never reads a clock, a file system of the agent, or the network.
+ * The script format: what a scripted model does, independent of any vendor's protocol. To add a kind of step: a row in
+ * `stepKinds`, the branches that the compiler then requires, and a line in `help.ts`. A script that parses can be played;
+ * it depends on no clock, file or network.
  */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
@@ -10,31 +10,31 @@ import { AppError, messageOf } from '../src/errors.ts'
 const filled = z.string().min(1)
 const times = z.union([z.int().positive(), z.literal('always')]).default(1)
 
-/** Lets `true` stand for a fault with its defaults, so that `{ "cut": true }` reads as a sentence. */
+/** Accepts `true` for a fault with its defaults, as in `{ "cut": true }`. */
 const orTrue = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === true ? {} : value), schema)
 
 /**
- * One row a step. The first six take one turn of the model each. `wait` delays what follows it. The rest are faults: they
- * spoil a request `times` often (default 1, "always" only as the last step), then the next step is due.
- * Paths may hold `{cwd}`, the working directory that the agent names, and are meant below it when relative.
+ * One row per kind of step. The first six consume one turn of the model each. `wait` delays the next step. The others are
+ * faults: they spoil a request `times` times (default 1; "always" only as the last step) before the next step is played.
+ * Paths may contain `{cwd}`, the working directory that the agent reports; relative paths are below it.
  */
 const stepKinds = {
   write: z.strictObject({ path: filled, content: z.string() }),
-  /** `find` is literal and its first occurrence is replaced; it may be a part of a line. */
+  /** Replaces the first occurrence of `find`, which is literal and may be part of a line. */
   edit: z.strictObject({ path: filled, find: filled, replace: z.string() }),
   read: filled.transform((path) => ({ path })),
   shell: filled.transform((command) => ({ command })),
   /** A tool call that lasts until the file `until` exists; it creates `mark` when it begins. */
   hold: z.strictObject({ until: filled, mark: filled.optional() }),
-  /** Ends the agent's run; a resumed session goes on behind it. */
+  /** Ends the run of the agent; a resumed session continues with the next step. */
   text: filled.transform((text) => ({ text })),
   wait: z
     .number()
     .nonnegative()
     .max(86_400)
     .transform((seconds) => ({ seconds })),
-  /** An HTTP error in the protocol's own shape; `type` is what that protocol calls its kind. */
+  /** An HTTP error in the format of the protocol; `type` is the error type of that protocol. */
   error: z.strictObject({
     status: z.int().min(400).max(599),
     type: filled.optional(),
@@ -42,9 +42,9 @@ const stepKinds = {
     retryAfterSeconds: z.int().nonnegative().optional(),
     times,
   }),
-  /** The answer that is due breaks off in the middle of its stream. */
+  /** The next answer is cut off in the middle of its stream. */
   cut: orTrue(z.strictObject({ times })),
-  /** An answer without content. A fault, because agents do not keep it and so it would be due for ever. */
+  /** An answer without content. It is a fault because agents drop it from their history, so as a turn it would repeat for ever. */
   empty: orTrue(z.strictObject({ times })),
   /** The limit of an account, in the protocol's own shape, with the time of its reset where one is given. */
   limit: orTrue(z.strictObject({ resetInSeconds: z.int().nonnegative().optional(), times })),
@@ -52,19 +52,19 @@ const stepKinds = {
   overflow: orTrue(z.strictObject({ times })),
   /** A page in HTML where an answer should be, as a broken proxy gives it. */
   garbage: orTrue(z.strictObject({ times })),
-  /** The answer that is due arrives whole, and its stream stays open until the client leaves: some wait for that end. */
+  /** The next answer arrives completely, but its stream stays open until the client disconnects; some clients wait for its end. */
   linger: orTrue(z.strictObject({ times })),
-  /** No headers, or no event behind them, until the client leaves. */
+  /** No headers, or headers without an event, until the client disconnects. */
   silence: orTrue(z.strictObject({ afterHeaders: z.boolean().default(false), times })),
 }
 
 type Kind = keyof typeof stepKinds
 export type Step = { [K in Kind]: { kind: K } & z.output<(typeof stepKinds)[K]> }[Kind]
 export type Fault = Extract<Step, { times: unknown }>
-/** A step that takes one turn of the model. */
+/** A step that consumes one turn of the model. */
 export type Answer = Exclude<Step, Fault | { kind: 'wait' }>
 
-/** For whoever writes scripts: every word that a step may begin with. */
+/** Every key that a step may have; listed in error messages. */
 export const stepWords = [...Object.keys(stepKinds), 'again']
 
 const isKind = (name: string): name is Kind => Object.hasOwn(stepKinds, name)
@@ -79,15 +79,16 @@ const stepSchema = z.unknown().transform((value, context): Step => {
   const names = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
   const [name] = names
   const known = stepWords.join(', ')
-  if (name === undefined || names.length !== 1) return problem(`a step is an object with exactly one of: ${known}`)
-  if (!isKind(name)) return problem(`unknown step "${name}"; known are: ${known}`)
+  if (name === undefined || names.length !== 1)
+    return problem(`a step is an object with exactly one of these keys: ${known}`)
+  if (!isKind(name)) return problem(`unknown step "${name}"; the steps are: ${known}`)
   const parsed = stepKinds[name].safeParse((value as Record<string, unknown>)[name])
   if (parsed.success) return { kind: name, ...parsed.data } as Step
   for (const issue of parsed.error.issues) problem(issue.message, [name, ...issue.path])
   return z.NEVER
 })
 
-/** `{ "again": { "shell": "ls", "times": 20 } }` stands for twenty steps: a model that goes in circles. */
+/** `{ "again": { "shell": "ls", "times": 20 } }` stands for twenty steps: a model that repeats itself. */
 const againSchema = z
   .strictObject({ again: z.strictObject({ shell: filled, times: z.int().min(2).max(1000) }) })
   .transform(({ again }) => Array.from({ length: again.times }, (): Step => ({ kind: 'shell', command: again.shell })))
@@ -150,7 +151,7 @@ const scriptSchema = z
 
 export type Script = z.output<typeof scriptSchema>
 export type Conversation = Script['conversations'][number]
-/** What a caller writes: the JSON form, before defaults. */
+/** A script as its author writes it: the JSON form, before defaults. */
 export interface ScriptInput {
   conversations: {
     name: string
@@ -166,14 +167,14 @@ const pathText = (path: PropertyKey[]): string =>
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`))
     .join('')
 
-/** Checks a script that came from anywhere. `source` is how messages call it. */
+/** Parses a script; throws INPUT_INVALID with every problem. `source` names the script in messages. */
 export const parseScript = (value: unknown, source: string): Script => {
   const parsed = scriptSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) => `  ${pathText(issue.path) || 'the script'}: ${issue.message}`)
   throw new AppError(
     'INPUT_INVALID',
-    `The script ${source} does not fit; correct these fields:\n${problems.join('\n')}`,
+    `the script ${source} is not valid; correct these fields:\n${problems.join('\n')}`,
   )
 }
 
@@ -183,13 +184,19 @@ export const readScript = (path: string): Script => {
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new AppError('INPUT_INVALID', `The script ${path} cannot be read: ${messageOf(cause)}`, { cause })
+    throw new AppError(
+      'INPUT_INVALID',
+      `cannot read the script ${path} (${messageOf(cause)}); correct its path or permissions`,
+      { cause },
+    )
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new AppError('INPUT_INVALID', `The script ${path} is not JSON: ${messageOf(cause)}`, { cause })
+    throw new AppError('INPUT_INVALID', `the script ${path} is not JSON (${messageOf(cause)}); correct its syntax`, {
+      cause,
+    })
   }
   return parseScript(value, path)
 }

@@ -114,7 +114,7 @@ test('a Responses answer streams its item between created and completed', async 
   })
 })
 
-test('Claude reads an existing file in the same turn, and that read takes no step', async () => {
+test('Claude reads an existing file in the same turn, and that read consumes no step', async () => {
   await start({ edit: { path: 'a.txt', find: 'one', replace: 'two' } }, { text: 'end' })
   writeFileSync(join(folder, 'a.txt'), 'one\n')
   const events = await eventsOf(await post('/v1/messages', claude([])))
@@ -126,7 +126,7 @@ test('Claude reads an existing file in the same turn, and that read takes no ste
   expect(sim!.requests().map(({ step }) => step)).toEqual([0, 0, 1])
 })
 
-test('an edit for Codex is widened to the lines it touches', async () => {
+test('an edit for Codex is extended to whole lines', async () => {
   await start({ edit: { path: 'a.txt', find: 'o tw', replace: '$&\n' } })
   writeFileSync(join(folder, 'a.txt'), 'one\ntwo two\nthree\n')
   const item = itemOf(await eventsOf(await post('/responses', codex([]))))
@@ -143,17 +143,20 @@ test.each([
     () => claude(used('t1', 'x')),
   ],
   ['Codex', '/responses', () => codex([...called('c1', 'x'), ...called('c2', 'y')]), () => codex(called('c1', 'x'))],
-])('a %s session goes on at the step its history says, also on a fresh server', async (_, path, later, earlier) => {
-  await start({ shell: 'a' }, { shell: 'b' }, { text: 'c' })
-  await (await post(path, later())).text()
-  await (await post(path, earlier())).text()
-  expect(sim!.requests().map(({ step, kind }) => [step, kind])).toEqual([
-    [2, 'text'],
-    [1, 'shell'],
-  ])
-})
+])(
+  'a %s session continues at the step that its history implies, even on a fresh server',
+  async (_, path, later, earlier) => {
+    await start({ shell: 'a' }, { shell: 'b' }, { text: 'c' })
+    await (await post(path, later())).text()
+    await (await post(path, earlier())).text()
+    expect(sim!.requests().map(({ step, kind }) => [step, kind])).toEqual([
+      [2, 'text'],
+      [1, 'shell'],
+    ])
+  },
+)
 
-test('a call that was broken off is asked again', async () => {
+test('an interrupted call is sent again', async () => {
   await start({ shell: 'a' }, { text: 'b' })
   await (await post('/responses', codex(called('c1', 'aborted')))).text()
   await (await post('/v1/messages', claude(used('t1', '[Request interrupted by user for tool use]', true)))).text()
@@ -175,7 +178,7 @@ test('a Codex command that still runs is polled and counts once when it ends', a
   ])
 })
 
-test('an error is dealt as often as it says, with the words and headers of the protocol', async () => {
+test('an error happens as many times as it says, in the format of the protocol', async () => {
   await start(
     { error: { status: 529, times: 2, retryAfterSeconds: 7 } },
     { error: { status: 503, message: 'busy' } },
@@ -191,7 +194,7 @@ test('an error is dealt as often as it says, with the words and headers of the p
   expect((await post('/v1/messages', claude([]))).status).toBe(200)
 })
 
-test('a limit says when it resets, in the shape of the protocol', async () => {
+test('a limit has its reset time, in the format of the protocol', async () => {
   const before = Math.floor(Date.now() / 1000)
   await start({ limit: { resetInSeconds: 3600, times: 4 } }, { limit: true }, { text: 'ok' })
   const anthropic = await post('/v1/messages', claude([]))
@@ -223,7 +226,7 @@ test('a conversation that no longer fits is refused as each protocol does', asyn
   })
 })
 
-test('garbage is a page where an answer should be', async () => {
+test('garbage is an HTML page instead of an answer', async () => {
   await start({ garbage: true }, { text: 'ok' })
   const response = await post('/v1/messages', claude([]))
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html'])
@@ -231,7 +234,7 @@ test('garbage is a page where an answer should be', async () => {
   expect(await (await post('/v1/messages', claude([]))).text()).toContain('message_stop')
 })
 
-test('requests without tools get harmless words and use up no fault', async () => {
+test('requests without tools get a harmless text and consume no fault', async () => {
   await start({ error: { status: 503 } })
   const response = await post('/v1/messages', claude([], { tools: [], stream: false }))
   expect(await response.json()).toMatchObject({ type: 'message', content: [{ text: '{"title":"Scripted session"}' }] })
@@ -239,7 +242,7 @@ test('requests without tools get harmless words and use up no fault', async () =
   expect((await post('/v1/messages', claude([]))).status).toBe(503)
 })
 
-test('a cut stream breaks off in the middle and the next one is whole', async () => {
+test('a cut stream ends in the middle, and the next one is complete', async () => {
   await start({ cut: true }, { text: 'a long enough answer' })
   const response = await post('/v1/messages', claude([]))
   const reader = response.body!.getReader()
@@ -254,7 +257,7 @@ test('a cut stream breaks off in the middle and the next one is whole', async ()
   expect(await (await post('/v1/messages', claude([]))).text()).toContain('message_stop')
 })
 
-test('an empty answer is well formed and holds nothing', async () => {
+test('an empty answer is well formed and has no content', async () => {
   await start({ empty: { times: 2 } }, { text: 'ok' })
   const events = await eventsOf(await post('/v1/messages', claude([])))
   expect(events.map(({ type }) => type)).toEqual(['message_start', 'message_delta', 'message_stop'])
@@ -264,19 +267,19 @@ test('an empty answer is well formed and holds nothing', async () => {
   expect(sim!.requests().map(({ kind }) => kind)).toEqual(['empty', 'empty', 'text'])
 })
 
-test('silence lasts until the client leaves and does not keep the server open', async () => {
+test('silence lasts until the client disconnects and does not keep the server open', async () => {
   await start({ silence: true }, { silence: { afterHeaders: true } }, { text: 'ok' })
   await expect(post('/v1/messages', claude([]), { signal: AbortSignal.timeout(200) })).rejects.toThrow(/timeout/)
   const headers = await post('/v1/messages', claude([]))
   expect(headers.status).toBe(200)
   const body = headers.text()
-  body.catch(() => {}) // closing the server breaks it, which is what the next line is about
+  body.catch(() => {}) // closing the server breaks this request, which the next line tests
   await sim!.close()
   sim = undefined
   await expect(body).rejects.toThrow()
 })
 
-test('a lingering answer is whole and does not end until the client leaves', async () => {
+test('a lingering answer is complete and ends only when the client disconnects', async () => {
   await start({ linger: true }, { text: 'said' })
   const { body } = await post('/v1/messages', claude([]), { signal: AbortSignal.timeout(1000) })
   let text = ''
@@ -288,14 +291,14 @@ test('a lingering answer is whole and does not end until the client leaves', asy
   expect(await (await post('/v1/messages', claude([]))).text()).toContain('message_stop')
 })
 
-test('a prompt that no conversation knows is refused with its words', async () => {
+test('a prompt that matches no conversation is refused, and quoted', async () => {
   await start({ text: 'a' })
   const response = await post('/v1/messages', claude([], { messages: [{ role: 'user', content: 'paint' }] }))
   expect(response.status).toBe(400)
   expect(JSON.stringify(await response.json())).toContain('The prompt was: paint')
 })
 
-test('what is not served or cannot be read is answered and logged', async () => {
+test('unknown routes and invalid requests get an error and are logged', async () => {
   await start({ shell: 'ls {cwd}' })
   expect((await fetch(sim!.url, { method: 'HEAD' })).status).toBe(200)
   expect((await post('/v1/messages/count_tokens', {})).status).toBe(200)
@@ -306,7 +309,7 @@ test('what is not served or cannot be read is answered and logged', async () => 
   expect(sim!.requests().at(-2)?.problem).toContain('names no working directory')
 })
 
-test('simulate serves a script file and says how to reach it', async () => {
+test('simulate serves a script file and returns the pointers to it', async () => {
   const path = join(folder, 'script.json')
   writeFileSync(path, JSON.stringify({ conversations: [{ name: 'a', default: true, steps: [{ text: 'hello' }] }] }))
   const ready: string[] = []

@@ -1,7 +1,7 @@
 /**
- * The scripted model server: plain HTTP on one port, every protocol beside the other. It keeps a log of requests and a
- * count of dealt faults; everything else comes from the request, so it may be restarted in the middle of a session.
- * It never runs anything and never changes a file; it reads an agent's file only to word a change to it.
+ * The scripted model server: plain HTTP on one port for all protocols. Its only state is a log of requests and a count of
+ * injected faults; everything else is in the requests, so the server may be restarted in the middle of a session. It runs
+ * nothing and changes no files; it reads a file of the agent only to format a change to that file.
  */
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -19,7 +19,7 @@ import type { Asked, Protocol, Reply } from './protocol.ts'
 import { json } from './protocol.ts'
 import type { Conversation, Script } from './script.ts'
 
-/** One line of the log. `step` is the index in the conversation's steps; `status` is undefined while nothing was sent. */
+/** One entry of the log. `step` is the index in the steps of the conversation; `status` is undefined until a response is sent. */
 export interface SimRequest {
   method: string
   path: string
@@ -66,7 +66,7 @@ const fileText = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return undefined // absent, a folder or not readable: the tool call itself will then say so to the agent
+    return undefined // absent, a folder or not readable: the tool call then reports that to the agent
   }
 }
 
@@ -120,8 +120,8 @@ const page: Reply = {
   parts: ['<html><body>Bad gateway</body></html>'],
 }
 
-/** What the protocol itself says of a fault that is no answer; undefined for the others. */
-const spoilt = (protocol: Protocol, fault: Move['fault']): Reply | undefined => {
+/** The reply for a fault that replaces the answer; undefined for other faults. */
+const faultReply = (protocol: Protocol, fault: Move['fault']): Reply | undefined => {
   if (fault?.kind === 'garbage') return page
   if (fault?.kind === 'overflow') return protocol.overflow()
   if (fault?.kind !== 'limit') return undefined
@@ -140,10 +140,10 @@ const perform = async (exchange: Exchange, conversation: Conversation, move: Mov
     entry.status = fault.status
     return refuse(exchange, fault)
   }
-  const bad = spoilt(protocol, fault)
-  if (bad !== undefined) {
-    entry.status = bad.status
-    return send(response, bad)
+  const replacement = faultReply(protocol, fault)
+  if (replacement !== undefined) {
+    entry.status = replacement.status
+    return send(response, replacement)
   }
   if (fault?.kind === 'silence') return keepSilent(response, fault.afterHeaders)
   const context = { body, model: asked.model, usage: conversation.usage, fileText }
@@ -169,21 +169,21 @@ const describe = (entry: SimRequest, protocol: Protocol, asked: Asked): void => 
 const unmatched = (opening: string): string =>
   `No conversation of the script matches and none is the default. The prompt was: ${opening.slice(-300)}`
 
-type Deal = (conversation: Conversation, turns: number) => Move
+type ChooseMove = (conversation: Conversation, turns: number) => Move
 
-/** Counts dealt faults per conversation (not per session: a fresh attempt of the same task finds the fault used up). */
-const dealer = (): Deal => {
-  const dealt = new Map<string, number>()
+/** Counts injected faults per conversation, not per session, so that a fresh attempt at the same task does not get the fault again. */
+const createChooser = (): ChooseMove => {
+  const injected = new Map<string, number>()
   return (conversation, turns) => {
-    const count = (step: number): number => dealt.get(`${step} ${conversation.name}`) ?? 0
+    const count = (step: number): number => injected.get(`${step} ${conversation.name}`) ?? 0
     const move = next(conversation, turns, count)
     if (move.fault !== undefined && move.step !== undefined)
-      dealt.set(`${move.step} ${conversation.name}`, count(move.step) + 1)
+      injected.set(`${move.step} ${conversation.name}`, count(move.step) + 1)
     return move
   }
 }
 
-const converse = async (exchange: Exchange, script: Script, deal: Deal): Promise<void> => {
+const converse = async (exchange: Exchange, script: Script, choose: ChooseMove): Promise<void> => {
   const { protocol, asked, entry, response } = exchange
   const aside = asked.aside
   const conversation = pick(script, asked.opening)
@@ -192,7 +192,7 @@ const converse = async (exchange: Exchange, script: Script, deal: Deal): Promise
     Object.assign(entry, { kind: aside === undefined ? 'unmatched' : 'aside', status: reply.status })
     return send(response, reply)
   }
-  const move = deal(conversation, asked.turns)
+  const move = choose(conversation, asked.turns)
   Object.assign(entry, { conversation: conversation.name, kind: kindOf(move) })
   if (move.step !== undefined) entry.step = move.step
   if (move.waitSeconds > 0) {
@@ -218,7 +218,7 @@ const listen = async (server: ReturnType<typeof createServer>, host: string, por
 /** Starts the server. A request that cannot be played is logged and answered with 400, which no agent retries. */
 export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: SimOptions): Promise<Sim> => {
   const requests: SimRequest[] = []
-  const deal = dealer()
+  const choose = createChooser()
   const handle = async (request: IncomingMessage, response: ServerResponse, entry: SimRequest): Promise<void> => {
     const body = await readBody(request)
     for (const protocol of protocols) {
@@ -230,12 +230,12 @@ export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: Si
       }
       const asked = protocol.read(body, request.headers, entry.path)
       describe(entry, protocol, asked)
-      return await converse({ protocol, body, asked, entry, response }, script, deal)
+      return await converse({ protocol, body, asked, entry, response }, script, choose)
     }
     entry.status = 404
     send(
       response,
-      json(404, { error: { type: 'not_found', message: `unstuck sim serves no ${entry.method} ${entry.path}` } }),
+      json(404, { error: { type: 'not_found', message: `unstuck sim does not serve ${entry.method} ${entry.path}` } }),
     )
   }
   const server = createServer((request, response) => {
@@ -259,7 +259,7 @@ export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: Si
     requests: () => requests,
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeAllConnections() // a silent step would otherwise hold the server open for ever
+      server.closeAllConnections() // otherwise a silent step would keep the server open for ever
       await closed
     },
   }

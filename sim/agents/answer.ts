@@ -1,32 +1,32 @@
 /**
- * What a fault agent does instead of asking a model: edits that stand in a JSON file. A path is taken as it is when it is
- * absolute, else from the working folder. An edit whose old text is not there throws, so that nothing is half right.
+ * The scripted work of a fault agent, which uses no model: edits from a JSON file. Relative paths start at the working folder.
+ * An edit whose old text is not found throws, so that a test never passes with half of the work.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 export interface Edit {
   path: string
-  /** Text that is replaced, once; absent = the whole file is written. */
+  /** Text whose first occurrence is replaced; absent = the whole file is written. */
   before?: string
   after: string
 }
 
 export interface Answer {
   edits: Edit[]
-  /** The last words. */
+  /** The final text of the agent. */
   text: string
 }
 
 export const readAnswer = (file: string): Answer => JSON.parse(readFileSync(file, 'utf8')) as Answer
 
-/** What stands behind a flag of the command line. */
+/** The value after a flag of the command line. */
 export const valueOf = (flag: string): string | undefined => {
   const at = process.argv.indexOf(flag)
   return at < 0 ? undefined : process.argv[at + 1]
 }
 
-/** The work of an agent without a protocol: the edits of `--answer FILE`, where it is given. */
+/** The work of an agent without a protocol: applies the edits of `--answer FILE`, if given. */
 export const applyAnswer = (): void => {
   const file = valueOf('--answer')
   if (file !== undefined) for (const edit of readAnswer(file).edits) applyEdit(process.cwd(), edit)
@@ -38,8 +38,8 @@ export const applyEdit = (folder: string, edit: Edit): string => {
   if (edit.before === undefined) writeFileSync(path, edit.after)
   else {
     const text = readFileSync(path, 'utf8')
-    if (!text.includes(edit.before)) throw new Error(`${edit.path} does not hold the text to replace`)
-    // A function, because a replacement text would give "$&" and the like a meaning.
+    if (!text.includes(edit.before)) throw new Error(`${edit.path} does not contain the text to replace`)
+    // A function, because "$&" and similar patterns have a meaning in a replacement string.
     writeFileSync(
       path,
       text.replace(edit.before, () => edit.after),

@@ -1,4 +1,4 @@
-/** Neither works nor ends, and ignores every signal that it can. Usage: fault.ts. */
+/** An agent that neither works nor exits, and ignores every signal that can be ignored. Usage: fault.ts. */
 import { play, stay } from './fault.ts'
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})

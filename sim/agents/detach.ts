@@ -1,7 +1,7 @@
 /**
- * An agent without a protocol that starts a process in a session of its own, prints its pid, does its work and ends.
+ * An agent without a protocol that starts a process in a separate session, prints its pid, does its work and exits.
  * Usage: detach.ts [--hold-pipe] [--stay] [--answer FILE] … <prompt>
- * `--hold-pipe`: that process keeps our output open. `--stay`: this one does not end.
+ * `--hold-pipe`: the started process keeps our output open. `--stay`: the agent does not exit.
  */
 import { spawn } from 'node:child_process'
 import { applyAnswer } from './answer.ts'

@@ -1,8 +1,8 @@
 /**
- * What the fault agents share: hang, deaf, stopped, midline, idle, lingering. They speak Claude's stream-json.
+ * Shared by the fault agents hang, deaf, stopped, midline, idle and lingering. They print Claude's stream-json.
  * Usage: <agent>.ts [--answer FILE] [--once FILE] … <prompt>
- * The fault happens at every launch; with `--once` at the first alone, and later ones do what the answer says. FILE keeps
- * that in mind, and holds the pid of the launch with the fault.
+ * The fault happens at every launch. With `--once` it happens only at the first launch, and later launches apply the answer;
+ * FILE records that the fault happened, and contains the pid of that launch.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { claudeSession } from './lines.ts'
 
 export const claude = claudeSession(valueOf('--resume') ?? randomUUID(), process.cwd())
 
-/** All that an agent without a fault does. */
+/** The work of an agent without a fault. */
 export const work = (): void => {
   const answer = readAnswer(valueOf('--answer') ?? '')
   for (const edit of answer.edits)
@@ -23,10 +23,10 @@ export const work = (): void => {
   claude.done(answer.text)
 }
 
-/** Longer than anybody waits. */
+/** Keeps the process running until it is killed. */
 export const stay = (): void => void setInterval(() => {}, 1000)
 
-/** Opens the session; then the fault where it is due, else the work. */
+/** Opens the session, then runs the fault if it is due, or else the work. */
 export const play = (fault: () => void): void => {
   claude.init()
   const memory = valueOf('--once')

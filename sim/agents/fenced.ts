@@ -1,6 +1,6 @@
 /**
- * Speaks Claude's stream-json. A write outside the working folder is refused as the real CLI refuses it, unless `--add-dir`
- * opened that folder; the turn then ends in good order with nothing done. It resumes the session that `--resume` names.
+ * Prints Claude's stream-json. Refuses a write outside the working folder as the real CLI does, unless `--add-dir` allows that
+ * folder; the turn then ends normally without any change. `--resume` names the session to resume.
  * Usage: fenced.ts <answer.json> -p <prompt> ... [--resume ID] [--add-dir DIR]...
  */
 import { randomUUID } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * An agent without a protocol that prints so many megabytes: in lines, in one line, and in lines on standard error; then it
- * does its work. It honours a slow reader. Usage: flood.ts <lines> <one line> <standard error> [--answer FILE] … <prompt>
+ * An agent without a protocol that prints the given numbers of megabytes: in lines, in one line, and in lines on standard
+ * error. Then it does its work. It waits for a slow reader. Usage: flood.ts <lines> <one line> <standard error> [--answer FILE] … <prompt>
  */
 import { writeSync } from 'node:fs'
 import { applyAnswer } from './answer.ts'

@@ -1,4 +1,4 @@
-/** Ends with status 0 and did nothing: with good last words, or with `--silent` without any. Usage: fault.ts. */
+/** Exits with 0 without doing anything: with a final text that claims success, or with `--silent` without any text. Usage: fault.ts. */
 import { claude, play } from './fault.ts'
 
 play(() => {

@@ -1,6 +1,6 @@
 /**
- * The JSON lines that the real CLIs print, for agents that speak like them: Claude Code's stream-json and Codex's
- * `exec --json`. Only fields that both the CLI prints and a reader may look at are here.
+ * The JSON lines that the real CLIs print, for agents that imitate them: Claude Code's stream-json and Codex's
+ * `exec --json`. Limited to the fields that readers of these lines use.
  */
 import { randomUUID } from 'node:crypto'
 
@@ -74,7 +74,7 @@ export const claudeSession = (sessionId: string, cwd: string) => {
   return {
     init: () => event('system', init(cwd)),
     say: (text: string) => event('assistant', message([{ type: 'text', text }])),
-    /** Announces a write and gives the id of the call. */
+    /** Announces a write, and returns the id of the call. */
     write: (path: string, content: string): string => {
       const id = `toolu_${randomUUID()}`
       event('assistant', message([{ type: 'tool_use', id, name: 'Write', input: { file_path: path, content } }]))

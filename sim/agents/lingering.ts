@@ -1,4 +1,4 @@
-/** Does its work, prints its final event, and stays. Usage: fault.ts; the work is the fault's as well. */
+/** Does its work, prints its final event, and does not exit. Usage: fault.ts; the launch with the fault does the work too. */
 import { play, stay, work } from './fault.ts'
 
 play(() => {

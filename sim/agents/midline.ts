@@ -1,4 +1,4 @@
-/** Is killed in the middle of a line, as for want of memory. Usage: fault.ts. */
+/** Is killed in the middle of a line, as by the out-of-memory killer. Usage: fault.ts. */
 import { writeSync } from 'node:fs'
 import { play } from './fault.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Speaks Claude's stream-json. At its first launch the model server answers 503 until the CLI gives up; later launches work.
+ * Prints Claude's stream-json. At its first launch the model server responds with 503 until the CLI gives up; later launches work.
  * Usage: overloaded.ts <answer.json> <memory file> -p <prompt> ...
  */
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Stops itself, as a terminal's job control would: it runs no further and sees no signal but SIGKILL and SIGCONT. Usage: fault.ts. */
+/** Suspends itself, as job control of a terminal would: until SIGCONT it does not run, and only SIGKILL ends it. Usage: fault.ts. */
 import { play, stay } from './fault.ts'
 
 play(() => {

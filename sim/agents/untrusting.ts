@@ -1,5 +1,5 @@
 /**
- * Speaks Codex's `exec --json`. Refuses to start in a folder that it was not told to trust, in the words of the real CLI.
+ * Prints Codex's `exec --json`. Refuses to start in a folder that it was not told to trust, with the message of the real CLI.
  * Usage: untrusting.ts <answer.json> exec --json ... [--skip-git-repo-check] <prompt>
  */
 import { applyEdit, readAnswer } from './answer.ts'

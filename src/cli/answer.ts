@@ -1,4 +1,4 @@
-/** `unstuck answer`: finds the question that a person means, shows it, or sends the choice. */
+/** The work of `unstuck answer`: finds the question, then shows it or sends the choice. */
 import type { Answered, Escalation } from '../api/contract.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { AppError, exitCodes } from '../errors.ts'
@@ -17,10 +17,10 @@ export type AnswerOptions = JsonOption & Partial<Record<InputName, string>>
 
 const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model']
 
-const none = (id: string): AppError =>
-  new AppError('NOT_FOUND', `no question of ${id} is open; "unstuck status" shows what waits for you`)
+const noQuestion = (id: string): AppError =>
+  new AppError('NOT_FOUND', `${id} has no open question; "unstuck status" shows the questions that wait for you`)
 
-/** By its own id, by that of its task, or by that of a goal that has one question. */
+/** Finds a question by its own id, by the id of its task, or by the id of a goal with a single question. */
 const questionOf = async (client: Client, id: string): Promise<Escalation> => {
   const state = id.startsWith('q-') ? 'all' : 'pending'
   const all = await client.get<Escalation[]>(`/escalations?state=${state}`)
@@ -30,7 +30,7 @@ const questionOf = async (client: Client, id: string): Promise<Escalation> => {
   const [first, ...more] = ofGoal
   const own = ofGoal.find(({ taskId }) => taskId === null) ?? (more.length === 0 ? first : undefined)
   if (own !== undefined) return own
-  if (first === undefined) throw none(id)
+  if (first === undefined) throw noQuestion(id)
   const open = ofGoal.map(({ taskId }) => `unstuck answer ${taskId}`).join(', ')
   throw new AppError('USAGE', `goal ${id} has ${ofGoal.length} open questions; answer one of them: ${open}`)
 }
@@ -39,8 +39,8 @@ const inputOf = (choice: Choice | undefined, options: AnswerOptions): string | u
   const given = inputNames.filter((name) => options[name] !== undefined)
   const wrong = given.find((name) => name !== choice?.input?.name)
   if (wrong !== undefined && choice !== undefined) {
-    const takes = choice.input === null ? 'takes no text' : `takes --${choice.input.name}`
-    throw new AppError('USAGE', `--${wrong} does not go with the choice "${choice.id}", which ${takes}`)
+    const takes = choice.input === null ? 'takes no value' : `takes --${choice.input.name}`
+    throw new AppError('USAGE', `--${wrong} does not apply to the choice "${choice.id}", which ${takes}`)
   }
   const [name] = given
   return name === undefined ? undefined : options[name]
@@ -63,7 +63,7 @@ export const answer = async (
   const choice = question.choices.find((candidate) => candidate.id === chosen)
   const input = inputOf(choice, options)
   if (choice?.input?.required === true && choice.input.suggested === null && input === undefined)
-    throw new AppError('USAGE', `the choice "${choice.id}" needs a text: ${choice.command}`)
+    throw new AppError('USAGE', `the choice "${choice.id}" needs a value: ${choice.command}`)
   const request = { choice: chosen, ...(input === undefined ? {} : { input }), by: userName() }
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)

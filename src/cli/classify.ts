@@ -1,4 +1,4 @@
-/** The work of `unstuck classify`: what a log means, for a person; or corpus entries in, one JSON object each out, as they come. */
+/** The work of `unstuck classify`: explains one log to a person, or classifies a stream of entries, one JSON object per entry. */
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { AppError, exitCodes } from '../errors.ts'
@@ -21,7 +21,7 @@ const entrySchema = z.object({
 
 type Entry = z.infer<typeof entrySchema>
 
-const answer = (entry: Entry): unknown => {
+const resultOf = (entry: Entry): unknown => {
   const { plan, plan_index: planIndex } = entry
   const found = classifyFailure({
     command: entry.command,
@@ -49,7 +49,7 @@ const readEntry = (text: string): Entry | string => {
     const read = entrySchema.safeParse(JSON.parse(text))
     return read.success ? read.data : z.prettifyError(read.error).replaceAll('\n', ' ')
   } catch {
-    // The parser's own words quote the input; that it is no JSON is all there is to say.
+    // The message of the JSON parser quotes the input, which may be long, so it is not repeated.
     return 'not JSON'
   }
 }
@@ -63,7 +63,7 @@ const classifyStream = async (io: Io): Promise<number> => {
     if (text.trim() === '') continue
     const entry = readEntry(text)
     if (typeof entry !== 'string') {
-      printJson(io, answer(entry))
+      printJson(io, resultOf(entry))
       continue
     }
     bad += 1
@@ -84,32 +84,35 @@ const calm: Record<Calm, string> = {
   quiet: 'No line reports an error.',
 }
 
-/** What a run does by itself with a check that failed in this way. */
+/** What a run does on its own with a check that failed in this way. */
 const inRun: Record<RecoveryKind, string> = {
-  drop_command: 'Unstuck leaves the check out only if it fails in the same way without the agent’s work.',
+  drop_command: 'Unstuck drops the check only if it fails in the same way without the agent’s work.',
   reorder: 'Unstuck runs the build before the check.',
   reinstall: 'Unstuck installs the dependencies again and repeats the check.',
   install: 'Unstuck installs the project’s dependencies and repeats the check.',
-  rebuild: 'Unstuck compares with a run without the agent’s work; if that passes, the agent gets the message.',
-  retry_later: 'Unstuck repeats it after growing delays.',
+  rebuild: 'Unstuck runs the check without the agent’s work too; if it passes there, the agent gets the message.',
+  retry_later: 'Unstuck repeats the check after increasing delays.',
   escalate: 'Unstuck stops the task and asks you, unless the same check passes without the agent’s work.',
   code_fix: 'Unstuck sends the message to the agent, then checks its work again.',
   adjust_paths: 'Unstuck tells the agent which paths are allowed and starts it again.',
   relaunch: 'Unstuck starts the agent again with the setting corrected.',
 }
 
-/** A check that failed for an unknown reason has still judged the work. */
+/** A check that failed for an unknown reason still counts against the work, so the agent gets its message. */
 const inRunOf = (label: Label, kind: RecoveryKind): string => inRun[label === 'unknown' ? 'code_fix' : kind]
 
 const printCalm = (io: Io, evidence: string, why: Calm): void => {
   line(io, `No failure found. ${calm[why]}`)
   if (why !== 'empty') line(io, `  shown by  ${safe(evidence)}`)
-  line(io, '  next      If the command did fail, give its line and status: --command "npm test" --exit-code 1')
+  line(
+    io,
+    '  next      If the command did fail, add the command and its exit status: --command "npm test" --exit-code 1',
+  )
 }
 
 const printCause = (io: Io, found: Classification): void => {
   const { label, failureCode, isInfra, recoveryKind, evidence } = found
-  const where = label === 'unknown' ? '' : `; ${isInfra ? 'the environment' : 'the code'} is the cause`
+  const where = label === 'unknown' ? '' : `; caused by ${isInfra ? 'the environment' : 'the code'}`
   line(io, labels[label].meaning)
   line(io, `  shown by  ${safe(evidence)}`)
   line(io, `  label     ${label} (${failureCode})${where}`)
@@ -119,8 +122,9 @@ const printCause = (io: Io, found: Classification): void => {
 
 export const classify = async (io: Io, file: string | undefined, options: ClassifyOptions): Promise<number> => {
   if (options.jsonl === true) return classifyStream(io)
-  if (file === undefined) throw new AppError('USAGE', 'name a log file, "-" for standard input, or give --jsonl')
-  // One file holds both streams of a command; most tools speak of trouble on the second.
+  if (file === undefined)
+    throw new AppError('USAGE', 'which log? Give the path of a log file, "-" for standard input, or --jsonl')
+  // A log holds both streams of a command. It is read as standard error, where most tools report failures.
   const found = classifyFailure({
     command: options.command ?? '',
     exitCode: options.exitCode ?? null,

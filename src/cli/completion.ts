@@ -1,4 +1,4 @@
-/** Shell completion, made from what the commands declare. It completes words alone: no engine is asked, so it is as fast as the shell. */
+/** Shell completion, generated from the declared commands. It completes only commands and options, so it never has to start a program. */
 import type { Command } from 'commander'
 
 interface Entry {
@@ -25,7 +25,7 @@ const entriesOf = (program: Command): Entry[] =>
       ],
     }))
 
-/** For within single quotes of every shell here. */
+/** Text for single quotes in all three shells. */
 const quoted = (text: string): string => text.replaceAll("'", '’')
 
 const bash = (entries: Entry[]): string => `_unstuck() {

@@ -17,7 +17,7 @@ const patch = `diff --git a/a.sql b/a.sql
 +++counter
 `
 
-test('removed and added lines are told from the head of a file, which begins with the same characters', () => {
+test('removed and added lines are distinguished from file headers, which start with the same characters', () => {
   const paint = { ...createPaint(false), good: (text: string) => `G${text}`, bad: (text: string) => `R${text}` }
   expect(diffLines(paint, view(patch)).slice(1)).toEqual([
     ...patch.split('\n').slice(0, 4),
@@ -27,21 +27,21 @@ test('removed and added lines are told from the head of a file, which begins wit
   ])
 })
 
-test('what an agent wrote to act on the terminal or to turn text round is spelled out', () => {
+test('control characters and right-to-left marks of an agent are spelled out', () => {
   const hostile = '@@ -0,0 +1 @@\n+\u001b[2Jred\u001b[0m if (\u202euser\u2066) \u200bx\u2028\r'
   expect(diffLines(createPaint(false), view(hostile)).at(-1)).toBe(
     '+<U+001B>[2Jred<U+001B>[0m if (<U+202E>user<U+2066>) <U+200B>x<U+2028>',
   )
 })
 
-test('no change, a text that is cut, and files that are left out are said', () => {
+test('reports an empty change, a shortened diff, and files that are not shown', () => {
   const none = diffLines(createPaint(false), view('', { files: [], fileCount: 0, source: 'none' }))
-  expect(none).toEqual(['Run r-1 changed no file.'])
+  expect(none).toEqual(['Run r-1 changed no files.'])
   const paths = Array.from({ length: 22 }, (_, index) => `big-${index}.bin`)
   const cut = diffLines(createPaint(false), view(patch, { cut: true, leftOut: paths, fileCount: 23 }))
-  expect(cut[0]).toBe('Run r-1 changed 23 files, in its workspace now.')
+  expect(cut[0]).toBe('Run r-1 changed 23 files, in its workspace, not committed.')
   expect(cut.slice(-2)).toEqual([
-    'The rest is not shown: the text is longer than 1 MiB.',
-    `Not shown, because they are too large or too many: ${paths.slice(0, 20).join(', ')} and 2 more`,
+    'The rest is not shown, because the diff is larger than 1 MiB.',
+    `Files not shown, because they are too large or too many: ${paths.slice(0, 20).join(', ')} and 2 more`,
   ])
 })

@@ -1,19 +1,19 @@
-/** A run's change as lines for a terminal. An agent wrote it, so every character that could act on the terminal is spelled out. */
+/** Lines that show the changes of a run on a terminal. Agents wrote them, so control characters are spelled out. */
 import type { DiffView } from '../api/contract.ts'
 import type { Paint } from './render.ts'
 
 const spelled = (char: string): string =>
   `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`
 
-/** Shown and not removed: a mark that turns the direction of text changes what a reviewer sees of the code. */
+/** Spells out invisible characters instead of removing them: a right-to-left mark changes how a reviewer reads the code. */
 export const spelledOut = (text: string): string =>
   text.replace(/\r$/, '').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => (char === '\t' ? char : spelled(char)))
 
 const sources: Record<DiffView['source'], string> = {
   commit: 'committed',
-  workspace: 'in its workspace now',
-  collected: 'as it was collected',
-  snapshot: 'from its last snapshot',
+  workspace: 'in its workspace, not committed',
+  collected: 'as collected at its end',
+  snapshot: 'kept in its last snapshot',
   none: '',
 }
 
@@ -24,7 +24,7 @@ const named = (paths: readonly string[]): string => {
   return `${paths.slice(0, mostNamed).map(spelledOut).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** A header of a file begins outside of every hunk; within one, `---` is a removed line that began with `--`. */
+/** Tracks hunks: outside a hunk `---` starts a file header, inside it is a removed line that began with `--`. */
 const painter = (paint: Paint): ((text: string) => string) => {
   let inHunk = false
   return (text) => {
@@ -39,14 +39,14 @@ const painter = (paint: Paint): ((text: string) => string) => {
 }
 
 export const diffLines = (paint: Paint, view: DiffView): string[] => {
-  if (view.fileCount === 0) return [paint.dim(`Run ${view.run} changed no file.`)]
+  if (view.fileCount === 0) return [paint.dim(`Run ${view.run} changed no files.`)]
   const files = `${view.fileCount} ${view.fileCount === 1 ? 'file' : 'files'}`
   return [
     paint.dim(`Run ${view.run} changed ${files}, ${sources[view.source]}.`),
     ...view.diff.replace(/\n$/, '').split('\n').map(painter(paint)),
-    ...(view.cut ? [paint.warn('The rest is not shown: the text is longer than 1 MiB.')] : []),
+    ...(view.cut ? [paint.warn('The rest is not shown, because the diff is larger than 1 MiB.')] : []),
     ...(view.leftOut.length === 0
       ? []
-      : [paint.warn(`Not shown, because they are too large or too many: ${named(view.leftOut)}`)]),
+      : [paint.warn(`Files not shown, because they are too large or too many: ${named(view.leftOut)}`)]),
   ]
 }

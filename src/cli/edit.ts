@@ -1,4 +1,4 @@
-/** `unstuck edit`: shows a task as its next attempt will see it, or changes it and says what comes next. */
+/** The work of `unstuck edit`: shows a task as its next run will see it, or changes the task and says when that applies. */
 import type { EditRequest, Task, TaskView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -21,7 +21,7 @@ export interface EditOptions extends JsonOption {
   retry?: boolean
 }
 
-/** As its next attempt will see it. */
+/** The task as its next run will see it. */
 const next = (task: TaskView): TaskView => ({ ...task, ...task.pendingEdit })
 
 const pathsOf = (
@@ -59,20 +59,21 @@ const valuesOf = (task: TaskView): [name: string, value: string][] => [
 
 const show = (io: Io, task: TaskView, usage: string): void => {
   line(io, `${task.id} is ${task.place}`)
-  if (task.pendingEdit !== null) line(io, 'an edit waits for the present attempt to end; shown is what comes after it')
+  if (task.pendingEdit !== null)
+    line(io, 'an edit applies when the current run has ended; these are the values after the edit')
   for (const [name, value] of valuesOf(next(task))) line(io, `  ${name.padEnd(9)}${safe(value)}`)
   line(io, `\n${usage.trimEnd()}`)
 }
 
 const retriable = new Set(['failed', 'blocked(awaiting_human)', 'blocked(quota_wait)'])
 
-/** What the person has to do, or what happens by itself. */
+/** Says when the edit applies, and what the person has to do for it. */
 const nextText = ({ id, place, pendingEdit }: Task): string => {
-  if (place === 'queued') return 'it is in the queue; its next attempt begins with the new values'
-  if (place === 'running') return 'its present attempt goes on as it began; the new values count from its next attempt'
+  if (place === 'queued') return 'the task is queued; its next run uses the new values'
+  if (place === 'running') return 'the current run keeps the old values; the next run uses the new ones'
   if (pendingEdit !== null)
-    return 'its work is finished and waits to land; the new values count only if there is a next attempt'
-  return `it is ${place}; to try it again now: unstuck retry ${id}`
+    return 'the work is finished and waits to be merged; the new values apply only if the task runs again'
+  return `the task is ${place}; to try it again now: unstuck retry ${id}`
 }
 
 const names: Record<string, string> = {
@@ -82,20 +83,20 @@ const names: Record<string, string> = {
   commands: 'checks',
 }
 
-const kindOf = (id: string): void => {
+const requireTaskId = (id: string): void => {
   if (/^t-[a-z0-9]+$/.test(id)) return
-  throw new AppError('USAGE', `"${id}" is no task (t-…); "unstuck tasks" lists them`)
+  throw new AppError('USAGE', `"${id}" is not the id of a task (t-…); "unstuck tasks" lists the tasks`)
 }
 
 export const edit = async (io: Io, id: string, options: EditOptions, usage: () => string): Promise<number> => {
-  kindOf(id)
+  requireTaskId(id)
   const client = await connectKnown(io)
   const task = await client.get<TaskView>(`/tasks/${id}`)
   const fields = fieldsOf(task, options)
   const changed = Object.keys(fields)
   if (changed.length === 0) {
     if (options.why !== undefined || options.retry === true)
-      throw new AppError('USAGE', '--why and --retry go with a change; "unstuck edit --help" lists what can be changed')
+      throw new AppError('USAGE', '--why and --retry need a change; "unstuck edit --help" lists what can be changed')
     if (options.json === true) printJson(io, task)
     else show(io, task, usage())
     return exitCodes.ok

@@ -1,27 +1,27 @@
-/** How a command ends that a signal stops: soon, and with the status by which a shell knows the signal. */
+/** Ends a command that a signal stops: within a second, and with the exit status that shells use for that signal. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { exitOfError } from './exit.ts'
 import { jsonError, type Io } from './io.ts'
 
 const statuses: Record<string, number> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
 
-/** To them a signal is the order to end, which they follow with a status of their own. */
+/** Services: a signal is their normal way to end, and they return their own status. */
 const services = new Set(['up', 'engine', 'worker', 'sim', 'stop'])
 
-/** They end the processes that they started before they end themselves. */
+/** These commands first end the processes that they started, however long that takes. */
 const parents = new Set(['exec', 'demo'])
 
-/** For what a command takes back or lets go of. */
-const patienceMs = 1_000
+/** Time for a command to clean up after a signal. */
+const cleanUpMs = 1_000
 
-const outOfPatience = (io: Io): Promise<undefined> =>
+const cleanUpTimeout = (io: Io): Promise<undefined> =>
   new Promise((resolve) => {
-    const begin = (): void => void delay(patienceMs, undefined, { ref: false }).then(resolve)
+    const begin = (): void => void delay(cleanUpMs, undefined, { ref: false }).then(resolve)
     if (io.signal.aborted) begin()
     else io.signal.addEventListener('abort', begin, { once: true })
   })
 
-/** The status of a command, whatever it throws. What fails because of the signal is no failure to tell of. */
+/** The exit status of a command, whatever it throws. An error caused by the signal itself is not reported. */
 const statusOf = async (io: Io, work: () => Promise<number>): Promise<number> => {
   try {
     return await work()
@@ -33,7 +33,7 @@ const statusOf = async (io: Io, work: () => Promise<number>): Promise<number> =>
   }
 }
 
-/** Runs a command to its end, or to that of its patience after a signal: then `leave` ends the process. */
+/** Runs a command to its end. After a signal it gets `cleanUpMs`, then `leave` ends the process. */
 export const runToEnd = async (
   io: Io,
   command: string,
@@ -41,10 +41,10 @@ export const runToEnd = async (
 ): Promise<number> => {
   const own = statusOf(io, work)
   if (services.has(command)) return own
-  const status = await (parents.has(command) ? own : Promise.race([own, outOfPatience(io)]))
+  const status = await (parents.has(command) ? own : Promise.race([own, cleanUpTimeout(io)]))
   const bySignal = statuses[String(io.signal.reason)]
   if (bySignal !== undefined && status === undefined)
     jsonError(io, 'INTERRUPTED', `stopped by ${String(io.signal.reason)}`)
-  // What a command still waits for would keep the process alive.
+  // Pending work of the command would keep the process alive.
   return bySignal === undefined ? (status ?? own) : leave(bySignal)
 }

@@ -1,4 +1,4 @@
-/** The work of `unstuck events`: every page of the events, or the stream of them over all engines that come and go. */
+/** The work of `unstuck events`: prints the stored events, then follows new ones across restarts of the engine. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView } from '../api/contract.ts'
 import { exitCodes } from '../errors.ts'
@@ -33,19 +33,19 @@ const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
   }
 }
 
-/** Waits for the next engine without starting one: a command that only shows must not undo `unstuck stop`. */
+/** Waits for an engine without starting one: a command that only shows something must not undo `unstuck stop`. */
 const awaitEngine = async (io: Io): Promise<Client | undefined> => {
-  const place = await placeOf(io)
-  for (let told = false; !io.signal.aborted; told = true) {
-    const client = await findEngine(place)
+  const home = await placeOf(io)
+  for (let noticed = false; !io.signal.aborted; noticed = true) {
+    const client = await findEngine(home)
     if (client !== undefined) return client
-    if (!told) io.error('no engine answers; waiting for the next one (Ctrl-C ends this command)\n')
+    if (!noticed) io.error('no engine is running; waiting for one to start (Ctrl-C to quit)\n')
     await delay(pollMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the loop ends
   }
   return undefined
 }
 
-/** Every page of the stored events; resolves with the number of the last one. */
+/** Prints the stored events, page by page; returns the number of the last event. */
 const showStored = async (io: Io, client: Client, options: EventsOptions): Promise<number> => {
   const filter = options.goal === undefined ? '' : `&goal=${encodeURIComponent(options.goal)}`
   for (let after = 0; ;) {
@@ -56,7 +56,7 @@ const showStored = async (io: Io, client: Client, options: EventsOptions): Promi
   }
 }
 
-/** Without an engine it shows what is stored, and lets go of the store before it waits for the next engine. */
+/** Without an engine it reads the store, and closes the store before it waits for an engine, which could not open it otherwise. */
 export const events = async (io: Io, options: EventsOptions): Promise<number> => {
   const after = await reading(io, ({ client }) => showStored(io, client, options))
   if (options.follow !== true) return exitCodes.ok

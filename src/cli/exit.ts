@@ -1,4 +1,4 @@
-/** What a person reads of an error, and the exit code that it becomes: every message names the thing and the next step. */
+/** Prints an error and returns its exit code. Every message names the thing and the next step. */
 import { CommanderError } from 'commander'
 import { AppError, errorTable, exitCodes, messageOf } from '../errors.ts'
 import { jsonError, type Io } from './io.ts'
@@ -11,14 +11,14 @@ export const exitOfError = (error: unknown, io: Io): number => {
     return exitCodes.usage
   }
   if (error instanceof AppError) {
-    // Messages quote files and names, which may hold anything.
+    // Messages quote file contents and names, which may contain terminal sequences.
     io.error(`unstuck: ${error.message.split('\n').map(safe).join('\n')}\n`)
     jsonError(io, error.code, error.message)
     return errorTable[error.code].exit
   }
   const { code, path, syscall } = error as NodeJS.ErrnoException
   if (code !== undefined && path !== undefined) {
-    const message = `${path} cannot be used (${code} at ${syscall}); let this user read and write there, then try again`
+    const message = `cannot access ${path} (${code} at ${syscall}); allow this user to read and write there, then try again`
     io.error(`unstuck: ${safe(message)}\n`)
     jsonError(io, code, message)
     return exitCodes.failed

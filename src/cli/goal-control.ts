@@ -1,4 +1,4 @@
-/** A person's answers, as commands: approve, retry, cancel, pause, resume. */
+/** The work of `approve`, `retry`, `cancel`, `pause` and `resume`. */
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -7,11 +7,11 @@ import { line, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
 
-/** Goals are g-…, tasks t-…; for anything else the error says what to give. */
+/** The route for an id: goals are g-…, tasks t-…; throws USAGE for anything else. */
 const kindOf = (id: string): 'goals' | 'tasks' => {
   if (/^g-[a-z0-9]+$/.test(id)) return 'goals'
   if (/^t-[a-z0-9]+$/.test(id)) return 'tasks'
-  throw new AppError('USAGE', `"${id}" is neither a goal (g-…) nor a task (t-…); "unstuck status" shows their ids`)
+  throw new AppError('USAGE', `"${id}" is not the id of a goal (g-…) or task (t-…); "unstuck status" shows the ids`)
 }
 
 const showChanged = (io: Io, changed: Goal | Task, options: JsonOption): void => {
@@ -41,7 +41,7 @@ export const retry = (io: Io, id: string, options: RetryOptions): Promise<number
   if (kindOf(id) !== 'tasks')
     throw new AppError(
       'USAGE',
-      `--hint is for one task (t-…), "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
+      `--hint applies to a task (t-…), and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
     )
   return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
 }
@@ -49,7 +49,7 @@ export const approve = (io: Io, id: string, options: JsonOption): Promise<number
   if (kindOf(id) !== 'tasks')
     throw new AppError(
       'USAGE',
-      `only the work of a task (t-…) is approved, "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
+      `only a task (t-…) can be approved, and "${id}" is a goal; "unstuck tasks --goal ${id}" lists its tasks`,
     )
   return change(io, id, { verb: 'approve', ...options })
 }
@@ -59,13 +59,19 @@ export const cancel = (io: Io, id: string, options: JsonOption): Promise<number>
 
 export const pause = (io: Io, id: string, options: JsonOption): Promise<number> => {
   if (kindOf(id) !== 'goals')
-    throw new AppError('USAGE', `only a goal (g-…) can be paused, "${id}" is a task; use "unstuck cancel ${id}"`)
+    throw new AppError(
+      'USAGE',
+      `only a goal (g-…) can be paused, and "${id}" is a task; to end the task: unstuck cancel ${id}`,
+    )
   return change(io, id, { verb: 'pause', ...options })
 }
 
 export const resume = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {
   if (id !== undefined && kindOf(id) !== 'goals')
-    throw new AppError('USAGE', `only a goal (g-…) can be resumed, "${id}" is a task; use "unstuck retry ${id}"`)
+    throw new AppError(
+      'USAGE',
+      `only a goal (g-…) can be resumed, and "${id}" is a task; to try the task again: unstuck retry ${id}`,
+    )
   const client = await connectKnown(io)
   for (const goal of await client.post<Goal[]>('/resume', { goal: id ?? null })) showChanged(io, goal, options)
   return exitCodes.ok

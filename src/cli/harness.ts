@@ -1,4 +1,4 @@
-/** The work of `unstuck harness`: which agent CLIs are here, in which version, with credentials or not, and what they can do. */
+/** The work of `unstuck harness`: lists the agent CLIs with version, login, location and capabilities. */
 import { loadConfig } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { versionIn } from '../harness/capabilities.ts'
@@ -20,7 +20,7 @@ const viewOf = async (io: Io, found: FoundHarness): Promise<HarnessView> => {
   return harnessView(found, versionIn(said) ?? null)
 }
 
-/** Outside of a repository there is no configuration, and the known CLIs are shown all the same. */
+/** Outside a repository there is no configuration; the known CLIs are still shown. */
 const rootOf = async (io: Io): Promise<string> => {
   try {
     return (await placeOf(io)).repository.root
@@ -30,7 +30,7 @@ const rootOf = async (io: Io): Promise<string> => {
   }
 }
 
-/** As every command says it: from files and variables alone, as asking a CLI would write to its folders. */
+/** Describes the login found in files and variables. The CLI itself is never started, because that would write to its folders. */
 export const loginText = ({ login }: Pick<HarnessView, 'login'>): string => {
   const by = login.by === undefined ? '' : ` (${login.by})`
   if (login.state === 'yes') return `credentials found${by}`
@@ -38,27 +38,27 @@ export const loginText = ({ login }: Pick<HarnessView, 'login'>): string => {
 }
 
 const versionText = ({ version, known, driver }: HarnessView): string => {
-  if (!isKnownHarness(driver)) return 'of your own'
-  if (version === null) return `version unknown, taken for ${known.measured}`
-  return known.exact ? version : `${version}, not measured: taken for ${known.measured}`
+  if (!isKnownHarness(driver)) return 'your own program'
+  if (version === null) return `version unknown, treated as ${known.measured}`
+  return known.exact ? version : `${version}, not a tested version: treated as ${known.measured}`
 }
 
 const commandText: Record<Capabilities['commands'], string> = {
-  task: "the task's commands alone",
+  task: "only the task's commands",
   sandbox: 'commands in its sandbox',
   any: 'any command',
-  own: 'as it likes',
+  own: 'commands by its own rules',
 }
 
-const abilityText = ({ known: { capabilities: can } }: HarnessView): string => {
-  const retries = { events: 'tells of its retries', stderr: 'tells of its retries', none: 'silent about its retries' }
+const capabilityText = ({ known: { capabilities: can } }: HarnessView): string => {
+  const retries = { events: 'reports its retries', stderr: 'reports its retries', none: 'does not report its retries' }
   return [
-    can.resume ? 'resumes sessions' : 'no resume',
-    ...(can.directories ? ['opens directories'] : []),
+    can.resume ? 'resumes sessions' : 'cannot resume sessions',
+    ...(can.directories ? ['can be given directories'] : []),
     `runs ${commandText[can.commands]}`,
-    ...(can.toolRules ? ['knows rules for single tools'] : []),
-    can.tokens ? `counts tokens${can.cost ? ' and cost' : ''}` : 'counts nothing',
-    ...(can.callStarts ? [] : ['tells of tool calls when they are over']),
+    ...(can.toolRules ? ['takes rules for single tools'] : []),
+    can.tokens ? `reports tokens${can.cost ? ' and cost' : ''}` : 'reports no usage',
+    ...(can.callStarts ? [] : ['reports tool calls only when they end']),
     retries[can.retries],
   ].join(', ')
 }
@@ -67,7 +67,7 @@ const show = (io: Io, view: HarnessView): void => {
   const mark = view.isDefault ? ' (default)' : ''
   if (view.path === null) return line(io, `${view.name}${mark}  not installed: ${safe(view.program)}`)
   line(io, `${view.name}${mark}  ${versionText(view)}  ${safe(loginText(view))}  ${safe(view.path)}`)
-  line(io, `    ${abilityText(view)}`)
+  line(io, `    ${capabilityText(view)}`)
 }
 
 export const harness = async (io: Io, options: JsonOption): Promise<number> => {

@@ -1,4 +1,4 @@
-/** Bare `unstuck`: which agent CLIs are here, where work would land, and what to try. */
+/** `unstuck` without a command: lists the agent CLIs found, says where work lands, and suggests commands. */
 import { loadConfig, type Config } from '../config.ts'
 import { defaultHarness } from '../runtime/harness/harness-choice.ts'
 import { foundHarnesses, type FoundHarness } from '../runtime/people/harness-view.ts'
@@ -17,31 +17,35 @@ const harnessText = (found: FoundHarness): string =>
 
 const landingText = (repository: Repository, config: Config): string => {
   if (repository.commonDir === null)
-    return `${repository.root} is no git repository: only "unstuck run --direct" works here.`
+    return `${repository.root} is not a git repository; only "unstuck run --direct" works here.`
+  if (repository.url === undefined && repository.head === null)
+    return `${repository.root} has no commit yet; make a first commit before "unstuck run".`
   if (config.repoMode === 'direct' && repository.url === undefined)
-    return `Agents work in place in ${repository.root}; no commit is made (repoMode direct).`
-  const unnamed = repository.url === undefined ? 'the checked-out branch' : 'the branch that its HEAD names'
+    return `Agents work in ${repository.root} itself; no commit is made (repoMode direct).`
+  const unnamed = repository.url === undefined ? 'the checked-out branch' : 'its default branch'
   const then = config.autoMerge
     ? ` and then on ${repository.branch ?? unnamed}`
-    : '; your branch stays as it is until you merge'
+    : '; your own branch stays unchanged until you land the goal'
   return `Work lands on a branch unstuck/goal/<id> of ${repositoryName(repository)}${then}.`
 }
 
 export const home = async (io: Io): Promise<number> => {
   const paint = createPaint(io.colours)
-  const place = await placeOf(io)
-  const config = loadConfig({ root: place.repository.root, environment: io.environment })
+  const home = await placeOf(io)
+  const config = loadConfig({ root: home.repository.root, environment: io.environment })
   line(io, paint.bold(`Unstuck ${io.version}: runs coding agents until the work is done, and gets them unstuck.`))
   for (const found of foundHarnesses(realFiles, config, io.environment))
     line(io, `  ${found.name.padEnd(10)} ${harnessText(found)}`)
   const used = defaultHarness(realFiles, config, io.environment.PATH)
+  line(io, `  Default harness: ${used ?? 'none yet (install claude or codex, or set harness.default)'}`)
+  line(io, landingText(home.repository, config))
+  const running = (await findEngine(home)) !== undefined
   line(
     io,
-    `  Tasks that name no harness go to: ${used ?? 'none yet (install claude or codex, or set harness.default)'}`,
+    running
+      ? 'The engine is running; "unstuck status" shows its work.'
+      : 'No engine is running; "unstuck run" starts one.',
   )
-  line(io, landingText(place.repository, config))
-  const running = (await findEngine(place)) !== undefined
-  line(io, running ? 'An engine runs here: unstuck status' : 'No engine runs here; "unstuck run" starts one.')
   line(io)
   line(io, 'Try:')
   line(io, `  unstuck run "Fix the failing test in src/parser"`)

@@ -1,4 +1,4 @@
-/** What a command may touch of its process: one reader of environment, streams and working folder, given by main. */
+/** The process as a command sees it: environment, streams and working folder, passed in by main so that tests can replace them. */
 import { keysOf, type Keys } from './keys.ts'
 import { canRedraw, coloursOf, terminalOf, type Terminal } from './live/terminal.ts'
 
@@ -7,18 +7,18 @@ export interface Io {
   environment: Record<string, string | undefined>
   out(text: string): void
   error(text: string): void
-  /** Standard output is meant to have colours. */
+  /** Whether standard output gets colours. */
   colours: boolean
-  /** Standard output, where it can show a block that is redrawn in place. */
+  /** Standard output, if it can redraw a block in place. */
   terminal?: Terminal | undefined
-  /** A person at a terminal, who can be asked. */
+  /** Keyboard input, if a person at a terminal can answer. */
   keys?: Keys | undefined
-  /** Standard output holds JSON alone, errors as well. */
+  /** Standard output contains only JSON, including errors. */
   json: boolean
   version: string
-  /** Aborted by SIGINT or SIGTERM. */
+  /** Aborted by SIGINT, SIGTERM or SIGHUP, and when the reader of standard output closes. */
   signal: AbortSignal
-  /** Program and arguments that start this CLI again. */
+  /** Program and first arguments that start this CLI. */
   self: string[]
 }
 
@@ -26,16 +26,16 @@ export const line = (io: Io, text = ''): void => io.out(`${text}\n`)
 
 export const printJson = (io: Io, value: unknown): void => line(io, JSON.stringify(value))
 
-/** How a failure ends the JSON of a command; people read it on standard error. */
+/** Ends the JSON output with the error, if the command prints JSON. People read the error on standard error. */
 export const jsonError = (io: Io, code: string, message: string): void => {
   if (io.json) printJson(io, { error: { code, message } })
 }
 
-/** The Io of this process. A signal aborts it, and so does the end of a reader such as head or less. */
+/** The Io of this process. A signal aborts it, and so does a reader such as head or less that closes the pipe. */
 export const createIo = (version: string, environment: NodeJS.ProcessEnv, json = false): Io => {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort(signal))
-  // A closed pipe is no error: the reader wants nothing more.
+  // A closed pipe is not an error: head and less close it when they have read enough.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') stop.abort('EPIPE')
     else throw error
@@ -47,7 +47,7 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv, json =
     error: (text) => void process.stderr.write(text),
     colours: coloursOf(environment, process.stdout.isTTY),
     terminal: canRedraw(environment, process.stdout.isTTY) ? terminalOf(process.stdout) : undefined,
-    // A build server may give a terminal, and has no person at it.
+    // A build server may provide a terminal without a person who could answer.
     keys:
       process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === '' ? keysOf(process.stdin) : undefined,
     json,

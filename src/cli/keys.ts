@@ -1,15 +1,15 @@
-/** Single keys and lines of the person at this terminal. */
+/** Reads single keys and lines from the terminal. */
 import { createInterface } from 'node:readline'
 import type { ReadStream } from 'node:tty'
 
 export interface Keys {
-  /** The next key; undefined when the signal ends the wait. */
+  /** The next key; undefined if the signal aborts first. */
   key(signal: AbortSignal): Promise<string | undefined>
-  /** A line after a prompt; undefined when the person or the signal ends the wait. */
+  /** A line after a prompt; undefined if the person closes the input or the signal aborts first. */
   line(prompt: string, signal: AbortSignal): Promise<string | undefined>
 }
 
-/** What was typed while a command worked comes at once, and was no answer to a question that was not there yet. */
+/** Keys typed before the question appeared arrive at once; within this time they are discarded, because they do not answer it. */
 const typedAheadMs = 150
 
 const nextKey = (input: ReadStream, signal: AbortSignal): Promise<string | undefined> =>
@@ -39,13 +39,13 @@ const nextLine = (input: ReadStream, prompt: string, signal: AbortSignal): Promi
     const reader = createInterface({ input, output: process.stdout })
     const leave = (): void => reader.close()
     signal.addEventListener('abort', leave)
-    let said: string | undefined
+    let typed: string | undefined
     reader.on('close', () => {
       signal.removeEventListener('abort', leave)
-      resolve(said)
+      resolve(typed)
     })
     reader.question(prompt, (text) => {
-      said = text
+      typed = text
       reader.close()
     })
     if (signal.aborted) leave()

@@ -1,4 +1,4 @@
-/** The work of `unstuck logs`: what the agents of some runs said and did, with the checks between, in the order of time. */
+/** The work of `unstuck logs`: shows what the agents of some runs said and did, and their checks, in order of time. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ChecksView, Goal, LogView, Run, Task } from '../api/contract.ts'
 import { goalEnded } from '../domain/goal.ts'
@@ -19,16 +19,16 @@ export interface LogsOptions extends JsonOption {
 
 type Check = ChecksView[number]
 
-/** What to show: the runs of now, and whether more can come. */
-interface Wanted {
+/** The runs to show now, and whether no later run can follow. */
+interface Selection {
   runs: Run[]
   over: boolean
 }
 
 const newestOfEachTask = (runs: readonly Run[]): Run[] => [...new Map(runs.map((run) => [run.taskId, run])).values()]
 
-/** An attempt that begins while its task or goal is followed is followed as well. */
-const wantedOf = async (client: Client, id: string): Promise<Wanted> => {
+/** Called again while following, so that a run that starts meanwhile is followed too. */
+const selectionOf = async (client: Client, id: string): Promise<Selection> => {
   if (id.startsWith('r-')) return { runs: [await client.get<Run>(`/runs/${id}`)], over: true }
   if (id.startsWith('t-')) {
     const { place } = await client.get<Task>(`/tasks/${id}`)
@@ -45,7 +45,7 @@ interface Shown {
   io: Io
   options: LogsOptions
   run: string
-  /** A heading names the run where there are several. */
+  /** Whether headings name the run, because several may be shown. */
   named: boolean
   cursor: LogView['next']
   launch: number
@@ -65,7 +65,7 @@ const showCheck = (shown: Shown, check: Check): void => {
   for (const { text } of check.lines) line(io, `${'check'.padEnd(10)} ${safe(text)}`)
 }
 
-/** Each once: `before` a launch only those that had ended by then; a follower waits for the end of those that run. */
+/** Shows each check once. With `before` (a launch's start), only checks that had ended by then. While following, a running check is shown when it ends. */
 const showChecks = async (shown: Shown, before = Number.POSITIVE_INFINITY): Promise<void> => {
   for (const check of await shown.client.get<ChecksView>(`/runs/${shown.run}/checks`)) {
     const { number, startedAt, endedAt } = check
@@ -89,7 +89,7 @@ const beginLaunch = async (shown: Shown, launch: number): Promise<void> => {
 const addressOf = ({ run, cursor: { launch, stdout, stderr } }: Shown): string =>
   `/runs/${run}/log?launch=${launch}&stdout=${stdout}&stderr=${stderr}`
 
-/** Shows what there is by now; true = the run has ended. */
+/** Shows the log up to now; true if the run has ended. */
 const showRun = async (shown: Shown): Promise<boolean> => {
   const { client, io, options, run } = shown
   for (;;) {
@@ -110,15 +110,21 @@ const showRun = async (shown: Shown): Promise<boolean> => {
 const lastRun = async (client: Client): Promise<string> => {
   const run = (await client.all<Run>('/runs')).at(-1)
   if (run === undefined)
-    throw new AppError('NOT_FOUND', 'there is no run yet; start one: unstuck run "<what you want>"')
+    throw new AppError('NOT_FOUND', 'there are no runs yet; start one: unstuck run "<what you want done>"')
   return run.id
 }
 
 const checkId = (id: string | undefined, { last = false }: LogsOptions): void => {
   if ((id === undefined) !== last)
-    throw new AppError('USAGE', 'name a run (r-…), a task (t-…) or a goal (g-…), or give --last for the newest run')
+    throw new AppError(
+      'USAGE',
+      'which log? Give the id of a run (r-…), task (t-…) or goal (g-…), or --last for the newest run',
+    )
   if (id !== undefined && !/^[rtg]-[a-z0-9]+$/.test(id))
-    throw new AppError('USAGE', `"${id}" is no run (r-…), task (t-…) or goal (g-…); "unstuck runs" lists the runs`)
+    throw new AppError(
+      'USAGE',
+      `"${id}" is not the id of a run (r-…), task (t-…) or goal (g-…); "unstuck runs" lists the runs`,
+    )
 }
 
 export const logs = async (io: Io, given: string | undefined, options: LogsOptions): Promise<number> => {
@@ -129,14 +135,14 @@ export const logs = async (io: Io, given: string | undefined, options: LogsOptio
 const showRuns = async (
   io: Io,
   given: string | undefined,
-  asked: LogsOptions,
+  requested: LogsOptions,
   { client, live }: Reading,
 ): Promise<number> => {
-  const options = { ...asked, follow: asked.follow === true && live }
+  const options = { ...requested, follow: requested.follow === true && live }
   const id = given ?? (await lastRun(client))
   const known = new Map<string, Shown>()
   for (;;) {
-    const { runs, over } = await wantedOf(client, id)
+    const { runs, over } = await selectionOf(client, id)
     for (const { id: run } of runs)
       if (!known.has(run))
         known.set(run, {
@@ -153,9 +159,9 @@ const showRuns = async (
         })
     let ended = true
     for (const shown of known.values()) ended = (await showRun(shown)) && ended
-    if (known.size === 0 && !options.follow) io.error(`${id} has no run yet; "unstuck status" says why\n`)
-    if (asked.follow === true && !live && !(over && ended))
-      io.error('no engine runs, so nothing new is followed; "unstuck up" starts one\n')
+    if (known.size === 0 && !options.follow) io.error(`${id} has no run yet; "unstuck status" shows why\n`)
+    if (requested.follow === true && !live && !(over && ended))
+      io.error('no engine is running, so there is nothing to follow; "unstuck up" starts one\n')
     if (io.signal.aborted || !options.follow || (over && ended)) return exitCodes.ok
     await delay(pollMs, undefined, { signal: io.signal }).catch(() => undefined) // aborted: the loop ends
   }

@@ -1,11 +1,11 @@
 /**
- * The command line, assembled: the list of the commands, each of which declares itself in a file of commands/. Only the
- * file of the command that is asked for is loaded, so that `unstuck --version` and `unstuck exec` start at once.
+ * Assembles the command line. Each command declares itself in a file of commands/, and only the file of the requested
+ * command is loaded, so that `unstuck --version` and `unstuck exec` start fast.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
+import { Command, Help, type Option } from 'commander'
 import { exitCodes } from '../errors.ts'
 import type { Action, Register } from './command.ts'
 import { runToEnd } from './end-by-signal.ts'
@@ -14,7 +14,7 @@ import { createIo } from './io.ts'
 import { safe } from './render.ts'
 import { repository, withRepository } from './repository-option.ts'
 
-/** In the order of the help. The file of each declares the command of this name. */
+/** In the order of the help. Each file declares the command of this name. */
 const commands: Record<string, () => Promise<{ register: Register }>> = {
   run: () => import('./commands/run.ts'),
   up: () => import('./commands/up.ts'),
@@ -60,34 +60,42 @@ const readVersion = (): string => {
   return 'unknown'
 }
 
-const shown = (text: string): string => text.split('\n').map(safe).join('\n')
+const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
+
+/** As the parser words it, without the default of a repeatable option: an empty list tells a reader nothing. */
+const optionDescription = (option: Option): string =>
+  Array.isArray(option.defaultValue) ? option.description : new Help().optionDescription(option)
 
 const createProgram = (version: string): Command =>
   new Command('unstuck')
     .description(
       'Runs coding agents on a git repository until the work is done, and gets them unstuck by itself when something fails.',
     )
-    .version(version)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
     .showSuggestionAfterError()
-    .showHelpAfterError('"unstuck --help" lists the commands, "unstuck <command> --help" explains one.')
-    // What was typed is quoted, and may have been pasted.
-    .configureOutput({ outputError: (text, write) => write(shown(text.replace(/^error: /, 'unstuck: '))) })
+    .showHelpAfterError('See "unstuck --help", or "unstuck <command> --help" for one command.')
+    // Error messages quote the arguments, and pasted text may contain terminal sequences.
+    .configureOutput({ outputError: (text, write) => write(safeLines(text.replace(/^error: /, 'unstuck: '))) })
     .exitOverride()
     .option(...repository)
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, optionDescription })
     .addHelpText(
       'after',
-      `\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a person is needed, 4 not found, 5 conflict, 69 no engine, 75 waiting, 78 configuration; 130 and 143 stopped by SIGINT or SIGTERM.`,
+      `
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a person is needed, 4 not found,
+5 conflict, 69 no engine, 75 waiting, 78 configuration; 130 and 143 stopped by
+SIGINT or SIGTERM.`,
     )
 
-/** The hidden command is for `unstuck up`; no mistyped word is meant to be it. */
+/** `engine` is hidden: only `unstuck up` starts it, so it is no suggestion for a mistyped command. */
 const guessable = Object.keys(commands).filter((name) => name !== 'engine')
 
-/** The declaration of the command that the arguments name; all of them for the help of the program. */
+/** Loads the declaration of the command in the arguments, or all declarations for the help of the program. */
 const declarations = async (program: Command, argv: string[]): Promise<Register[]> => {
   const { operands, unknown } = program.parseOptions(argv)
   const load = Object.entries(commands).find(([name]) => name === operands[0])?.[1]
-  // It is made from the declarations of all others.
+  // The completion script lists the options of all commands.
   const wantsAll = operands[0] === 'completion'
   if (load !== undefined && !wantsAll) return [(await load()).register]
   const wantsHelp = unknown.includes('--help') || unknown.includes('-h')
@@ -96,7 +104,7 @@ const declarations = async (program: Command, argv: string[]): Promise<Register[
   return [...all.map(({ register }) => register), registerHome(guessable)]
 }
 
-/** What the arguments ask for; nothing if they are answered already, as `--help` is. */
+/** Parses the arguments; undefined if the parser has already handled them, as it does `--help`. */
 const parse = async (argv: string[], version: string): Promise<{ command: string; action: Action } | undefined> => {
   const program = createProgram(version)
   let chosen: Action | undefined
@@ -112,7 +120,7 @@ const parse = async (argv: string[], version: string): Promise<{ command: string
   return chosen && { command: used.command, action: chosen }
 }
 
-/** An entry such as `./node_modules/.bin` means another folder wherever a program is started: in a workspace, the agent's. */
+/** Drops entries such as `./node_modules/.bin`: in a workspace they would mean a folder that an agent can write to. */
 const dropRelativeFolders = (): void => {
   const folders = (process.env.PATH ?? '').split(delimiter)
   process.env.PATH = folders.filter((folder) => isAbsolute(folder)).join(delimiter)

@@ -1,4 +1,4 @@
-/** Reads a log for `unstuck classify`, however long it is: its beginning and its end, and what lies between is skipped. */
+/** Reads a log of any length for `unstuck classify`: its beginning and its end; the middle of a very long log is skipped. */
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { AppError } from '../errors.ts'
@@ -6,7 +6,7 @@ import type { Io } from './io.ts'
 
 const headBytes = 8 * 1024 * 1024
 const tailBytes = 24 * 1024 * 1024
-/** Enough of the beginning to tell text from anything else. */
+/** Bytes at the start that are searched for a zero byte, which text does not contain. */
 const sniffed = 8 * 1024
 
 interface Read {
@@ -15,12 +15,13 @@ interface Read {
   skipped: number
 }
 
-/** PowerShell's ">" writes UTF-16 with this mark; such a text is half zeros and no binary file. */
+/** PowerShell's ">" writes UTF-16 with this mark; such a text contains zero bytes and is not binary. */
 const isUtf16 = (bytes: Buffer): boolean => bytes[0] === 0xff && bytes[1] === 0xfe
 
 const isBinary = (bytes: Buffer): boolean => !isUtf16(bytes) && bytes.subarray(0, sniffed).includes(0)
 
-const usage = (text: string): AppError => new AppError('USAGE', `${text}; name a log file, or "-" for standard input`)
+const usage = (text: string): AppError =>
+  new AppError('USAGE', `${text}; give the path of a log file, or "-" for standard input`)
 
 const readEnds = async (stream: AsyncIterable<Buffer | string>, name: string): Promise<Read> => {
   const head: Buffer[] = []
@@ -42,7 +43,7 @@ const readEnds = async (stream: AsyncIterable<Buffer | string>, name: string): P
       skipped += gone
     }
   }
-  // Two halves of lines must not read as one.
+  // The end of the head and the start of the tail must not join into one line.
   const seam = skipped > 0 ? [Buffer.from('\n')] : []
   return { bytes: Buffer.concat([...head, ...seam, ...tail]), skipped }
 }
@@ -62,7 +63,7 @@ export const readLog = async (io: Io, file: string): Promise<string> => {
     const { bytes, skipped } = await readEnds(streamOf(io, file), name)
     if (skipped > 0)
       io.error(
-        `unstuck: ${name} is very long: only its first 8 MB and last 24 MB were read, ${Math.round(skipped / 1024 / 1024)} MB between them were not\n`,
+        `unstuck: ${name} is very long: only the first 8 MB and the last 24 MB were read; ${Math.round(skipped / 1024 / 1024)} MB in the middle were skipped\n`,
       )
     return bytes.toString(isUtf16(bytes) ? 'utf16le' : 'utf8')
   } catch (error) {

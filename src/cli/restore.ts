@@ -1,4 +1,4 @@
-/** The work of `unstuck restore`. Snapshots live in the shadow repository, so it needs no engine and no store. */
+/** The work of `unstuck restore`. Snapshots are in the shadow repository, so neither an engine nor the store is needed. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AppError, exitCodes } from '../errors.ts'
@@ -9,7 +9,7 @@ import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { JsonOption } from './command.ts'
 import { placeOf } from './engine/place.ts'
 import { line, printJson, type Io } from './io.ts'
-import { whenText } from './times.ts'
+import { countText, whenText } from './times.ts'
 
 export interface RestoreOptions extends JsonOption {
   into?: string
@@ -18,7 +18,10 @@ export interface RestoreOptions extends JsonOption {
 const openSnapshots = async (io: Io): Promise<Shadow> => {
   const { stateDir, repository } = await placeOf(io)
   if (existsSync(join(stateDir, 'shadow.git'))) return openShadow(stateDir, repository)
-  throw new AppError('NOT_FOUND', `nothing was ever run for ${repositoryName(repository)}, so there is no snapshot`)
+  throw new AppError(
+    'NOT_FOUND',
+    `nothing has been run for ${repositoryName(repository)} yet, so there are no snapshots`,
+  )
 }
 
 const pickSnapshot = (all: Snapshot[], id: string): Snapshot => {
@@ -26,18 +29,18 @@ const pickSnapshot = (all: Snapshot[], id: string): Snapshot => {
     all.find((entry) => entry.id === id) ??
     all.filter((entry) => entry.id.slice(0, entry.id.lastIndexOf('-')) === id).at(-1)
   if (found === undefined)
-    throw new AppError('NOT_FOUND', `there is no snapshot ${id}; "unstuck restore" without arguments lists them`)
+    throw new AppError('NOT_FOUND', `there is no snapshot ${id}; "unstuck restore" lists the snapshots`)
   return found
 }
 
 const showSnapshots = (io: Io, all: Snapshot[], options: RestoreOptions): void => {
   if (options.json === true) printJson(io, all)
-  else if (all.length === 0) line(io, 'No snapshot was made yet.')
+  else if (all.length === 0) line(io, 'There are no snapshots yet.')
   else
     for (const entry of all)
       line(
         io,
-        `${entry.id}  ${whenText(entry.at, Date.now())}  ${entry.reason}${entry.leftOut.length === 0 ? '' : `  (${entry.leftOut.length} file(s) left out)`}`,
+        `${entry.id}  ${whenText(entry.at, Date.now())}  ${entry.reason}${entry.leftOut.length === 0 ? '' : `  (${countText(entry.leftOut.length, 'file')} left out)`}`,
       )
 }
 
@@ -49,12 +52,13 @@ export const restore = async (io: Io, id: string | undefined, options: RestoreOp
     return exitCodes.ok
   }
   if (options.into === undefined)
-    throw new AppError('USAGE', `say where to put it: unstuck restore ${id} --into <new folder>`)
+    throw new AppError('USAGE', `--into is missing; name a new folder: unstuck restore ${id} --into <folder>`)
   const snapshot = pickSnapshot(all, id)
   const into = resolve(io.cwd, options.into)
   const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into, signal: io.signal })
   if (options.json === true) printJson(io, { id: snapshot.id, into, files })
-  else line(io, `${files} file(s) of ${snapshot.id} are in ${into}`)
-  for (const left of snapshot.leftOut) io.error(`left out because of its size: ${left.path} (${left.bytes} bytes)\n`)
+  else line(io, `restored ${countText(files, 'file')} of ${snapshot.id} into ${into}`)
+  for (const left of snapshot.leftOut)
+    io.error(`not in the snapshot because of its size: ${left.path} (${left.bytes} bytes)\n`)
   return exitCodes.ok
 }

@@ -1,4 +1,4 @@
-/** `unstuck take-over` and `give-back`: a person does a task themselves. */
+/** The work of `unstuck take-over` and `unstuck give-back`, for a person who does a task without an agent. */
 import type { Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
@@ -8,15 +8,16 @@ import { safe } from './render.ts'
 import { userName } from './user-name.ts'
 
 const post = async (io: Io, id: string, verb: string): Promise<Task> => {
-  if (!/^t-[a-z0-9]+$/.test(id)) throw new AppError('USAGE', `"${id}" is no task (t-…); "unstuck tasks" lists them`)
+  if (!/^t-[a-z0-9]+$/.test(id))
+    throw new AppError('USAGE', `"${id}" is not the id of a task (t-…); "unstuck tasks" lists the tasks`)
   return (await connectKnown(io)).post<Task>(`/tasks/${id}/${verb}`, { by: userName() })
 }
 
-/** One line to copy, and what comes afterwards. */
+/** Prints the command to copy, and what to do afterwards. */
 export const showTakenOver = (io: Io, id: string, command: string): void => {
   line(io, command)
-  line(io, `\nNo agent works on task ${id} while it is with you.`)
-  line(io, `When your work is ready to be checked: unstuck give-back ${id}`)
+  line(io, `\nNo agent works on task ${id} until you give it back.`)
+  line(io, `When your work is ready: unstuck give-back ${id}`)
 }
 
 export const takeOver = async (io: Io, id: string, options: JsonOption): Promise<number> => {
@@ -30,11 +31,8 @@ export const giveBack = async (io: Io, id: string, options: JsonOption): Promise
   const task = await post(io, id, 'give-back')
   if (options.json === true) printJson(io, task)
   else {
-    line(
-      io,
-      `${id} "${safe(task.title)}": your work in ${task.takenOver?.folder ?? 'the folder'} is collected and checked`,
-    )
-    line(io, `To see how it goes: unstuck status; if a check fails, you are asked again and the folder stays.`)
+    line(io, `${id} "${safe(task.title)}": your work in ${task.takenOver?.folder ?? 'its folder'} is being checked`)
+    line(io, `"unstuck status" shows the result. If a check fails, you get a new question, and the folder is kept.`)
   }
   return exitCodes.ok
 }

@@ -39,7 +39,7 @@ describe('times', () => {
     expect(whenText(new Date(2026, 10, 23, 23, 32), now)).toBe('Mon 23 Nov 23:32, 1 d ago')
   })
 
-  test('replace those of machines in a sentence, and nothing that only looks like one', () => {
+  test('replace ISO times in a sentence, and nothing that only resembles one', () => {
     const iso = new Date(2026, 10, 24, 23, 36).toISOString()
     expect(localTimes(`retry 1 of 3 at ${iso}; ${iso}`, now)).toBe('retry 1 of 3 at 23:36; 23:36')
     expect(localTimes('2026-99-99T99:99:99Z 2026-11-24', now)).toBe('2026-99-99T99:99:99Z 2026-11-24')
@@ -47,12 +47,12 @@ describe('times', () => {
 })
 
 describe('cut', () => {
-  test('leaves what fits as it is', () => {
+  test('keeps a text that fits', () => {
     expect(cut('twelve chars', 12)).toBe('twelve chars')
     expect(cut('', 5)).toBe('')
   })
 
-  test('ends what does not fit in an ellipsis within the width', () => {
+  test('ends a longer text with an ellipsis within the width', () => {
     expect(cut('twelve chars', 11)).toBe('twelve cha…')
     expect(cut('twelve chars', 8)).toBe('twelve…')
   })

@@ -1,4 +1,4 @@
-/** Times and durations as people read them. All times are local; with --json they stay ISO. */
+/** Times, durations and counts as people read them. All times are local; JSON output keeps ISO times. */
 
 const units = [
   { seconds: 86_400, name: 'd' },
@@ -20,13 +20,17 @@ export const durationText = (seconds: number): string => {
   return next === undefined || rest === 0 ? first : `${first} ${rest} ${next.name}`
 }
 
+/** "1 file", "2 files". */
+export const countText = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`
+
 type Time = string | number | Date
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
 const hoursMinutes = (at: Date): string => `${two(at.getHours())}:${two(at.getMinutes())}`
 
-/** "Mon 23 Nov", with the year unless it is this one; nothing for today. */
+/** "Mon 23 Nov", with the year if it is not the current one; empty for today. */
 const dayText = (at: Date, now: Date): string => {
   if (at.toDateString() === now.toDateString()) return ''
   const [weekday, month] = at.toDateString().split(' ')
@@ -42,11 +46,11 @@ export const timeText = (time: Time, now: Time): string => {
   return joined(dayText(at, new Date(now)), hoursMinutes(at))
 }
 
-/** The same with seconds, for lists of events. */
+/** As `timeText`, with seconds, for lists of events. */
 export const secondText = (time: Time, now: Time): string =>
   `${timeText(time, now)}:${two(new Date(time).getSeconds())}`
 
-/** "at 23:36, in 4 min" for what is to come; "23:36, 4 min ago" for what was. */
+/** "at 23:36, in 4 min" for a time to come; "23:36, 4 min ago" for a past time. */
 export const whenText = (time: Time, now: Time): string => {
   const [at, present] = [new Date(time), new Date(now)]
   const seconds = (at.getTime() - present.getTime()) / 1000
@@ -57,6 +61,6 @@ export const whenText = (time: Time, now: Time): string => {
 
 const isoTime = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)/g
 
-/** Sentences of events hold the times of machines. */
+/** Replaces ISO times in the sentence of an event by local times. */
 export const localTimes = (text: string, now: Time): string =>
   text.replace(isoTime, (iso) => (Number.isNaN(Date.parse(iso)) ? iso : timeText(iso, now)))

@@ -1,10 +1,10 @@
-/** Who sits at this command line: it stands in the events of what they decide. */
+/** The name of the user at this command line, which is recorded in the events of their answers. */
 import { userInfo } from 'node:os'
 
 export const userName = (): string => {
   try {
     return userInfo().username
   } catch {
-    return 'cli' // a user id without a name
+    return 'cli' // the user id has no name on this system
   }
 }

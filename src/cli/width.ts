@@ -1,8 +1,8 @@
-/** How many columns a text takes on a terminal, and texts cut to columns. Node measures widths too, but does not export it. */
+/** Measures and cuts text in terminal columns. Node measures widths too, but does not export the function. */
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Made when it is needed: every command loads this file, and it takes its time. */
+/** Created on first use: every command loads this file, and creating a segmenter is slow. */
 const graphemesOf = (text: string): Intl.Segments => {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   return segmenter.segment(text)
@@ -17,8 +17,8 @@ const wide = new RegExp(
 const emojiByMark = /^\p{Emoji}.*(\ufe0f|\p{Emoji_Modifier})/u
 const nothing = /^[\p{Mark}\p{Cc}\p{Cf}]+$/u
 
-/** A sequence that colours and takes no column, as `Paint` makes them. */
-// oxlint-disable-next-line no-control-regex -- ESC is what is looked for
+/** A colour sequence of `Paint`, which takes no columns. */
+// oxlint-disable-next-line no-control-regex -- the pattern matches ESC
 const colour = /(\u001b\[[\d;]*m)/g
 
 const widthOfGrapheme = (grapheme: string): number => {
@@ -26,14 +26,14 @@ const widthOfGrapheme = (grapheme: string): number => {
   return wide.test(grapheme) || emojiByMark.test(grapheme) ? 2 : 1
 }
 
-/** Columns of a text, colours not counted. */
+/** Columns that a text takes; colour sequences take none. */
 export const widthOf = (text: string): number => {
   let width = 0
   for (const { segment } of graphemesOf(text.replace(colour, ''))) width += widthOfGrapheme(segment)
   return width
 }
 
-/** The text in at most so many columns, its end replaced by an ellipsis. Without colours: cut first, paint then. */
+/** Shortens a text to `columns`, with an ellipsis at the end. For text without colours: cut before painting. */
 export const cut = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let [kept, width] = ['', 0]
@@ -45,7 +45,7 @@ export const cut = (text: string, columns: number): string => {
   return columns < 1 ? '' : `${kept.trimEnd()}…`
 }
 
-/** A text with colours, cut hard at the last column, its colours ended. */
+/** Shortens a text with colours to `columns`, and resets the colours at the end. */
 export const cutPainted = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let [kept, left] = ['', Math.max(0, columns - 1)]
@@ -60,7 +60,7 @@ export const cutPainted = (text: string, columns: number): string => {
   return columns < 1 ? '' : `${kept}…${kept.includes('\u001b') ? '\u001b[0m' : ''}`
 }
 
-/** A text with colours as rows of at most so many columns; a colour that is on stays on in the next row. */
+/** Wraps a text with colours into rows of at most `columns`; a colour continues in the next row. */
 export const wrapPainted = (text: string, columns: number): string[] => {
   const rows = ['']
   let width = 0

@@ -128,43 +128,43 @@ const cli = async (args: string[], options: { cwd?: string; env?: Record<string,
 type Case = [line: string, exit: number, message: RegExp, folder?: string]
 
 const commandLines: Case[] = [
-  ['statsu', 2, /no command "statsu".*unstuck status/],
-  ['frobnicate', 2, /no command "frobnicate".*--help/],
+  ['statsu', 2, /unknown command "statsu".*unstuck status/],
+  ['frobnicate', 2, /unknown command "frobnicate".*--help/],
   ['status --jsno', 2, /'--jsno'[^]*--json/],
   ['status surplus', 2, /'status'.*surplus/],
   ...['retry', 'cancel', 'explain'].map((name): Case => [name, 2, /missing required argument 'id'[^]*--help/]),
   ['pause', 2, /missing required argument 'goal'/],
   ['run', 2, /missing required argument 'goal'/],
-  ['logs', 2, /name a run .* or give --last/],
-  ['logs r-x --last', 2, /name a run .* or give --last/],
+  ['logs', 2, /id of a run .* or --last/],
+  ['logs r-x --last', 2, /id of a run .* or --last/],
   ['sim', 2, /missing required argument 'script'/],
   ['run x --max-seconds -5', 2, /--max-seconds.*above 0/],
   ['run x --max-cost abc', 2, /--max-cost.*above 0/],
   ['run x --max-tokens 0', 2, /--max-tokens.*above 0/],
   ['up --idle-exit abc', 2, /--idle-exit.*above 0/],
-  ['worker', 78, /shares a PostgreSQL store.*none is given; add --database-url or UNSTUCK_DATABASE_URL/],
-  ['up', 5, /already runs.*unstuck stop/],
+  ['worker', 78, /needs a PostgreSQL store.*give --database-url or UNSTUCK_DATABASE_URL/],
+  ['up', 5, /already running.*unstuck stop/],
   ['report --since nonsense', 2, /--since "nonsense".*12h/],
   ['report --since 999999999999d', 2, /--since "999999999999d".*12h/],
   ['sim {in}/script.json', 2, /script\.json[^]*conversations/],
   ['sim {in}/no-script.json', 2, /no-script\.json.*not JSON/],
-  ['sim {in}/nosuch.json', 2, /nosuch\.json.*cannot be read/],
-  ['sim {in}', 2, /in cannot be read/],
+  ['sim {in}/nosuch.json', 2, /cannot read the script .*nosuch\.json/],
+  ['sim {in}', 2, /cannot read the script .*in /],
   ['sim {in}/script.json --port 99999', 2, /--port.*65535/],
 ]
 
 const ids: Case[] = [
   ['retry g-nosuch', 4, /no goal g-nosuch.*unstuck status/],
   ['retry t-nosuch', 4, /no task t-nosuch.*unstuck tasks/],
-  ['retry banana', 2, /"banana" is neither a goal.*unstuck status/],
-  ['retry {run}', 2, /neither a goal .* nor a task/],
+  ['retry banana', 2, /"banana" is not the id of a goal.*unstuck status/],
+  ['retry {run}', 2, /not the id of a goal .* or task/],
   ['cancel g-nosuch', 4, /no goal g-nosuch/],
   ['pause g-nosuch', 4, /no goal g-nosuch/],
   ['pause {activeTask}', 2, /only a goal.*unstuck cancel t-/],
   ['resume g-nosuch', 4, /no goal g-nosuch/],
   ['resume {activeTask}', 2, /only a goal.*unstuck retry t-/],
   ['explain nosuch', 4, /no task, run or goal nosuch/],
-  ['logs nosuch', 2, /"nosuch" is no run .*unstuck runs/],
+  ['logs nosuch', 2, /"nosuch" is not the id of a run .*unstuck runs/],
   ['logs r-nosuch', 4, /no run r-nosuch.*unstuck runs/],
   ['logs t-nosuch', 4, /no task t-nosuch/],
   ['logs g-nosuch', 4, /no goal g-nosuch/],
@@ -188,7 +188,7 @@ const ids: Case[] = [
 
 const goals: Case[] = [
   ['run {in}/empty.json', 2, /empty\.json: it is empty/],
-  ['run {in}/huge.json', 2, /huge\.json: it is larger than 1 MiB/],
+  ['run {in}/huge.json', 2, /huge\.json is larger than 1 MiB/],
   ['run {in}/binary.json', 2, /binary\.json: it is not UTF-8/],
   ['run {in}/cut.json', 2, /cut\.json: it is not JSON/],
   ['run {in}/list.json', 2, /list\.json: the whole file is \[\]/],
@@ -211,9 +211,9 @@ const goals: Case[] = [
   ['run {in}/nul.md', 2, /nul\.md: it holds a NUL byte/],
   ['run {in}/nosuch.json', 2, /nosuch\.json: there is no such file/],
   ['run {in}/note.txt', 2, /note\.txt: it is a file, but neither/],
-  ['run {in}', 2, /in: it is a folder/],
+  ['run {in}', 2, /in is a folder/],
   ['run ', 2, /the goal: it is empty/],
-  ['run x --allow-dir {top}/nosuch', 2, /--allow-dir .*nosuch: there is no such directory/],
+  ['run x --allow-dir {top}/nosuch', 2, /--allow-dir .*nosuch: this directory does not exist/],
   ['run x --allow-dir {in}/note.txt', 2, /--allow-dir .*note\.txt/],
   ['run x --allow-dir /', 2, /--allow-dir \/ is the whole file system: too wide to be given to an agent/],
   ['run x --harness nosuch', 2, /no harness "nosuch"; known: /],
@@ -240,7 +240,7 @@ const places: Case[] = [
     'retry g-x',
     'cancel t-x',
     'pause g-x',
-  ].map((line): Case => [line, 4, /nothing was ever run for .*plain/, 'plain']),
+  ].map((line): Case => [line, 4, /nothing has been run for .*plain yet/, 'plain']),
 ]
 
 describe.each([
@@ -329,7 +329,7 @@ describe('state folder', () => {
     const place = fresh('file')
     writeFileSync(place.env.UNSTUCK_HOME ?? '', 'a file')
     const { exitCode, stderr } = await cli(['run', 'x'], place)
-    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^unstuck: .*home-file.* cannot be used/)])
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^unstuck: cannot access .*home-file/)])
   })
 
   test('that this user may not write is named, and nothing is made in it', async () => {
@@ -346,7 +346,7 @@ describe('state folder', () => {
     })
     expect([result.exitCode, result.stderr]).toEqual([
       1,
-      expect.stringMatching(/home-readonly.* cannot be used \(EACCES/),
+      expect.stringMatching(/cannot access .*home-readonly.* \(EACCES/),
     ])
     expect(readdirSync(home)).toEqual([])
   })
@@ -384,7 +384,7 @@ describe('state folder', () => {
 
   test('that the system does not take is named at once', async () => {
     const { exitCode, stderr } = await cli(['run', 'x'], { ...fresh('proc'), env: { UNSTUCK_HOME: '/proc/self/x' } })
-    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^unstuck: \/proc\/self\/x.* cannot be used/)])
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^unstuck: cannot access \/proc\/self\/x/)])
   })
 
   test.each([
@@ -402,7 +402,7 @@ describe('state folder', () => {
     writeFileSync(join(dir, 'token'), 'x')
     writeFileSync(join(dir, 'engine.json'), content)
     const { exitCode, stdout } = await cli(['stop'], place)
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^No engine runs for .*repo-stale/)])
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^No engine is running for .*repo-stale/)])
   })
 
   test.each([

@@ -36,7 +36,7 @@ it('says the cause, the line that shows it and what Unstuck would do', async () 
     [
       'A program is not on the machine or not on the PATH.',
       '  shown by  sh: 1: jst: not found',
-      '  label     command_not_found (setup_or_bootstrap_issue); the environment is the cause',
+      '  label     command_not_found (setup_or_bootstrap_issue); caused by the environment',
       '  next      Install what is missing, then run the same command again.',
       '  in a run  Unstuck installs the project’s dependencies and repeats the check.',
       '',
@@ -59,7 +59,7 @@ it.each<[string, string | Buffer, ClassifyOptions, string]>([
 it('reads the two ends of a log of any length', async () => {
   const end = "\nError: Cannot find module 'left-pad'\n"
   const text = await said(`${'a line\n'.repeat(6_000_000)}${end}`)
-  expect(text).toContain('only its first 8 MB and last 24 MB were read')
+  expect(text).toContain('only the first 8 MB and the last 24 MB were read')
   expect(text).toContain("  shown by  Error: Cannot find module 'left-pad'")
 })
 
@@ -79,10 +79,10 @@ it('names what is wrong with a file, and exits with 2', async () => {
     run('-'),
   ])
   expect(results.map(({ exitCode, stderr, stdout }) => [exitCode, `${stderr}${stdout}`.split('\n')[0]])).toEqual([
-    [2, 'unstuck: absent.log does not exist; name a log file, or "-" for standard input'],
-    [2, 'unstuck: folder is a folder; name a log file, or "-" for standard input'],
-    [2, 'unstuck: binary is not a text file; name a log file, or "-" for standard input'],
-    [2, expect.stringContaining('give an exit status from 0 to 255')],
+    [2, 'unstuck: absent.log does not exist; give the path of a log file, or "-" for standard input'],
+    [2, 'unstuck: folder is a folder; give the path of a log file, or "-" for standard input'],
+    [2, 'unstuck: binary is not a text file; give the path of a log file, or "-" for standard input'],
+    [2, expect.stringContaining('Give an exit status from 0 to 255')],
     [0, 'No failure found. The log is empty.'],
   ])
 })

@@ -35,8 +35,8 @@ describe('an agent that is refused', () => {
   test('what was done and why is told in sentences', async () => {
     speaksLike('codex', 'untrusting.ts', 'made.txt')
     const { stderr } = await exec(['--', 'codex', 'exec', 'Make it.'])
-    expect(stderr).toContain('("Not inside a trusted directory"). Restarting it with --skip-git-repo-check.')
-    expect(stderr).toContain('that helped: Not inside a trusted directory')
+    expect(stderr).toContain('("Not inside a trusted directory"). Starting it again with --skip-git-repo-check.')
+    expect(stderr).toContain('recovered from: Not inside a trusted directory')
     expect(stderr).not.toMatch(/RELAUNCH|success/)
   })
 
@@ -400,7 +400,7 @@ describe('any other command', () => {
     expect(await exec(['--', 'sh', '-c', 'cat; printf "a\\nb"; echo bad >&2; exit 3'])).toEqual({
       code: 3,
       stdout: 'a\nb\n',
-      stderr: expect.stringMatching(/^bad\nunstuck: failed with status 3/),
+      stderr: expect.stringMatching(/^bad\nunstuck: the agent failed with status 3/),
     })
   })
 
@@ -423,7 +423,7 @@ describe('any other command', () => {
     const { child, ended, text } = start(['--', 'sh', '-c', `trap '' TERM; ${detached}; echo ready; sleep 600`])
     await new Promise<void>((resolve) => child.stdout.on('data', () => text.stdout.includes('ready') && resolve()))
     child.kill('SIGTERM')
-    expect(await ended).toMatchObject({ code: 143, stderr: expect.stringContaining('nothing of the agent is left') })
+    expect(await ended).toMatchObject({ code: 143, stderr: expect.stringContaining('no process of the agent is left') })
     expect(alive()).toBe(false)
   })
 })
@@ -433,14 +433,14 @@ describe('what cannot be run', () => {
   test.each([
     [['--', 'claude', 'do it'], 2, /waits for a person at a terminal.*claude -p/],
     [['--', 'no-such-agent'], 78, /no-such-agent was not found/],
-    [['--allow-dir', 'nowhere', '--', 'true'], 2, /--allow-dir "nowhere" is no directory/],
+    [['--allow-dir', 'nowhere', '--', 'true'], 2, /--allow-dir "nowhere" is not an existing directory/],
     [['--allow-dir', '/', '--', 'true'], 2, /--allow-dir \/ is the whole file system: too wide to be given/],
     [['--allow-dir', root, '--', 'true'], 2, /is the home folder: too wide to be given to an agent/],
     [['--allow-dir', '../to-home', '--', 'true'], 2, /to-home leads to \S+, which is the home folder/],
-    [['--stdin', 'nowhere', '--', 'true'], 2, /--stdin "nowhere" is no file/],
+    [['--stdin', 'nowhere', '--', 'true'], 2, /--stdin "nowhere" is not an existing file/],
     [['--harness', 'cursor', '--', 'true'], 2, /--harness "cursor" is unknown/],
     [['--max-wait', 'long', '--', 'true'], 2, /max-wait/],
-    [['--set', 'stall.silence=1', '--', 'true'], 2, /known keys are stall\.silenceSeconds/],
+    [['--set', 'stall.silence=1', '--', 'true'], 2, /keys are stall\.silenceSeconds/],
     [['--set', 'stall.silenceSeconds=soon', '--', 'true'], 2, /is not <key>=<number>/],
     [[], 2, /command/],
   ])('%j is told so', async (args, code, text) => {

@@ -40,8 +40,8 @@ describe('unstuck harness', () => {
   it('shows what is installed, which version, and what it is taken for', () => {
     const text = unstuck('harness')
     expect(text).toContain('claude (default)  2.1.197  not logged in')
-    expect(text).toContain('gemini  9.9.9, not measured: taken for 0.61.0  credentials found (GEMINI_API_KEY)')
-    expect(text).toContain('opencode  version unknown, taken for 1.18.33  login unknown')
+    expect(text).toContain('gemini  9.9.9, not a tested version: treated as 0.61.0  credentials found (GEMINI_API_KEY)')
+    expect(text).toContain('opencode  version unknown, treated as 1.18.33  login unknown')
     expect(text).toContain('codex  not installed: codex')
   })
 

@@ -33,7 +33,7 @@ it('writes the harness and the checks that are here, says to commit it, and neve
   expect(config.harness.default).toBe('codex')
   expect(config.verify.commands).toEqual(['npm test', 'npm run lint'])
   writeFileSync(path, '{"maxParallel":7}')
-  expect(unstuck(repo, 'init')).toBe(`${path} exists already and stays as it is.\n`)
+  expect(unstuck(repo, 'init')).toBe(`${path} already exists; nothing was changed.\n`)
   expect(readFileSync(path, 'utf8')).toBe('{"maxParallel":7}')
 })
 

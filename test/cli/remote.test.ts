@@ -118,7 +118,7 @@ describe('a repository by URL', () => {
     expect((await cli(['stop', '--repo', url])).code).toBe(0)
     expect((await cli(['doctor', '--repo', url])).output).toContain('not checked: no engine is running')
     expect((await cli(['restore', '--repo', url])).code).toBe(0)
-    expect((await cli(['stop', '--repo', url])).output).toContain(`No engine runs for ${bare}`)
+    expect((await cli(['stop', '--repo', url])).output).toContain(`No engine is running for ${bare}`)
   })
 
   it('is found by UNSTUCK_REPO_URL, and by a relative path, as the same one', async () => {
@@ -142,8 +142,8 @@ describe('what cannot be meant', () => {
     [['run', '--repo', 'ext::touch%20/tmp/x', 'x'], 2, 'starts a program'],
     [['status', '--repo=--upload-pack=touch'], 2, 'begins with "-"'],
     [['run', '--repo', '/nowhere/p.git', '--direct', 'x'], 2, '--direct'],
-    [['demo', '--repo', '/nowhere/p.git'], 2, 'leave --repo out'],
-    [['status', '--repo', '/nowhere/p.git'], 4, 'nothing was ever run for /nowhere/p.git'],
+    [['demo', '--repo', '/nowhere/p.git'], 2, 'leave out --repo'],
+    [['status', '--repo', '/nowhere/p.git'], 4, 'nothing has been run for /nowhere/p.git yet'],
     [['run', '--repo', '', 'x'], 2, 'it is empty'],
   ])('%j', async (args, wanted, text) => {
     const { code, output } = await cli(args)

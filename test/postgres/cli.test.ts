@@ -83,7 +83,7 @@ it('run --database-url lands a goal, and the password is in no arguments, agent,
 it('a running engine on another store than the one asked for is not used', async () => {
   const other = database.url.replace(/[^/]*$/, 'template1')
   const asked = await cli(['status'], { UNSTUCK_DATABASE_URL: other })
-  expect(asked).toMatchObject({ code: 5, output: expect.stringContaining('runs on another store') })
+  expect(asked).toMatchObject({ code: 5, output: expect.stringContaining('uses another store') })
   expect((await cli(['status'], { UNSTUCK_DATABASE_URL: database.url })).code).toBe(0)
 })
 
@@ -96,7 +96,7 @@ it('after a stop, a start without the URL says what is missing instead of showin
   const status = await cli(['status'], { UNSTUCK_DATABASE_URL: database.url })
   expect(status).toMatchObject({ code: 0, output: expect.stringContaining('Make made.txt') })
   expect(await enginesIn(database.url)).toEqual(before)
-  expect((await cli(['stop'])).output).toContain('No engine runs')
+  expect((await cli(['stop'])).output).toContain('No engine is running')
   const wrong = await cli(['doctor'], { UNSTUCK_DATABASE_URL: database.url.replace('geheim', 'anders') })
   expect(wrong.code).toBe(78)
   expect(wrong.output).not.toContain('anders')

@@ -75,7 +75,7 @@ test('a tool child of Claude in a process group of its own is ended with it', as
   started.kill('SIGTERM')
   expect(await started.ended).toMatchObject({
     code: 143,
-    stderr: expect.stringContaining('nothing of the agent is left'),
+    stderr: expect.stringContaining('no process of the agent is left'),
   })
   expect(processesWith(user.root)).toEqual([])
 })

@@ -24,7 +24,7 @@ test('run --direct speaks of no goal branch, from its plan to its end', async ()
   const cli = (...args: string[]): string =>
     execFileSync(process.execPath, [entry, ...args], { cwd: scene.root, env, encoding: 'utf8' })
   const plan = cli('run', '--direct', '--dry-run', 'Make made.txt')
-  expect(plan).toContain('Works in place; no commit is made.')
+  expect(plan).toContain('Works in this folder itself; no commit is made.')
   expect(plan).not.toMatch(branch)
   const goal = await scene.goal([{ harness: 'maker' }], { repoMode: 'direct' })
   const end = await scene.until(goal, 'done')

@@ -128,7 +128,7 @@ describe('unstuck land', () => {
     const ready = await scene.until(goal, 'ready')
     expect(ready.mergeCommand).toBe(`unstuck land ${goal}`)
     const before = await cli(scene, 'report')
-    expect(before.output).toMatch(/Landed: 0\n[^]*Ready, not on your branch yet: 1\n.*unstuck land g-/)
+    expect(before.output).toMatch(/Landed: 0\n[^]*Ready to land on your branch: 1\n.*unstuck land g-/)
     writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
     const dirty = await cli(scene, 'land', goal)
     expect(dirty.output).toMatch(/has uncommitted changes.*same\.txt.*commit or stash that, then: unstuck land g-/)
@@ -142,7 +142,7 @@ describe('unstuck land', () => {
     expect(git(scene.root, 'rev-parse', 'main^')).toBe(mine)
     expect(on(scene, 'list.txt').split('\n')[1]).toBe('line 1 a')
     expect((await scene.events(goal, 'goal.reverified')).map(({ payload }) => payload['passed'])).toEqual([true])
-    expect((await cli(scene, 'report')).output).toMatch(/Landed: 1\n[^]*Ready, not on your branch yet: 0\n/)
+    expect((await cli(scene, 'report')).output).toMatch(/Landed: 1\n[^]*Ready to land on your branch: 0\n/)
     // What is there already is no error.
     expect((await cli(scene, 'land', goal)).code).toBe(0)
   })
@@ -206,7 +206,10 @@ describe('unstuck land', () => {
   it('refuses what is no goal, one that does not exist, and one that is not ready', async () => {
     const scene = await open({ a: editor('a', 'list.txt', 1) })
     const goal = await scene.goal([{}])
-    expect(await cli(scene, 'land', 'nonsense')).toMatchObject({ code: 2, output: expect.stringMatching(/is no goal/) })
+    expect(await cli(scene, 'land', 'nonsense')).toMatchObject({
+      code: 2,
+      output: expect.stringMatching(/not the id of a goal/),
+    })
     expect(await cli(scene, 'land', 'g-zzzzzzzz')).toMatchObject({
       code: 4,
       output: expect.stringContaining('there is no goal g-zzzzzzzz'),

@@ -195,7 +195,7 @@ describe('a refusal', () => {
     expect(run?.verdict?.notes).toEqual([sentence])
     expect(bodyOf(scene, goal)).toContain(`Noted:\n- ${sentence}`)
     const lines = goalLines(createPaint(false), await scene.until(goal, 'ready'), new Date().toISOString())
-    expect(lines.join('\n')).toContain(`noted: ${sentence}`)
+    expect(lines.join('\n')).toContain(`note: ${sentence}`)
   })
 
   test('is corrected also when another failure came between and the agent never tried again', async () => {

@@ -1,11 +1,11 @@
-/** `unstuck cancel`: end a task or goal. */
+/** `unstuck cancel`: ends a task or goal. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('cancel')
-    .description('end a task or goal; what the agent left is snapshotted')
-    .argument('<id>')
+    .description('cancel a task or goal; a snapshot of its work is kept')
+    .argument('<id>', 'id of a task (t-…) or a goal (g-…)')
     .option(...json)
     .action((id: string, options: JsonOption) =>
       act(async (io) => (await import('../goal-control.ts')).cancel(io, id, options)),

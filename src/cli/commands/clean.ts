@@ -1,4 +1,4 @@
-/** `unstuck clean`: removes workspaces, snapshots and results of checks that nothing needs any more. */
+/** `unstuck clean`: removes workspaces, snapshots and check results that are no longer needed. */
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
 import { line, printJson, type Io } from '../io.ts'
@@ -21,7 +21,7 @@ const sizeText = (bytes: number): string =>
       ? `${(bytes / 1e6).toFixed(1)} MB`
       : `${Math.ceil(bytes / 1e3)} kB`
 
-const tellRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void => {
+const showRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void => {
   for (const { kind, id, reason, bytes } of removed) {
     const size = bytes === undefined ? '' : ` (${sizeText(bytes)})`
     line(io, `${dryRun ? 'would remove' : 'removed'} ${kind} ${id}${size}: ${reason}`)
@@ -38,15 +38,15 @@ const clean = async (io: Io, options: CleanOptions): Promise<number> => {
   })
   if (options.json === true) printJson(io, removed)
   else if (removed.length === 0) line(io, 'Nothing to remove.')
-  else tellRemoved(io, removed, options.dryRun === true)
+  else showRemoved(io, removed, options.dryRun === true)
   return exitCodes.ok
 }
 
 export const register: Register = (program, act) => {
   program
     .command('clean')
-    .description('remove workspaces, snapshots and results of checks that nothing needs')
-    .option('--dry-run', 'only say what would go')
+    .description('remove workspaces, snapshots and check results that are no longer needed')
+    .option('--dry-run', 'list what would be removed, and remove nothing')
     .option(...json)
     .action((options: CleanOptions) => act((io) => clean(io, options)))
 }

@@ -1,4 +1,4 @@
-/** `unstuck diff`: what a run changed; of a task its newest run, of a goal the newest run of each of its tasks. */
+/** `unstuck diff`: shows what a run changed; for a task its newest run, for a goal the newest run of each task. */
 import type { DiffView, GoalView, Run } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -7,16 +7,19 @@ import type { Client } from '../engine/client.ts'
 import { line, printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
 
-const newestOf = async (client: Client, task: string): Promise<string[]> => {
+const newestRunOf = async (client: Client, task: string): Promise<string[]> => {
   const runs = await client.all<Run>(`/runs?task=${encodeURIComponent(task)}`)
   return runs.slice(-1).map(({ id }) => id)
 }
 
 const runsNamed = async (client: Client, id: string): Promise<string[]> => {
   if (id.startsWith('r-')) return [id]
-  if (id.startsWith('t-')) return newestOf(client, id)
+  if (id.startsWith('t-')) return newestRunOf(client, id)
   if (!id.startsWith('g-'))
-    throw new AppError('NOT_FOUND', `there is no run, task or goal ${id}; "unstuck status" lists them`)
+    throw new AppError(
+      'NOT_FOUND',
+      `"${id}" is not the id of a run (r-…), task (t-…) or goal (g-…); "unstuck status" shows the ids`,
+    )
   const { tasks } = await client.get<GoalView>(`/goals/${encodeURIComponent(id)}`)
   return tasks.flatMap(({ run }) => (run === null ? [] : [run.id]))
 }
@@ -28,7 +31,7 @@ const diff = async (io: Io, id: string, options: JsonOption): Promise<number> =>
 
 const showDiffs = async (io: Io, id: string, options: JsonOption, client: Client): Promise<number> => {
   const runs = await runsNamed(client, id)
-  if (runs.length === 0 && options.json !== true) line(io, `${id} has no run yet, so nothing was changed.`)
+  if (runs.length === 0 && options.json !== true) line(io, `${id} has no run yet, so there are no changes to show.`)
   for (const run of runs) {
     const view = await client.get<DiffView>(`/runs/${encodeURIComponent(run)}/diff`)
     if (options.json === true) printJson(io, view)
@@ -40,8 +43,8 @@ const showDiffs = async (io: Io, id: string, options: JsonOption, client: Client
 export const register: Register = (program, act) => {
   program
     .command('diff')
-    .description('what a run changed')
-    .argument('<id>', 'a run (r-…), a task (t-…: its newest run) or a goal (g-…: the newest run of each task)')
+    .description('show what a run changed')
+    .argument('<id>', 'id of a run (r-…), a task (t-…: its newest run) or a goal (g-…: the newest run of each task)')
     .option(...json)
     .action((id: string, options: JsonOption) => act((io) => diff(io, id, options)))
 }

@@ -1,4 +1,4 @@
-/** `unstuck doctor`: checks the promises on the store, through the engine or, where none runs, by itself. */
+/** `unstuck doctor`: checks the invariants of the store, through the engine or, if none is running, directly. */
 import type { DoctorView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -19,7 +19,7 @@ const doctor = async (io: Io, options: JsonOption): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('doctor')
-    .description('check the promises on the live store')
+    .description('check that the store, the engines and the goal branches are consistent')
     .option(...json)
     .action((options: JsonOption) => act((io) => doctor(io, options)))
 }

@@ -1,32 +1,32 @@
-/** `unstuck edit`: change a task. */
+/** `unstuck edit`: shows or changes a task. */
 import { collect, json, type Register } from '../command.ts'
 import type { EditOptions } from '../edit.ts'
 
 export const register: Register = (program, act) => {
   const command = program
     .command('edit')
-    .description('change a task; without an option, show what can be changed and its present values')
-    .argument('<task>')
-    .option('--title <text>', 'the title, one line')
-    .option('--text <text>', 'what the agent is asked to do')
+    .description('change a task; without options, show its current values')
+    .argument('<task>', 'id of a task (t-…)')
+    .option('--title <text>', 'title, on one line')
+    .option('--text <text>', 'instructions for the agent')
     .option(
       '--path <rule>',
-      'a path, folder or glob that may change, instead of the present ones (repeatable)',
+      'path, folder or glob that the task may change; replaces the current ones (repeatable)',
       collect,
       [],
     )
-    .option('--add-path <rule>', 'one more of them (repeatable)', collect, [])
+    .option('--add-path <rule>', 'another path, folder or glob that the task may change (repeatable)', collect, [])
     .option(
       '--deny <rule>',
-      'a path, folder or glob that must not change, instead of the present ones (repeatable)',
+      'path, folder or glob that the task must not change; replaces the current ones (repeatable)',
       collect,
     )
-    .option('--no-deny', 'no path is denied any more')
-    .option('--check <command>', 'a check that must pass, instead of the present ones (repeatable)', collect, [])
-    .option('--harness <name>', 'the agent that does it')
-    .option('--model <name>', 'its model; "" = the one that the harness takes by itself')
-    .option('--why <reason>', 'why; needed where the task may change more than before')
-    .option('--retry', 'try the task again at once')
+    .option('--no-deny', 'deny no paths')
+    .option('--check <command>', 'command that must pass; replaces the current ones (repeatable)', collect, [])
+    .option('--harness <name>', 'harness that runs the task')
+    .option('--model <name>', 'model to use; "" = the default of the harness')
+    .option('--why <reason>', 'reason for the change; required if the task may change more paths than before')
+    .option('--retry', 'retry the task at once')
     .option(...json)
   command.action((id: string, options: EditOptions) =>
     act(async (io) => (await import('../edit.ts')).edit(io, id, options, () => command.helpInformation())),

@@ -1,4 +1,4 @@
-/** `unstuck engine`, hidden: the engine itself, as `unstuck up` starts it. Ends with 0 when it is asked to. */
+/** `unstuck engine` (hidden): runs the engine process, which `unstuck up` starts. Exits with 0 after a requested stop. */
 import { exitCodes } from '../../errors.ts'
 import { database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -28,7 +28,7 @@ const engine = async (io: Io, options: EngineOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('engine', { hidden: true })
-    .option('--idle-exit <seconds>', 'end after this long without work', positive)
+    .option('--idle-exit <seconds>', 'exit after this many seconds without work', positive)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
     .option(...database)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))

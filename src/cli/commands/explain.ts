@@ -1,4 +1,4 @@
-/** `unstuck explain`: the story of a task, run or goal. */
+/** `unstuck explain`: tells the story of a task, run or goal. */
 import type { ExplainView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -22,8 +22,8 @@ const explain = async (io: Io, id: string, options: JsonOption): Promise<number>
 export const register: Register = (program, act) => {
   program
     .command('explain')
-    .description('the story of a task, run or goal')
-    .argument('<id>', 'a task (t-…), run (r-…) or goal (g-…)')
+    .description('tell what happened to a task, run or goal, step by step')
+    .argument('<id>', 'id of a task (t-…), a run (r-…) or a goal (g-…)')
     .option(...json)
     .action((id: string, options: JsonOption) => act((io) => explain(io, id, options)))
 }

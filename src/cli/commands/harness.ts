@@ -1,10 +1,10 @@
-/** `unstuck harness`: which agent CLIs are here, and what they can do. */
+/** `unstuck harness`: lists the agent CLIs and their capabilities. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('harness')
-    .description('which agent CLIs are installed, in which version, with credentials or not, and what they can do')
+    .description('list the agent CLIs: version, login, location and capabilities')
     .option(...json)
     .action((options: JsonOption) => act(async (io) => (await import('../harness.ts')).harness(io, options)))
 }

@@ -1,4 +1,4 @@
-/** What `unstuck` does without a command: it shows what is here, or says which command a mistyped word was meant to be. */
+/** `unstuck` without a command: shows an overview, or suggests the command for a mistyped word. */
 import type { Command } from 'commander'
 import { AppError } from '../../errors.ts'
 import { nearest } from '../../validation.ts'
@@ -6,11 +6,11 @@ import type { Register } from '../command.ts'
 
 const unknownCommand = (word: string, names: readonly string[]): string => {
   const guess = nearest(word, names)
-  const advice = guess === undefined ? '"unstuck --help" lists the commands' : `perhaps "unstuck ${guess}" is meant`
-  return `there is no command ${JSON.stringify(word)}; ${advice}. To start a goal: unstuck run "<what you want done>"`
+  const advice = guess === undefined ? '"unstuck --help" lists the commands' : `did you mean "unstuck ${guess}"?`
+  return `unknown command ${JSON.stringify(word)}; ${advice}\nTo start a goal: unstuck run "<what you want done>"`
 }
 
-/** To be registered last: the commands would inherit that surplus words are let through, and there they are a mistake. */
+/** Register it last: commands registered later would inherit that extra arguments are allowed, and accept mistyped ones. */
 export const registerHome =
   (names: readonly string[]): Register =>
   (program, act) => {

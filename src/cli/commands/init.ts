@@ -1,4 +1,4 @@
-/** `unstuck init`: a first configuration with what was found here; never over an existing one. */
+/** `unstuck init`: writes a first configuration with the harness and checks found here; never overwrites one. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
@@ -10,7 +10,7 @@ interface Found {
   checks: string[]
 }
 
-const look = async (io: Io, root: string): Promise<Found> => {
+const inspect = async (io: Io, root: string): Promise<Found> => {
   const { loadConfig } = await import('../../config.ts')
   const { realFiles } = await import('../../runtime/core/files.ts')
   const { inferredFor, topOfFolder } = await import('../../runtime/checks/inferred-here.ts')
@@ -22,7 +22,7 @@ const look = async (io: Io, root: string): Promise<Found> => {
   }
 }
 
-/** What was not found is left out: an empty list of checks would mean that none is wanted. */
+/** Leaves out what was not found: an empty list of checks would turn checks off. */
 const configOf = ({ harness, checks }: Found): object => ({
   ...(harness === undefined ? {} : { harness: { default: harness } }),
   verify: { ...(checks.length === 0 ? {} : { commands: checks }), timeoutSeconds: 600 },
@@ -37,23 +37,20 @@ const foundText = ({ harness, checks }: Found): string => {
 
 const init = async (io: Io): Promise<number> => {
   const { makeRoot, placeOf } = await import('../engine/place.ts')
-  const place = await placeOf(io)
-  const { repository } = place
+  const home = await placeOf(io)
+  const { repository } = home
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
-    line(io, `${path} exists already and stays as it is.`)
+    line(io, `${path} already exists; nothing was changed.`)
     return exitCodes.ok
   }
-  makeRoot(place)
-  const found = await look(io, repository.root)
+  makeRoot(home)
+  const found = await inspect(io, repository.root)
   mkdirSync(join(repository.root, '.unstuck'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })
   line(io, `Wrote ${path}. ${foundText(found)}`)
   if (repository.url === undefined && repository.commonDir !== null)
-    line(
-      io,
-      'Commit it, it belongs to the repository: git add .unstuck/config.json && git commit -m "Configure unstuck"',
-    )
+    line(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
   line(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok
 }
@@ -61,6 +58,6 @@ const init = async (io: Io): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('init')
-    .description('write a first .unstuck/config.json with the harness and checks that were found')
+    .description('write a first .unstuck/config.json with the harness and checks found here')
     .action(() => act(init))
 }

@@ -1,13 +1,13 @@
-/** `unstuck land`: bring a ready goal to the user's branch. */
+/** `unstuck land`: lands a ready goal on the user's branch. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('land')
     .description(
-      'bring a ready goal to your branch: rebased and verified again where that has moved, then fast-forwarded',
+      'land a ready goal on your branch; if your branch has moved, the work is rebased and verified again first',
     )
-    .argument('<goal>')
+    .argument('<goal>', 'id of a goal (g-…)')
     .option(...json)
     .action((id: string, options: JsonOption) =>
       act(async (io) => {

@@ -1,4 +1,4 @@
-/** `unstuck login-url`: a new one-time login; a resting engine is started for it. */
+/** `unstuck login-url`: prints a new one-time login; starts the engine if none is running. */
 import type { LoginUrl } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -16,7 +16,7 @@ const loginUrl = async (io: Io, options: JsonOption): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('login-url')
-    .description('a new address that logs a browser in, once, within ten minutes')
+    .description('print an address that logs a browser in; it works once, within ten minutes')
     .option(...json)
     .action((options: JsonOption) => act((io) => loginUrl(io, options)))
 }

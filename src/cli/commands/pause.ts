@@ -1,11 +1,11 @@
-/** `unstuck pause`: start no new work of a goal. */
+/** `unstuck pause`: pauses a goal. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('pause')
-    .description('start no new work of a goal')
-    .argument('<goal>')
+    .description('pause a goal: no new runs of its tasks start')
+    .argument('<goal>', 'id of a goal (g-…)')
     .option(...json)
     .action((id: string, options: JsonOption) =>
       act(async (io) => (await import('../goal-control.ts')).pause(io, id, options)),

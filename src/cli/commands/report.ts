@@ -1,4 +1,4 @@
-/** `unstuck report`: what landed, recovered, waits and was spent; from the store itself where no engine runs. */
+/** `unstuck report`: summarises what landed, was recovered, waits and was spent; reads the store directly if no engine is running. */
 import type { ReportView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -11,7 +11,7 @@ interface ReportOptions extends JsonOption {
 
 const spanSeconds: Record<string, number> = { d: 86_400, h: 3_600, m: 60 }
 
-/** Starts with `7d`, `12h`, `30m`, or an ISO time. */
+/** Parses `7d`, `12h`, `30m` or an ISO time into the start of the report. */
 const sinceOf = (text: string, now: Date): Date => {
   const match = /^(\d+)([dhm])$/.exec(text)
   const ago = Number(match?.[1]) * (spanSeconds[match?.[2] ?? ''] ?? 0) * 1000
@@ -36,8 +36,8 @@ const report = async (io: Io, options: ReportOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('report')
-    .description('what landed, recovered, waits and was spent')
-    .option('--since <span>', '12h, 30m, 7d or a time', '12h')
+    .description('summarise what landed, what was recovered, what waits for you and what was spent')
+    .option('--since <span>', 'start of the report: a span such as 12h, 30m or 7d, or a time', '12h')
     .option(...json)
     .action((options: ReportOptions) => act((io) => report(io, options)))
 }

@@ -1,13 +1,13 @@
-/** `unstuck restore`: list snapshots, or bring one back. */
+/** `unstuck restore`: lists snapshots, or restores one. */
 import { json, type Register } from '../command.ts'
 import type { RestoreOptions } from '../restore.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('restore')
-    .description('list snapshots, or bring one back into a new folder')
-    .argument('[snapshot]', 'a snapshot or run id')
-    .option('--into <folder>', 'a new or empty folder')
+    .description('list snapshots, or restore one into a new folder')
+    .argument('[snapshot]', 'id of a snapshot, or of a run (r-…) for its newest snapshot')
+    .option('--into <folder>', 'new or empty folder to restore into')
     .option(...json)
     .action((id: string | undefined, options: RestoreOptions) =>
       act(async (io) => (await import('../restore.ts')).restore(io, id, options)),

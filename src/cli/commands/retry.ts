@@ -1,15 +1,15 @@
-/** `unstuck retry`: try a task or goal again. */
+/** `unstuck retry`: tries a task or goal again. */
 import { json, type Register } from '../command.ts'
 import type { RetryOptions } from '../goal-control.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('retry')
-    .description('try a task or goal again, with a new count of recoveries')
-    .argument('<id>')
+    .description('try a task or goal again, with a fresh recovery budget')
+    .argument('<id>', 'id of a task (t-…) or a goal (g-…)')
     .option(
       '--hint <text>',
-      'what every next attempt at the task is told, until it is done or you give a newer hint ("" removes it)',
+      'what the agent should know in every later attempt at the task, until a new hint replaces it ("" removes it)',
     )
     .option(...json)
     .action((id: string, options: RetryOptions) =>

@@ -1,4 +1,4 @@
-/** `unstuck run`: work on a goal. */
+/** `unstuck run`: works on a goal. */
 import { collect, database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 import type { RunOptions } from '../run/request.ts'
 
@@ -8,23 +8,30 @@ export const register: Register = (program, act) => {
     .description(
       'work on a goal: a sentence, a Markdown checklist (.md) or a task file (.json, schema/tasks.schema.json)',
     )
-    .argument('<goal...>', 'what you want done, or the name of a file')
-    .option('--merge', 'fast-forward the checked-out branch when the goal is finished')
-    .option('--direct', 'work in place, also in a plain folder; no commit is made')
-    .option('--allow-dir <dir>', 'a directory outside that agents may be given (repeatable)', collect, [])
-    .option('--harness <name>', 'harness of the tasks that name none')
-    .option('--max-seconds <n>', 'time ceiling of a run', positive)
-    .option('--max-tokens <n>', 'token ceiling of the goal', positive)
-    .option('--max-cost <usd>', 'money ceiling of the goal', positive)
+    .argument('<goal...>', 'what you want done, or the path of a checklist or task file')
+    .option('--merge', 'fast-forward the checked-out branch when the goal is done')
+    .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
+    .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collect, [])
+    .option('--harness <name>', 'harness for tasks that name none')
+    .option('--max-seconds <n>', 'time limit of each run, in seconds', positive)
+    .option('--max-tokens <n>', 'token limit of the goal', positive)
+    .option('--max-cost <usd>', 'cost limit of the goal, in US dollars', positive)
     .option('--dry-run', 'show the plan and change nothing')
-    .option('--detach', 'return when the goal is accepted')
-    .option('--no-wait', 'end with 75 instead of waiting for the limit of an account; the engine continues later')
+    .option('--detach', 'return as soon as the goal is accepted')
+    .option('--no-wait', 'exit with 75 instead of waiting when an account is at its limit; the engine continues later')
     .option(...database)
-    .option('--json', 'events as JSON lines, the goal last')
+    .option('--json', 'print events as JSON lines, and the goal last')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  unstuck run "Fix the failing test in src/parser"
+  unstuck run tasks.md --merge`,
+    )
     .action((goal: string[], options: RunOptions & DatabaseOption) =>
       act(async (given) => {
         const io = withDatabase(given, options)
-        // Shown before the rest is loaded, which takes its time on a busy machine.
+        // The live block appears before the rest is loaded, which can take seconds on a busy machine.
         const { withLive } = await import('../live/live.ts')
         return withLive(io, options, async (live) => (await import('../run/run.ts')).run(live, goal, options))
       }),

@@ -1,4 +1,4 @@
-/** `unstuck runs`: all attempts, or those of a task. */
+/** `unstuck runs`: lists all runs, or those of a task. */
 import type { Run } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -36,8 +36,8 @@ const runs = async (io: Io, options: RunsOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('runs')
-    .description('all attempts, the newest first')
-    .option('--task <id>', 'of this task')
+    .description('list runs, newest first')
+    .option('--task <id>', 'show only runs of this task')
     .option(...json)
     .action((options: RunsOptions) => act((io) => runs(io, options)))
 }

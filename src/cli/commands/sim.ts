@@ -1,4 +1,4 @@
-/** `unstuck sim <script>`: the scripted model server, for trying things without an account. */
+/** `unstuck sim <script>`: serves scripted model responses, so that agents can be tried without an account. */
 import { once } from 'node:events'
 import { InvalidArgumentError } from 'commander'
 import { simHelp } from '../../../sim/help.ts'
@@ -13,7 +13,7 @@ interface SimOptions {
 const portNumber = (text: string): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 0 || value > 65_535)
-    throw new InvalidArgumentError('give a port from 0 to 65535')
+    throw new InvalidArgumentError('Give a port from 0 to 65535.')
   return value
 }
 
@@ -28,9 +28,9 @@ const sim = async (io: Io, scriptPath: string, options: SimOptions): Promise<num
 export const register: Register = (program, act) => {
   program
     .command('sim')
-    .description('a scripted model server for Claude, Codex, Gemini and OpenCode, on loopback')
-    .argument('<script>', 'a JSON script')
-    .option('--port <n>', 'port, 0 = any', portNumber)
+    .description('serve scripted model responses to Claude Code, Codex, Gemini CLI and OpenCode, on loopback')
+    .argument('<script>', 'script in JSON (its format is below)')
+    .option('--port <n>', 'port to listen on; 0 = any free port', portNumber)
     .addHelpText('after', simHelp)
     .action((script: string, options: SimOptions) => act((io) => sim(io, script, options)))
 }

@@ -1,4 +1,4 @@
-/** `unstuck status`: goals, tasks with their next step, and what waits for a person. */
+/** `unstuck status`: shows goals, tasks with their next step, and open questions. */
 import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -24,9 +24,9 @@ const status = async (io: Io, options: StatusOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('status')
-    .description('goals, tasks with their next step, and what waits for you')
-    .option('--ended <count>', 'show this many of the goals that have ended, the newest first (standard: 50)')
-    .option('-w, --watch', 'refresh it in place until q or Ctrl-C; on a pipe, print it after each change')
+    .description('show goals, tasks with their next step, and questions that wait for you')
+    .option('--ended <count>', 'show this many ended goals, newest first (default: 50)')
+    .option('-w, --watch', 'refresh in place until q or Ctrl-C; on a pipe, print again after each change')
     .option(...json)
     .action((options: StatusOptions) => act((io) => status(io, options)))
 }

@@ -1,11 +1,11 @@
-/** `unstuck take-over`: a person works on a task. */
+/** `unstuck take-over`: lets a person work on a task instead of an agent. */
 import { json, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('take-over')
-    .description('work on a task yourself: prints the line that leads into its folder and the session of its agent')
-    .argument('<task>')
+    .description("work on a task yourself: prints the command that opens its folder and its agent's session")
+    .argument('<task>', 'id of a task (t-…)')
     .option(...json)
     .action((id: string, options: JsonOption) =>
       act(async (io) => (await import('../take-over.ts')).takeOver(io, id, options)),

@@ -1,4 +1,4 @@
-/** `unstuck tasks`: all tasks, or those of a goal. */
+/** `unstuck tasks`: lists all tasks, or those of a goal. */
 import type { StatusView, TaskView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
 import { json, type JsonOption, type Register } from '../command.ts'
@@ -10,7 +10,7 @@ interface TasksOptions extends JsonOption {
   goal?: string
 }
 
-/** When its newest attempt began, and how long it took. */
+/** When the newest run of a task started, and how long it took. */
 const attemptText = ({ run }: TaskView, now: string): string => {
   if (run === null) return ''
   const seconds = (Date.parse(String(run.endedAt ?? now)) - Date.parse(String(run.startedAt))) / 1000
@@ -33,8 +33,8 @@ const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('tasks')
-    .description('all tasks, those of the newest goal first')
-    .option('--goal <id>', 'of this goal')
+    .description('list tasks, those of the newest goal first')
+    .option('--goal <id>', 'show only tasks of this goal')
     .option(...json)
     .action((options: TasksOptions) => act((io) => tasks(io, options)))
 }

@@ -1,10 +1,10 @@
-/** `unstuck worker`: an engine that only executes. */
+/** `unstuck worker`: runs an engine that only executes tasks. */
 import { database, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('worker')
-    .description('an engine that only executes, for a PostgreSQL store that it shares with others')
+    .description('run an engine that only executes tasks, for a PostgreSQL store shared with other engines')
     .option(...database)
     .action((options: DatabaseOption) =>
       act(async (io) => (await import('../engine/up.ts')).worker(withDatabase(io, options))),

@@ -1,6 +1,7 @@
 /**
- * The work of `unstuck demo`: six tasks that fail in six ways, through the public CLI as a user would call it. The engine knows nothing
- * of it. Ends with 0 only if every task is done, landed and green, every recovery was observed and no process is left.
+ * The work of `unstuck demo`: runs six tasks that fail in six ways through the public CLI, as a user would. The engine has no
+ * special case for the demo. Exits with 0 only if every task is done and landed with green tests, every recovery was
+ * observed, and no process is left running.
  */
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { callLine, closing, killLine, opening, progress, type DemoReport } from 
 import { git, makeScene, type Scene } from './scene.ts'
 import { chaptersFor } from './story.ts'
 import { line, printJson, type Io } from '../io.ts'
+import { countText } from '../times.ts'
 
 export interface DemoOptions {
   keep?: boolean
@@ -20,24 +22,28 @@ export interface DemoOptions {
 }
 
 const deadlineMs = 300_000
-const stopGraceMs = 15_000
-/** What a shell reports for a program that SIGINT ended. */
+/** Time for agents to exit after the engines have stopped. */
+const agentExitMs = 15_000
+/** The status that a shell reports for a program ended by SIGINT. */
 const interrupted = 130
 
 const checkDisabled = (names: string[]): void => {
   const known = chaptersFor('').flatMap(({ cure }) => (cure.kind === 'playbook' ? [cure.playbook] : []))
   const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw new AppError('USAGE', `--disable ${unknown}: the demo shows no such playbook; it shows ${known.join(', ')}`)
+    throw new AppError(
+      'USAGE',
+      `--disable ${unknown}: the demo does not use this playbook; it uses ${known.join(', ')}`,
+    )
 }
 
-/** Whether the user's branch has all that was merged and passes its own tests in the user's own checkout. */
+/** The reason why the work has not landed properly; undefined if main has every merged commit, the checkout is clean and its tests pass. */
 const landingProblem = (io: Io, scene: Scene, outcomes: Outcome[]): string | undefined => {
   const commits = outcomes.flatMap(({ commit }) => (commit === null ? [] : [commit]))
   const onMain = git(scene.repository, 'rev-list', 'main').split('\n')
   const absent = commits.filter((commit) => !onMain.includes(commit))
   if (commits.length === 0 || absent.length > 0) return 'main was not fast-forwarded to the merged work'
-  if (git(scene.repository, 'status', '--porcelain') !== '') return 'the checkout of main does not look like its commit'
+  if (git(scene.repository, 'status', '--porcelain') !== '') return 'the checkout of main differs from its commit'
   try {
     execFileSync(io.self[0] ?? '', ['test/all.js'], {
       cwd: scene.repository,
@@ -47,7 +53,7 @@ const landingProblem = (io: Io, scene: Scene, outcomes: Outcome[]): string | und
     })
     return undefined
   } catch {
-    return 'the tests on main are red' // told by the exit status
+    return 'the tests on main fail' // the program throws for any exit status but 0
   }
 }
 
@@ -66,12 +72,12 @@ const judge = async (io: Io, scene: Scene, played: Played, began: number): Promi
   const outcomes = scene.chapters.map((chapter) => outcomeOf(chapter, played.events, played.kill))
   const problem = landingProblem(io, scene, outcomes)
   const unfinished = outcomes.some((outcome) => !outcome.done)
-  // Agents of unfinished tasks may still run; once all tasks are done, none should be left.
-  const left = await stopEngines(io, scene, unfinished ? 0 : stopGraceMs)
+  // Agents of unfinished tasks may still be running. When all tasks are done, none should be.
+  const left = await stopEngines(io, scene, unfinished ? 0 : agentExitMs)
   const missing = [
     ...missingOf(outcomes, scene),
     ...(problem === undefined ? [] : [problem]),
-    ...(left > 0 && !unfinished ? [`${left} process(es) were left and had to be ended`] : []),
+    ...(left > 0 && !unfinished ? [`${countText(left, 'process', 'processes')} kept running and had to be ended`] : []),
     ...played.complaints,
   ]
   return {
@@ -88,22 +94,22 @@ const judge = async (io: Io, scene: Scene, played: Played, began: number): Promi
 const show = async (io: Io, scene: Scene, options: DemoOptions): Promise<DemoReport | undefined> => {
   const began = performance.now()
   const elapsed = (): number => performance.now() - began
-  const tell = (text: string | undefined): void => {
+  const print = (text: string | undefined): void => {
     if (text !== undefined && options.json !== true) line(io, text)
   }
-  opening(scene.chapters, scene.root).forEach(tell)
+  opening(scene.chapters, scene.root).forEach(print)
   const deadline = AbortSignal.timeout(deadlineMs)
   const played = await play(io, scene, AbortSignal.any([io.signal, deadline]), {
-    event: (chapter, event) => tell(progress(chapter, event, elapsed())),
-    called: (cwd, args) => tell(callLine(cwd, args, elapsed())),
-    killed: (pid) => tell(killLine(pid, elapsed())),
+    event: (chapter, event) => print(progress(chapter, event, elapsed())),
+    called: (cwd, args) => print(callLine(cwd, args, elapsed())),
+    killed: (pid) => print(killLine(pid, elapsed())),
   })
   if (io.signal.aborted) return undefined
-  if (deadline.aborted) played.complaints.push(`it was not over after ${deadlineMs / 1000} s`)
+  if (deadline.aborted) played.complaints.push(`the demo was not finished after ${deadlineMs / 1000} s`)
   return judge(io, scene, played, began)
 }
 
-/** No process and, unless they are to stay, no folder of the demo survives it, however it ends. */
+/** Ends all processes of the demo and, without --keep, removes its folders, however the demo ends. */
 const withScene = async <T>(io: Io, options: DemoOptions, work: (scene: Scene) => Promise<T>): Promise<T> => {
   const scene = makeScene(io, options.disable)
   try {
@@ -118,7 +124,7 @@ export const demo = async (io: Io, options: DemoOptions): Promise<number> => {
   checkDisabled(options.disable)
   const shown = await withScene(io, options, (scene) => show(io, scene, options))
   if (shown === undefined) {
-    io.error('unstuck: the demo was stopped; its processes are ended\n')
+    io.error('unstuck: the demo was stopped, and its processes have ended\n')
     return interrupted
   }
   const report: DemoReport = options.keep === true ? shown : { ...shown, folder: null }

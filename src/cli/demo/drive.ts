@@ -1,6 +1,6 @@
 /**
- * Plays the user: starts the public CLI, hands on what it prints, kills its engine once, and in the end sees to it that no
- * process of the demo is left. Only processes that carry the demo's own mark are ever signalled.
+ * Plays the user: starts the public CLI, passes on what it prints, kills its engine once, and finally makes sure that no
+ * process of the demo is left. Only processes with the demo's own mark in their environment are ever signalled.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../platform/process.ts'
 import { placeOf } from '../engine/place.ts'
 import type { Io } from '../io.ts'
-import type { Seen } from './observe.ts'
+import type { Observation } from './observe.ts'
 import { markName, type Scene } from './scene.ts'
 
 const pollMs = 50
@@ -20,11 +20,11 @@ interface Ended {
   stderr: string
 }
 
-/** Starts `unstuck <args>` and calls `see` with each JSON line. An abort ends it. */
+/** Runs `unstuck <args>` and calls `onLine` with each JSON line. Aborting the signal ends the command. */
 export const callCli = (
   io: Io,
   scene: Scene,
-  call: { cwd: string; args: string[]; signal: AbortSignal; see?: (line: Seen) => void },
+  call: { cwd: string; args: string[]; signal: AbortSignal; onLine?: (line: Observation) => void },
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
     const [program = '', ...first] = io.self
@@ -37,7 +37,7 @@ export const callCli = (
     let stderr = ''
     child.stderr.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-4_000)))
     createInterface({ input: child.stdout }).on('line', (text) => {
-      if (text.startsWith('{')) call.see?.(JSON.parse(text) as Seen)
+      if (text.startsWith('{')) call.onLine?.(JSON.parse(text) as Observation)
     })
     child.once('error', reject)
     child.once('close', (code) => {
@@ -48,7 +48,7 @@ export const callCli = (
     if (call.signal.aborted) stop()
   })
 
-/** Waits for a file that an agent makes; false = aborted before. */
+/** Waits for a file that an agent creates; false if the signal aborts first. */
 export const waitForFile = async (path: string, signal: AbortSignal): Promise<boolean> => {
   while (!existsSync(path)) {
     if (signal.aborted) return false
@@ -57,7 +57,7 @@ export const waitForFile = async (path: string, signal: AbortSignal): Promise<bo
   return true
 }
 
-/** `kill -9` of the engine process alone (its parent `up` lives on); gives its pid, or undefined when there was none. */
+/** Sends SIGKILL to the engine process, but not to its parent `up`. Returns its pid, or undefined if no engine was running. */
 export const killEngine = async (io: Io, scene: Scene): Promise<number | undefined> => {
   const { stateDir } = await placeOf({ ...io, cwd: scene.repository, environment: scene.environment })
   const { identity } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { identity: ProcessIdentity }
@@ -73,12 +73,12 @@ const signalAll = (scene: Scene, signal: NodeJS.Signals): void => {
     try {
       process.kill(pid, signal)
     } catch {
-      // it ended between the look and the signal
+      // the process ended before the signal arrived
     }
   }
 }
 
-/** Signals again and again where asked to: a process may be born between the look and the signal. */
+/** Waits until no marked process is left; false after `ms`. Repeats the signal, because a process may start another one meanwhile. */
 const goneWithin = async (scene: Scene, ms: number, signal?: NodeJS.Signals): Promise<boolean> => {
   const deadline = performance.now() + ms
   while (marked(scene).length > 0) {
@@ -89,7 +89,7 @@ const goneWithin = async (scene: Scene, ms: number, signal?: NodeJS.Signals): Pr
   return true
 }
 
-/** Ends what is left, in order first; gives how many processes had to be ended by a signal. */
+/** Ends the remaining processes, with SIGTERM before SIGKILL. Returns how many processes needed a signal. */
 export const endAll = async (scene: Scene): Promise<number> => {
   if (await goneWithin(scene, 0)) return 0
   const left = marked(scene).length
@@ -97,11 +97,11 @@ export const endAll = async (scene: Scene): Promise<number> => {
   return left
 }
 
-/** `unstuck stop` in both places, then some time to leave; gives the number of processes that did not. */
-export const stopEngines = async (io: Io, scene: Scene, graceMs: number): Promise<number> => {
+/** Runs `unstuck stop` in both folders and waits `exitMs` for the processes. Returns how many had to be ended by a signal. */
+export const stopEngines = async (io: Io, scene: Scene, exitMs: number): Promise<number> => {
   const signal = AbortSignal.timeout(30_000)
   const calls = [scene.repository, scene.folder].map((cwd) => callCli(io, scene, { cwd, args: ['stop'], signal }))
-  await Promise.allSettled(calls) // an engine that cannot be stopped in order is among those left
-  if (await goneWithin(scene, graceMs)) return 0
+  await Promise.allSettled(calls) // an engine that does not stop is ended with the remaining processes
+  if (await goneWithin(scene, exitMs)) return 0
   return endAll(scene)
 }

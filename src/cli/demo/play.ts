@@ -1,24 +1,24 @@
 /**
- * The course of the demo: two goals through the public CLI, and what the demo itself does meanwhile (it kills the engine,
- * and lets its agents go on). Gives the events as they were printed; judges nothing.
+ * Plays the demo: runs two goals through the public CLI, and meanwhile kills the engine and lets the waiting agents continue.
+ * Returns the events as printed; observe.ts judges them.
  */
 import { writeFileSync, readFileSync } from 'node:fs'
 import { startTimeOf } from '../../platform/process.ts'
 import type { Io } from '../io.ts'
 import { callCli, killEngine, waitForFile } from './drive.ts'
-import { taskIdOf, type Kill, type Seen } from './observe.ts'
+import { taskIdOf, type Kill, type Observation } from './observe.ts'
 import type { Scene } from './scene.ts'
 import { signals, type Chapter } from './story.ts'
 
 export interface Played {
-  events: Seen[]
+  events: Observation[]
   kill: Kill | undefined
-  /** What the CLI said on standard error where it did not end well. */
+  /** Standard error of the CLI calls that failed. */
   complaints: string[]
 }
 
 export interface Listener {
-  event(chapter: Chapter | undefined, event: Seen): void
+  event(chapter: Chapter | undefined, event: Observation): void
   killed(pid: number): void
   called(cwd: string, args: string[]): void
 }
@@ -41,28 +41,28 @@ const playGoal = async (
   io: Io,
   scene: Scene,
   place: Chapter['place'],
-  stage: Stage & { see(event: Seen): void },
+  stage: Stage & { onLine(event: Observation): void },
 ): Promise<void> => {
   const cwd = place === 'repository' ? scene.repository : scene.folder
   const args = ['run', scene.taskFile(place), place === 'repository' ? '--merge' : '--direct', '--json']
   stage.listener.called(cwd, args)
-  const ended = await callCli(io, scene, { cwd, args, signal: stage.signal, see: stage.see })
+  const ended = await callCli(io, scene, { cwd, args, signal: stage.signal, onLine: stage.onLine })
   if (ended.code !== 0)
     stage.played.complaints.push(
-      `unstuck run of the ${place} ended with ${ended.code}${ended.stderr === '' ? '' : `: ${ended.stderr.trim()}`}`,
+      `"unstuck run" in the ${place} exited with ${ended.code}${ended.stderr === '' ? '' : `: ${ended.stderr.trim()}`}`,
     )
 }
 
-const createSee =
+const createOnLine =
   (scene: Scene, played: Played, listener: Listener) =>
-  (event: Seen): void => {
-    if (event.taskId === undefined) return // the closing line of the CLI is no event
+  (event: Observation): void => {
+    if (event.taskId === undefined) return // the last line of the CLI is the result, not an event
     played.events.push(event)
     const chapter = scene.chapters.find(
       (candidate) => event.taskId !== null && taskIdOf(played.events, candidate) === event.taskId,
     )
     listener.event(chapter, event)
-    // However task 1 ended, the agent that waits for its merge may go on.
+    // When task 1 has ended, whatever its outcome, the agent that waits for its merge may continue.
     if (chapter?.number === 1 && (event.type === 'task.done' || event.type === 'task.escalated'))
       release(scene, signals.secondGo)
     if (chapter === chapterNumbered(scene, 4) && event.type === 'run.reattached' && played.kill !== undefined) {
@@ -71,7 +71,7 @@ const createSee =
     }
   }
 
-/** Kills the engine as soon as both agents that wait are in the middle of their work. */
+/** Kills the engine as soon as both waiting agents are in the middle of their work. */
 const killInTheMiddle = async (io: Io, scene: Scene, stage: Stage): Promise<void> => {
   for (const name of [signals.victimBegan, signals.secondBegan]) {
     if (!(await waitForFile(scene.signal(name), stage.signal))) return
@@ -86,13 +86,13 @@ const killInTheMiddle = async (io: Io, scene: Scene, stage: Stage): Promise<void
 
 export const play = async (io: Io, scene: Scene, signal: AbortSignal, listener: Listener): Promise<Played> => {
   const played: Played = { events: [], kill: undefined, complaints: [] }
-  const over = new AbortController()
-  const either = AbortSignal.any([signal, over.signal])
-  const see = createSee(scene, played, listener)
-  await playGoal(io, scene, 'folder', { signal, played, listener, see })
+  const finished = new AbortController()
+  const either = AbortSignal.any([signal, finished.signal])
+  const onLine = createOnLine(scene, played, listener)
+  await playGoal(io, scene, 'folder', { signal, played, listener, onLine })
   const killing = killInTheMiddle(io, scene, { signal: either, played, listener })
-  await playGoal(io, scene, 'repository', { signal, played, listener, see })
-  over.abort()
+  await playGoal(io, scene, 'repository', { signal, played, listener, onLine })
+  finished.abort()
   await killing
   return played
 }

@@ -1,7 +1,7 @@
-/** What the demo prints for people: short lines that fit into 80 columns, and the report at the end. Pure. */
+/** What the demo prints for people: progress lines of at most 80 columns, and the report at the end. Pure. */
 import { basename } from 'node:path'
 import { safe } from '../render.ts'
-import type { Outcome, Seen } from './observe.ts'
+import type { Observation, Outcome } from './observe.ts'
 import type { Chapter } from './story.ts'
 
 export interface DemoReport {
@@ -9,11 +9,11 @@ export interface DemoReport {
   seconds: number
   tasks: Outcome[]
   commits: string[]
-  /** The user's branch is where the goal is, and its tests pass there. */
+  /** The user's branch has the work of the goal, and its tests pass there. */
   landed: boolean
-  /** What is missing for `ok`. */
+  /** The reasons why `ok` is false. */
   missing: string[]
-  /** Null when it was removed. */
+  /** Null if the folder was removed. */
   folder: string | null
 }
 
@@ -21,7 +21,7 @@ const width = 80
 
 const fit = (line: string): string => (line.length <= width ? line : `${line.slice(0, width - 1)}…`)
 
-/** Breaks a line at its spaces; what follows stands under the text, not under the label. */
+/** Wraps a line at spaces; later rows are indented to the text, not to the label. */
 const wrap = (line: string): string[] => {
   if (line.length <= width) return [line]
   const indent = ' '.repeat(/^\s*(?:\w+\s{2,}|- )?/.exec(line)?.[0].length ?? 0)
@@ -35,44 +35,45 @@ const secondsOf = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 export const opening = (chapters: Chapter[], root: string): string[] =>
   [
     'Six tasks, each of which fails in its own way. The agents are small programs;',
-    'no model is asked. The first start makes a store and takes some seconds.',
+    'no model is used. The first start creates a store, which takes a few seconds.',
     '',
     ...chapters.map((chapter) => `  ${chapter.number}. ${chapter.fault}`),
     '',
-    `In ${root}`,
+    `Folder: ${root}`,
     '',
   ].map(fit)
 
-const text = (event: Seen, key: string): string => {
+const text = (event: Observation, key: string): string => {
   const value = event.payload[key]
   return typeof value === 'string' || typeof value === 'number' ? safe(String(value)) : ''
 }
 
-const sentences: Record<string, (event: Seen) => string> = {
-  'run.started': (event) => `attempt ${text(event, 'number')} with the harness ${text(event, 'harness')}`,
+const sentences: Record<string, (event: Observation) => string> = {
+  'run.started': (event) => `attempt ${text(event, 'number')} started with ${text(event, 'harness')}`,
   'recovery.started': (event) =>
     `${text(event, 'label')} -> ${(event.payload.action as { name?: string } | undefined)?.name ?? ''}`,
   recovery: (event) => `recovery ${text(event, 'status')}: ${text(event, 'detail')}`,
-  'run.reattached': () => 'the engine is back and re-attached to its agent',
-  'merge.reverified': (event) => `rebased, checks ${event.payload.passed === true ? 'passed' : 'failed'} again`,
-  'task.escalated': (event) => `waits for a person: ${text(event, 'label')}`,
+  'run.reattached': () => 'the restarted engine re-attached to the agent',
+  'merge.reverified': (event) =>
+    `rebased and verified again: the checks ${event.payload.passed === true ? 'passed' : 'failed'}`,
+  'task.escalated': (event) => `waiting for a person: ${text(event, 'label')}`,
   'task.done': (event) =>
     text(event, 'commit') === '' ? 'done' : `done, merged as ${text(event, 'commit').slice(0, 7)}`,
 }
 
-/** One line of progress, or undefined for events that only machines want. */
-export const progress = (chapter: Chapter | undefined, event: Seen, elapsedMs: number): string | undefined => {
+/** One line of progress; undefined for events that do not matter to a reader. */
+export const progress = (chapter: Chapter | undefined, event: Observation, elapsedMs: number): string | undefined => {
   const sentence = sentences[event.type]
   if (sentence === undefined || chapter === undefined) return undefined
   return fit(`${secondsOf(elapsedMs).padStart(7)}  task ${chapter.number}: ${sentence(event)}`)
 }
 
-/** The call as a user types it. */
+/** The command as a user would type it. */
 export const callLine = (cwd: string, args: string[], elapsedMs: number): string =>
   fit(`${secondsOf(elapsedMs).padStart(7)}  ${basename(cwd)}$ unstuck ${args.map((text) => basename(text)).join(' ')}`)
 
 export const killLine = (pid: number, elapsedMs: number): string =>
-  fit(`${secondsOf(elapsedMs).padStart(7)}  kill -9 of the engine (pid ${pid}) with agents at work`)
+  fit(`${secondsOf(elapsedMs).padStart(7)}  kill -9 ${pid}: the engine, while agents are working`)
 
 const outcomeLines = (outcome: Outcome): string[] => {
   const place = outcome.place === 'folder' ? 'in place' : (outcome.commit?.slice(0, 7) ?? '')
@@ -95,9 +96,9 @@ export const closing = (report: DemoReport): string[] => {
     '',
     ...report.tasks.flatMap(outcomeLines),
     '',
-    `Commits on main of the repository (git log --oneline)${report.landed ? '; its tests are green' : ''}:`,
+    `Commits on main of the repository (git log --oneline)${report.landed ? '; its tests pass' : ''}:`,
     ...report.commits.map((commit) => `  ${commit}`),
-    report.folder === null ? 'All folders are removed; --keep leaves them.' : `Folders: ${report.folder}`,
+    report.folder === null ? 'All folders were removed; --keep keeps them.' : `Folders: ${report.folder}`,
     ...(report.missing.length === 0 ? [] : ['', 'Missing:', ...report.missing.map((entry) => `  - ${safe(entry)}`)]),
     '',
     `${done} of ${report.tasks.length} tasks done, ${recoveries} recoveries, in ${report.seconds.toFixed(1)} s`,

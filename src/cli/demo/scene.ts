@@ -1,6 +1,6 @@
 /**
- * The folders of the demo: a git repository, a plain folder, a folder outside of both, a state folder of its own, and the
- * files that configure the fault agents as harnesses. Everything is below one temporary folder.
+ * Creates the folders of the demo below one temporary folder: a git repository, a plain folder, a folder outside of both, a
+ * state folder, and the files that configure the fault agents as harnesses.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { AppError, messageOf } from '../../errors.ts'
 import type { Io } from '../io.ts'
 import { chaptersFor, checkCommand, folderSources, sources, type Chapter } from './story.ts'
 
-/** Carried by every process of the demo, with the name of its folder, so that each can be found at the end. */
+/** Environment variable that marks every process of the demo with the demo's folder, so that all can be found at the end. */
 export const markName = 'DEMO_FOLDER'
 
 export interface Scene {
@@ -25,7 +25,7 @@ export interface Scene {
   taskFile(place: Chapter['place']): string
 }
 
-/** The user's own settings of Unstuck and of git would change the story. */
+/** The user's own settings of Unstuck and git would change the course of the demo. */
 const foreign = /^(UNSTUCK_|GIT_|FAILED_TASK_)/
 
 const environmentOf = (io: Io, root: string): Record<string, string> => {
@@ -33,7 +33,7 @@ const environmentOf = (io: Io, root: string): Record<string, string> => {
     value === undefined || foreign.test(name) ? [] : [[name, value] as const],
   )
   const environment = Object.fromEntries(kept)
-  // The checks call `node`: this one, whatever else the machine has or lacks.
+  // The checks call `node`, which must be this Node even if the machine has another one or none.
   const path = [dirname(io.self[0] ?? ''), environment.PATH ?? ''].join(delimiter)
   return { ...environment, PATH: path, UNSTUCK_HOME: join(root, 'state'), [markName]: root }
 }
@@ -45,7 +45,7 @@ export const git = (cwd: string, ...args: string[]): string =>
     stdio: ['ignore', 'pipe', 'pipe'],
   }).trim()
 
-/** In the checkout the agents are TypeScript, in the package compiled: as this file is. */
+/** The agents have the extension of this file: TypeScript in a checkout, JavaScript in the package. */
 const agentProgram = (name: string): string =>
   fileURLToPath(new URL(`../../../sim/agents/${name}${extname(import.meta.url)}`, import.meta.url))
 
@@ -117,7 +117,10 @@ const checkGit = (): void => {
   try {
     git('/', '--version')
   } catch (error) {
-    throw new AppError('GIT_FAILED', `git cannot be started (${messageOf(error)}); install it, then run the demo again`)
+    throw new AppError(
+      'GIT_FAILED',
+      `git could not be started (${messageOf(error)}); install git, then run the demo again`,
+    )
   }
 }
 
@@ -126,7 +129,7 @@ const isInRepository = (folder: string): boolean => {
     git(folder, 'rev-parse', '--git-dir')
     return true
   } catch {
-    return false // git says so by its exit status
+    return false // git exits with an error outside a repository
   }
 }
 
@@ -146,11 +149,11 @@ const fill = (io: Io, root: string, disabled: string[]): Scene => {
     join(root, name),
   ) as [string, string, string, string]
   for (const path of [repository, folder, outside, signals]) mkdirSync(path)
-  // Work in place would otherwise happen in the repository around the temporary folder.
+  // Otherwise `--direct` would work in the repository around the temporary folder.
   if (isInRepository(root)) {
     throw new AppError(
       'REPOSITORY_STATE',
-      `${root} lies inside a git repository; set TMPDIR to a folder outside of any, then run the demo again`,
+      `${root} is inside a git repository; set TMPDIR to a folder outside of any repository, then run the demo again`,
     )
   }
   const scene: Scene = {

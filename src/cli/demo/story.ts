@@ -1,10 +1,10 @@
 /**
- * The six tasks of the demo as data: what is asked, how it fails, what must be observed for it to count as recovered, and
- * the edits that its agent makes. Pure: no file is touched here.
+ * The six tasks of the demo as data: the instructions, how each task fails, what must be observed for it to count as
+ * recovered, and the edits that its agent makes. Pure.
  */
 import type { Edit } from '../../../sim/agents/answer.ts'
 
-/** What must be seen in the events: a playbook's success, a re-attached agent, or a second verification after a rebase. */
+/** What the events must show: the success of a playbook, a re-attached agent, or a second verification after a rebase. */
 export type Cure = { kind: 'playbook'; playbook: string } | { kind: 'reattached' } | { kind: 'rebased' }
 
 export interface Chapter {
@@ -12,11 +12,11 @@ export interface Chapter {
   place: 'repository' | 'folder'
   title: string
   instructions: string
-  /** In few words, for the list at the start. */
+  /** How the task fails, in a few words for the list at the start. */
   fault: string
   cure: Cure
   agent: 'steady' | 'overloaded' | 'fenced' | 'untrusting'
-  /** Files of the demo that the agent makes at its start and waits for in the middle. */
+  /** Signal files: the agent creates `began` at its start and waits for `until` in the middle of its work. */
   began?: string
   until?: string
   commands?: string[]
@@ -24,11 +24,11 @@ export interface Chapter {
   edits: Edit[]
 }
 
-/** All tests in one process: a process for each file would take most of the demo's time. */
+/** Runs all tests in one process: a process per file would take most of the demo's time. */
 export const checkCommand = 'node test/all.js'
 export const missingCommand = 'npm run lint'
 
-/** Names of the files by which the demo and its agents wait for each other. */
+/** Names of the signal files with which the demo and its agents wait for each other. */
 export const signals = {
   victimBegan: 'victim-began',
   victimGo: 'victim-go',
@@ -49,7 +49,7 @@ test('${name}', () => assert.ok(Math.abs(${name}(${given}) - ${wanted}) < 1e-9))
 const milesLine = 'export const milesToKilometres = (miles) => miles * 1.609344\n'
 const inchesLine = 'export const inchesToCentimetres = (inches) => inches * 2.54\n'
 
-/** The repository before the work. */
+/** The files of the repository before the work. */
 export const sources: Edit[] = [
   {
     path: 'package.json',
@@ -76,7 +76,7 @@ for (const name of readdirSync(here)) if (name.endsWith('.test.js')) await impor
   unitTest('celsiusToFahrenheit', 'temperature', [100, 212]),
 ]
 
-/** The plain folder before the work: the list says 5, its entries make 6. */
+/** The files of the plain folder before the work: the total says 5, but the entries add up to 6. */
 export const folderSources: Edit[] = [
   { path: 'list.json', after: `${JSON.stringify({ eggs: 2, apples: 4, total: 5 })}\n` },
   {
@@ -96,7 +96,7 @@ const missingScript: Chapter = {
   fault: 'one of its two checks calls a script that does not exist',
   cure: { kind: 'playbook', playbook: 'missing-script-drop' },
   agent: 'steady',
-  // The pair of 1 and 5 must start from the same commit, so the first waits until the second has started.
+  // Tasks 1 and 5 must start from the same commit, so task 1 waits until task 5 has started.
   until: signals.secondBegan,
   commands: [missingCommand, checkCommand],
   priority: 8,
@@ -115,7 +115,7 @@ const transient: Chapter = {
   place: 'repository',
   title: 'Convert Fahrenheit to Celsius',
   instructions: 'Add fahrenheitToCelsius in src/fahrenheit.js, with a test.',
-  fault: 'the model server answers 503 until the agent gives up',
+  fault: 'the model server responds with 503 until the agent gives up',
   cure: { kind: 'playbook', playbook: 'transient-backoff' },
   agent: 'overloaded',
   priority: 6,
@@ -133,7 +133,7 @@ const denial = (outside: string): Chapter => ({
   place: 'repository',
   title: 'Publish the list of units',
   instructions: `Write the list of units to src/units.js and to ${outside}/units.txt.`,
-  fault: 'Claude refuses to write outside of its folder',
+  fault: 'Claude refuses to write outside its folder',
   cure: { kind: 'playbook', playbook: 'directory-scope-relaunch' },
   agent: 'fenced',
   priority: 4,
@@ -148,7 +148,7 @@ const kill: Chapter = {
   place: 'repository',
   title: 'Convert pounds to kilograms',
   instructions: 'Add poundsToKilograms in src/weight.js, with a test.',
-  fault: 'kill -9 of the engine while the agent is at work',
+  fault: 'the engine is killed with kill -9 while the agent is working',
   cure: { kind: 'reattached' },
   agent: 'steady',
   began: signals.victimBegan,
@@ -186,7 +186,7 @@ const trust: Chapter = {
   place: 'folder',
   title: 'Correct the total of the list',
   instructions: 'Correct the total in list.json.',
-  fault: 'Codex refuses to start in a folder that is no git repository',
+  fault: 'Codex refuses to start in a folder that is not a git repository',
   cure: { kind: 'playbook', playbook: 'git-trust-relaunch' },
   agent: 'untrusting',
   commands: ['node check.mjs'],
@@ -194,7 +194,7 @@ const trust: Chapter = {
   edits: [{ path: 'list.json', before: '"total":5', after: '"total":6' }],
 }
 
-/** Task 3 writes into the given folder, which its goal allows. */
+/** The six tasks. Task 3 writes into `outside`, which its goal allows. */
 export const chaptersFor = (outside: string): Chapter[] => [
   missingScript,
   transient,

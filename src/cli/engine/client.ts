@@ -1,13 +1,13 @@
-/** HTTP to the engine: requests with its token, lists page after page, and its stream of events. Errors are those of the error table. */
+/** The HTTP client for the engine: requests, paged lists and the event stream. Errors become AppErrors with the code that the engine sent. */
 import type { EventView } from '../../api/contract.ts'
 import { AppError, errorTable, messageOf, type ErrorCode } from '../../errors.ts'
 import { readEventStream } from './event-stream.ts'
 
 export interface Client {
   get<T>(path: string): Promise<T>
-  /** Every row of a list, page after page. */
+  /** All rows of a list, fetched page by page. */
   all<T>(path: string): Promise<T[]>
-  /** The events after a number, as they come, until either side ends the stream. */
+  /** Events after the given number in batches, until the signal aborts or the connection ends. */
   events(path: string, after: number, signal: AbortSignal): AsyncGenerator<EventView[], void, undefined>
   post<T>(path: string, body?: unknown): Promise<T>
   patch<T>(path: string, body: unknown): Promise<T>
@@ -17,14 +17,18 @@ const isErrorBody = (value: unknown): value is { error: { code: string; message:
   typeof value === 'object' && value !== null && 'error' in value
 
 const toError = (status: number, value: unknown): AppError => {
-  if (!isErrorBody(value)) return new AppError('ENGINE_UNAVAILABLE', `the engine answered with status ${status}`)
+  if (!isErrorBody(value))
+    return new AppError(
+      'ENGINE_UNAVAILABLE',
+      `the engine responded with status ${status} and no error message; try again`,
+    )
   const { code, message } = value.error
   return new AppError(code in errorTable ? (code as ErrorCode) : 'ENGINE_UNAVAILABLE', message)
 }
 
 type Call = (path: string, init: RequestInit) => Promise<Response>
 
-/** How a request gets to its handler: over HTTP, or within this process. */
+/** Carries a request to its handler: over HTTP, or within this process. */
 export type Send = (url: string, init: RequestInit) => Promise<Response>
 
 const callerOf =
@@ -40,11 +44,11 @@ const callerOf =
       if (error instanceof AppError) throw error
       throw new AppError(
         'ENGINE_UNAVAILABLE',
-        `the engine at ${url} does not answer (${messageOf(error)}); try again, or start it with "unstuck up"`,
+        `the engine at ${url} is not responding (${messageOf(error)}); try again, or start it with "unstuck up"`,
       )
     }
     if (response.ok) return response
-    const value: unknown = await response.json().catch(() => undefined) // an answer that is no JSON is reported by its status
+    const value: unknown = await response.json().catch(() => undefined) // a response that is not JSON is reported with its status
     throw toError(response.status, value)
   }
 
@@ -57,20 +61,20 @@ const streamOf = async function* (
   { after, signal }: { after: number; signal: AbortSignal },
 ): AsyncGenerator<EventView[], void, undefined> {
   const headers = { accept: 'text/event-stream', 'last-event-id': String(after) }
-  const left = new AbortController()
-  const { body } = await call(path, { headers, signal: AbortSignal.any([signal, left.signal]) })
+  const closed = new AbortController()
+  const { body } = await call(path, { headers, signal: AbortSignal.any([signal, closed.signal]) })
   if (body === null) return
   const batches = readEventStream(body)
   try {
     for (;;) {
-      // A connection that breaks off is the end of this stream, like one that was ended in order.
+      // A lost connection ends this stream like a closed one; the caller reconnects.
       const next = await batches.next().catch(() => undefined)
       if (next === undefined || next.done === true) return
       yield next.value
     }
   } finally {
-    // A reader that stops closes the connection as well; an open one would keep the process alive.
-    left.abort()
+    // An open connection would keep the process alive after the caller has stopped reading.
+    closed.abort()
   }
 }
 
@@ -84,14 +88,14 @@ const everyRow = async <T>(call: Call, first: string, value: ReturnType<typeof r
   return found
 }
 
-/** An answer that is cut off has no value: the engine ended while it was being sent. */
+/** Parses a response. An incomplete one means that the engine stopped while sending it. */
 const readerOf =
   (url: string) =>
   async <T>(response: Response): Promise<T> =>
     (await response.json().catch((error: unknown) => {
       throw new AppError(
         'ENGINE_UNAVAILABLE',
-        `the engine at ${url} broke off its answer (${messageOf(error)}); try again`,
+        `the engine at ${url} stopped in the middle of a response (${messageOf(error)}); try again`,
       )
     })) as T
 

@@ -1,4 +1,4 @@
-/** The CLI's way to the engine: finds the one of this repository by engine.json and starts it where asked. It never opens the store. */
+/** Finds the engine of a repository by its engine.json, and starts an engine on request. Never opens the store. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import type { Io } from '../io.ts'
 import { createClient, type Client } from './client.ts'
 import { makeRoot, placeOf, requireStore, type Place } from './place.ts'
 
-/** Shows what a command waits for. */
+/** Shows what the command is waiting for. */
 type Say = (text: string) => void
 
 interface Address {
@@ -22,7 +22,7 @@ interface Address {
   identity: ProcessIdentity
 }
 
-/** A first start runs initdb; a loaded machine needs its time for it. */
+/** The first start runs initdb, which is slow on a loaded machine. */
 const startDeadlineMs = 120_000
 const idleExitSeconds = 900
 
@@ -31,7 +31,7 @@ const readAddress = (stateDir: string): Address | undefined => {
     const address = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as Address
     return livenessOf(address.identity) === 'dead' ? undefined : address
   } catch {
-    return undefined // no engine has written its address, or it is just stopping
+    return undefined // no engine has written its address, or the engine is stopping
   }
 }
 
@@ -41,12 +41,12 @@ const tokenOf = (stateDir: string): string => {
   } catch (error) {
     throw new AppError(
       'UNAUTHORISED',
-      `the token of the engine cannot be read (${messageOf(error)}); run as the user who started it`,
+      `cannot read the token of the engine (${messageOf(error)}); run this command as the user who started the engine`,
     )
   }
 }
 
-/** Resolves to true when the engine whose address is (or was) written has ended. */
+/** Waits until the engine process has ended; false if it still runs after `deadlineMs`. */
 export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, deadlineMs = 60_000): Promise<boolean> => {
   const deadline = performance.now() + deadlineMs
   while (identity !== undefined && livenessOf(identity) === 'alive') {
@@ -56,16 +56,16 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
   return true
 }
 
-export const engineIdentity = (place: Place): ProcessIdentity | undefined => readAddress(place.stateDir)?.identity
+export const engineIdentity = (home: Place): ProcessIdentity | undefined => readAddress(home.stateDir)?.identity
 
 /** The running engine of this repository, or undefined. */
-export const findEngine = async (place: Place): Promise<Client | undefined> => {
-  const address = readAddress(place.stateDir)
+export const findEngine = async (home: Place): Promise<Client | undefined> => {
+  const address = readAddress(home.stateDir)
   if (address === undefined) return undefined
-  const client = createClient(address.url, tokenOf(place.stateDir))
+  const client = createClient(address.url, tokenOf(home.stateDir))
   try {
     const health = await client.get<Health>('/health')
-    return health.root === place.repository.root ? client : undefined
+    return health.root === home.repository.root ? client : undefined
   } catch (error) {
     if (error instanceof AppError && error.code === 'ENGINE_UNAVAILABLE') return undefined
     throw error
@@ -82,85 +82,85 @@ const lastLines = (path: string): string =>
         .replace(/^unstuck: /gm, '')
     : ''
 
-const isHeld = (place: Place): boolean => ownerOf(join(place.stateDir, 'store.lock'))?.liveness === 'alive'
+const isHeld = (home: Place): boolean => ownerOf(join(home.stateDir, 'store.lock'))?.liveness === 'alive'
 
-/** Starts `unstuck up` on its own, so that it lives on when this command or its terminal ends. */
-const spawnUp = (io: Io, place: Place, logPath: string): ChildProcess => {
-  // Appended to: another parent of this repository's engine may be writing there.
+/** Starts `unstuck up` detached, so that it keeps running when this command or its terminal ends. */
+const spawnUp = (io: Io, home: Place, logPath: string): ChildProcess => {
+  // Append: the parent of another engine of this repository may be writing to the same log.
   const log = openSync(logPath, 'a', 0o600)
   const [program = '', ...first] = io.self
   const child = spawn(program, [...first, 'up', '--idle-exit', String(idleExitSeconds)], {
-    cwd: place.repository.root,
+    cwd: home.repository.root,
     env: io.environment,
     detached: true,
     stdio: ['ignore', log, log],
   })
   closeSync(log)
-  child.once('error', () => undefined) // its exit code stays null; the wait for the engine ends by the log or the deadline
+  child.once('error', () => undefined) // its pid stays undefined, which ends the wait for the engine
   child.unref()
   return child
 }
 
-const startEngine = async (io: Io, place: Place, say: Say): Promise<Client> => {
+const startEngine = async (io: Io, home: Place, say: Say): Promise<Client> => {
   say('starting the engine')
-  openStateDir(place.stateDir)
-  makeRoot(place)
-  const logPath = join(place.stateDir, 'up.log')
-  let child = spawnUp(io, place, logPath)
+  openStateDir(home.stateDir)
+  makeRoot(home)
+  const logPath = join(home.stateDir, 'up.log')
+  let child = spawnUp(io, home, logPath)
   const deadline = performance.now() + startDeadlineMs
   while (performance.now() < deadline) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) return client
-    if (isHeld(place)) say('opening the store')
+    if (isHeld(home)) say('opening the store')
     const ended = child.exitCode !== null || child.signalCode !== null || child.pid === undefined
-    // After a crash its own parent restarts the engine as well: the one of the two that holds the store will answer.
-    if (ended && !isHeld(place)) {
+    // After a crash, the parent of the crashed engine restarts it too. Whichever engine holds the store will respond.
+    if (ended && !isHeld(home)) {
       if (child.exitCode !== exitCodes.conflict)
         throw new AppError('ENGINE_UNAVAILABLE', `the engine did not start: ${lastLines(logPath)}`)
-      // Ours gave way to the other one, and that one died since.
-      child = spawnUp(io, place, logPath)
+      // Our engine found the store in use and exited; the engine that held the store has died since.
+      child = spawnUp(io, home, logPath)
     }
     await delay(50)
   }
   throw new AppError(
     'ENGINE_UNAVAILABLE',
-    `the engine did not get ready within ${startDeadlineMs / 1000} s; see ${logPath}`,
+    `the engine did not become ready within ${startDeadlineMs / 1000} s; see ${logPath}, then try again`,
   )
 }
 
-/** A URL that is given is meant: work must not go to another store because an engine happens to run on it. */
-export const checkStore = async (io: Io, place: Place, client: Client): Promise<void> => {
-  const wanted = databaseOf(io.environment, place.repository.id)
+/** Throws if a database URL is given and the running engine uses another store: the work must not go to the wrong store. */
+export const checkStore = async (io: Io, home: Place, client: Client): Promise<void> => {
+  const wanted = databaseOf(io.environment, home.repository.id)
   if (wanted === undefined) return
   const { store } = await client.get<Health>('/health')
   if (store === storeName(wanted)) return
   throw new AppError(
     'ENGINE_RUNNING',
-    `the engine of ${repositoryName(place.repository)} runs on another store (${store}); leave the database URL out, or stop it first with "unstuck stop"`,
+    `the running engine of ${repositoryName(home.repository)} uses another store (${store}); leave out the database URL, or stop the engine with "unstuck stop"`,
   )
 }
 
-/** The engine of this repository; started when `start` is set and none runs. */
+/** Connects to the engine of this repository. Without a running engine, starts one if `start` is set, or throws. */
 export const connect = async (
   io: Io,
   options: { start: boolean; say?: Say },
-): Promise<{ client: Client; place: Place }> => {
-  const place = await placeOf(io)
-  const found = await findEngine(place)
+): Promise<{ client: Client; home: Place }> => {
+  const home = await placeOf(io)
+  const found = await findEngine(home)
   if (found !== undefined) {
-    await checkStore(io, place, found)
-    return { client: found, place }
+    await checkStore(io, home, found)
+    return { client: found, home }
   }
-  if (options.start) return { client: await startEngine(io, place, options.say ?? (() => undefined)), place }
+  if (options.start) return { client: await startEngine(io, home, options.say ?? (() => undefined)), home }
   throw new AppError(
     'ENGINE_UNAVAILABLE',
-    `no engine runs for ${repositoryName(place.repository)}; start it with "unstuck up" or "unstuck run"`,
+    `no engine is running for ${repositoryName(home.repository)}; start it with "unstuck up" or "unstuck run"`,
   )
 }
 
 /**
- * For commands that change what was done here: an engine is started for them. One for a folder in which nothing was ever
- * run could only say so. Commands that only read start none: see reading.ts.
+ * For commands that change something: connects to the engine, and starts it if needed. Throws without starting one if
+ * nothing has been run here yet. Commands that only read start no engine: see reading.ts.
  */
 export const connectKnown = async (io: Io, say?: Say): Promise<Client> => {
   requireStore(await placeOf(io))

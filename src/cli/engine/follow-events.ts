@@ -1,6 +1,6 @@
 /**
- * Following the events: one stream per engine, and where it breaks off the next one continues behind the last event that
- * arrived whole. So a restart of the engine, a cut connection or a slow terminal loses and doubles nothing.
+ * Follows the events across engines. When a stream ends, the next one starts after the last complete event, so a restart of
+ * the engine, a lost connection or a slow terminal neither drops nor repeats an event.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView } from '../../api/contract.ts'
@@ -12,14 +12,14 @@ const retryMs = 250
 export interface Following {
   first: Client
   goal?: string | undefined
-  /** Number of the last event that is known; absent = none. */
+  /** Number of the last event already seen; 0 if absent. */
   after?: number
   signal: AbortSignal
-  /** Finds or awaits an engine; undefined = give up. */
+  /** Finds or waits for an engine; undefined = stop following. */
   reconnect: () => Promise<Client | undefined>
 }
 
-/** Every event from the first on, each once, until the signal. */
+/** Yields every later event once, in order, until the signal aborts. */
 export const followEvents = async function* (following: Following): AsyncGenerator<EventView[], void, undefined> {
   const { goal, signal, reconnect } = following
   const filter = goal === undefined ? '' : `?goal=${encodeURIComponent(goal)}`

@@ -1,4 +1,4 @@
-/** The repository that a command is about, and where its state is: the folder it was called in, or the one that a URL names. */
+/** The repository that a command works on, and the folder with its state. The repository is the current folder, or the one that a URL names. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { stateDirOf } from '../../api/state-dir.ts'
@@ -25,16 +25,16 @@ export const placeOf = async (io: Io): Promise<Place> => {
   return { repository, stateDir: stateDirOf(io.environment, repository.id) }
 }
 
-/** The folder in which the engine is started; that of a repository by URL is ours to make. */
+/** Creates the folder in which the engine starts, if the repository is given by URL; otherwise it exists already. */
 export const makeRoot = ({ repository }: Place): void => {
   if (repository.url !== undefined) makeFolder(repository.root, 0o700)
 }
 
-/** Refuses a place in which nothing was ever run: it has neither an embedded store that is complete nor the mark of one in PostgreSQL. */
+/** Throws NOT_FOUND if nothing has been run here yet: there is neither a complete embedded store nor the mark of one in PostgreSQL. */
 export const requireStore = ({ stateDir, repository }: Place): void => {
   if (['store.complete', 'store.postgres'].some((name) => existsSync(join(stateDir, name)))) return
   throw new AppError(
     'NOT_FOUND',
-    `nothing was ever run for ${repositoryName(repository)}; start with: unstuck run "<what you want done>"`,
+    `nothing has been run for ${repositoryName(repository)} yet; start with: unstuck run "<what you want done>"`,
   )
 }

@@ -1,4 +1,4 @@
-/** For commands that only read: they use the engine that runs; without one they open the store themselves, read, and start nothing. */
+/** Access for commands that only read: through the running engine, or by opening the store directly. No engine is started. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
 import { databaseOf } from '../../store/postgres-place.ts'
@@ -8,13 +8,13 @@ import { createClient, type Client } from './client.ts'
 import { checkStore, findEngine } from './connect.ts'
 import { placeOf, requireStore, type Place } from './place.ts'
 
-/** What holds the store for longer is no other reader and no engine that is starting. */
-const patienceMs = 30_000
+/** Longest wait for the store. Other readers and an engine that is starting hold its lock for less. */
+const lockWaitMs = 30_000
 const pollMs = 50
 
 export interface Reading {
   client: Client
-  /** An engine answers, so there is something to follow. */
+  /** True if an engine is running, so that later events can be followed. */
   live: boolean
 }
 
@@ -23,13 +23,13 @@ const isLocked = (error: unknown): boolean => error instanceof AppError && error
 const busy = ({ repository }: Place, error: unknown): AppError =>
   new AppError(
     'STORE_LOCKED',
-    `the store of ${repositoryName(repository)} is in use, and no engine answers there (${(error as Error).message}); try again in a moment`,
+    `the store of ${repositoryName(repository)} is in use, but no engine is responding (${(error as Error).message}); try again in a moment`,
   )
 
-const readStore = async <T>(io: Io, place: Place, work: (reading: Reading) => Promise<T>): Promise<T> => {
+const readStore = async <T>(io: Io, home: Place, work: (reading: Reading) => Promise<T>): Promise<T> => {
   const { openReader } = await import('../../api/reader.ts')
   const { environment, version } = io
-  const reader = await openReader({ ...place, environment, version })
+  const reader = await openReader({ ...home, environment, version })
   try {
     return await work({ client: createClient(reader.url, reader.token, reader.send), live: false })
   } finally {
@@ -37,22 +37,22 @@ const readStore = async <T>(io: Io, place: Place, work: (reading: Reading) => Pr
   }
 }
 
-/** Calls back with the API of this repository. The store is let go of when that ends, so a follower must not wait in it. */
+/** Calls `work` with the API of this repository. Without an engine the store stays locked until `work` ends, so `work` must not follow anything. */
 export const reading = async <T>(io: Io, work: (reading: Reading) => Promise<T>): Promise<T> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   for (const began = performance.now(); ; await delay(pollMs)) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) {
-      await checkStore(io, place, client)
+      await checkStore(io, home, client)
       return work({ client, live: true })
     }
-    // A database may hold what was run from another machine; it says itself whether there is anything.
-    if (databaseOf(io.environment, place.repository.id) === undefined) requireStore(place)
+    // A shared database may contain runs of other machines, so a missing local mark proves nothing.
+    if (databaseOf(io.environment, home.repository.id) === undefined) requireStore(home)
     try {
-      return await readStore(io, place, work)
+      return await readStore(io, home, work)
     } catch (error) {
       if (!isLocked(error)) throw error
-      if (performance.now() - began > patienceMs || io.signal.aborted) throw busy(place, error)
+      if (performance.now() - began > lockWaitMs || io.signal.aborted) throw busy(home, error)
     }
   }
 }

@@ -1,43 +1,44 @@
-/** The work of `unstuck stop`: asks the engine to end and waits until it has let go of the store. */
+/** The work of `unstuck stop`: shuts the engine down and waits until it has released the store. */
 import { AppError, exitCodes } from '../../errors.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import { line, type Io } from '../io.ts'
+import { countText } from '../times.ts'
 import type { Client } from './client.ts'
 import { awaitEngineEnd, engineIdentity, findEngine } from './connect.ts'
 import { placeOf } from './place.ts'
 
-/** Waits as long as the runs take; a signal meanwhile is the wish to stop at once. */
+/** Waits until the current runs have ended. Ctrl-C during the wait stops the engine at once. */
 const drained = async (io: Io, client: Client, identity: ReturnType<typeof engineIdentity>): Promise<void> => {
   const { running } = await client.post<{ running: number }>('/drain')
   line(
     io,
-    `The engine takes no new work; ${running} run(s) go on to their end. Ctrl-C or "unstuck stop" stops it at once.`,
+    `The engine starts no new runs and waits for ${countText(running, 'run')} to end. To stop it at once: Ctrl-C, or "unstuck stop".`,
   )
   while (!io.signal.aborted && !(await awaitEngineEnd(identity, 500)));
-  if (io.signal.aborted) await client.post('/shutdown').catch(() => undefined) // it may just have ended
+  if (io.signal.aborted) await client.post('/shutdown').catch(() => undefined) // the engine may have ended already
 }
 
 export const stop = async (io: Io, drain: boolean): Promise<number> => {
-  const place = await placeOf(io)
-  const client = await findEngine(place)
+  const home = await placeOf(io)
+  const client = await findEngine(home)
   if (client === undefined) {
-    line(io, `No engine runs for ${repositoryName(place.repository)}.`)
+    line(io, `No engine is running for ${repositoryName(home.repository)}.`)
     return exitCodes.ok
   }
-  const identity = engineIdentity(place)
+  const identity = engineIdentity(home)
   if (drain) await drained(io, client, identity)
   else await client.post('/shutdown')
-  // Until it has let go of the store another one could not start.
+  // Another engine cannot start until this one has released the store.
   if (!(await awaitEngineEnd(identity)))
     throw new AppError(
       'ENGINE_UNAVAILABLE',
-      `the engine (pid ${identity?.pid}) was asked to stop and still runs; see engine.log in ${place.stateDir}`,
+      `the engine (pid ${identity?.pid}) was told to stop and is still running; see engine.log in ${home.stateDir}`,
     )
   line(
     io,
     drain && !io.signal.aborted
-      ? 'The engine has stopped; nothing is at work.'
-      : 'The engine has stopped. Agents that are at work end by themselves unless it is started again soon.',
+      ? 'The engine has stopped, and no run is in progress.'
+      : 'The engine has stopped. Running agents end on their own unless an engine starts again soon.',
   )
   return exitCodes.ok
 }

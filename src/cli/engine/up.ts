@@ -1,4 +1,4 @@
-/** The work of `unstuck up` and `unstuck worker`: the engine under a parent that restarts it after a crash, 5 times in 15 minutes. */
+/** The work of `unstuck up` and `unstuck worker`: runs an engine as a child process, and restarts it after a crash, at most 5 times in 15 minutes. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -36,10 +36,10 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
   })
 
 const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefined> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   const deadline = performance.now() + readyDeadlineMs
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-    const client = await findEngine(place)
+    const client = await findEngine(home)
     if (client !== undefined) return client
     await delay(50)
   }
@@ -49,14 +49,14 @@ const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefine
 const showLogin = async (io: Io, client: Client): Promise<void> => {
   try {
     const { url } = await client.post<LoginUrl>('/login-codes')
-    line(io, `in a browser, once, within ten minutes: ${url}`)
+    line(io, `Open the dashboard (the address works once, within ten minutes): ${url}`)
   } catch {
-    // The engine ended in this moment; what follows tells of it, and the next one gives a new login.
+    // The engine has just ended. Its restart is reported, and the next engine prints a new address.
   }
 }
 
-/** Errors that a restart cannot cure: the same input would fail the same way. */
-const hopeless = new Set<number>([exitCodes.usage, exitCodes.config, exitCodes.conflict])
+/** Exit codes after which a restart is useless, because the same input fails in the same way. */
+const permanent = new Set<number>([exitCodes.usage, exitCodes.config, exitCodes.conflict])
 
 export interface UpOptions {
   idleExit?: number
@@ -68,34 +68,34 @@ const argsOf = ({ idleExit, controlOnly }: UpOptions): string[] => [
   ...(controlOnly === true ? ['--roles', 'control'] : []),
 ]
 
-/** An executor-only engine. An embedded store has one engine, which does everything. */
+/** Runs an engine that only executes tasks. It needs a PostgreSQL store: only one engine can use an embedded store. */
 export const worker = async (io: Io): Promise<number> => {
   if ((io.environment.UNSTUCK_DATABASE_URL ?? '') === '')
     throw new AppError(
       'CONFIG_INVALID',
-      'a worker shares a PostgreSQL store with other engines, and none is given; add --database-url or UNSTUCK_DATABASE_URL, or start a whole engine with "unstuck up"',
+      'a worker needs a PostgreSQL store that it shares with other engines; give --database-url or UNSTUCK_DATABASE_URL, or start a full engine with "unstuck up"',
     )
   return superviseEngine(io, {}, ['--roles', 'executor'])
 }
 
 export const up = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
 
-const reportReady = async (io: Io, { place, options, child }: Supervised, client: Client): Promise<void> => {
+const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
   line(
     io,
-    `engine ready for ${repositoryName(place.repository)} (pid ${child.pid}); log: ${join(place.stateDir, 'engine.log')}`,
+    `The engine for ${repositoryName(home.repository)} is ready (pid ${child.pid}). Log: ${join(home.stateDir, 'engine.log')}`,
   )
-  // An engine that another command started writes into a file, which is no place for a login.
+  // An engine that another command started writes to a log file, which must not contain a login.
   if (options.idleExit === undefined) await showLogin(io, client)
 }
 
 interface Supervised {
-  place: Place
+  home: Place
   options: UpOptions
   child: ChildProcess
 }
 
-/** One life of the engine, which a signal to this process ends in order. */
+/** Runs the engine process once. A signal to this process shuts the engine down. */
 const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> => {
   const { child } = supervised
   const stop = (): void => void child.kill('SIGTERM')
@@ -108,7 +108,7 @@ const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> =>
   return ending
 }
 
-/** Counts the crashes within the window; false when the engine is to be given up. */
+/** Counts the crashes within the window and reports this one; false if there were too many. */
 const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, signal }: Ending): boolean => {
   const now = performance.now()
   crashes.push(now)
@@ -118,27 +118,27 @@ const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, sign
   io.error(
     restarts
       ? `unstuck: the engine ended ${how}; restarting it (${crashes.length} of ${restartLimit})\n`
-      : `unstuck: the engine ended ${crashes.length} times in 15 minutes, last ${how}; not restarted. See ${join(stateDir, 'engine.log')}, then "unstuck up" again.\n`,
+      : `unstuck: the engine ended ${crashes.length} times in 15 minutes, last ${how}, and is not restarted. See ${join(stateDir, 'engine.log')}, then run "unstuck up" again.\n`,
   )
   return restarts
 }
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
-  const place = await placeOf(io)
-  if ((await findEngine(place)) !== undefined) {
+  const home = await placeOf(io)
+  if ((await findEngine(home)) !== undefined) {
     throw new AppError(
       'ENGINE_RUNNING',
-      `an engine already runs for ${repositoryName(place.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
+      `an engine is already running for ${repositoryName(home.repository)}; use it ("unstuck status"), or stop it with "unstuck stop"`,
     )
   }
-  openStateDir(place.stateDir)
-  makeRoot(place)
+  openStateDir(home.stateDir)
+  makeRoot(home)
   const crashes: number[] = []
   for (;;) {
-    const child = startChild(io, place.repository.root, args)
-    const ending = await superviseOnce(io, { place, options, child })
+    const child = startChild(io, home.repository.root, args)
+    const ending = await superviseOnce(io, { home, options, child })
     if (io.signal.aborted || ending.code === 0) return exitCodes.ok
-    if (ending.code !== null && hopeless.has(ending.code)) return ending.code
-    if (!mayRestart(io, place, crashes, ending)) return exitCodes.failed
+    if (ending.code !== null && permanent.has(ending.code)) return ending.code
+    if (!mayRestart(io, home, crashes, ending)) return exitCodes.failed
   }
 }

@@ -1,4 +1,4 @@
-/** The work of `unstuck exec`: its options become the settings of the supervision, its events text or JSON lines. */
+/** The work of `unstuck exec`: turns its options into settings of the supervision, and prints the events as text or JSON lines. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { realFiles } from '../../runtime/core/files.ts'
@@ -25,7 +25,7 @@ export interface ExecOptions {
 const existing = (cwd: string, path: string, option: string, kind: 'file' | 'directory'): string => {
   const found = statSync(resolve(cwd, path), { throwIfNoEntry: false })
   if (kind === 'file' ? found?.isFile() : found?.isDirectory()) return resolve(cwd, path)
-  throw new AppError('USAGE', `${option} ${JSON.stringify(path)} is no ${kind}; give one that exists`)
+  throw new AppError('USAGE', `${option} ${JSON.stringify(path)} is not an existing ${kind}; correct the path`)
 }
 
 const allowedDirectory = (cwd: string, path: string): string => {
@@ -35,16 +35,16 @@ const allowedDirectory = (cwd: string, path: string): string => {
   return found
 }
 
-/** Variables of the founding documents; whole numbers, anything else is not taken. */
-const numberIn = (io: Io, name: string, standard: number): number => {
+/** A whole number from an environment variable; the default if the variable is not set or not a whole number. */
+const numberIn = (io: Io, name: string, fallback: number): number => {
   const text = io.environment[name]
-  return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : standard
+  return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : fallback
 }
 
-/** Keys of the configuration that this command knows, with their standard values. */
+/** The keys that --set accepts, with their default values. */
 const settable: Record<string, Record<string, number>> = { stall: standardStall, doomLoop: standardLoop }
 
-/** `stall.silenceSeconds=60`, as a file of the configuration would have it. */
+/** Applies settings such as `stall.silenceSeconds=60` to the defaults. */
 const withSettings = (given: readonly string[]): { stall: StallSettings; loops: LoopSettings } => {
   const stall = { ...standardStall }
   const doomLoop = { ...standardLoop }
@@ -55,7 +55,7 @@ const withSettings = (given: readonly string[]): { stall: StallSettings; loops: 
     if (!known.includes(`${folder}.${key}`))
       throw new AppError(
         'USAGE',
-        `--set ${JSON.stringify(text)} is not <key>=<number>; known keys are ${known.join(', ')}`,
+        `--set ${JSON.stringify(text)} is not <key>=<number> with a known key; the keys are ${known.join(', ')}`,
       )
     ;(chosen[folder] ?? {})[key] = Number(value)
   }
@@ -71,9 +71,8 @@ const retryOf = (io: Io) => ({
 })
 
 /**
- * Pauses before another launch: long enough that a CLI which fails at once is not started several times a second (it may
- * lock its session, or count towards a rate limit), short enough to wait for. A shorter FAILED_TASK_RETRY_COOLDOWN_MS
- * shortens them too.
+ * Pauses before another launch. They keep a CLI that fails at once from starting several times a second, which could lock
+ * its session or count towards a rate limit. A shorter FAILED_TASK_RETRY_COOLDOWN_MS shortens them too.
  */
 const firstPauseMs = 1_000
 const longestPauseMs = 8_000

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createBlock } from './block.ts'
 import type { Terminal } from './terminal.ts'
 
-/** As much of a terminal as the block uses: rows of text, a cursor, wrapping, and erasing. */
+/** The parts of a terminal that the block uses: rows of text, a cursor, wrapping, and erasing. */
 const screen = (columns: number) => {
   let rows = ['']
   let [row, writes] = [0, 0]
@@ -55,7 +55,7 @@ test('finished lines scroll above it, long ones wrapped', () => {
   expect(shown()).toEqual(['a line tha', 't wraps', 'half a lin', 'e', 'and'])
 })
 
-test('a terminal that becomes narrower keeps no rest of the block', () => {
+test('nothing of the block remains when the terminal becomes narrower', () => {
   const { terminal, narrow, shown } = screen(20)
   const block = createBlock(terminal)
   block.print('before\n')
@@ -65,7 +65,7 @@ test('a terminal that becomes narrower keeps no rest of the block', () => {
   expect(shown()).toEqual(['before', '12345678', 'short', ''])
 })
 
-test('what a shell writes after the block was cleared stays', () => {
+test('output after the block was cleared is kept', () => {
   const { terminal, shown } = screen(20)
   const block = createBlock(terminal)
   block.draw(['block'])

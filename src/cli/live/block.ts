@@ -1,6 +1,6 @@
 /**
- * Lines at the bottom of the terminal that are redrawn in place, and lines that scroll away above them. The cursor is
- * never hidden and always waits below the block, so nothing has to be restored however this process ends.
+ * A block of lines at the bottom of the terminal, redrawn in place, below lines that scroll away. The cursor is never
+ * hidden and always stays below the block, so the terminal needs no clean-up even if this process is killed.
  */
 import { widthOf } from '../width.ts'
 import type { Terminal } from './terminal.ts'
@@ -10,7 +10,7 @@ const clearLine = '\u001b[2K'
 const clearBelow = '\u001b[J'
 
 export interface Block {
-  /** Shows these lines instead of the last ones. The same lines again cost nothing. */
+  /** Replaces the lines of the block. Writes nothing if they have not changed. */
   draw(lines: readonly string[]): void
   /** Writes finished text above the block. */
   print(text: string): void
@@ -18,17 +18,17 @@ export interface Block {
   clear(): void
 }
 
-/** Rows that lines take now: a terminal that became narrower has wrapped them. */
+/** Rows that the lines take now: a terminal that became narrower has wrapped them. */
 const rowsOf = (lines: readonly string[], columns: number): number =>
   lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
 
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${clearLine}${line}\n`).join('')
 
-/** Each change is one write, so that a terminal never shows half of it. */
+/** Each change is a single write, so that the terminal never shows half of a change. */
 export const createBlock = (terminal: Terminal): Block => {
   let shown: readonly string[] = []
-  /** The beginning of a line whose end has not come yet. */
-  let open = ''
+  /** The start of a line that is not complete yet. */
+  let partial = ''
   const top = (): string => `${up(rowsOf(shown, terminal.columns()))}\r`
   return {
     draw: (lines) => {
@@ -38,15 +38,15 @@ export const createBlock = (terminal: Terminal): Block => {
     },
     print: (text) => {
       const end = text.lastIndexOf('\n') + 1
-      const whole = open + text.slice(0, end)
-      open = end === 0 ? open + text : text.slice(end)
+      const whole = partial + text.slice(0, end)
+      partial = end === 0 ? partial + text : text.slice(end)
       if (end > 0) terminal.write(`${top()}${clearBelow}${whole}${textOf(shown)}`)
     },
     clear: () => {
       if (shown.length > 0) terminal.write(`${top()}${clearBelow}`)
       shown = []
-      if (open !== '') terminal.write(open)
-      open = ''
+      if (partial !== '') terminal.write(partial)
+      partial = ''
     },
   }
 }

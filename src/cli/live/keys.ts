@@ -1,10 +1,10 @@
-/** Single keys from a terminal. Node restores the terminal's mode itself when the process ends, however that happens. */
+/** Watches for single keys on a terminal. Node itself restores the mode of the terminal when the process ends. */
 import { onSuspend } from './suspend.ts'
 
 interface Keys {
   /** q, Ctrl-C or Ctrl-D. */
   quit: () => void
-  /** Ctrl-Z: before this process stops, and after it was continued. */
+  /** Called before Ctrl-Z suspends this process; `enter` after it has been resumed. */
   leave: () => void
   enter: () => void
 }
@@ -12,9 +12,9 @@ interface Keys {
 const quitKeys = new Set(['q', 'Q', '\u0003', '\u0004'])
 const suspendKey = '\u001a'
 
-/** Until the function that is given back is called. Without a terminal as input there are no keys, and Ctrl-C is a signal. */
+/** Returns a function that stops watching. If the input is not a terminal there are no keys, and Ctrl-C arrives as a signal. */
 export const watchKeys = (input: NodeJS.ReadStream, { quit, leave, enter }: Keys): (() => void) => {
-  // In raw mode the terminal makes no signals of keys.
+  // In raw mode the terminal does not turn Ctrl-C and Ctrl-Z into signals.
   const setRaw = (raw: boolean): void => void (input.isTTY && input.setRawMode(raw))
   const onData = (chunk: Buffer): void => {
     for (const key of chunk.toString()) {

@@ -1,6 +1,6 @@
 /**
- * What `run` shows on a terminal while it works: one block, redrawn in place, from the first moment until the goal has
- * ended. Everything that the command prints meanwhile scrolls above it. Elsewhere nothing is shown and nothing asked.
+ * The live view of `run` and `land` on a terminal: one block, redrawn in place until the goal has ended. Other output of the
+ * command scrolls above the block. Without a terminal nothing is shown, and the engine is not polled for it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ActivityView, GoalView } from '../../api/contract.ts'
@@ -16,28 +16,28 @@ import { elapsedText } from './elapsed.ts'
 import { cut } from '../width.ts'
 
 const everyMs = 1_000
-/** Tasks whose activity is asked for: more do not fit a terminal. */
-const watchedRuns = 12
+/** Most runs whose activity is polled: more do not fit on a terminal. */
+const maxWatchedRuns = 12
 
 export interface Live {
-  /** As the given one, but what is printed goes above the block. */
+  /** The given Io, but its output is printed above the block. */
   io: Io
-  /** What this command does before there is a goal to show. */
+  /** Shows what the command is doing, until there is a goal to show. */
   say(text: string): void
-  /** Shows this goal from now on. `client` gives the engine that answers now. */
+  /** Shows this goal from now on. `client` returns the client of the current engine. */
   watch(goalId: string, client: () => Client): void
   close(): void
 }
 
 const activitiesOf = async (client: Client, goal: GoalView): Promise<Map<string, ActivityView>> => {
   const runs = goal.tasks.flatMap(({ place, run }) => (place === 'running' && run !== null ? [run.id] : []))
-  const asked = runs.slice(0, watchedRuns).map(async (id): Promise<[string, ActivityView]> => {
+  const activities = runs.slice(0, maxWatchedRuns).map(async (id): Promise<[string, ActivityView]> => {
     return [id, await client.get<ActivityView>(`/runs/${id}/activity`)]
   })
-  return new Map(await Promise.all(asked))
+  return new Map(await Promise.all(activities))
 }
 
-/** The newest picture; while no engine answers, the last one with that remark. */
+/** The current view of the goal; while the engine is not responding, the previous view marked as silent. */
 const nextView = async (client: Client, id: string, before: LiveView | undefined): Promise<LiveView | undefined> => {
   try {
     const goal = await client.get<GoalView>(`/goals/${id}`)
@@ -47,7 +47,7 @@ const nextView = async (client: Client, id: string, before: LiveView | undefined
   }
 }
 
-/** Draws every second, after a change of size and after a suspension, until the signal. */
+/** Draws every second, after a resize and after a suspension, until the signal aborts. */
 const keepDrawn = (terminal: Terminal, block: Block, draw: () => void, signal: AbortSignal): void => {
   const timer = setInterval(draw, everyMs)
   const endResize = terminal.onResize(draw)
@@ -64,13 +64,13 @@ const openOn = (io: Io, terminal: Terminal): Live => {
   const paint = createPaint(io.colours)
   const ended = new AbortController()
   const began = new Date().toISOString()
-  let said = ''
+  let status = ''
   let view: LiveView | undefined
   const lines = (now: Date): string[] => {
     const [columns, rows] = [terminal.columns(), terminal.rows()]
     if (view !== undefined) return frame(view, { columns, rows, now, paint })
     const elapsed = now.getTime() - Date.parse(began) < everyMs ? '' : `  ${elapsedText(began, now)}`
-    return said === '' ? [] : [cut(`${said} …${elapsed}`, columns)]
+    return status === '' ? [] : [cut(`${status} …${elapsed}`, columns)]
   }
   const draw = (): void => {
     if (!ended.signal.aborted) block.draw(lines(new Date()))
@@ -87,7 +87,7 @@ const openOn = (io: Io, terminal: Terminal): Live => {
     io: {
       ...io,
       out: (text) => (ended.signal.aborted ? io.out(text) : block.print(text)),
-      // It may go elsewhere, so it is not part of what the block prints.
+      // Standard error may be redirected, so it is not printed through the block, which writes to standard output.
       error: (text) => {
         block.clear()
         io.error(text)
@@ -95,7 +95,7 @@ const openOn = (io: Io, terminal: Terminal): Live => {
       },
     },
     say: (text) => {
-      said = text
+      status = text
       draw()
     },
     watch: (id, client) => void poll(id, client),
@@ -108,7 +108,7 @@ const openOn = (io: Io, terminal: Terminal): Live => {
 
 const nothing: Omit<Live, 'io'> = { say: () => undefined, watch: () => undefined, close: () => undefined }
 
-/** Lines of JSON, a pipe and a dumb terminal get no block. */
+/** JSON output, a pipe and a dumb terminal get no block. */
 export const withLive = async <T>(
   io: Io,
   { json = false }: JsonOption,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fit } from './status-watch.ts'
 
-test('a status is wrapped and cut to the terminal, and what is left out is counted', () => {
+test('a status is wrapped and cut to fit the terminal, with a count of the lines not shown', () => {
   const lines = ['goal', '  task\n      its next step', 'a question that is long']
   expect(fit(lines, 'q quits', { columns: 12, rows: 24 })).toEqual([
     ...['goal', '  task', '      its ne', 'xt step', 'a question t', 'hat is long', 'q quits'],

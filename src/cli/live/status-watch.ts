@@ -1,4 +1,4 @@
-/** The work of `unstuck status --watch`: the status in place on a terminal, or once per change on a pipe. */
+/** The work of `unstuck status --watch`: redraws the status in place on a terminal, and prints it after each change on a pipe. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
@@ -20,32 +20,32 @@ interface Watch {
   path: string
   signal: AbortSignal
   show: (view: StatusView) => void
-  /** The engine does not answer. */
+  /** Called when the engine is not responding. */
   miss: () => void
 }
 
-/** Only time passed between two pictures with the same key. */
+/** Two views with the same key differ only in the time that has passed. */
 const keyOf = (view: StatusView): string => {
   const passing = new Set(['heartbeatAt', 'inSeconds', 'lastEvent'])
   return JSON.stringify({ ...view, at: undefined }, (key, value: unknown) => (passing.has(key) ? undefined : value))
 }
 
-/** What the store holds now, and the engine that answered; an engine is found but never started: watching must not undo a stop. */
-const firstLook = (io: Io, path: string): Promise<{ view: StatusView; client: Client | undefined }> =>
+/** The current status, and the client of the engine if one is running. No engine is started: watching must not undo `unstuck stop`. */
+const readFirst = (io: Io, path: string): Promise<{ view: StatusView; client: Client | undefined }> =>
   reading(io, async ({ client, live }) => ({
     view: await client.get<StatusView>(path),
     client: live ? client : undefined,
   }))
 
-/** Polls until the signal. */
+/** Polls the status until the signal aborts. */
 const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client | undefined): Promise<void> => {
-  const place = await placeOf(io)
+  const home = await placeOf(io)
   let client = first
   while (!signal.aborted) {
-    const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // it may be restarting
+    const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // the engine may be restarting
     if (view === undefined) {
       miss()
-      client = await findEngine(place).catch(() => undefined) // as above
+      client = await findEngine(home).catch(() => undefined) // as above
     } else show(view)
     await delay(everyMs, undefined, { signal }).catch(() => undefined) // aborted: the loop ends
   }
@@ -53,7 +53,7 @@ const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client
 
 const endColours = '\u001b[0m'
 
-/** The lines that fit, with the footer last. Long ones are wrapped: they hold commands to copy. Pure. */
+/** The lines that fit the terminal, and the footer. Long lines are wrapped instead of cut, because they contain commands to copy. Pure. */
 export const fit = (texts: readonly string[], footer: string, size: { columns: number; rows: number }): string[] => {
   const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => wrapPainted(text, size.columns))
   const room = Math.max(1, size.rows - 2)
@@ -84,10 +84,10 @@ const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promis
       draw()
     }
     const miss = (): void => {
-      note = 'No engine answers, so nothing moves; "unstuck up" starts one. q quits'
+      note = 'No engine is running, so no work is in progress; "unstuck up" starts one. q quits'
       draw()
     }
-    const first = await Promise.race([firstLook(io, path), aborted(signal)])
+    const first = await Promise.race([readFirst(io, path), aborted(signal)])
     if (first !== undefined) {
       show(first.view)
       await pollStatus({ io, path, signal, show, miss }, first.client)
@@ -96,7 +96,7 @@ const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promis
   } finally {
     endResize()
     endKeys()
-    // The last picture stays, without the footer.
+    // The last view stays on the terminal, without the footer.
     if (view === undefined) block.clear()
     else block.draw(fit(statusLines(paint, view), '', { columns: terminal.columns(), rows: terminal.rows() }))
   }
@@ -119,7 +119,7 @@ const watchAsLines = async (io: Io, path: string, asJson: boolean): Promise<numb
         line(io, text)
     key = next
   }
-  const { view, client } = await firstLook(io, path)
+  const { view, client } = await readFirst(io, path)
   show(view)
   await pollStatus({ io, path, signal: io.signal, show, miss: () => undefined }, client)
   return exitCodes.ok

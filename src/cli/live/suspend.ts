@@ -1,10 +1,10 @@
-/** Suspension by Ctrl-Z: the terminal is given to the shell as it was found, and taken up again afterwards. */
+/** Suspension by Ctrl-Z: hands the terminal back to the shell in its original mode, and takes it again afterwards. */
 
-/** Calls `leave` before this process stops and `enter` when it is continued, until the function that is given back is called. */
+/** Calls `leave` before this process is suspended and `enter` after it is resumed. Returns a function that ends this. */
 export const onSuspend = ({ leave, enter }: { leave: () => void; enter: () => void }): (() => void) => {
   const stop = (): void => {
     leave()
-    // `once` has removed this handler, so the signal does now what it does without one.
+    // `once` has removed this handler, so the signal now suspends the process as usual.
     process.kill(process.pid, 'SIGTSTP')
   }
   const go = (): void => {

@@ -1,26 +1,26 @@
-/** What the stream that is written to can show, by the conventions that terminals and CLIs share. */
+/** What an output stream can show, by the conventions of terminals: NO_COLOR, FORCE_COLOR, TERM and CI. */
 
 type Environment = Record<string, string | undefined>
 
-/** A terminal whose block of lines is redrawn in place; lines of a pipe or a log cannot be. */
+/** A terminal that can redraw lines in place; a pipe or a log cannot. */
 export interface Terminal {
   columns(): number
   rows(): number
   write(text: string): void
-  /** Calls `work` when the size changes, until the function that is given back is called. */
+  /** Calls `work` when the size changes. Returns a function that ends this. */
   onResize(work: () => void): () => void
 }
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== ''
 
-/** FORCE_COLOR decides where it is set (0 = off), then NO_COLOR, then whether the stream is a terminal that has colours. */
+/** Whether to use colours: FORCE_COLOR decides if it is set (0 = off), then NO_COLOR, then whether the stream is a terminal with colours. */
 export const coloursOf = (environment: Environment, isTerminal: boolean): boolean => {
   const forced = environment.FORCE_COLOR
   if (forced !== undefined) return forced !== '0' && forced !== 'false'
   return isTerminal && !isSet(environment.NO_COLOR) && environment.TERM !== 'dumb'
 }
 
-/** A dumb terminal cannot move its cursor, and the log of a CI job keeps every frame. */
+/** Whether to redraw in place: a dumb terminal cannot move its cursor, and the log of a CI job would keep every frame. */
 export const canRedraw = (environment: Environment, isTerminal: boolean): boolean =>
   isTerminal &&
   environment.TERM !== 'dumb' &&

@@ -25,7 +25,7 @@ const question: Escalation = {
   ...{ createdAt: new Date(0).toISOString(), decidedAt: null },
 }
 
-/** A person who presses these keys; a key that is more than one character is a line. */
+/** Simulates a person who presses these keys; a key of several characters is a line. */
 const play = async (keys: string[] | undefined, refuse = false) => {
   let open = [question]
   const posted: unknown[] = []
@@ -60,44 +60,44 @@ const play = async (keys: string[] | undefined, refuse = false) => {
   return { posted, text: printed.join('') }
 }
 
-test('the prompt is one line that names every key, and a label cannot act on the terminal', () => {
+test('the prompt is one line with every key, and a label cannot control the terminal', () => {
   expect(promptText(question)).toBe(
-    'd diff  l log  1 Retry it  2 Give a hint  3 Take over  4 Cancel the task  Enter leave',
+    'd diff  l log  1 Retry it  2 Give a hint  3 Take over  4 Cancel the task  Enter quit',
   )
-  expect(promptText({ ...question, runId: null, choices: [] })).toBe('Enter leave')
+  expect(promptText({ ...question, runId: null, choices: [] })).toBe('Enter quit')
 })
 
-test('nothing is asked where there is no person at a terminal', async () => {
+test('asks nothing without a person at a terminal', async () => {
   expect(await play(undefined)).toEqual({ posted: [], text: '' })
 })
 
-test.each([['\r'], ['q'], ['\u0003'], ['\u001b']])('%j leaves without an answer', async (key) => {
+test.each([['\r'], ['q'], ['\u0003'], ['\u001b']])('%j quits without an answer', async (key) => {
   const { posted, text } = await play([key, '1'])
   expect([posted, text.split('\n').length]).toEqual([[], 2])
 })
 
-test('d shows the diff, l the last lines of the log, and the question stays', async () => {
+test('d shows the diff, l the last lines of the log, and the question stays open', async () => {
   const { posted, text } = await play(['d', 'l', 'x', 'q'])
   expect(posted).toEqual([])
   expect(text).toContain('+new line\n')
   expect(text).toMatch(/d diff[\s\S]*text {7}line 10\n[\s\S]*line 29\n/)
   expect(text).not.toContain('line 9\n')
-  expect(text.match(/Enter leave/g)).toHaveLength(4)
+  expect(text.match(/Enter quit/g)).toHaveLength(4)
 })
 
-test('a number is a choice; one that needs a text asks for it, and an empty text is none', async () => {
+test('a digit selects a choice; a choice with input asks for it, and an empty input backs out', async () => {
   expect((await play(['1'])).posted).toEqual([['/escalations/q-1/answer', 'retry', undefined]])
   expect((await play(['2', ' look at b ', 'q'])).posted).toEqual([['/escalations/q-1/answer', 'hint', 'look at b']])
   expect((await play(['2', ' ', 'q'])).posted).toEqual([])
 })
 
-test('a cancel is asked about once more, and a take-over names its command', async () => {
+test('cancelling asks for confirmation, and a take-over shows its command', async () => {
   expect((await play(['4', 'n', 'q'])).posted).toEqual([])
   expect((await play(['4', 'y'])).posted).toEqual([['/escalations/q-1/answer', 'cancel', undefined]])
-  expect((await play(['3', 'q'])).text).toContain('To do that yourself: cd x\n')
+  expect((await play(['3', 'q'])).text).toContain('Run this command yourself: cd x\n')
 })
 
-test('an answer that is refused is said, and the keys count again', async () => {
+test('a refused answer is reported, and the question is asked again', async () => {
   const { text } = await play(['1', 'q'], true)
-  expect(text).toMatch(/already decided\n.*Enter leave/)
+  expect(text).toMatch(/already decided\n.*Enter quit/)
 })

@@ -1,4 +1,4 @@
-/** After a command that followed a goal: the open questions, one key each for the diff, the log and every choice. Terminals only. */
+/** Asks the open questions after a command has followed a goal: one key each for the diff, the log and every choice. Terminals only. */
 import type { DiffView, Escalation, LogView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import { diffLines } from '../diff-lines.ts'
@@ -8,19 +8,19 @@ import type { Keys } from '../keys.ts'
 import { createPaint, safe } from '../render.ts'
 import { userName } from '../user-name.ts'
 
-/** The terminal may be unattended. */
+/** The command ends after this time, because the terminal may be unattended. */
 const longestWaitMs = 10 * 60_000
 const logLines = 20
-/** Each has a digit for its key. */
-const mostChoices = 9
+/** Each choice has a digit as its key. */
+const maxChoices = 9
 
 type Choice = Escalation['choices'][number]
 
 export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choices'>): string =>
   [
     ...(runId === null ? [] : ['d diff', 'l log']),
-    ...choices.slice(0, mostChoices).map(({ label }, index) => `${index + 1} ${safe(label)}`),
-    'Enter leave',
+    ...choices.slice(0, maxChoices).map(({ label }, index) => `${index + 1} ${safe(label)}`),
+    'Enter quit',
   ].join('  ')
 
 interface Asking {
@@ -46,11 +46,11 @@ const showLog = async ({ io, client, signal }: Asking, run: string): Promise<voi
     ended = page.ended || JSON.stringify(page.next) === JSON.stringify(cursor)
     cursor = page.next
   }
-  if (last.length === 0) line(io, 'The agent printed nothing.')
+  if (last.length === 0) line(io, 'The agent printed no output.')
   for (const { kind, text } of last) line(io, `${kind.padEnd(10)} ${safe(text)}`)
 }
 
-/** Undefined = the person thought better of it. */
+/** The input for a choice, '' if it takes none; undefined if the person backed out. */
 const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Choice): Promise<string | undefined> => {
   if (kind === 'cancel') {
     line(io, `${safe(label)}? y yes  any other key no`)
@@ -58,19 +58,19 @@ const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Ch
   }
   if (input === null) return ''
   const suggested = input.suggested === null ? '' : ` [${safe(input.suggested)}]`
-  const said = (await keys.line(`${safe(input.label)}${suggested}: `, signal))?.trim()
-  return said === '' && input.required && input.suggested === null ? undefined : said
+  const typed = (await keys.line(`${safe(input.label)}${suggested}: `, signal))?.trim()
+  return typed === '' && input.required && input.suggested === null ? undefined : typed
 }
 
-/** Whether the question is answered. */
-const answer = async (asking: Asking, choice: Choice): Promise<boolean> => {
+/** Sends the choice; true if that answered the question. */
+const send = async (asking: Asking, choice: Choice): Promise<boolean> => {
   const { io, client, question } = asking
-  const said = await inputFor(asking, choice)
-  if (said === undefined) return false
-  const request = { choice: choice.id, ...(said === '' ? {} : { input: said }), by: userName() }
+  const input = await inputFor(asking, choice)
+  if (input === undefined) return false
+  const request = { choice: choice.id, ...(input === '' ? {} : { input }), by: userName() }
   const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
   if (answered.state === 'pending') {
-    line(io, `To do that yourself: ${safe(choice.command)}`)
+    line(io, `Run this command yourself: ${safe(choice.command)}`)
     return false
   }
   line(io, `${safe(choice.label)}: done. ${safe(choice.effect)}`)
@@ -86,7 +86,7 @@ const take = async (asking: Asking, key: string | undefined): Promise<Outcome> =
   if (key === 'd' && runId !== null) await showDiff(asking, runId)
   if (key === 'l' && runId !== null) await showLog(asking, runId)
   const choice = /^[1-9]$/.test(key) ? choices[Number(key) - 1] : undefined
-  return choice !== undefined && (await answer(asking, choice)) ? 'answered' : 'again'
+  return choice !== undefined && (await send(asking, choice)) ? 'answered' : 'again'
 }
 
 const askOne = async (asking: Asking): Promise<Outcome> => {
@@ -96,12 +96,12 @@ const askOne = async (asking: Asking): Promise<Outcome> => {
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     line(asking.io, safe(error.message))
-    // Without an engine no key does anything.
+    // Every key needs the engine, so without one there is nothing to do but quit.
     return error.code === 'ENGINE_UNAVAILABLE' ? 'left' : 'again'
   }
 }
 
-/** Until every question of the goal is answered or the person leaves. */
+/** Asks until every question of the goal is answered or the person quits. */
 export const askAtEnd = async (io: Io, client: Client, goalId: string): Promise<void> => {
   const { keys } = io
   if (keys === undefined) return

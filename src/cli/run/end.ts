@@ -1,4 +1,4 @@
-/** How a command that follows a goal ends: what is shown of the goal, and the exit status that stands for it. */
+/** Ends a command that follows a goal: shows the goal, asks its questions, and returns the exit status. */
 import type { Escalation, Goal, GoalView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
@@ -13,7 +13,7 @@ import type { LimitWait } from './limit-wait.ts'
 /** What a shell reports for a program that SIGINT ended. */
 const interrupted = 130
 
-/** Refusals that no person at this machine clears away by a move of the hand: the work does not fit onto the target. */
+/** Refusals that mean a conflict with the target branch. Others, such as a checkout that is not clean, a person can resolve at once. */
 const conflicts = new Set(['conflict', 'outrun'])
 
 const exitOfGoal = (goal: GoalView, asked: readonly Escalation[]): number => {
@@ -38,8 +38,11 @@ const showEnd = (io: Io, end: GoalView, { asked, json }: { asked: readonly Escal
 
 const showLimit = (io: Io, { harness, until }: LimitWait, { goal, json }: { goal: Goal; json: boolean }): void => {
   if (json) return printJson(io, { type: 'waiting', goal: goal.id, harness, until: new Date(until).toISOString() })
-  line(io, `\nThe limit of ${harness} ends ${whenText(until, Date.now())}; the engine continues the goal then.`)
-  line(io, `"unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
+  line(
+    io,
+    `\n${harness} is at its limit, which ends ${whenText(until, Date.now())}; the engine then continues the goal.`,
+  )
+  line(io, `"unstuck status" shows the goal, "unstuck cancel ${goal.id}" cancels it.`)
 }
 
 export const followToEnd = async (live: Live, client: Client, goal: Goal, options: FollowOptions): Promise<number> => {
@@ -50,7 +53,10 @@ export const followToEnd = async (live: Live, client: Client, goal: Goal, option
   if (end === undefined) {
     if (json) printJson(io, { type: 'interrupted', goal: goal.id })
     else
-      line(io, `\nThe work goes on in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" ends it.`)
+      line(
+        io,
+        `\nThe work continues in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" cancels it.`,
+      )
     return interrupted
   }
   if ('until' in end) {
@@ -60,6 +66,6 @@ export const followToEnd = async (live: Live, client: Client, goal: Goal, option
   const asked = await client.get<Escalation[]>(`/escalations?goal=${end.id}&state=pending`)
   showEnd(io, end, { asked, json })
   if (!json && asked.length > 0) await askAtEnd(io, client, end.id)
-  // Of the work as it ended, whatever the person answered now.
+  // The status is that of the goal when it ended, whatever the person has answered since.
   return exitOfGoal(end, asked)
 }

@@ -1,4 +1,4 @@
-/** Follows one goal over all engines that come and go, until it has ended or waits for a person. */
+/** Follows a goal across restarts of the engine, until it has ended or waits for a person. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView, GoalView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
@@ -16,7 +16,12 @@ import { limitWait, type LimitWait } from './limit-wait.ts'
 const pollMs = 250
 const pageSize = 500
 
-const quietTypes = new Set(['run.phase', 'run.launched', 'agent.registered', 'task.created', ...saidByQuestion])
+/** Steps between two results, and events that a later one repeats. `unstuck events` and `explain` show them. */
+const quietTypes = new Set([
+  ...['run.phase', 'run.launched', 'agent.registered', 'task.created', 'task.claimed'],
+  ...['merge.enqueued', 'merge.processing', 'account.limited'],
+  ...saidByQuestion,
+])
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
@@ -24,7 +29,7 @@ const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   return `${secondText(String(event.at), now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
 }
 
-const settled = (goal: GoalView): boolean =>
+const needsNoFollowing = (goal: GoalView): boolean =>
   (goalEnded(goal.state) && !isLanding(goal)) || goal.state === 'paused' || goal.state === 'awaiting_human'
 
 interface Follower {
@@ -38,8 +43,8 @@ const reconnect = async (follower: Follower): Promise<Client> => {
   return follower.client
 }
 
-/** An engine that is just being restarted by its parent does not answer for a moment; that ends nothing. */
-const ask = async <T>(follower: Follower, path: string): Promise<T> => {
+/** Requests `path`, and reconnects while the engine is being restarted. */
+const request = async <T>(follower: Follower, path: string): Promise<T> => {
   for (;;) {
     try {
       return await follower.client.get<T>(path)
@@ -51,60 +56,60 @@ const ask = async <T>(follower: Follower, path: string): Promise<T> => {
   }
 }
 
-/** The goal once nothing of it moves any more; undefined while something does. */
-const settledGoal = async (follower: Follower): Promise<GoalView | undefined> => {
+/** The goal if it has ended, is paused or waits for a person; undefined while work is in progress. */
+const endedGoal = async (follower: Follower): Promise<GoalView | undefined> => {
   for (;;) {
-    const goal = await ask<GoalView>(follower, `/goals/${follower.id}`)
-    if (settled(goal)) return goal
-    // A refused landing tells by the goal's reason alone, not by an event.
+    const goal = await request<GoalView>(follower, `/goals/${follower.id}`)
+    if (needsNoFollowing(goal)) return goal
+    // A refused landing changes the reason of the goal and emits no event, so the goal is polled.
     if (!isLanding(goal) || follower.io.signal.aborted) return undefined
     await delay(pollMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the loop ends
   }
 }
 
-/** Events of the goal, a new stream and a heartbeat are reasons to poll the goal; events of its tasks are not. */
-const worthALook = (batch: EventView[]): boolean =>
+/** Whether to poll the goal: after events of the goal itself, and after a new stream or a heartbeat (an empty batch). */
+const needsPoll = (batch: EventView[]): boolean =>
   batch.length === 0 || batch.some((event) => event.type.startsWith('goal.'))
 
-/** The goal was looked at before its last events: what led to the state that ends the command is shown too. */
+/** Shows the events that arrived after the goal was polled, so that the output includes what led to its final state. */
 const showRest = async (follower: Follower, after: () => number, show: (batch: EventView[]) => void): Promise<void> => {
   for (let rest = pageSize; rest === pageSize;) {
-    const page = await ask<EventView[]>(follower, `/events?after=${after()}&goal=${follower.id}&limit=${pageSize}`)
+    const page = await request<EventView[]>(follower, `/events?after=${after()}&goal=${follower.id}&limit=${pageSize}`)
     show(page)
     rest = page.length
   }
 }
 
-/** A stand-in of `harness.failover` takes a task within this time, if there is one. */
-const standInMs = 1_000
+/** If `harness.failover` names another harness, that harness starts the task within this time. */
+const failoverMs = 1_000
 
-/** The limit that all of the goal waits for, if it still does when a stand-in would have begun. */
+/** The limit that the whole goal waits for, if it still waits after the time for a failover. */
 const limitOfAll = async (follower: Follower): Promise<LimitWait | undefined> => {
-  const look = async (): Promise<LimitWait | undefined> => {
-    const { tasks } = await ask<GoalView>(follower, `/goals/${follower.id}`)
+  const poll = async (): Promise<LimitWait | undefined> => {
+    const { tasks } = await request<GoalView>(follower, `/goals/${follower.id}`)
     return limitWait({ tasks })
   }
-  if ((await look()) === undefined) return undefined
-  await delay(standInMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the follower ends
-  return look()
+  if ((await poll()) === undefined) return undefined
+  await delay(failoverMs, undefined, { signal: follower.io.signal }).catch(() => undefined) // aborted: the follower ends
+  return poll()
 }
 
 export interface FollowOptions {
   json: boolean
-  /** Number of the last event that is not shown. */
+  /** Number of the last event to skip; later ones are shown. */
   after: number
-  /** Ends when all of the goal waits for the limit of an account. */
+  /** Stop following when the whole goal waits for the limit of an account. */
   noWait?: boolean
 }
 
-/** Prints the goal's events as they come until it has ended or waits for a person; undefined = the user stopped following. */
+/** Prints the events of the goal until it has ended or waits for a person; undefined if the user stopped following. */
 export const followGoal = async (
   { io, watch }: Live,
   first: Client,
   { id, json, after: from, noWait = false }: FollowOptions & { id: string },
 ): Promise<GoalView | LimitWait | undefined> => {
   const follower: Follower = { io, id, client: first }
-  const { tasks } = await ask<GoalView>(follower, `/goals/${id}`)
+  const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
   watch(id, () => follower.client)
   const numbers = new Map(tasks.map((task) => [task.id, task.number]))
   let after = from
@@ -118,7 +123,7 @@ export const followGoal = async (
   const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }
   for await (const batch of followEvents(following)) {
     show(batch)
-    const goal = worthALook(batch) ? await settledGoal(follower) : undefined
+    const goal = needsPoll(batch) ? await endedGoal(follower) : undefined
     const limit = goal === undefined && noWait ? await limitOfAll(follower) : undefined
     if (limit !== undefined) return limit
     if (goal === undefined) continue

@@ -1,4 +1,4 @@
-/** The work of `unstuck land`: asks for the landing, then follows the goal until it is there or a person is needed. */
+/** The work of `unstuck land`: requests the landing, then follows the goal until it has landed or a person is needed. */
 import type { Goal, Metrics } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { JsonOption } from '../command.ts'
@@ -8,7 +8,7 @@ import { followToEnd } from './end.ts'
 
 export const land = async (live: Live, id: string, options: JsonOption): Promise<number> => {
   if (!/^g-[a-z0-9]+$/.test(id))
-    throw new AppError('USAGE', `"${id}" is no goal (g-…); "unstuck status" shows their ids`)
+    throw new AppError('USAGE', `"${id}" is not the id of a goal (g-…); "unstuck status" lists the goals`)
   const client = await connectKnown(live.io, live.say)
   const { events } = await client.get<Metrics>('/metrics')
   const goal = await client.post<Goal>(`/goals/${id}/land`)

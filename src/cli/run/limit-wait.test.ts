@@ -9,14 +9,14 @@ const task = (id: string, place: string, more: object = {}): TaskView =>
 const parked = task('t-1', 'blocked(quota_wait)', { nextStep: { owner: 'cycle manager', text: '', at } })
 const held = task('t-1', 'queued', { nextStep: { owner: 'dispatcher', text: '', at, waitsFor: 'account_limit' } })
 
-describe('what run --no-wait ends for', () => {
-  it('is a parked task', () => {
+describe('the limit for which run --no-wait exits', () => {
+  it('is that of a task that waits for its account', () => {
     expect(limitWait({ tasks: [parked, task('t-2', 'done')] })).toEqual({
       harness: 'claude',
       until: Date.parse(at),
     })
   })
-  it('is a task that cannot start, and what depends on it', () => {
+  it('is that of a task that cannot start, with its dependants', () => {
     const tasks = [held, task('t-2', 'queued', { harness: 'codex', dependsOn: ['t-1'] })]
     expect(limitWait({ tasks })).toEqual({ harness: 'claude', until: Date.parse(at) })
   })
@@ -25,7 +25,7 @@ describe('what run --no-wait ends for', () => {
     ['another task can start', [parked, task('t-2', 'queued', { harness: 'codex' })]],
     ['a retry has its own time', [task('t-1', 'failed')]],
     ['all is done', [task('t-1', 'done')]],
-  ])('is nothing where %s', (_name, tasks) => {
+  ])('is none if %s', (_name, tasks) => {
     expect(limitWait({ tasks })).toBeUndefined()
   })
 })

@@ -1,4 +1,4 @@
-/** Whether nothing of a goal can move before the limit of an account ends. Pure. */
+/** Tells whether no task of a goal can make progress before the limit of an account ends. Pure. */
 import type { GoalView, TaskView } from '../../api/contract.ts'
 import { taskEnded } from '../../domain/task.ts'
 
@@ -13,7 +13,7 @@ const limitOf = ({ harness, place, nextStep }: TaskView): LimitWait | undefined 
     ? { harness, until: Date.parse(nextStep?.at ?? '') }
     : undefined
 
-/** The wait for which `run --no-wait` ends; undefined while a task runs, is checked, or can start. */
+/** The limit for which `run --no-wait` exits; undefined while a task runs, is being checked, or can start. */
 export const limitWait = (goal: Pick<GoalView, 'tasks'>): LimitWait | undefined => {
   const live = goal.tasks.filter(({ place }) => !taskEnded(place))
   const waits = live.flatMap((task) => limitOf(task) ?? [])

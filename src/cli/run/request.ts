@@ -1,4 +1,4 @@
-/** What a goal on the command line asks of the engine: read, checked against this place, and shown as a plan where only that is wanted. */
+/** Turns the command line of `run` into a request: reads the goal, checks it against this folder, and shows the plan for --dry-run. */
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
@@ -35,12 +35,12 @@ export const readInput = (io: Io, argument: string): GoalInput =>
     if (found?.isDirectory() === true)
       throw new AppError(
         'INPUT_INVALID',
-        `${name}: it is a folder; give a checklist (.md) or a task file (.json), or write the goal as a sentence`,
+        `${name} is a folder; give a checklist (.md) or a task file (.json), or write the goal as a sentence`,
       )
     if (found?.isFile() !== true) return undefined
-    // One byte over the limit is enough for the reader to refuse it.
+    // Checked before reading, so that a huge file is never loaded.
     if (found.size > 1024 * 1024)
-      throw new AppError('INPUT_INVALID', `${name}: it is larger than 1 MiB; split it into several goals`)
+      throw new AppError('INPUT_INVALID', `${name} is larger than 1 MiB; split it into several goals`)
     return readFileSync(path)
   })
 
@@ -49,7 +49,7 @@ const allowedDir = (io: Io, text: string): string => {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new AppError(
       'INPUT_INVALID',
-      `--allow-dir ${text}: there is no such directory; create it first, or correct the path`,
+      `--allow-dir ${text}: this directory does not exist; create it, or correct the path`,
     )
   }
   const refused = refusedAllowance(realFiles, path)
@@ -57,24 +57,24 @@ const allowedDir = (io: Io, text: string): string => {
   return realpathSync(path)
 }
 
-const modeOf = (place: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
-  if (place.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
+const modeOf = (home: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
+  if (home.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
   if (options.direct !== true) return 'remote'
-  throw new AppError('USAGE', '--direct works in a folder, and --repo names a repository by URL; leave one of them out')
+  throw new AppError('USAGE', '--direct works in a folder, and --repo names a repository by URL; leave out one of them')
 }
 
-interface Asked {
-  place: Place
+interface Given {
+  home: Place
   input: GoalInput
   options: RunOptions
   config: Config
 }
 
-export const requestOf = (io: Io, { place, input, options, config }: Asked) => ({
+export const requestOf = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
     autoMerge: options.merge ?? config.autoMerge,
-    repoMode: modeOf(place, options, config),
+    repoMode: modeOf(home, options, config),
     allowedDirs: options.allowDir.map((text) => allowedDir(io, text)),
     harness: options.harness ?? null,
     limits: {
@@ -87,55 +87,58 @@ export const requestOf = (io: Io, { place, input, options, config }: Asked) => (
 
 type Request = ReturnType<typeof requestOf>
 
-export const checkHere = (place: Place, options: Request['options']): void => {
-  const { repository } = place
+export const checkHere = (home: Place, options: Request['options']): void => {
+  const { repository } = home
   const wide = options.repoMode === 'direct' ? wideFolder(realFiles, repository.root) : undefined
   if (wide !== undefined)
-    throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a folder of its own`)
+    throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a separate folder`)
   if (options.repoMode !== 'local') return
   if (repository.commonDir === null) {
     throw new AppError(
       'NOT_A_REPOSITORY',
-      `${repository.root} is not a git repository; run "git init" and commit there, or use --direct to work in place`,
+      `${repository.root} is not a git repository; run "git init" and commit there, or use --direct to work in the folder itself`,
     )
   }
   if (repository.head === null)
-    throw new AppError('REPOSITORY_STATE', `${repository.root} has no commit yet; make a first commit, then run again`)
+    throw new AppError(
+      'REPOSITORY_STATE',
+      `${repository.root} has no commit yet; make a first commit, then run this command again`,
+    )
 }
 
 const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
-  if (repoMode === 'direct') return 'Works in place; no commit is made.'
-  const branch = repoMode === 'remote' ? 'branch that HEAD names there' : 'checked-out branch'
-  return `Lands on a branch unstuck/goal/<id>${autoMerge ? `, then the ${branch} is fast-forwarded` : ''}.`
+  if (repoMode === 'direct') return 'Works in this folder itself; no commit is made.'
+  const branch = repoMode === 'remote' ? 'default branch there' : 'checked-out branch'
+  return `Lands on a branch unstuck/goal/<id>${autoMerge ? `; then the ${branch} is fast-forwarded to it` : ''}.`
 }
 
-/** A repository that is only known by its URL is looked at once its commit is here. */
-const plannedText = ({ repository }: Place, config: Config, task: GoalInput['tasks'][number]): string => {
+/** The checks of a planned task. Checks of a repository by URL are inferred later, when its commit has been fetched. */
+const checksText = ({ repository }: Place, config: Config, task: GoalInput['tasks'][number]): string => {
   if (repository.url !== undefined && task.commands.length === 0)
-    return 'Checks: from the configuration, else inferred from the repository when the goal starts'
+    return 'Checks: from the configuration, or inferred from the repository when the goal starts'
   const inferred = repository.url === undefined ? inferredFor(topOfFolder(realFiles, repository.root)) : []
   const { commands, source } = checksOf(task, config, inferred)
   return checksHere(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
 
-/** The checks of a goal that was accepted, each different line once. */
+/** Describes the checks of an accepted goal, without repeating equal lines. */
 export const goalChecks = ({ repository }: Place, { tasks }: Pick<GoalView, 'tasks'>): string[] => [
   ...new Set(tasks.map((task) => checksHere(realFiles, repository.root, task))),
 ]
 
 interface Planned {
-  place: Place
+  home: Place
   config: Config
   harnessOf: (name?: string) => string
 }
 
-export const showPlan = (io: Io, { input, options }: Request, { place, config, harnessOf }: Planned): void => {
+export const showPlan = (io: Io, { input, options }: Request, { home, config, harnessOf }: Planned): void => {
   line(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
-    const after = task.after.length === 0 ? '' : `, after ${task.after.join(', ')}`
+    const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
     line(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
     line(io, `     May change: ${task.allowedPaths.join(', ')}`)
-    line(io, `     ${safe(plannedText(place, config, task))}`)
+    line(io, `     ${safe(checksText(home, config, task))}`)
   }
   line(io, landingText(options))
 }

@@ -1,4 +1,4 @@
-/** The work of `unstuck run`: a goal from a sentence, a checklist or a task file; starts or finds the engine and follows the goal to its end. */
+/** The work of `unstuck run`: reads a goal, finds or starts the engine, and follows the goal to its end. */
 import type { Goal, GoalView } from '../../api/contract.ts'
 import { loadConfig } from '../../config.ts'
 import { AppError, exitCodes } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
 import { checkHere, goalChecks, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
 
-/** A harness that cannot be used is reported with the task that names it. */
+/** Reports a harness that cannot be used together with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
   for (const [index, task] of input.tasks.entries()) {
     try {
@@ -31,10 +31,10 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
 export const run = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
   const { io } = live
   const input = readInput(io, words.join(' '))
-  const place = await placeOf(io)
-  const config = loadConfig({ root: place.repository.root, environment: io.environment })
-  const request = requestOf(io, { place, input, options, config })
-  checkHere(place, request.options)
+  const home = await placeOf(io)
+  const config = loadConfig({ root: home.repository.root, environment: io.environment })
+  const request = requestOf(io, { home, input, options, config })
+  checkHere(home, request.options)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)
   checkHarnesses(words, input, harnessOf)
@@ -42,22 +42,22 @@ export const run = async (live: Live, words: string[], options: RunOptions): Pro
   if (options.dryRun === true) {
     live.close()
     if (options.json === true) printJson(io, request)
-    else showPlan(io, request, { place, config, harnessOf })
+    else showPlan(io, request, { home, config, harnessOf })
     return exitCodes.ok
   }
-  return begin(live, place, { request, options })
+  return submit(live, home, { request, options })
 }
 
-const begin = async (
+const submit = async (
   live: Live,
-  place: Place,
+  home: Place,
   { request, options }: { request: object; options: RunOptions },
 ): Promise<number> => {
   const { client } = await connect(live.io, { start: true, say: live.say })
-  live.say('handing over the goal')
+  live.say('sending the goal to the engine')
   const goal = await client.post<Goal>('/goals', request)
   if (options.json !== true)
-    for (const text of goalChecks(place, await client.get<GoalView>(`/goals/${goal.id}`))) line(live.io, safe(text))
+    for (const text of goalChecks(home, await client.get<GoalView>(`/goals/${goal.id}`))) line(live.io, safe(text))
   if (options.detach !== true)
     return followToEnd(live, client, goal, {
       json: options.json ?? false,
@@ -66,6 +66,6 @@ const begin = async (
     })
   live.close()
   if (options.json === true) printJson(live.io, goal)
-  else line(live.io, `${goal.id} is in work; watch it with "unstuck status" or "unstuck events -f"`)
+  else line(live.io, `The engine works on ${goal.id}; follow it with "unstuck status --watch" or "unstuck events -f".`)
   return exitCodes.ok
 }
