@@ -104,6 +104,10 @@ const agentText = ({ label, evidence }: Diagnosis): string => {
   return unresponsive.has(label) ? `the agent did not respond: ${evidence}` : evidence
 }
 
+/** The workspace could not be made ready, so no agent ran. */
+const isPreparation = ({ label }: Diagnosis): boolean =>
+  label === 'workspace_setup_failed' || label === 'workspace_copy_failed'
+
 /** The task, and what stopped it, in one sentence. */
 const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string => {
   const { task, driver } = session
@@ -114,8 +118,7 @@ const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean
   if (machine !== undefined) return heldUpText(task, machine)
   if (label === 'policy_violation')
     return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
-  if (label === 'workspace_setup_failed' || label === 'workspace_copy_failed')
-    return `${about} did not start: ${evidence}`
+  if (isPreparation(diagnosis)) return `${about} did not start: ${evidence}`
   if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
   const provider = providerProblem(session, diagnosis)
   if (provider !== undefined) return `${about} stopped: ${provider}`
@@ -130,22 +133,17 @@ const nextStepLines = (session: Session, diagnosis: Diagnosis, isBlocker: boolea
   if (isBlocker) return blockerAdvice(session, diagnosis)
   const provider = providerAdvice(session, diagnosis)
   if (provider !== undefined) return [provider]
-  switch (diagnosis.label) {
-    case 'workspace_setup_failed':
-    case 'workspace_copy_failed':
-      return [
-        `The output of the set-up: ${paths.root}/setup`,
-        `Next step: correct the command, the files or "workspace" in .unstuck/config.json, then ${again}.`,
-      ]
-    case 'tests_removed':
-      return [
-        `Next step: ${again} --hint "…". If these tests should be removed, first name their files as allowed paths of the task: unstuck edit ${task.id}.`,
-      ]
-    case leftRunningLabel:
-      return [`Next step: ${leftRunningAdvice(again)}`]
-    default:
-      return machine === undefined ? [] : [`Next step: fix this on the machine, then ${again}.`]
-  }
+  if (isPreparation(diagnosis))
+    return [
+      `The output of the set-up: ${paths.root}/setup`,
+      `Next step: correct the command, the files or "workspace" in .unstuck/config.json, then ${again}.`,
+    ]
+  if (diagnosis.label === 'tests_removed')
+    return [
+      `Next step: ${again} --hint "…". If these tests should be removed, first name their files as allowed paths of the task: unstuck edit ${task.id}.`,
+    ]
+  if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
+  return machine === undefined ? [] : [`Next step: fix this on the machine, then ${again}.`]
 }
 
 const hasNoPlaybook = (reason: string): boolean => reason.startsWith('no playbook')
@@ -155,7 +153,7 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
   const { machine }: AnyFacts = facts
   if (then === 'pause_goal') return 'blocker'
   if (label === 'auth_failure' || label === 'model_missing' || label === leftRunningLabel) return 'no_playbook'
-  if (label === 'workspace_setup_failed' || label === 'workspace_copy_failed') return 'exhausted'
+  if (isPreparation(diagnosis)) return 'exhausted'
   if (machine === undefined && label === 'budget') return 'budget'
   if (machine === undefined && label === 'git_conflict') return 'merge_conflict'
   return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'

@@ -50,9 +50,12 @@ const resultText = ({ status, detail }: Tried, evidence: string): string => {
   return `: ${shortened(detail.replaceAll(/\s+/g, ' '))}`
 }
 
+/** What a recovery does, in the past tense: `restarted the agent with a hint`. An unknown action keeps its stored name. */
+export const actionText = (action: Tried['action']): string => names[action.type]?.(action) ?? action.name
+
 /** One line for each kind of recovery, in the order of the first attempt. `evidence`: the failure that the question is about. */
 export const triedLines = (recoveries: readonly Tried[], evidence = ''): string[] => {
-  const groups = Map.groupBy(recoveries, ({ action }) => names[action.type]?.(action) ?? action.name)
+  const groups = Map.groupBy(recoveries, ({ action }) => actionText(action))
   return [...groups].flatMap(([what, all]) => {
     const last = all.at(-1)
     return last === undefined ? [] : [`${what} ${timesText(all.length)}${resultText(last, evidence)}`]
