@@ -109,7 +109,7 @@ test('200 MB of output and a line of 50 MB end in a bounded log and a done task'
   const logs = await scene.cli('logs', run)
   expect(logs.exitCode).toBe(0)
   expect(logs.stdout).toMatch(/^text +first line$/m)
-  expect(logs.stdout).toMatch(/^gap +\[\d+ bytes of the middle were dropped\]$/m)
+  expect(logs.stdout).toMatch(/^gap +\[\d+ bytes in the middle were dropped\]$/m)
   expect(logs.stdout).toMatch(/^text +last line$/m)
   await scene.expectUnharmed()
 })

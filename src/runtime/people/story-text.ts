@@ -3,7 +3,7 @@ import { stillRed, type Verdict } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
 import { actionText } from '../core/tried.ts'
 import type { Recovery } from '../../store/recovery.ts'
-import { counted, text, type Payload } from './event-text.ts'
+import { text, type Payload } from './event-text.ts'
 
 /** The results of the checks. A check that already failed before the work is always named, so that nobody reads it as passed. */
 export const verdictText = ({ verdict }: Payload): string => {
