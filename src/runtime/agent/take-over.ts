@@ -8,6 +8,7 @@ import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Laid } from '../../workspace/lay-over.ts'
 import { runPaths, type Context } from '../core/context.ts'
+import { triedLines } from '../core/tried.ts'
 import { readOutput } from './denials.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { mendWorkspace } from './re-entry.ts'
@@ -58,10 +59,7 @@ const endingOf = (before: Run): string => {
 const triedBefore = async ({ context }: Session, before: Run): Promise<string[]> => {
   const tried = (await recoveriesOfRun(context.db, before.id)).filter(({ action }) => action.type !== 'wait')
   if (tried.length === 0) return []
-  const named = tried
-    .slice(-mostTried)
-    .map(({ playbook, status, detail }) => `${playbook} (${status}: ${detail.slice(0, 100)})`)
-  return [`Recoveries in it that did not finish the task: ${named.join('; ')}.`]
+  return [`Recoveries in it that did not finish the task: ${triedLines(tried.slice(-mostTried)).join('; ')}.`]
 }
 
 /** Which of its files are in the workspace, and which are not. */

@@ -13,7 +13,7 @@ import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
 import { providerAdvice, providerProblem } from './provider-question.ts'
 import type { Session } from './session.ts'
-import { questionText, triedLines } from './tried.ts'
+import { questionWithTried, triedLines } from './tried.ts'
 
 const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 
@@ -212,7 +212,7 @@ export const questionOf = (
   const tried = triedLines(recoveries, diagnosis.evidence)
   return {
     ...{ kind: kindOf(diagnosis, exhausted), happened, tried },
-    question: questionText(happened, tried),
+    question: questionWithTried(happened, tried),
     details: detailsOf(session, diagnosis, exhausted),
     choices: helpfulChoices(session, diagnosis, isBlocker),
   }

@@ -63,5 +63,5 @@ export const triedLines = (recoveries: readonly Tried[], evidence = ''): string[
 }
 
 /** The text of a question: what happened, then what was tried. The choices follow it, so it does not list them. */
-export const questionText = (happened: string, tried: readonly string[]): string =>
+export const questionWithTried = (happened: string, tried: readonly string[]): string =>
   tried.length === 0 ? happened : `${happened} Tried: ${tried.join('; ')}.`

@@ -4,7 +4,7 @@ import type { Run, Weakening } from '../../domain/run.ts'
 import { unnamed } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
 import { approve, cancel, hint } from './choices.ts'
-import { questionText } from './tried.ts'
+import { questionWithTried } from './tried.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
 const mostListed = 20
@@ -32,7 +32,7 @@ export const weakenedQuestion = (
   { held, tried }: { held: readonly Weakening[]; tried: string[] },
 ): Omit<NewEscalation, 'id'> => ({
   ...{ goalId: run.goalId, taskId: task.id, runId: run.id, kind: 'exhausted' },
-  question: questionText(happenedText(task, held), tried),
+  question: questionWithTried(happenedText(task, held), tried),
   details: [
     'Weakened, and not named by the task:',
     ...held.slice(0, mostListed).map((entry) => `- ${weakeningText(entry)}`),

@@ -13,7 +13,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { cancel, hint, retry } from '../core/choices.ts'
 import { heldUpText } from '../core/question.ts'
-import { questionText, triedLines } from '../core/tried.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Chosen } from '../core/recovery-record.ts'
 import { decide, failAttempt, failOpen, recordIntent } from '../core/store-record.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
@@ -44,7 +44,7 @@ const ask = async (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promi
     taskId: landing.task.id,
     runId: landing.run.id,
     kind: diagnosis.label === 'git_conflict' ? 'merge_conflict' : 'exhausted',
-    ...{ question: questionText(happened, tried), happened, tried },
+    ...{ question: questionWithTried(happened, tried), happened, tried },
     details: detailsOf(landing, diagnosis),
     choices: [
       retry(landing.task.id),

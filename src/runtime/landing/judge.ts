@@ -16,7 +16,7 @@ import { recoveriesOf } from '../../store/recovery.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { cancel, hint } from '../core/choices.ts'
-import { questionText, triedLines } from '../core/tried.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { endsPass } from '../core/pass.ts'
@@ -69,7 +69,7 @@ const questionOf = (
   return {
     ...placeOf(run),
     kind: 'exhausted',
-    ...{ question: questionText(happened, tried), happened, tried },
+    ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The work is kept as commit ${run.commit ?? 'none'}: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
     choices: [hint(task.id), cancel(task.id)],
   }

@@ -7,7 +7,7 @@ import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { cancel, resume } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
-import { questionText } from '../core/tried.ts'
+import { questionWithTried } from '../core/tried.ts'
 import { landCommand } from './goal-branch.ts'
 
 const namedPaths = 10
@@ -71,7 +71,7 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, refused: Landing
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
     ...{ kind: 'blocker', happened, tried, choices: [resume(goal.id), cancel(goal.id)] },
-    question: questionText(happened, tried),
+    question: questionWithTried(happened, tried),
     details: [
       'No work of this goal starts until this is fixed. All work is kept, on the branch and in the snapshots of its runs.',
       `Next step: ${cure[reason] ?? 'fix that'}, then unstuck resume ${goal.id}.`,

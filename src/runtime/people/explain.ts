@@ -10,7 +10,7 @@ import {
   actionName,
   answerText,
   launchText,
-  preparedText,
+  preparedSentence,
   probesText,
   quietText,
   recoveryText,
@@ -115,7 +115,7 @@ export const eventTypes: EventTypes = {
   },
   'run.workspace_prepared': {
     meaning: 'a fresh workspace has its submodules and the files of `workspace.copy`, and `workspace.setup` ran in it',
-    sentence: preparedText,
+    sentence: preparedSentence,
   },
   'run.dependencies_mended': {
     meaning: 'installed packages of a reused workspace were damaged and moved aside',

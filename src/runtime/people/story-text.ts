@@ -82,7 +82,7 @@ export const launchText = (payload: Payload): string => {
   return `${text(payload, 'driver')} ${version} ${how} (launch ${text(payload, 'launch')}${measured})`
 }
 
-export const preparedText = (payload: Payload): string => {
+export const preparedSentence = (payload: Payload): string => {
   const missing = (payload.missing ?? []) as { path: string; reason: string }[]
   return [
     'the workspace was prepared',

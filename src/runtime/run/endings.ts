@@ -24,7 +24,7 @@ import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.
 import { blockerEventText, questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
 import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
-import { questionText, triedLines } from '../core/tried.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Session } from '../core/session.ts'
 
 /** Interruptions that are nobody's fault (lost shim, reboot) requeue the task; after this many in one count a person is asked. */
@@ -273,7 +273,7 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     taskId: task.id,
     runId: run.id,
     kind: 'exhausted',
-    ...{ question: questionText(happened, tried), happened, tried },
+    ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The output of the last attempt: unstuck logs ${run.id}. The whole story: unstuck explain ${task.id}`,
     choices: [retry(task.id), cancel(task.id)],
   })
