@@ -85,11 +85,9 @@ const overtake = async (tx: Queryable, goal: Goal): Promise<string | undefined> 
   return pending?.question
 }
 
-/** What was done before a person is asked: git was asked several times, or the commit was searched for. */
-const triedFor = ({ reason }: BrokenBranch): string[] => {
-  if (reason === 'failed') return [`restored the branch ${brokenLimit} times, with the same result`]
-  return reason === 'lost' ? ["looked for its commits in the repository and in Unstuck's own copy: not found"] : []
-}
+/** Only git failures are tried again before a person is asked. */
+const triedFor = ({ reason }: BrokenBranch): string[] =>
+  reason === 'failed' ? [`restored the branch ${brokenLimit} times, with the same result`] : []
 
 /** The question stays the same one while nothing else is asked. */
 const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {

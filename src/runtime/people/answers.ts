@@ -90,8 +90,8 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   await answer(tx, task.id, choice)
 }
 
-const givenToAgents = 'before a retry: what a person did'
-const beforeCancel = 'before a cancel: what a person did'
+const givenToAgents = 'before a retry: your own changes'
+const beforeCancel = 'before a cancel: your own changes'
 
 export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
   const { hint, by, choice = 'retry', before, after } = options
@@ -130,7 +130,7 @@ const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | nu
   await progressGoal(tx, id, { landing: { outdated: true, broken: { ...broken, again: true, question: null } } })
 }
 
-/** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
+/** Retries every task of a goal that failed, waits for a person or was cancelled; recoveries and spend are counted from zero. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
@@ -160,14 +160,17 @@ const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise
   }
 }
 
-/** A task is not cancelled under a run: it may have been claimed since it was looked at, or its engine is stopping. */
+/** Refuses to cancel a task whose run still lives: it may have been claimed meanwhile, or its engine is shutting down. */
 const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
   const [run] = task.place === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
   if (run !== undefined)
-    throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
+    throw new AppError(
+      'STALE',
+      `run ${run.id} of task ${task.number} has not ended yet; wait until "unstuck status" shows its end, then repeat the cancel`,
+    )
 }
 
-/** `check`: in the same transaction, and may refuse. */
+/** Stops the run of the task and cancels it. `check`: runs in the same transaction and may throw to refuse. */
 export const cancelTask = async (
   context: Context,
   id: string,

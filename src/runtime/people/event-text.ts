@@ -16,6 +16,13 @@ export const counted = (payload: Payload, key: string, noun: string): string => 
   return `${value} ${noun}${value === '1' ? '' : 's'}`
 }
 
+/** Two parts of a sentence, where the first may end as a sentence of its own. */
+export const followedBy = (first: string, second: string): string =>
+  `${first}${/[.!?]$/.test(first) ? ' ' : '; '}${second}`
+
+/** A stored message without the label of its diagnosis in front. */
+export const withoutLabel = (message: string): string => message.replace(/^[A-Za-z_]+: /, '')
+
 const movedText = ({ ref, before, after, restored }: Record<string, unknown>): string => {
   const short = (commit: unknown): string => (typeof commit === 'string' ? commit.slice(0, 12) : 'nothing')
   return `${String(ref)} (${short(before)} → ${short(after)}${restored === true ? ', restored' : ''})`

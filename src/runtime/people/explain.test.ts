@@ -38,3 +38,13 @@ it('keeps the reason of the ladder where a question was asked, because no questi
     'a person must decide: Claude was refused a command.',
   ])
 })
+
+it('names the task of each line where the story is about several tasks', () => {
+  const created = (number: number) => event('task.created', { number, title: 'Work' }, `t-${number}`)
+  const failed = event('run.failed', { message: 'silence: no output for 600 s.' }, 't-2')
+  expect(storyOf([created(1), created(2), failed]).map(({ text }) => text)).toEqual([
+    'task 1 "Work" was queued',
+    'task 2 "Work" was queued',
+    'task 2: the attempt failed: no output for 600 s.',
+  ])
+})

@@ -4,7 +4,7 @@
  */
 import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-words.ts'
-import { counted, movedRefs, text, type EventTypes } from './event-text.ts'
+import { counted, followedBy, movedRefs, text, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
 import {
   actionName,
@@ -54,8 +54,7 @@ export const eventTypes: EventTypes = {
   },
   'task.failed': {
     meaning: 'a run failed and a retry is scheduled',
-    sentence: (p) =>
-      `the attempt failed: ${text(p, 'evidence') || text(p, 'failureCode')}; retry ${text(p, 'count')} of ${text(p, 'limit')} at ${text(p, 'retryAt')}`,
+    sentence: (p) => `the task is retried at ${text(p, 'retryAt')} (retry ${text(p, 'count')} of ${text(p, 'limit')})`,
     technical: (p) => text(p, 'failureCode'),
   },
   'task.quota_wait': {
@@ -99,7 +98,10 @@ export const eventTypes: EventTypes = {
     meaning: 'an attempt succeeded; its verdict holds the results of its checks',
     sentence: () => 'the attempt succeeded',
   },
-  'run.failed': { meaning: 'an attempt failed', sentence: (p) => `the attempt failed: ${text(p, 'message')}` },
+  'run.failed': {
+    meaning: 'an attempt failed',
+    sentence: (p) => `the attempt failed: ${withoutLabel(text(p, 'message'))}`,
+  },
   'run.cancelled': {
     meaning: 'an attempt was stopped without a verdict',
     sentence: (p) => `the attempt was stopped: ${text(p, 'message')}`,
@@ -124,7 +126,7 @@ export const eventTypes: EventTypes = {
   },
   'recovery.started': {
     meaning: 'the intent of a recovery was recorded',
-    sentence: (p) => `problem: ${text(p, 'evidence')}; Unstuck ${recoveryText(p)}`,
+    sentence: (p) => `problem: ${followedBy(text(p, 'evidence'), `Unstuck ${recoveryText(p)}`)}`,
     technical: (p) => `${text(p, 'label')}, playbook ${text(p, 'playbook')}, ${actionName(p)}`,
   },
   recovery: {
@@ -322,13 +324,23 @@ const storyLine = (event: StoredEvent): string => {
   return `${sentenceOf(event)}${technical === '' ? '' : ` [${technical}]`}`
 }
 
+/** By task: what stands before its lines where the story is about several tasks. */
+const taskPrefixes = (events: readonly StoredEvent[]): Map<string | null, string> => {
+  const created = events.filter(({ type }) => type === 'task.created')
+  if (created.length < 2) return new Map()
+  return new Map(created.map(({ taskId, payload }) => [taskId, `task ${text(payload, 'number')}: `]))
+}
+
 /** One line per event, oldest first; `at` is ISO. */
 export const storyOf = (events: readonly StoredEvent[]): { at: string; text: string }[] => {
+  const prefixes = taskPrefixes(events)
   const asked = new Set(events.filter(({ type }) => type === 'escalation.opened').map(({ taskId }) => taskId))
   return events.flatMap((event) => {
     if (omitted.has(event.type)) return []
     const isRepeated = saidByQuestion.includes(event.type) && asked.has(event.taskId)
     const said = isRepeated ? ladderReason(event) : storyLine(event)
-    return said === undefined ? [] : [{ at: event.at.toISOString(), text: said }]
+    // This event names its task itself.
+    const prefix = event.type === 'task.created' ? '' : (prefixes.get(event.taskId) ?? '')
+    return said === undefined ? [] : [{ at: event.at.toISOString(), text: `${prefix}${said}` }]
   })
 }

@@ -5,7 +5,7 @@ import { actionText } from '../core/tried.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { text, type Payload } from './event-text.ts'
 
-/** The results of the checks. A check that already failed before the work is always named, so that nobody reads it as passed. */
+/** The results of the checks. A check that already failed before the work is always named, so that it is not read as passed. */
 export const verdictText = ({ verdict }: Payload): string => {
   const { outcome = 'not verified', checks = [] } = (verdict ?? {}) as Partial<Verdict>
   const red = stillRed(checks)
@@ -14,7 +14,7 @@ export const verdictText = ({ verdict }: Payload): string => {
 
 type Action = Partial<Recovery['action']>
 
-/** The stored name, as it stands in docs/recovery.md. */
+/** The stored name of the action, as in docs/recovery.md. */
 export const actionName = ({ action }: Payload): string => ((action ?? {}) as Action).name ?? '?'
 
 /** What a recovery does: `restarted the agent with a hint`. */
