@@ -101,6 +101,7 @@ const unresponsive = new Set<DiagnosisLabel>([
 /** What stopped an agent whose evidence alone is a fragment (a line of output, a measured silence). */
 const agentText = ({ label, evidence }: Diagnosis): string => {
   if (label === 'unknown') return `the agent failed ("${evidence}")`
+  if (label === 'red_before') return `the check ${evidence}`
   return unresponsive.has(label) ? `the agent did not respond: ${evidence}` : evidence
 }
 
