@@ -2,19 +2,19 @@
 import type { Action } from '../recovery/playbook.ts'
 
 const doings: Record<string, string> = {
-  RELAUNCH_WITH_SKIP_GIT_CHECK: 'Restarting it with --skip-git-repo-check',
-  RELAUNCH_WITH_ADD_DIR: 'Restarting it with the allowed directory',
-  RELAUNCH_WITH_TOOL_RULE: 'Restarting it with a rule for edits in this folder',
+  RELAUNCH_WITH_SKIP_GIT_CHECK: 'Starting it again with --skip-git-repo-check',
+  RELAUNCH_WITH_ADD_DIR: 'Starting it again with the allowed directory',
+  RELAUNCH_WITH_TOOL_RULE: 'Starting it again with a rule for edits in this folder',
   RELAUNCH_WITH_CHMOD: 'Making the folder writable and restarting it',
-  RELAUNCH_WITH_FRESH_SESSION: 'Restarting it in a new session',
-  RELAUNCH_WITH_RENEWED_LOGIN: 'Restarting it with the renewed login',
-  RESTART_WITH_HINT: 'Restarting it with a hint',
+  RELAUNCH_WITH_FRESH_SESSION: 'Starting it again in a new session',
+  RELAUNCH_WITH_RENEWED_LOGIN: 'Starting it again with the renewed login',
+  RESTART_WITH_HINT: 'Starting it again with a hint',
   WAIT_AND_REQUEUE: 'Waiting for the provider',
   WAIT_FOR_QUOTA: 'Waiting for the limit to reset',
 }
 
 /** `action_taken` of a recovery event as the beginning of a sentence. */
-export const doing = (name: string): string => doings[name] ?? 'Restarting it'
+export const doing = (name: string): string => doings[name] ?? 'Starting it again'
 
 const detailOf = (action: Action): string => {
   if (action.type !== 'relaunch') return ''

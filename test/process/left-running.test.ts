@@ -83,7 +83,7 @@ test('what stays alive is a diagnosis that names it and what can be done', async
     then: 'escalate',
   })
   expect(question).toBe(
-    'Task 1 "Work" cannot be checked: the agent left processes that cannot be ended: 1 (sleep), 2 (e?[2Jvil), 3 (sleep), 4 (sleep), 5 (sleep), and 1 more. Retry it after ending them, or cancel it?',
+    'Task 1 "Work" cannot be checked: the agent left processes that cannot be ended: 1 (sleep), 2 (e?[2Jvil), 3 (sleep), 4 (sleep), 5 (sleep), and 1 more.',
   )
   expect(details).toContain('end them as their user or as root, then unstuck retry tsk_1.')
 })

@@ -247,7 +247,13 @@ describe('timeout of a check', { timeout: 400_000 }, () => {
       { command: 'sh hang.sh', blocks: true },
     ])
     expect(await short.questions()).toMatchObject([
-      { kind: 'exhausted', question: expect.stringContaining('cannot go on by itself: timeout') },
+      {
+        ...{
+          kind: 'exhausted',
+          happened: expect.stringMatching(/^Task \d+ ".*" stopped: sh hang\.sh ran out of time\.$/),
+        },
+        question: expect.stringMatching(/Tried: sent the failure back to the agent .*\.$/),
+      },
     ])
     expect(await short.events(goal, 'merge.enqueued')).toEqual([])
     const branches = ['main', `unstuck/goal/${goal}`].map((name) =>

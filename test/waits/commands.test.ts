@@ -68,8 +68,8 @@ describe('a provider that refuses a command', { timeout: 120_000 }, () => {
   })
 
   test.each([
-    ['keyless', /^Harness "keyless" cannot log in/],
-    ['modelless', /^The provider of harness "modelless" does not have its standard model/],
+    ['keyless', /stopped: harness "keyless" cannot log in at its provider \(/],
+    ['modelless', /stopped: the provider of harness "modelless" does not offer its default model \(/],
   ])('%s: is one question that says so', async (name, question) => {
     const { questions } = await endOf(name)
     expect(questions.map((one) => one.question)).toEqual([expect.stringMatching(question)])

@@ -85,7 +85,7 @@ describe('before the launch', () => {
     expect(task).toMatchObject({ place: 'blocked(awaiting_human)' })
     expect(await scene.questions()).toMatchObject([
       {
-        question: expect.stringContaining('Harness "codex" cannot log in'),
+        question: expect.stringContaining('harness "codex" cannot log in'),
         details: expect.stringMatching(/neither CODEX_API_KEY is set, nor is there .*auth\.json[^]*codex login/),
       },
     ])

@@ -115,7 +115,7 @@ test('a package that nothing declares: the work is at fault, and no install woul
   const { run, question, found } = await ended('undeclared')
   expect(found[0]).toMatchObject({ probe: 'packages', points: 'work', text: expect.stringContaining('names left-pad') })
   expect(run?.errorMeta?.failureCode).toBe('verification_command_failed')
-  expect(question?.question).toContain('check failed')
+  expect(question?.question).toContain('the check `node use.js` fails: ')
 })
 
 test('an assertion that speaks of the very port stays a failed test', async () => {

@@ -124,7 +124,7 @@ const situations: Situation[] = [
   {
     name: 'a missing model',
     task: { harness: 'modelled', model: 'm-9' },
-    happened: /was refused the model/,
+    happened: /the provider of harness "modelled" does not offer the model "m-9"/,
     offered: ['retry', 'cancel'],
     choice: 'retry',
     input: 'm-1',

@@ -108,9 +108,9 @@ test(
     const questions = await scene.questions()
     expect(questions).toHaveLength(2)
     const of = (goal: string) => questions.find(({ goalId }) => goalId === goal)
-    expect(of(locked)?.question).toMatch(/^Harness "locked" cannot log in/)
+    expect(of(locked)?.question).toMatch(/^Task 1 ".*" stopped: harness "locked" cannot log in/)
     expect(of(locked)?.details).toMatch(/Next step: fix the login .*harness\.locked\.command.*unstuck retry t-/)
-    expect(of(unknown)?.question).toMatch(/^The provider of harness "unknown" does not have the model "m-9"/)
+    expect(of(unknown)?.question).toMatch(/stopped: the provider of harness "unknown" does not offer the model "m-9"/)
     for (const goal of [locked, unknown]) {
       expect(await scene.recoveries(goal)).toEqual([])
       expect(await scene.runs(goal)).toHaveLength(1)
@@ -156,7 +156,9 @@ test(
     await scene.until(refused, 'awaiting_human')
     expect(await scene.recoveries(refused)).toMatchObject([{ playbook: 'login-relaunch', status: 'failed' }])
     expect((await scene.questions()).map(({ question }) => question)).toEqual([
-      expect.stringMatching(/^Harness "again" cannot log in/),
+      expect.stringMatching(
+        /stopped: harness "again" cannot log in .* Tried: restarted the agent with the renewed login once/,
+      ),
     ])
     // Its file was written as well, with the login that was refused.
     const touched = await scene.goal([{ harness: 'touched' }])

@@ -277,7 +277,7 @@ describe('a refusal', () => {
     expect(taken).toEqual([])
     expect((await scene.runs(goal)).map(({ launches }) => launches.length)).toEqual([1])
     expect(await scene.questions()).toContainEqual(
-      expect.objectContaining({ question: expect.stringContaining('Harness "suspended" cannot log in') }),
+      expect.objectContaining({ question: expect.stringContaining('harness "suspended" cannot log in') }),
     )
   })
 

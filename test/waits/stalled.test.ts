@@ -119,7 +119,7 @@ describe('a goal branch that was deleted, and its commits pruned', () => {
     expect(questions).toMatchObject([
       { goalId: first, taskId: null, kind: 'blocker', choices: [{ kind: 'retry' }, { kind: 'cancel' }] },
     ])
-    expect(questions[0]?.question).toMatch(/branch unstuck\/goal\/\S+ .*deleted.*again/)
+    expect(questions[0]?.question).toMatch(/branch unstuck\/goal\/\S+ .*deleted.*its commits are gone/)
     expect(questions[0]?.details).toContain(`unstuck retry ${first}`)
     expect(paused.mergeCommand).toBeNull()
     expect(errorsIn(scene)).toEqual([])

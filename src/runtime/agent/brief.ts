@@ -1,6 +1,6 @@
 /**
- * The brief: what the agent is told, inside a fixed budget of characters, each part with a cap of its own. What was cut is
- * said, so that neither the agent nor a reader takes the rest for the whole. Pure.
+ * The brief: the first prompt of an agent, within a fixed number of characters; each part has its own cap. A cut part says how much
+ * is missing, because an agent that takes a cut text for the whole does half of the task. Pure.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -8,10 +8,10 @@ import type { Task } from '../../domain/task.ts'
 export const briefLimit = 12_000
 
 const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500, rules: 1_400 } as const
-/** Most that is told of earlier attempts, where the other parts leave room. */
+/** Characters for earlier attempts where the other parts leave room. */
 const longestFailures = 5_000
 
-/** Cuts at the end and says how much is missing. */
+/** The text within `limit` characters, with a note of how many were cut. */
 export const cut = (text: string, limit: number): string => {
   if (text.length <= limit) return text
   const note = (missing: number): string => `\n[${missing} characters left out]`
@@ -24,7 +24,7 @@ export interface BriefInput {
   task: Task
   roleText: string
   hostText: string
-  /** How earlier attempts at this task ended, newest first. */
+  /** Reports of earlier attempts at this task, newest first. */
   failures: string[]
   runDir: string
 }
@@ -33,7 +33,7 @@ const section = (title: string, body: string, limit: number): string =>
   body.trim() === '' ? '' : cut(`## ${title}\n${body.trim()}`, limit)
 
 const cleanCheckout =
-  'They run in a clean checkout of your changes: what git ignores here is not there, but for packages that a lockfile names.'
+  'They run in a clean checkout of your changes: files that git ignores are missing there, except for packages that a lockfile names.'
 
 const rulesOf = (input: BriefInput): string => {
   const { task } = input

@@ -1,6 +1,6 @@
 /**
- * Carries out the changes of mode that a run has intended. Their intent is recorded before, so after a crash in between they
- * are simply made again: adding bits twice is adding them once.
+ * Carries out the changes of file modes that a run intends. The intent is recorded first. After a crash in between, the change is made
+ * again, which is safe: adding the same bits twice has no further effect.
  */
 import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { Action } from '../../recovery/playbook.ts'
@@ -14,13 +14,13 @@ const changeIn = (action: Action): ModeChange | undefined => {
   return action.type === 'relaunch' ? action.chmod : undefined
 }
 
-/** A relaunch has to show that the change helped; any other change is proven by the folder itself. */
+/** A change made for a relaunch counts only when the relaunched agent can use the folder; any other is proven by the folder's mode. */
 const isProvenByLaunch = ({ postCondition }: Recorded): boolean =>
   postCondition.type === 'directory_accessible' && postCondition.relaunch === true
 
 /**
- * Resolves the changes that failed, and those that no relaunch has to prove. Returns the first folder that could not be
- * changed, with the reason.
+ * Makes the changes, and resolves those that failed or that need no relaunch as proof. Returns the first folder that could not be
+ * changed, with the reason; undefined = all were changed.
  */
 export const changeModes = async (
   record: OpenRecoveries,

@@ -1,6 +1,6 @@
 /**
- * What an agent left, as it was collected before verification could write. The tree is in the run's row; the rest is kept
- * in memory and looked at again only when another engine takes the run up.
+ * The changes of an agent, collected before verification can write to the workspace. The tree is stored in the run's row. The list of
+ * changes is kept in memory and computed again only when another engine re-attaches to the run.
  */
 import { visiblePath } from '../../recovery/policy/fold.ts'
 import { madeBy } from '../../recovery/install.ts'
@@ -9,7 +9,7 @@ import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 import { readPrepared } from './prepared.ts'
 
-/** What the owner's set-up made and nothing changed since is as little work as the base commit is. */
+/** Files that `workspace.setup` made and that did not change since are not the agent's work. */
 const withoutSetup = async ({ context }: Session, found: ChangeList, setupTree: string): Promise<ChangeList> => {
   const { git } = context.ports
   const since = new Set((await git.changesBetween(context.shadow, setupTree, found.tree)).map(({ path }) => path))
@@ -19,20 +19,20 @@ const withoutSetup = async ({ context }: Session, found: ChangeList, setupTree: 
   return { ...found, changes, tree: await git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths }) }
 }
 
-/** The work as it is now. */
+/** The changes in the workspace now, against the base commit, without set-up files, copied files and installed packages. */
 export const workNow = async (session: Session): Promise<ChangeList> => {
   const { copied, setupTree } = readPrepared(session)
   const found = await session.context.ports.git.captureTree(session.context.shadow, {
     base: session.run.baseCommit ?? '',
     workTree: workTreeOf(session),
     indexFile: session.paths.index,
-    // What was installed for the checks is no work, whether the repository ignores it or not.
+    // Packages that were installed for the checks are not work, also in a repository that does not ignore them.
     exclude: [...madeBy(session.run.verdict?.installed ?? []), ...copiedPatterns(copied)],
   })
   return setupTree === null ? found : withoutSetup(session, found, setupTree)
 }
 
-/** For people: what an agent left and no commit holds. */
+/** For people: files of the agent that git cannot store, with the reason. */
 export const leftOutNotes = (found: ChangeList | undefined): string[] =>
   (found?.leftOut ?? []).map(({ path, reason }) => `${visiblePath(path)} is not part of the work: ${reason}`)
 

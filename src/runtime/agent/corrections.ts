@@ -1,4 +1,4 @@
-/** What a relaunch changes. Corrections accumulate: whatever an earlier launch was given stays given. */
+/** The settings of a relaunch. Corrections accumulate: without the earlier ones the agent would be refused the same again. */
 import type { LaunchCorrections } from '../../domain/run.ts'
 import type { Action } from '../../recovery/playbook.ts'
 
@@ -14,7 +14,7 @@ export interface NextLaunch {
   ask?: string
 }
 
-/** `session`: what could be resumed; null = there is none, or this CLI cannot. */
+/** `session`: the agent's session that can be resumed; null = it has none, or this CLI cannot resume. */
 export const nextLaunch = (before: LaunchCorrections, action: Relaunch, session: string | null): NextLaunch => ({
   corrections: {
     addDirs: union(before.addDirs, action.addDir === undefined ? [] : [action.addDir]),

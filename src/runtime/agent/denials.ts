@@ -1,4 +1,7 @@
-/** The denials of a run's launches with the facts that a correction needs. */
+/**
+ * The denials of a run's launches, with the facts that a correction needs. They are read again from the output files of a launch, so
+ * an engine that restarted sees the same denials.
+ */
 import { lastLaunch, noCorrections } from '../../domain/run.ts'
 import type { Denial, Driver, Reading } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
@@ -18,11 +21,11 @@ import {
 import { ownCommands } from '../checks/own-commands.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 
-/** Allowed directories of goal and configuration as realpaths. */
+/** Allowed directories of goal and configuration, as realpaths. */
 export const allowedDirectories = (session: Session): string[] =>
   realDirectories(session.context.ports.files, [...session.goal.allowedDirs, ...session.context.config().allowedDirs])
 
-/** What the harness's rules for single tools can do about a refused call. */
+/** The harness's rules that would allow a refused tool call; no rule for a CLI or version that has none. */
 const toolRulesFor = async (session: Session, can: Capabilities): Promise<RulesFor> => {
   const { driver } = session
   if (driver.toolRules === undefined || !can.toolRules) return () => []
@@ -34,11 +37,11 @@ const toolRulesFor = async (session: Session, can: Capabilities): Promise<RulesF
 const observedLaunch = async (session: Session): Promise<ObservedLaunch> => {
   const { capabilities: can } = await abilitiesOf(session)
   const { addDirs, toolRules: granted = [] } = lastLaunch(session.run)?.corrections ?? noCorrections
-  const place = { workTree: workTreeOf(session), allowed: allowedDirectories(session), given: addDirs }
-  return { place, can, granted, rulesFor: await toolRulesFor(session, can) }
+  const folders = { workTree: workTreeOf(session), allowed: allowedDirectories(session), given: addDirs }
+  return { place: folders, can, granted, rulesFor: await toolRulesFor(session, can) }
 }
 
-type LookedAt = Pick<Failed, 'denials' | 'look'>
+type ObservedFailure = Pick<Failed, 'denials' | 'look'>
 
 export const observe = async (session: Session, denials: readonly Denial[]): Promise<Observed> => {
   if (denials.length === 0) return { denials: [], rulesFor: () => [] }
@@ -46,8 +49,8 @@ export const observe = async (session: Session, denials: readonly Denial[]): Pro
   return { denials: observeDenials(session.context.ports.files, denials, launched), rulesFor: launched.rulesFor }
 }
 
-/** For a launch that failed: its denials, and how to look at what the failure itself says was refused. */
-export const observeFailed = async (session: Session, denials: readonly Denial[]): Promise<LookedAt> => {
+/** For a launch that failed: its denials, and a function that observes the refusal which the failure itself reports. */
+export const observeFailed = async (session: Session, denials: readonly Denial[]): Promise<ObservedFailure> => {
   const launched = await observedLaunch(session)
   const { files } = session.context.ports
   return {
@@ -59,7 +62,7 @@ export const observeFailed = async (session: Session, denials: readonly Denial[]
 export const observedDenials = async (session: Session, denials: readonly Denial[]): Promise<ObservedDenial[]> =>
   (await observe(session, denials)).denials
 
-/** All that a launch printed, read again from its output files. */
+/** Everything that a launch printed, parsed again from its output files. */
 export const readOutput = (context: Context, driver: Driver, dir: string): Reading => {
   let reading = driver.begin()
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -86,11 +89,14 @@ export const readLaunch = (session: Session): Reading => {
 export const readDenials = async (session: Session): Promise<ObservedDenial[]> =>
   observedDenials(session, readLaunch(session).denials)
 
-/** An agent that goes on in its session need not try again what it was told it may not: a later launch need not show it. */
+/**
+ * Whether a denial of an earlier launch is still uncorrected. An agent that resumes its session remembers the refusal and does not try
+ * again, so a later launch without this denial proves nothing.
+ */
 const stillOpen = (given: readonly string[], { kind, directory, unusable }: ObservedDenial): boolean =>
   kind === 'scope' ? directory !== undefined && !given.some((dir) => isInside(directory, dir)) : unusable !== undefined
 
-/** The denials of the newest launch, and those of earlier ones that nothing has answered since. */
+/** The denials of the newest launch, and those of earlier launches that no correction has answered. */
 export const standingDenials = async (session: Session): Promise<ObservedDenial[]> => {
   const earlier = session.run.launches.slice(0, -1).flatMap(({ number }) => readNumber(session, number).denials)
   const { addDirs } = lastLaunch(session.run)?.corrections ?? noCorrections

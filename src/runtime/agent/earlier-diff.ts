@@ -1,6 +1,6 @@
 /**
- * A task whose finished work did not fit onto what landed meanwhile is done again there. Its agent is told why, and has the
- * earlier diff at hand.
+ * For a task whose finished work conflicted with newer commits and is done again on top of them: the agent gets the reason and the
+ * earlier work as a diff, so that it adapts that work instead of starting from nothing.
  */
 import { join } from 'node:path'
 import { recoveriesOf } from '../../store/recovery.ts'
@@ -10,7 +10,7 @@ import { handOverFile, hasCommits } from './work-so-far.ts'
 
 const mostDiffChars = 200_000
 
-/** Part of phase `prepare`, after what a run before it may have handed over. */
+/** Part of phase `prepare`. Appends to the report that `takeOver` may have written about the run before. */
 export const tellConflict = async (session: Session): Promise<void> => {
   const { context, paths, task } = session
   const { files, git } = context.ports
@@ -24,8 +24,8 @@ export const tellConflict = async (session: Session): Promise<void> => {
   const range = { from: before.baseCommit, to: before.commit }
   files.writeFileSync(path, await git.diffText(context.shadow, range, mostDiffChars))
   const text = [
-    `This task was done before, and the work passed its checks, but it did not fit onto what landed meanwhile: ${open.issueDetected}.`,
-    `The whole of that work is in ${path} as a diff. Do the task so that it fits with what is in the workspace now, and keep what others changed.`,
+    `This task was done before, and the work passed its checks, but it conflicts with commits that were merged meanwhile: ${open.issueDetected}.`,
+    `That work is in ${path} as a diff. Do the task again on the files that are in the workspace now, and keep the changes of others.`,
   ].join('\n')
   const known = files.existsSync(handOverFile(paths)) ? `${files.readFileSync(handOverFile(paths), 'utf8')}\n` : ''
   files.writeFileSync(handOverFile(paths), `${known}${text}`)

@@ -1,6 +1,6 @@
 /**
- * With what the first launch of a run begins. A grant ends with its run, but the next attempt would only be refused the same
- * again: so it begins with what an earlier one was given, and with what that one was refused and the owner allows by now.
+ * The corrections of a run's first launch. A grant ends with its run, but the next attempt would be refused the same again. So the
+ * first launch gets what the attempt before was given, and the folders that it was refused and that the owner allows now.
  */
 import { lastLaunch, noCorrections, type LaunchCorrections, type Run } from '../../domain/run.ts'
 import { listRuns } from '../../store/run.ts'
@@ -10,12 +10,12 @@ import { harnessNamed } from '../harness/harness-choice.ts'
 import { allowedDirectories, readOutput } from './denials.ts'
 import { isInside, observeDenial } from './observe-denial.ts'
 
-/** The folders that its launches were refused by name, and that are allowed now. */
+/** Folders that launches of this run were refused by name, and that are allowed now. */
 const refusedBy = ({ context }: Session, run: Run, place: { workTree: string; allowed: string[] }): string[] => {
   const { files } = context.ports
   const { driver } = harnessNamed(context.config(), run.harness)
   const { launch } = runPaths(context, run.id)
-  // Another engine's run has its output there.
+  // The output of a run on another host is not here.
   const dirs = run.launches.map(({ number }) => launch(number)).filter((dir) => files.existsSync(dir))
   const denials = dirs.flatMap((dir) => readOutput(context, driver, dir).denials)
   return denials.flatMap((denial) => {
@@ -25,7 +25,7 @@ const refusedBy = ({ context }: Session, run: Run, place: { workTree: string; al
   })
 }
 
-/** Rules for edits name the workspace, and each run has one of its own. */
+/** Rules for edits contain the path of the workspace, and each run has its own workspace: the path is replaced. */
 const rulesOf = (session: Session, run: Run, rules: readonly string[]): string[] => {
   if (run.harness !== session.run.harness) return []
   const before = workTreeOf({ ...session, paths: runPaths(session.context, run.id) })

@@ -1,4 +1,4 @@
-/** Resolves the recoveries that are still open by what the launch of a run showed of their post-conditions. */
+/** Resolves open recoveries from a launch that ended: each post-condition that the launch can prove or disprove. */
 import { lastLaunch, type Launch } from '../../domain/run.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
 import { holdLease } from '../../store/run.ts'

@@ -1,15 +1,15 @@
-/** What a launch that ended badly is evidence of: the agent's own standstill, or what the CLI reported. */
+/** The evidence of a launch that failed: a stall of the agent, or the error that the CLI reported. */
 import type { Reading, ReportedError } from '../../harness/driver.ts'
 import { isCorrectable, refusalIn, type Refusal } from '../../recovery/diagnosis/agent.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from '../../recovery/evidence.ts'
 
-/** The zone in which a CLI here tells the time of day; a `TZ` that is no zone's name is the system's business. */
+/** The time zone of the reset times that a CLI on this host prints. A `TZ` that is not the name of a zone is ignored. */
 const timeZoneOf = (environment: Record<string, string | undefined>): string => {
   const { TZ = '' } = environment
   return TZ.includes('/') || TZ === 'UTC' ? TZ : Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
-/** Circles around a refusal, or a death behind one, have a cause that can be cured: then the stall is not the evidence. */
+/** Undefined = the stall is not the cause: the agent looped around or died of a refusal that can be corrected. */
 export const stallEvidence = (
   stall: ObservedStall | undefined,
   denials: readonly ObservedDenial[],
@@ -23,7 +23,7 @@ export interface Failed {
   error: ReportedError
   reading: Pick<Reading, 'sessionId' | 'announcedSession'>
   denials: ObservedDenial[]
-  /** Looks at what the failure itself says was refused. */
+  /** Observes the refusal that the failure itself reports. */
   look: (refusal: Refusal | undefined) => ObservedDenial[]
   endedAt: Date
   environment: Record<string, string | undefined>

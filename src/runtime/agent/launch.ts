@@ -1,7 +1,7 @@
 /**
- * Starts the agent of a run under a shim: intent, spawn, committed identity, open gate, each with a crash point between.
- * Until the gate is open the agent has not run, so a crash before that is simply begun again; after it the launch is
- * re-attached, whatever the store says.
+ * Starts the agent of a run under a shim: store the intent, spawn the shim, store its identity, open the gate; a crash point lies
+ * between each two. The agent does not run before the gate is open, so after an earlier crash the launch starts again. After a later
+ * crash the engine re-attaches, even where the store does not say yet that the gate was opened.
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
@@ -86,7 +86,7 @@ const specOf = (session: Session, line: LaunchLine): LaunchSpec => {
     marker: run.id,
     argv: line.argv,
     cwd: line.cwd,
-    // In place the agent works in the user's own folder, where others may be at work.
+    // In direct mode the agent works in the user's folder: other programs there are not ours to end.
     ...(goal.repoMode === 'direct' ? {} : { ownFolder: workTreeOf(session) }),
     stdinFile: line.stdinFile,
     limitMs: Math.max(1_000, left),
@@ -111,25 +111,25 @@ const environmentOf = (session: Session, line: LaunchLine): Record<string, strin
 
 export const replaceLast = (launches: Launch[], last: Launch): Launch[] => [...launches.slice(0, -1), last]
 
-/** A launch that has not begun. */
-const unstarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
+/** The fields of a launch before its shim is spawned. */
+const notStarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
 
 const firstLaunch = (corrections: LaunchCorrections): Launch => ({
   number: 1,
   corrections,
   resumeSession: null,
   hint: null,
-  ...unstarted,
+  ...notStarted,
 })
 
 export const correctedLaunch = (last: Launch, change: NextLaunch): Launch => ({
   number: last.number + 1,
   ...change,
-  ...unstarted,
+  ...notStarted,
 })
 
-/** Which CLI it is that works, and whether what we know of it was measured with another version. */
-const tellLaunch = async (
+/** Records the CLI and its version, and the version with which its behaviour was measured. */
+const recordLaunch = async (
   tx: Queryable,
   { run, driver }: Session,
   { version, measured, exact }: Abilities,
@@ -143,14 +143,14 @@ const tellLaunch = async (
   })
 }
 
-/** Whether the agent of the newest launch may have run. The gate tells, not the store: a crash may lie between the two. */
+/** Whether the agent of the newest launch may have run. Decided by the gate file: the store is written after it, and a crash may lie between. */
 export const hasBegun = ({ context, paths, run }: Session): boolean => {
   const launch = lastLaunch(run)
   if (launch === undefined) return false
   return launch.gateOpened || context.ports.files.existsSync(join(paths.launch(launch.number), 'gate'))
 }
 
-/** The shim of a launch whose gate is closed: the one that a crash left there, or a new one. Undefined = the gate is open. */
+/** The shim of a launch whose gate is closed: one left by a crash, or a new one. Undefined = the gate is open, the agent runs. */
 const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): Promise<Shim | undefined> => {
   const { files, processes } = session.context.ports
   const dir = session.paths.launch(launch.number)
@@ -160,10 +160,10 @@ const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): 
     return found.shim
   }
   if (files.existsSync(join(dir, 'gate'))) return undefined
-  // Nothing ran here: what a crash left is a shim that never got its gate, if anything.
+  // The agent never ran: at most a crash left a shim without its gate.
   files.rmSync(dir, { recursive: true, force: true })
   const line = lineOf(session, launch, can)
-  // The refs as they are before the agent runs: behind a gate, so beside the start of the shim is early enough.
+  // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
   const [shim] = await Promise.all([
     processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
     rememberRefs(session),
@@ -171,7 +171,7 @@ const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): 
   return shim
 }
 
-/** Phase `launch`: brings the newest launch of the run to the point where the agent runs, from wherever a crash left it. */
+/** Phase `launch`: continues the newest launch from the step where a crash left it, until the agent runs. */
 export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
   const { context, paths } = session
   if (lastLaunch(session.run) === undefined)
@@ -193,6 +193,6 @@ export const startLaunch = async (session: Session, abilities: Abilities): Promi
   const opened = { ...(lastLaunch(session.run) as Launch), gateOpened: true }
   await context.db.transaction(async (tx) => {
     await save(session, { phase: 'supervise', launches: replaceLast(session.run.launches, opened) }, tx)
-    await tellLaunch(tx, session, abilities)
+    await recordLaunch(tx, session, abilities)
   })
 }

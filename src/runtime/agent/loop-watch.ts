@@ -1,6 +1,6 @@
 /**
- * Looks at the calls of a running agent. A strict circle is told by the calls alone; many repeated calls are one only if the
- * work did not change meanwhile, and for that the workspace is looked at, now and then.
+ * Watches the tool calls of a running agent for a doom loop. A strictly repeated sequence is a loop by the calls alone. Many similar
+ * calls are a loop only if the files did not change meanwhile, so the workspace is compared from time to time.
  */
 import { join } from 'node:path'
 import type { Reading } from '../../harness/driver.ts'
@@ -8,7 +8,7 @@ import type { Stream } from '../../process/contract.ts'
 import { isCircling, loopLimits, loopOf, type LoopLimits } from '../../recovery/doom-loop.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 
-/** The files as they are now, by an index of its own: the run's is used when the agent has ended. */
+/** The tree of the workspace now. It has its own index file, because the collection of the run uses the run's index. */
 const treeNow = async ({ context, run, paths, goal }: Session): Promise<string> => {
   const { tree } = await context.ports.git.captureTree(context.shadow, {
     base: run.baseCommit ?? '',
@@ -19,51 +19,64 @@ const treeNow = async ({ context, run, paths, goal }: Session): Promise<string> 
 }
 
 /** Where a line was read. */
-interface Place {
+interface Offset {
   stream: Stream
   nextOffset: number
 }
 
 export interface LoopWatch {
-  heard(place: Place, before: Reading, after: Reading): void
-  /** Waits for a look at the workspace that has begun. */
+  heard(place: Offset, before: Reading, after: Reading): void
+  /** Waits for a comparison of the workspace that has started. */
   end(): Promise<void>
 }
 
-interface Looks {
-  /** Calls that were read when the work was looked at last. */
-  lookedAt: number
-  /** What was printed then: calls read later may be older than that look, after an engine's restart all are. */
+interface Comparisons {
+  /** Number of calls that had been read at the last comparison. */
+  comparedAt: number
+  /** Bytes of output at that time. Calls read later may be older: after a restart of the engine all of them are. */
   written: Record<Stream, number>
   tree: string | undefined
-  looking: Promise<void> | undefined
+  running: Promise<void> | undefined
 }
 
-const lookAtWork = async (session: Session, dir: string, looks: Looks, found: () => void): Promise<void> => {
+const compareWork = async (
+  session: Session,
+  dir: string,
+  comparisons: Comparisons,
+  found: () => void,
+): Promise<void> => {
   const { writtenBytes } = session.context.ports.processes
   try {
     const now = await treeNow(session)
-    if (now === looks.tree) found()
-    looks.tree = now
-    looks.written = { stdout: writtenBytes(dir, 'stdout'), stderr: writtenBytes(dir, 'stderr') }
+    if (now === comparisons.tree) found()
+    comparisons.tree = now
+    comparisons.written = { stdout: writtenBytes(dir, 'stdout'), stderr: writtenBytes(dir, 'stderr') }
   } catch (error) {
-    session.context.log.warn({ run: session.run.id, error: String(error) }, 'the work could not be looked at')
+    session.context.log.warn({ run: session.run.id, error: String(error) }, 'the workspace could not be compared')
   }
-  looks.looking = undefined
+  comparisons.running = undefined
 }
 
-/** Calls that were printed before the look, or are read during one, are not counted. */
-const skipOldCalls = (looks: Looks, { stream, nextOffset }: Place, { toolCalls }: Reading): void => {
-  if (looks.looking !== undefined || nextOffset <= looks.written[stream]) looks.lookedAt = toolCalls
+/** Calls that were printed before the last comparison, or are read during one, say nothing about progress since then. */
+const skipOldCalls = (comparisons: Comparisons, { stream, nextOffset }: Offset, { toolCalls }: Reading): void => {
+  if (comparisons.running !== undefined || nextOffset <= comparisons.written[stream]) comparisons.comparedAt = toolCalls
 }
 
-const isLookDue = ({ lookedAt }: Looks, { callsWithoutChange }: LoopLimits, { toolCalls, calls }: Reading): boolean =>
-  toolCalls - lookedAt >= callsWithoutChange && isCircling(calls)
+const isComparisonDue = (
+  { comparedAt }: Comparisons,
+  { callsWithoutChange }: LoopLimits,
+  { toolCalls, calls }: Reading,
+): boolean => toolCalls - comparedAt >= callsWithoutChange && isCircling(calls)
 
-/** Watches until a loop is found; then `stop` is called, once. `dir`: folder of the launch. */
+/** Watches until a loop is found or `end` is called; a loop calls `stop` once. `dir`: folder of the launch. */
 export const watchLoops = (session: Session, dir: string, stop: () => void): LoopWatch => {
   const limits = loopLimits(session.context.config().doomLoop)
-  const looks: Looks = { lookedAt: 0, written: { stdout: 0, stderr: 0 }, tree: undefined, looking: undefined }
+  const comparisons: Comparisons = {
+    comparedAt: 0,
+    written: { stdout: 0, stderr: 0 },
+    tree: undefined,
+    running: undefined,
+  }
   let over = false
   const found = (): void => {
     if (over) return
@@ -75,15 +88,15 @@ export const watchLoops = (session: Session, dir: string, stop: () => void): Loo
       if (over) return
       if ((after.retry?.attempt ?? 0) >= limits.ownRetries) return found()
       if (after.calls === before.calls) return
-      skipOldCalls(looks, place, after)
+      skipOldCalls(comparisons, place, after)
       if (loopOf(after.calls, limits) !== undefined) return found()
-      if (!isLookDue(looks, limits, after)) return
-      looks.lookedAt = after.toolCalls
-      looks.looking = lookAtWork(session, dir, looks, found)
+      if (!isComparisonDue(comparisons, limits, after)) return
+      comparisons.comparedAt = after.toolCalls
+      comparisons.running = compareWork(session, dir, comparisons, found)
     },
     async end() {
       over = true
-      await looks.looking
+      await comparisons.running
     },
   }
 }

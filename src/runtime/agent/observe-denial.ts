@@ -1,4 +1,4 @@
-/** The facts about a denial that a correction needs: which existing directory it was about, and whether that is allowed. */
+/** The facts about a denial that a correction needs: the existing directory that it concerns, and whether the owner allows it. */
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { Denial } from '../../harness/driver.ts'
@@ -8,9 +8,9 @@ import { wideFolder } from '../../wide-folder.ts'
 import type { Files } from '../core/files.ts'
 import { lookAtDirectory } from '../core/folder-access.ts'
 
-type Looks = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
+type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
-const real = (files: Looks, path: string): string | undefined => {
+const real = (files: Inspection, path: string): string | undefined => {
   try {
     return files.realpathSync(path)
   } catch {
@@ -20,8 +20,8 @@ const real = (files: Looks, path: string): string | undefined => {
 
 export const isInside = (path: string, root: string): boolean => path === root || path.startsWith(root + sep)
 
-/** The nearest existing folder at or above a path, as realpath: a symlink out of an allowed directory is no way in. */
-export const existingDirectory = (files: Looks, path: string): string | undefined => {
+/** The nearest existing folder at or above a path, as realpath, so that a symlink cannot lead out of an allowed directory. */
+export const existingDirectory = (files: Inspection, path: string): string | undefined => {
   let candidate = path
   for (;;) {
     const found = real(files, candidate)
@@ -32,15 +32,15 @@ export const existingDirectory = (files: Looks, path: string): string | undefine
   }
 }
 
-/** Directories as realpaths. One that does not exist allows nothing, nor does one that leads by now to where none may. */
-export const realDirectories = (files: Looks, paths: readonly string[]): string[] =>
+/** Directories as realpaths, without those that do not exist and those that now resolve to a folder too wide to be given away. */
+export const realDirectories = (files: Inspection, paths: readonly string[]): string[] =>
   paths.flatMap((path) => real(files, path) ?? []).filter((path) => wideFolder(files, path) === undefined)
 
 /**
- * The first folder on the way from a root to a directory that this user cannot use. From above, because behind it nothing can
- * be looked at; to root, who can, the same folder is found by its bits.
+ * The first folder between a root and a directory that this user cannot use. It is searched from above, because nothing below an
+ * unusable folder can be inspected. The user root can enter everything, so there the mode bits decide.
  */
-const firstUnusable = (files: Looks, root: string, directory: string): ObservedDirectory | undefined => {
+const firstUnusable = (files: Inspection, root: string, directory: string): ObservedDirectory | undefined => {
   const names = directory === root ? [] : directory.slice(root.length + 1).split(sep)
   for (let path = root, next = 0; ; next += 1) {
     const found = lookAtDirectory(files, path)
@@ -50,24 +50,29 @@ const firstUnusable = (files: Looks, root: string, directory: string): ObservedD
   }
 }
 
-interface Place {
+interface Folders {
   workTree: string
   /** Realpaths. */
   allowed: readonly string[]
-  /** Those of them that the refused launch had been given. */
+  /** The allowed directories that the refused launch had. */
   given: readonly string[]
 }
 
-const observeScope = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+const observeScope = (files: Inspection, facts: ObservedDenial, directory: string, place: Folders): ObservedDenial => {
   const workspace = real(files, place.workTree)
-  // Inside the workspace the path is allowed already: the mode is the problem, and no directory cures that.
+  // A path inside the workspace is allowed already, so another directory would not help: the permission mode refused the tool.
   if (workspace !== undefined && isInside(directory, workspace)) return { ...facts, kind: 'tool' }
   const allowedBy = place.allowed.find((root) => isInside(directory, root))
   return { ...facts, directory, ...(allowedBy === undefined ? {} : { allowedBy }) }
 }
 
-/** Only where the agent may work: what the system refuses elsewhere is refused for a reason. */
-const observeRefusal = (files: Looks, facts: ObservedDenial, directory: string, place: Place): ObservedDenial => {
+/** Looks for the cause only where the agent may work. Elsewhere the system's refusal is right, and no mode is changed. */
+const observeRefusal = (
+  files: Inspection,
+  facts: ObservedDenial,
+  directory: string,
+  place: Folders,
+): ObservedDenial => {
   const roots = [real(files, place.workTree), ...place.allowed].filter((root) => root !== undefined)
   const root = roots.find((candidate) => isInside(directory, candidate))
   const unusable = root === undefined ? undefined : firstUnusable(files, root, directory)
@@ -75,17 +80,17 @@ const observeRefusal = (files: Looks, facts: ObservedDenial, directory: string, 
 }
 
 /**
- * Codex does not say which path it refused. What the owner allowed is allowed whatever the path was, so the next of those
- * directories is tried; with none left, none of them was meant.
+ * Codex does not report which path it refused. Any directory that the owner allowed may be the one, so the next of them is tried. When
+ * the launch had all of them, the refused path lies elsewhere, and no correction is left.
  */
-const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Place): ObservedDenial => {
+const observeUnnamed = (facts: ObservedDenial, { allowed, given }: Folders): ObservedDenial => {
   const next = allowed.find((root) => !given.includes(root))
   return next === undefined ? facts : { ...facts, directory: next, allowedBy: next }
 }
 
-export const observeDenial = (files: Looks, denial: Denial, place: Place): ObservedDenial => {
+export const observeDenial = (files: Inspection, denial: Denial, place: Folders): ObservedDenial => {
   const { callId: _callId, ...facts } = denial
-  // A tool or a command was refused: no directory is at fault, and none cures it.
+  // A tool or a command was refused: no directory would help.
   if (denial.kind !== 'scope' && denial.kind !== 'filesystem') return facts
   if (denial.target === undefined) return denial.kind === 'scope' ? observeUnnamed(facts, place) : facts
   const target = isAbsolute(denial.target) ? denial.target : join(place.workTree, denial.target)
@@ -94,14 +99,14 @@ export const observeDenial = (files: Looks, denial: Denial, place: Place): Obser
   return (denial.kind === 'scope' ? observeScope : observeRefusal)(files, facts, directory, place)
 }
 
-/** The paths that a CLI names as refused; some list what is open to the agent as well. */
-const refusedTargets = (files: Looks, paths: readonly string[], { workTree, given }: Place): string[] => {
+/** The paths that a CLI names in a refusal, without those that the agent may use: some CLIs list both. */
+const refusedTargets = (files: Inspection, paths: readonly string[], { workTree, given }: Folders): string[] => {
   const open = new Set([workTree, real(files, workTree), ...given])
   return paths.filter((path) => !open.has(path))
 }
 
-/** What a launch ended for, seen as the refusals that it tells of. Without a path, the folders that it was given are looked at. */
-const refusalsOf = (files: Looks, { kind, paths, text }: Refusal, place: Place): ObservedDenial[] => {
+/** The refusals that the failure of a launch reports. If it names no path, the folders of the launch are inspected. */
+const refusalsOf = (files: Inspection, { kind, paths, text }: Refusal, place: Folders): ObservedDenial[] => {
   const refused = (target?: string): ObservedDenial =>
     observeDenial(files, { kind, tool: '', text, ...(target === undefined ? {} : { target }) }, place)
   const targets = refusedTargets(files, paths, place)
@@ -110,7 +115,7 @@ const refusalsOf = (files: Looks, { kind, paths, text }: Refusal, place: Place):
   return [place.workTree, ...place.given].map(refused).filter(({ unusable }) => unusable !== undefined)
 }
 
-/** Whether a launch that was given this directory was refused there once more; a refusal that names no path may mean it. */
+/** Whether a launch that had this directory was refused there again. A refusal without a path may concern it, so it counts. */
 export const isRefusedAgain = (denials: readonly ObservedDenial[], given: string): boolean =>
   denials.some(
     ({ kind, target, directory }) => kind === 'scope' && (target === undefined || isInside(directory ?? target, given)),
@@ -118,21 +123,21 @@ export const isRefusedAgain = (denials: readonly ObservedDenial[], given: string
 
 export type RulesFor = (denial: Pick<Denial, 'tool' | 'target'>) => string[]
 
-/** Denials as they were observed, and the rules that would let a call through whether the launch had them or not. */
+/** Observed denials, and the rules that would allow a call, whether the launch had them or not. */
 export interface Observed {
   denials: ObservedDenial[]
   rulesFor: RulesFor
 }
 
 export interface ObservedLaunch {
-  place: Place
+  place: Folders
   can: Pick<Capabilities, 'directories'>
   /** Rules that the launch had. */
   granted: readonly string[]
   rulesFor: RulesFor
 }
 
-/** Only what this version of the CLI can be told counts as a way to correct a denial. */
+/** Removes corrections that this version of the CLI does not support, and rules that the launch already had. */
 const correctable = (
   { can, granted, rulesFor }: ObservedLaunch,
   denials: readonly ObservedDenial[],
@@ -146,15 +151,19 @@ const correctable = (
     }
   })
 
-export const observeDenials = (files: Looks, denials: readonly Denial[], launched: ObservedLaunch): ObservedDenial[] =>
+export const observeDenials = (
+  files: Inspection,
+  denials: readonly Denial[],
+  launched: ObservedLaunch,
+): ObservedDenial[] =>
   correctable(
     launched,
     denials.map((denial) => observeDenial(files, denial, launched.place)),
   )
 
-/** The same of the failure that a launch ended with. */
+/** The same for the failure with which a launch ended. */
 export const observeRefusals = (
-  files: Looks,
+  files: Inspection,
   refusal: Refusal | undefined,
   launched: ObservedLaunch,
 ): ObservedDenial[] => (refusal === undefined ? [] : correctable(launched, refusalsOf(files, refusal, launched.place)))

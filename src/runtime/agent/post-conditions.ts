@@ -1,4 +1,7 @@
-/** What a launch that has ended shows about the recoveries that are still open: their post-conditions, as far as it can tell. */
+/**
+ * The outcome of open recoveries, as far as an ended launch can show it. A post-condition about which the launch shows nothing stays
+ * open: checks, the collected work or the git remote decide it later.
+ */
 import type { Launch } from '../../domain/run.ts'
 import type { Reading, Settled } from '../../harness/driver.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
@@ -21,14 +24,14 @@ type OutcomeOf<T extends PostCondition['type']> = (
   condition: Extract<PostCondition, { type: T }>,
 ) => Outcome
 
-/** A correction helped when what it is for was not refused again, in a turn that ended well. */
+/** A correction helped if nothing was refused again in a turn that ended without an error. */
 const unrefused = ({ settled }: Shown, again: boolean, texts: { again: string; holds: string }): Outcome => {
   if (again) return { holds: false, detail: texts.again }
   return { holds: settled.ok, detail: settled.ok ? texts.holds : 'the relaunched turn ended in an error' }
 }
 
 const sessionOpens: OutcomeOf<'session_opens'> = ({ launch, reading, settled }, { fresh }) => {
-  // A grant ends with its run: after an interruption a launch without it shows nothing about it.
+  // A grant ends with its run: a launch without the grant, after an interruption, proves nothing about it.
   if (fresh === true ? launch.resumeSession !== null : !launch.corrections.skipGitCheck) return undefined
   const lost = !settled.ok && (settled.error.type ?? '').startsWith('session_')
   const opened = reading.sessionId !== undefined && !lost
@@ -55,11 +58,11 @@ const toolAllowed: OutcomeOf<'tool_allowed'> = (shown, { toolRules }) => {
   })
 }
 
-/** The mode stays as it was made, so any launch after it shows whether it helped. */
+/** A changed mode stays, so any later launch shows whether it helped. */
 const directoryAccessible: OutcomeOf<'directory_accessible'> = (shown, { directory, relaunch }) => {
   if (relaunch !== true) return undefined
   if (lookAtDirectory(shown.files, directory) !== undefined)
-    return { holds: false, detail: `${directory} cannot be used again` }
+    return { holds: false, detail: `${directory} is still not usable` }
   const again = shown.denials.some(({ kind, directory: at }) => kind === 'filesystem' && isInside(at ?? '', directory))
   return unrefused(shown, again, {
     again: `the system refused a path below ${directory} again`,
@@ -67,15 +70,15 @@ const directoryAccessible: OutcomeOf<'directory_accessible'> = (shown, { directo
   })
 }
 
-/** Whether a restart helped although its turn stood still as well: work that was written counts. */
+/** A restarted turn that stalled as well still helped if it changed files: then the next restart continues from them. */
 const progressSince = (before: string, now: ObservedStall): Outcome => {
-  // What it left before is not known, so this shows nothing.
+  // The tree before the restart is unknown, so there is nothing to compare.
   if (before === '') return undefined
   return now.tree === before
-    ? { holds: false, detail: `it did not get on again (${now.kind}) and changed nothing` }
+    ? { holds: false, detail: `the agent stalled again (${now.kind.replaceAll('_', ' ')}) and changed no file` }
     : {
         holds: true,
-        detail: `it ended too early again (${now.kind}), but got on: ${now.changed?.length ?? 0} changed path(s)`,
+        detail: `the agent stalled again (${now.kind.replaceAll('_', ' ')}), but it changed ${now.changed?.length ?? 0} path(s)`,
       }
 }
 
@@ -87,7 +90,7 @@ const agentGetsOn: OutcomeOf<'agent_gets_on'> = ({ settled, stall }, { tree }) =
 const providerAnswers: OutcomeOf<'provider_answers'> = ({ settled }) =>
   settled.ok ? { holds: true, detail: 'the provider answered' } : undefined
 
-/** A launch shows nothing about them: checks, collected work and the remote do. */
+/** For post-conditions that checks, the collected work or the git remote decide. */
 const notShown = (): Outcome => undefined
 
 const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {

@@ -1,37 +1,37 @@
-/** What a run's fresh workspace was given before its agent began: written once, beside the workspace, and read by all that look at the work. */
+/** What a fresh workspace got before its agent started. Written once, next to the workspace, and read by everything that inspects the work. */
 import { join } from 'node:path'
 import type { Submodules } from '../../workspace/submodules.ts'
 import type { Context, RunPaths } from '../core/context.ts'
 
 export interface Prepared extends Submodules {
-  /** Files of the owner's, which are no part of the work. */
+  /** Files copied from the owner's checkout. They are not part of the work. */
   copied: string[]
-  /** The files as the owner's set-up left them; null = there is none. */
+  /** The tree after `workspace.setup`; null = no set-up is configured. */
   setupTree: string | null
 }
 
-type Place = { context: Pick<Context, 'ports'>; paths: Pick<RunPaths, 'root'> }
+type Preparing = { context: Pick<Context, 'ports'>; paths: Pick<RunPaths, 'root'> }
 
 const fileOf = ({ root }: Pick<RunPaths, 'root'>): string => join(root, 'prepared.json')
 
-export const notePrepared = ({ context, paths }: Place, prepared: Prepared): void =>
+export const notePrepared = ({ context, paths }: Preparing, prepared: Prepared): void =>
   context.ports.files.writeFileSync(fileOf(paths), JSON.stringify(prepared), { mode: 0o600 })
 
-/** Nothing of the kind where the work is done in place. */
-export const readPrepared = ({ context, paths }: Place): Prepared => {
+/** Empty in direct mode, which has no fresh workspace. */
+export const readPrepared = ({ context, paths }: Preparing): Prepared => {
   const { files } = context.ports
   return files.existsSync(fileOf(paths))
     ? (JSON.parse(files.readFileSync(fileOf(paths), 'utf8')) as Prepared)
     : { laid: [], missing: [], copied: [], setupTree: null }
 }
 
-/** The brief has little room for it. */
+/** Paths named in the brief, whose part about the host is small. */
 const mostNamed = 5
 
 const named = (paths: readonly string[]): string =>
   `${paths.slice(0, mostNamed).join(', ')}${paths.length > mostNamed ? ` and ${paths.length - mostNamed} more` : ''}`
 
-/** What an agent has to know of it. */
+/** Lines for the brief. */
 export const preparedText = ({ laid, missing, copied }: Prepared): string[] => [
   ...(laid.length === 0
     ? []

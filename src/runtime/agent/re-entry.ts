@@ -1,6 +1,6 @@
 /**
- * A run that goes on in its old workspace, after a restart of the engine or of its agent: whoever was ended in the middle of an
- * install left half of it. Looked at before the next launch, never while an agent is at work there.
+ * Repairs the installed packages of a workspace that is used again, after a restart of the engine or of the agent: a process that was
+ * killed during an install left half of it. Done before the next launch and never while an agent works there.
  */
 import { join } from 'node:path'
 import { lastLaunch } from '../../domain/run.ts'
@@ -10,7 +10,7 @@ import type { Session } from '../core/session.ts'
 
 export const mendWorkspace = async (session: Session): Promise<void> => {
   const { context, goal, paths, run } = session
-  // The user's own folder is not ours to mend.
+  // In direct mode the workspace is the user's own folder, which Unstuck does not repair.
   if (goal.repoMode === 'direct') return
   const { damage, laid } = await context.ports.git.mendDependencies({
     repository: context.repository,
@@ -32,7 +32,7 @@ export const mendWorkspace = async (session: Session): Promise<void> => {
   })
 }
 
-/** Before a launch whose gate was not opened yet. */
+/** Before a launch whose gate is still closed; the first launch of a fresh workspace needs no repair. */
 export const mendBeforeLaunch = async (session: Session): Promise<void> => {
   const relaunched = (lastLaunch(session.run)?.number ?? 1) > 1
   if (relaunched || session.takenUp === true) await mendWorkspace(session)

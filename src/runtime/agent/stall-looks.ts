@@ -1,6 +1,6 @@
 /**
- * The looks at a running agent that prints nothing: what it said last, and whether anything in its tree uses the processor.
- * `recovery/stall.ts` counts. Shared by a run of the engine and by `unstuck exec`: it knows no store and no session.
+ * Polls a running agent that prints nothing: what it printed last, and whether a process of its tree uses processor time.
+ * `recovery/stall.ts` decides from these polls. Used by runs of the engine and by `unstuck exec`, so it knows neither store nor run.
  */
 import type { Reading, ReportedError, Settled } from '../../harness/driver.ts'
 import type { ProcessUsage } from '../../process/usage.ts'
@@ -26,14 +26,14 @@ import {
 import type { Clock } from '../core/context.ts'
 import { openedIn } from './launch-evidence.ts'
 
-/** Of the last words of an agent that died. */
+/** Characters that are quoted of an agent's last output. */
 const longestWords = 500
 
 export interface Quieted {
   quietSeconds: number
   processes: number
   cpuPercent: number
-  /** What it had begun to print. */
+  /** The beginning of a line that the agent did not finish, such as a prompt. */
   unfinished?: string
 }
 
@@ -41,13 +41,13 @@ export interface Watched {
   clock: Pick<Clock, 'elapsed' | 'every'>
   limits: StallLimits
   usage(): ProcessUsage[]
-  /** The end of a line that it has begun. */
+  /** The end of an unfinished line of its output. */
   unfinished(): string
-  /** Nothing is counted meanwhile. */
+  /** True = silence is not counted now. */
   rests(): boolean
-  /** It has been quiet for a while; nothing follows. */
+  /** The agent has been quiet for a while. This is only reported. */
   quiet(seen: Quieted): void
-  /** A clock ran out. Called once, at the end of all looks. */
+  /** A limit was exceeded. Called once; polling has ended. */
   stalled(stall: StallKind, seen: Quieted): void
 }
 
@@ -56,7 +56,7 @@ export interface StallWatch {
   end(): void
 }
 
-/** Calls that have ended: more of them after a line means that the line was an answer. */
+/** Number of tool calls that have ended. If it rises with a line, the line was a tool result. */
 const ended = (reading: Reading): number => reading.toolCalls - reading.openCalls.length
 
 interface Sample {
@@ -64,27 +64,27 @@ interface Sample {
   usage: ProcessUsage[]
 }
 
-/** Undefined is no signal: nothing to compare with, or a process that waits for its turn on a crowded machine. */
+/** Share of one core that was used. Undefined = unknown: no earlier sample, or a process waits for a processor on a busy machine. */
 const shareOf = (before: Sample | undefined, now: Sample): number | undefined =>
   before === undefined || now.at <= before.at || now.usage.some(({ runnable }) => runnable)
     ? undefined
     : burntMs(before.usage, now.usage) / (now.at - before.at)
 
-/** What the looks at one agent keep from one to the next. */
-interface Looks {
+/** The state of the polls of one agent. */
+interface Polls {
   quiet: Quiet
-  /** Since the look before. */
+  /** Output arrived since the last poll. */
   heard: boolean
   afterToolResult: boolean
   toolRuns: boolean
   sample: Sample | undefined
   unfinished: string
-  /** The tool by which it asks a person. */
+  /** Name of an open tool call that asks a person. */
   question: string | undefined
-  lookedAt: number
+  polledAt: number
 }
 
-const noLooks = (lookedAt: number): Looks => ({
+const noPolls = (polledAt: number): Polls => ({
   quiet: notQuiet,
   heard: true,
   afterToolResult: false,
@@ -92,30 +92,30 @@ const noLooks = (lookedAt: number): Looks => ({
   sample: undefined,
   unfinished: '',
   question: undefined,
-  lookedAt,
+  polledAt,
 })
 
-/** Compares the processor time of the tree with the sample before. What was heard is at work, and the count begins anew. */
-const takeSample = (looks: Looks, watched: Watched): number | undefined => {
-  const next = looks.heard ? undefined : { at: looks.lookedAt, usage: watched.usage() }
-  const cpuShare = next === undefined ? undefined : shareOf(looks.sample, next)
-  looks.sample = next
+/** Compares the processor time of the process tree with the last sample. An agent that printed is working, so the samples restart. */
+const takeSample = (polls: Polls, watched: Watched): number | undefined => {
+  const next = polls.heard ? undefined : { at: polls.polledAt, usage: watched.usage() }
+  const cpuShare = next === undefined ? undefined : shareOf(polls.sample, next)
+  polls.sample = next
   return cpuShare
 }
 
-/** What is to be seen since the look before. */
-const see = (looks: Looks, watched: Watched): Look => {
+/** What can be observed since the last poll. */
+const poll = (polls: Polls, watched: Watched): Look => {
   const begun = watched.unfinished()
-  // A line that grows is output, though no reader has seen it yet.
-  if (watched.rests() || begun !== looks.unfinished) looks.heard = true
-  looks.unfinished = begun
+  // A line that grows is output, although the reader gets it only when it is complete.
+  if (watched.rests() || begun !== polls.unfinished) polls.heard = true
+  polls.unfinished = begun
   const now = watched.clock.elapsed()
-  const passedMs = now - looks.lookedAt
-  looks.lookedAt = now
-  const prompt = asksForAnswer(begun) ? begun : looks.question
-  const cpuShare = takeSample(looks, watched)
-  const { heard, afterToolResult, toolRuns } = looks
-  looks.heard = false
+  const passedMs = now - polls.polledAt
+  polls.polledAt = now
+  const prompt = asksForAnswer(begun) ? begun : polls.question
+  const cpuShare = takeSample(polls, watched)
+  const { heard, afterToolResult, toolRuns } = polls
+  polls.heard = false
   return {
     ...{ passedMs, heard, afterToolResult, toolRuns },
     ...(prompt === undefined ? {} : { prompt }),
@@ -123,38 +123,38 @@ const see = (looks: Looks, watched: Watched): Look => {
   }
 }
 
-const quietedOf = ({ quiet, sample, unfinished }: Looks, { cpuShare = 0 }: Look): Quieted => ({
+const quietedOf = ({ quiet, sample, unfinished }: Polls, { cpuShare = 0 }: Look): Quieted => ({
   quietSeconds: Math.round(quiet.quietMs / 1000),
   processes: sample?.usage.length ?? 0,
   cpuPercent: Math.round(cpuShare * 1000) / 10,
   ...(unfinished === '' ? {} : { unfinished }),
 })
 
-const hear = (looks: Looks, stream: 'stdout' | 'stderr', before: Reading, after: Reading): void => {
-  looks.heard = true
-  // What a CLI mutters on standard error is no turn of the model, unless it tells of a retry of its own.
-  if (stream === 'stdout' || after.retry !== before.retry) looks.afterToolResult = ended(after) > ended(before)
-  if (after.openCalls.length > 0) looks.afterToolResult = false
-  looks.toolRuns = after.openCalls.some(({ tool }) => !isQuestionTool(tool))
-  looks.question = after.openCalls.find(({ tool }) => isQuestionTool(tool))?.tool
+const onLine = (polls: Polls, stream: 'stdout' | 'stderr', before: Reading, after: Reading): void => {
+  polls.heard = true
+  // Output on standard error is no turn of the model, unless the CLI reports a retry there.
+  if (stream === 'stdout' || after.retry !== before.retry) polls.afterToolResult = ended(after) > ended(before)
+  if (after.openCalls.length > 0) polls.afterToolResult = false
+  polls.toolRuns = after.openCalls.some(({ tool }) => !isQuestionTool(tool))
+  polls.question = after.openCalls.find(({ tool }) => isQuestionTool(tool))?.tool
 }
 
-/** Watches until `end` is called or a clock ran out. */
+/** Polls until `end` is called or a limit is exceeded. */
 export const watchQuiet = (watched: Watched): StallWatch => {
   const { clock, limits } = watched
-  const looks = noLooks(clock.elapsed())
-  const once = (): void => {
-    const seen = see(looks, watched)
-    const { quiet, stall, probe } = look(looks.quiet, seen, limits)
-    looks.quiet = quiet
+  const polls = noPolls(clock.elapsed())
+  const pollOnce = (): void => {
+    const seen = poll(polls, watched)
+    const { quiet, stall, probe } = look(polls.quiet, seen, limits)
+    polls.quiet = quiet
     if (stall === undefined && probe === undefined) return
-    const told = quietedOf(looks, seen)
-    if (stall === undefined) return watched.quiet(told)
-    endLooks()
-    watched.stalled(stall, told)
+    const quieted = quietedOf(polls, seen)
+    if (stall === undefined) return watched.quiet(quieted)
+    endPolls()
+    watched.stalled(stall, quieted)
   }
-  const endLooks = clock.every(lookEveryMs(limits), once)
-  return { heard: (stream, before, after) => hear(looks, stream, before, after), end: endLooks }
+  const endPolls = clock.every(lookEveryMs(limits), pollOnce)
+  return { heard: (stream, before, after) => onLine(polls, stream, before, after), end: endPolls }
 }
 
 /** The call that was open when it stopped or died. */
@@ -165,38 +165,38 @@ const openCallOf = (reading: Reading): string | undefined => {
   return about === undefined ? call.tool : `${call.tool}: ${about}`
 }
 
-/** What such a stop is told with, and the call at which it stood. `question`: what it had begun to print. */
+/** The text that explains a stall, and the tool call that was open. `question`: the unfinished line of the agent. */
 export const seenAtStall = (
   stalled: StallCause,
   reading: Reading,
   { stall, loops, question }: { stall: StallLimits; loops: LoopLimits; question: string },
 ): { text: string; call?: string } => {
-  // Its last calls may be other ones: it went on until it was ended.
+  // The last calls may be others than the loop: the agent continued until it was stopped.
   if (stalled === 'doom_loop') return loopOf(reading.calls, loops) ?? mostFrequent(reading.calls)
   const call = openCallOf(reading)
   const text = stallText(stalled, stall, { call, question })
   return { text, ...(call === undefined ? {} : { call }) }
 }
 
-/** Its last words, where it had some that no rule knows; undefined = it did not die, or they explain its end. */
+/** The last output of an agent that died without a known cause; undefined = it did not die, or a rule explains its end. */
 const deathText = (driver: string, reading: Reading, failure: ReportedError): string | undefined => {
   if (!isDeath(failure.type)) return undefined
   if (failure.source !== 'stderr') return failure.text
   if (isExplained({ harness: driver, failure, ...openedIn(reading) })) return undefined
-  return `${driver} ended without its final event, and its last words were: ${failure.text.trim().slice(-longestWords)}`
+  return `${driver} ended without its final event; its last output was: ${failure.text.trim().slice(-longestWords)}`
 }
 
 interface EndedTurn {
   driver: string
   reading: Reading
   settled: Settled
-  /** Why it was stopped, where it was. */
+  /** Why Unstuck stopped it; undefined = it was not stopped. */
   cause: string | undefined
 }
 
 /**
- * Why a turn that was not finished made no progress; undefined where it was not stopped for a stall and has not died, or
- * where the CLI itself had said why it is silent: it was retrying, and that is the provider's affair.
+ * Why an unfinished turn made no progress. Undefined = it was neither stopped for a stall nor died, or the CLI itself reported why it
+ * was silent (a retry, a limit): then the provider is the cause, not the agent.
  */
 export const stallOf = (
   { driver, reading, settled, cause }: EndedTurn,

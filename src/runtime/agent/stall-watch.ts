@@ -1,32 +1,32 @@
-/** The clocks of a run: a stalled agent is told of by an event and its stop asked for. */
+/** The stall detection of a run: a quiet agent is recorded by an event, a stalled one is also stopped. */
 import { appendEvent } from '../../store/event.ts'
 import { holdLease } from '../../store/run.ts'
 import { stallLimits, type StallKind } from '../../recovery/stall.ts'
 import type { Session } from '../core/session.ts'
 import { watchQuiet, type Quieted, type StallWatch } from './stall-looks.ts'
 
-const tell = (session: Session, stall: StallKind | undefined, seen: Quieted): void => {
+const record = (session: Session, stall: StallKind | undefined, seen: Quieted): void => {
   const { context, run } = session
-  const place = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+  const about = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
   context.db
     .transaction(async (tx) => {
       await holdLease(tx, run)
-      if (stall === undefined) await appendEvent(tx, { type: 'run.quiet', ...place, payload: { ...seen } })
-      else await appendEvent(tx, { type: 'run.stalled', ...place, payload: { stall, ...seen } })
+      if (stall === undefined) await appendEvent(tx, { type: 'run.quiet', ...about, payload: { ...seen } })
+      else await appendEvent(tx, { type: 'run.stalled', ...about, payload: { stall, ...seen } })
     })
     .catch((error: unknown) => {
-      context.log.warn({ run: run.id, error: String(error) }, 'a quiet agent could not be told of')
+      context.log.warn({ run: run.id, error: String(error) }, 'the event about a quiet agent could not be written')
     })
 }
 
 export interface Watched {
   /** Folder of the launch. */
   dir: string
-  /** Nothing is counted meanwhile. */
+  /** True = silence is not counted now. */
   rests: () => boolean
 }
 
-/** Watches until `end` is called or a clock ran out; then `stop` is called, once. */
+/** Watches until `end` is called or a limit is exceeded; then `stop` is called once. */
 export const watchStalls = (
   session: Session,
   { dir, rests }: Watched,
@@ -37,9 +37,9 @@ export const watchStalls = (
     ...{ clock, rests, limits: stallLimits(config().stall) },
     usage: () => ports.processes.treeUsage(session.run.id),
     unfinished: () => ports.processes.unfinishedLine(dir),
-    quiet: (seen) => tell(session, undefined, seen),
+    quiet: (seen) => record(session, undefined, seen),
     stalled: (stall, seen) => {
-      tell(session, stall, seen)
+      record(session, stall, seen)
       stop(stall)
     },
   })

@@ -1,6 +1,6 @@
 /**
- * What an agent that was stopped for standing still left behind. Made from the cause in its exit record, its output and its
- * workspace, so that an engine that comes back finds the same.
+ * The evidence of a stalled agent that was stopped. It is made only from the exit record, the output and the workspace, so that a
+ * restarted engine gets the same result.
  */
 import { lastLaunch } from '../../domain/run.ts'
 import type { Reading, Settled } from '../../harness/driver.ts'
@@ -17,7 +17,7 @@ const limitsOf = (session: Session) => {
   return { stall: stallLimits(config.stall), loops: loopLimits(config.doomLoop) }
 }
 
-/** The question as it was printed, where the shim has kept the beginning of its line. */
+/** The unfinished line at the end of the output, which may be a question. */
 const questionOf = (session: Session): string =>
   session.context.ports.processes.unfinishedLine(session.paths.launch(lastLaunch(session.run)?.number ?? 1))
 
@@ -50,7 +50,7 @@ export const observedStall = async (
   return seen === undefined ? undefined : describe(session, seen.kind, seen)
 }
 
-/** A turn that the CLI itself ended because of its circles, and that left nothing. */
+/** For a turn that the CLI itself stopped because it detected a loop; undefined = it did not. */
 export const ownLoopStop = (session: Session, reading: Reading): Promise<ObservedStall> | undefined =>
   reading.loopStopped === undefined
     ? undefined

@@ -1,4 +1,4 @@
-/** Ends what a run has started, after its work was kept. */
+/** Stops the processes of a run, after its work was kept as a snapshot. */
 import { lastLaunch, shimsOf } from '../../domain/run.ts'
 import type { StopCause } from '../../process/contract.ts'
 import type { RunSigns } from '../../process/sweep.ts'
@@ -6,7 +6,7 @@ import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type Session } from '../core/session.ts'
 import { readPrepared } from './prepared.ts'
 
-/** Keeps what the workspace holds before the engine ends a process in it. A snapshot that fails is reported and stops nothing. */
+/** Keeps the workspace before the engine stops a process in it. If it fails, the failure is logged and the stop continues: an agent that cannot be stopped would do more harm. */
 export const keepSnapshot = async (session: Session, reason: string): Promise<void> => {
   const { context, run } = session
   if (run.baseCommit === null) return
@@ -34,13 +34,13 @@ export const stopLaunch = async (session: Session, cause: StopCause): Promise<vo
   processes.requestStop(state.shim, cause)
 }
 
-/** What leads to the programs of a run besides its id. In place the agent works in the user's own folder, where others may be at work. */
+/** How processes of a run are found besides by its id. In direct mode not by folder: other programs may work in the user's folder. */
 export const signsOf = (session: Session): RunSigns => ({
   shims: shimsOf(session.run),
   ...(session.goal.repoMode === 'direct' ? {} : { folder: workTreeOf(session) }),
 })
 
-/** No run ends while a process of it is alive: its agent would go on working, and spending, beside the next run of the task. */
+/** Call before a run ends: a surviving agent would keep writing and spending next to the next run of the task. */
 export const endPrograms = async (session: Session, cause: StopCause): Promise<void> => {
   const { processes } = session.context.ports
   await stopLaunch(session, cause)

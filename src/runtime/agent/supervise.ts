@@ -1,6 +1,6 @@
 /**
- * Follows a running agent to its end. Everything is learnt from the launch folder's files, so it works the same for a
- * launch of this engine and for one that an earlier engine started and this one re-attached to.
+ * Follows a running agent to its end. It reads only the files of the launch folder, so it works in the same way for an agent that this
+ * engine started and for one to which it re-attached.
  */
 import type { Overrun, Spend } from '../../domain/budget.ts'
 import { lastLaunch, type Launch } from '../../domain/run.ts'
@@ -20,8 +20,8 @@ export type LaunchResult =
   | { kind: 'let-go' }
 
 /**
- * Keeps the shim alive with the lease and not beyond it: one whose lease is not renewed ends its agent before another engine
- * may take the task. The renewals are the engine's (beat.ts); the first is made here, for a run that was taken up again.
+ * Ties the shim to the lease: when the lease is not renewed, the shim ends the agent before another engine may claim the task. The
+ * heartbeat of the engine renews all leases; the first renewal is made here, for a run to which the engine has just re-attached.
  */
 const keepAlive = (session: Session, dir: string): (() => void) => {
   const { context } = session
@@ -41,13 +41,13 @@ const keepAlive = (session: Session, dir: string): (() => void) => {
 }
 
 /** Called from timers, which await nothing: a stop that fails (a full disk) is logged, and the shim's own limit still ends the agent. */
-const askToStop = (session: Session, cause: StopCause): void => {
+const requestStop = (session: Session, cause: StopCause): void => {
   stopLaunch(session, cause).catch((error: unknown) => {
     session.context.log.warn({ run: session.run.id, cause, error: String(error) }, 'an agent could not be stopped')
   })
 }
 
-const settle = (session: Session, reading: Reading, exit: LaunchExit): Settled => {
+const concludeTurn = (session: Session, reading: Reading, exit: LaunchExit): Settled => {
   if (exit.spawnError !== undefined) {
     return { ok: false, fatal: true, error: { source: 'exit', type: 'bad_exit', text: exit.spawnError } }
   }
@@ -64,16 +64,16 @@ interface Watch {
   end(): Promise<void>
 }
 
-/** What can end it before it ends itself: a ceiling, a stall, a turn that its CLI does not end, a loop. */
+/** Everything that stops an agent before it ends by itself: a limit, a stall, a turn that its CLI does not end, a loop. */
 const watchAgent = (session: Session, launch: Launch, dir: string, reading: () => Reading): Watch => {
   const { clock, config } = session.context
-  const stop = (cause: StopCause): void => askToStop(session, cause)
+  const stop = (cause: StopCause): void => requestStop(session, cause)
   const spend = watchSpend(session, launch, reading, () => stop('budget'))
-  // One that has said its last word lingers, and that is another clock.
-  const rests = (): boolean => reading().final !== undefined || spend.overrun() !== undefined
-  const stalls = watchStalls(session, { dir, rests }, stop)
+  // An agent that printed its final event is measured by the linger limit instead.
+  const isPaused = (): boolean => reading().final !== undefined || spend.overrun() !== undefined
+  const stalls = watchStalls(session, { dir, rests: isPaused }, stop)
   const turn = watchTurn(clock, () => config().stall.lingerSeconds, stop)
-  const loops = watchLoops(session, dir, () => (rests() ? undefined : stop('doom_loop')))
+  const loops = watchLoops(session, dir, () => (isPaused() ? undefined : stop('doom_loop')))
   return {
     heard(item, before, after) {
       stalls.heard(item.stream, before, after)
@@ -96,7 +96,7 @@ interface Seen {
   overrun?: Overrun
 }
 
-/** Reads to the end of the output; asks for a stop at a ceiling, when the CLI lingers, or when it is stuck. */
+/** Reads to the end of the output, and requests a stop at a limit, when the CLI lingers, or when the agent is stuck. */
 const follow = async (session: Session, launch: Launch, dir: string): Promise<Seen> => {
   let reading = session.driver.begin()
   const watch = watchAgent(session, launch, dir, () => reading)
@@ -116,24 +116,24 @@ const follow = async (session: Session, launch: Launch, dir: string): Promise<Se
 
 const lost = async (session: Session, launch: Launch, reading: Reading): Promise<LaunchResult> => {
   const killed = await session.context.ports.processes.sweep(session.run.id, signsOf(session))
-  const reason = `the shim of launch ${launch.number} is gone and left no exit status (${killed} process(es) of it were ended)`
+  const reason = `the shim of launch ${launch.number} is gone without an exit status (${killed} of its processes were ended)`
   return { kind: 'lost', reason, spend: spendOf(session, launch, reading) }
 }
 
-/** Phase `supervise`: from a running (or meanwhile ended) agent to what its launch amounts to. */
+/** Phase `supervise`: follows the agent, which may have ended meanwhile, and returns the result of its launch. */
 export const superviseLaunch = async (session: Session): Promise<LaunchResult> => {
   const launch = lastLaunch(session.run) as Launch
   const dir = session.paths.launch(launch.number)
-  const stopBeat = keepAlive(session, dir)
+  const stopKeepAlive = keepAlive(session, dir)
   try {
     const seen = await follow(session, launch, dir)
     if (letGo(session)) return { kind: 'let-go' }
     const state = session.context.ports.processes.launchState(dir)
     if (state.state !== 'ended') return await lost(session, launch, seen.reading)
     const { exit } = state
-    const settled = settle(session, seen.reading, exit)
+    const settled = concludeTurn(session, seen.reading, exit)
     return { kind: 'ended', ...seen, exit, settled, spend: spendOf(session, launch, seen.reading, exit) }
   } finally {
-    stopBeat()
+    stopKeepAlive()
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Every attempt after the first goes on from the files of the one before, where it left any, and is told how that one ended and
- * what was tried. In a folder that is worked on in place the files are there anyway.
+ * Every attempt after the first continues from the files of the attempt before, and its agent gets a report: how that attempt ended
+ * and what was tried. In direct mode the files are in the folder anyway. Without this each attempt would start from nothing.
  */
 import { lastLaunch, type Run } from '../../domain/run.ts'
 import { madeBy } from '../../recovery/install.ts'
@@ -8,6 +8,7 @@ import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
 import type { Laid } from '../../workspace/lay-over.ts'
 import { runPaths, type Context } from '../core/context.ts'
+import { triedLines } from '../core/tried.ts'
 import { readOutput } from './denials.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { mendWorkspace } from './re-entry.ts'
@@ -16,15 +17,15 @@ import { handOverFile, hasCommits, listChanges } from './work-so-far.ts'
 
 const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
 
-/** A signature begins with code and label. */
+/** Beginning of a signature: failure code and label. */
 const outage = 'environment_issue/network_unreachable: '
 
 const isOutage = ({ errorMeta }: Pick<Run, 'errorMeta'>): boolean => errorMeta?.signature.startsWith(outage) === true
 
-/** Ended by neither their work nor a limit: they say nothing, and the one before them still counts. */
+/** Attempts that ended for a reason outside the work: they teach nothing, so the attempt before them is used. */
 const cutShort: readonly (string | undefined)[] = ['interrupted', 'paused']
 
-/** The attempt whose work and ending a run of this number has to know. */
+/** The attempt from which a run of this number continues; undefined = none. */
 export const attemptBefore = <R extends Pick<Run, 'number' | 'errorMeta'>>(
   runs: readonly R[],
   number: number,
@@ -41,49 +42,46 @@ const mostTried = 6
 const lastWords = ({ context }: Session, before: Run): string => {
   const launch = lastLaunch(before)
   const dir = runPaths(context, before.id).launch(launch?.number ?? 1)
-  // Another engine's run has its output there.
+  // The output of a run on another host is not here.
   if (launch === undefined || !context.ports.files.existsSync(dir)) return ''
   const { driver } = harnessNamed(context.config(), before.harness)
   return readOutput(context, driver, dir).lastText.trim().slice(0, longestWords)
 }
 
-/** In words for the next agent: why the attempt ended. */
+/** For the next agent: why the attempt ended. */
 const endingOf = (before: Run): string => {
-  if (isOutage(before)) return 'because a network was out of reach for its checks, not by its work'
+  if (isOutage(before)) return 'because its checks could not reach the network, not because of its work'
   const { failureCode, message = '' } = before.errorMeta ?? {}
   if (limited.includes(failureCode)) return 'by a limit of its account, not by its work'
-  return message === '' ? 'and its work did not land' : `with ${message.slice(0, longestEnding)}`
+  return message === '' ? 'and its work was not merged' : `with ${message.slice(0, longestEnding)}`
 }
 
 const triedBefore = async ({ context }: Session, before: Run): Promise<string[]> => {
   const tried = (await recoveriesOfRun(context.db, before.id)).filter(({ action }) => action.type !== 'wait')
   if (tried.length === 0) return []
-  const named = tried
-    .slice(-mostTried)
-    .map(({ playbook, status, detail }) => `${playbook} (${status}: ${detail.slice(0, 100)})`)
-  return [`Tried in it without getting the task done: ${named.join('; ')}.`]
+  return [`Recoveries in it that did not finish the task: ${triedLines(tried.slice(-mostTried)).join('; ')}.`]
 }
 
-/** What lies in the workspace of it, and what does not. */
+/** Which of its files are in the workspace, and which are not. */
 const leftOf = ({ laid, left }: Laid): string[] => [
   ...(laid.length === 0
     ? []
     : [
-        'What it changed is in the workspace already, unchecked ("git status" and "git diff" show it). Look at it first; go on from it where it is right, and do not begin again.',
+        'Its changes are in the workspace already, not checked yet (see "git status" and "git diff"). Read them first. Continue from them where they are right, and do not start over.',
         listChanges(laid),
       ]),
   ...(left.length === 0
     ? []
-    : [`Not taken over, because others have changed it meanwhile: ${left.slice(0, 10).join(', ')}`]),
+    : [`Left out, because others have changed these files meanwhile: ${left.slice(0, 10).join(', ')}`]),
 ]
 
-/** What the next launch of it would have been told, had the run not ended before. */
+/** The hint for a launch that never started because the run ended first. */
 const pendingHint = (before: Run): string[] => {
   const launch = lastLaunch(before)
   return launch === undefined || launch.gateOpened || launch.hint === null ? [] : [launch.hint]
 }
 
-/** What the next agent is told. */
+/** The report for the next agent. */
 const handOverOf = async (session: Session, before: Run, over: Laid): Promise<string> => {
   const words = lastWords(session, before)
   return [
@@ -99,15 +97,15 @@ const handOverOf = async (session: Session, before: Run, over: Laid): Promise<st
 
 const nothing: Laid = { laid: [], left: [] }
 
-/** Lays the newest snapshot of that run, or else its commit, over this one's workspace. */
+/** Applies the newest snapshot of that run, or else its commit, to this run's workspace. */
 export const layOver = async (context: Context, before: Run, place: { onto: string; into: string }): Promise<Laid> => {
   const { git } = context.ports
   if (before.baseCommit === null) return nothing
   const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
   if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
-  // A repository that does not ignore its packages has them in the snapshot; the next run installs its own.
+  // In a repository that does not ignore its packages the snapshot holds them. They are left out: the next run installs its own.
   const packages = madeBy(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
-  // What its task may not change would only be refused again.
+  // Files outside the allowed paths would only be refused again.
   const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
   return git.layOver(context.shadow, {
     ...{ snapshot, from: before.baseCommit, ...place },
@@ -115,18 +113,21 @@ export const layOver = async (context: Context, before: Run, place: { onto: stri
   })
 }
 
-/** Part of phase `prepare`, on a workspace that was just made. */
+/** Part of phase `prepare`, on a fresh workspace: restores the files and writes the report. */
 export const takeOver = async (session: Session, base: string): Promise<void> => {
   const { context, goal, paths, run } = session
   const { files, git } = context.ports
   files.rmSync(handOverFile(paths), { force: true })
   const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
   if (before === undefined) return
-  // One that was claimed and never launched left nothing and met nothing, unless a person's work was in it.
+  // An attempt that was claimed and never launched has nothing to report, unless it holds a person's work.
   if (before.launches.length === 0 && (await git.listSnapshots(context.shadow, before.id)).length === 0) return
   const over =
     goal.repoMode === 'direct' ? nothing : await layOver(context, before, { onto: base, into: paths.workspace })
   if (over.laid.length > 0) await mendWorkspace(session)
   files.writeFileSync(handOverFile(paths), await handOverOf(session, before, over))
-  context.log.info({ run: run.id, from: before.id, files: over.laid.length }, 'the run goes on from the one before it')
+  context.log.info(
+    { run: run.id, from: before.id, files: over.laid.length },
+    'the run continues from the one before it',
+  )
 }

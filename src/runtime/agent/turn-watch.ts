@@ -1,4 +1,4 @@
-/** The two ends of a turn that its CLI does not make itself: it lingers after its last word, or insists on a refused key. */
+/** Ends a turn that the CLI does not end itself: it lingers after its final event, or it retries with a key that the provider refuses. */
 import type { Reading } from '../../harness/driver.ts'
 import { insistsOnKey } from '../../harness/reading.ts'
 import type { Clock } from '../core/context.ts'
@@ -24,7 +24,7 @@ export const watchTurn = (
       }
       if (reading.final !== undefined) endLinger ??= clock.after(lingerSeconds() * 1000, () => stop('lingering'))
       else {
-        // What looked like the end was not: a CLI went on after compacting its conversation.
+        // The final event was not final: the CLI continued after compacting its conversation.
         endLinger?.()
         endLinger = undefined
       }

@@ -1,7 +1,7 @@
 /**
- * What a check does on the commit that the work began from: it runs once more, in a clean workspace of its own, and what is
- * found is kept per tree, command and lockfile. Whatever cannot be told (no time, no workspace, an environment that does
- * not carry it) is `unknown` and excuses nothing.
+ * The baseline of a check: its result on the base commit of the work, in a clean workspace of its own. It is cached per tree, command
+ * and lockfile. Without a usable result (no time, no workspace, an environment that fails the check) it is `unknown`, which excuses
+ * no failure.
  */
 import { join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
@@ -12,13 +12,13 @@ import { keep, keptOf, type Baseline, type KeptPlace } from './kept-checks.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
-/** `installs` are those of the work's checks, so that both see the same. */
+/** `installs`: those of the work's checks, so that both run with the same packages. */
 export interface BasePlace extends KeptPlace {
   /** Folder of the run for the clean workspace and its output. */
   dir: string
 }
 
-/** Labels of what is not there to be run. */
+/** Labels of a command that does not exist on the base commit. */
 const neverRuns = new Set(['missing_script', 'missing_make_target', 'command_not_found'])
 
 const unknown = (detail: string, label?: string): Baseline => ({
@@ -43,7 +43,7 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
   return { state: 'fails', detail: 'it fails on the base commit as well', set }
 }
 
-/** Installs what the work's checks had, then runs the commands; both within the time of the request. */
+/** Installs the packages of the work's checks, then runs the commands, all within the time of the request. */
 const checkBase = async (place: BasePlace, request: CheckRequest, command: string): Promise<Baseline> => {
   const begun = request.clock.elapsed()
   const setup = { ...request, folder: (number: number) => join(place.dir, 'setup', String(number)) }
@@ -63,8 +63,8 @@ const checkBase = async (place: BasePlace, request: CheckRequest, command: strin
   return request.signal.aborted ? unknown('the run was ended meanwhile') : baselineOf(report, command)
 }
 
-/** Does `work` in a clean workspace of the base commit, which is there only meanwhile. */
-const inClean = async (
+/** Runs `work` in a clean workspace of the base commit, and removes the workspace afterwards. */
+const inCleanWorkspace = async (
   place: BasePlace,
   request: CheckRequest,
   work: (request: CheckRequest) => Promise<Baseline>,
@@ -77,7 +77,7 @@ const inClean = async (
     return await work({ ...request, workspace })
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    // What could not be followed to its end may still run, in a workspace that is removed now and for a run that ends.
+    // A check that could not be followed to its end may still run. It must not outlive its workspace and its run.
     await request.ports.processes.sweep(request.marker)
     return unknown(messageOf(error))
   } finally {
@@ -86,8 +86,8 @@ const inClean = async (
 }
 
 /**
- * Runs `command` on the base commit, after those of the plan that build something for it. `leftMs` is what the run has
- * left for all of its verification.
+ * Runs `command` on the base commit, after the commands of the plan that build something for it. `leftMs`: time left for all of the
+ * run's verification.
  */
 export const runOnBase = async (
   place: BasePlace,
@@ -101,12 +101,13 @@ export const runOnBase = async (
   if (known !== undefined) return known
   if (leftMs <= plan.neededMs) return unknown('the time for verification does not suffice to run it there')
   for (const name of ['setup', 'checks']) files.rmSync(join(place.dir, name), { recursive: true, force: true })
-  return inClean(place, request, async (inside) => {
+  return inCleanWorkspace(place, request, async (inside) => {
     const found = await checkBase(place, { ...inside, commands, totalMs: leftMs }, plan.command)
     await keep(request.ports, place, commands, found)
     return found
   })
 }
 
+/** Whether every failure of the work is also a failure of the base commit. */
 export const isCovered = (now: FailingSet, base: Baseline): boolean =>
   base.state === 'fails' && coveredBy(now, base.set)

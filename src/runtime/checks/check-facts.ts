@@ -1,4 +1,4 @@
-/** Facts about the folder in which a check failed, so that no decision about a check rests on what it printed alone. */
+/** Facts about the folder in which a check failed. Decisions rest on them, because the output of a check alone can mislead or lie. */
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { Install } from '../../domain/run.ts'
 import { withoutStep } from '../../recovery/command/chain.ts'
@@ -12,7 +12,7 @@ import { readOr, type Files } from '../core/files.ts'
 import { packagesIn } from './packages.ts'
 import type { CheckRequest } from './request.ts'
 
-/** The folder that the `cd` moves of one entry lead to, if it is inside the workspace. */
+/** The folder after the `cd` parts of one command. Not ok = it does not exist, or it is outside the workspace. */
 export const directoryOf = (
   files: Files,
   workspace: string,
@@ -31,23 +31,23 @@ export const directoryOf = (
   return { ok: true, path }
 }
 
-/** Where the step's program looks for its manifest; undefined = not inside of the workspace. */
-const placeOf = (files: Files, workspace: string, step: Step): string | undefined => {
+/** The folder where the step's program looks for its manifest; undefined = outside the workspace. */
+const manifestFolderOf = (files: Files, workspace: string, step: Step): string | undefined => {
   const directory = packageScript(step.argv)?.directory
   const place = directoryOf(files, workspace, [...step.cwd, ...(directory === undefined ? [] : [directory])])
   return place.ok ? place.path : undefined
 }
 
-/** Whether the failed step calls a package script, and whether its manifest has that script. */
+/** The package script that the failed step calls, and whether the manifest has it; undefined = nothing is proven. */
 const scriptFact = (files: Files, workspace: string, step: Step): ObservedCheck['script'] => {
   const script = packageScript(step.argv)
-  const place = placeOf(files, workspace, step)
+  const place = manifestFolderOf(files, workspace, step)
   if (script === undefined || place === undefined) return undefined
   const manifest = join(place, 'package.json')
   try {
     const parsed = JSON.parse(files.readFileSync(manifest, 'utf8')) as { scripts?: Record<string, unknown> }
     const exists = typeof parsed.scripts?.[script.script] === 'string'
-    // Some managers run an installed program of that name instead: its absence from the manifest proves nothing then.
+    // Some package managers run an installed program of that name instead, so a missing script proves nothing.
     if (!exists && script.orProgram === true) return undefined
     return { name: script.script, manifest: relative(files.realpathSync(workspace), manifest), exists }
   } catch {
@@ -55,9 +55,9 @@ const scriptFact = (files: Files, workspace: string, step: Step): ObservedCheck[
   }
 }
 
-/** The folder that the step works on: where it runs, then those of the files it names. */
+/** The folders of a step: where it runs, then those of the files that it names. */
 const startsOf = (files: Files, workspace: string, step: Step): string[] => {
-  const place = placeOf(files, workspace, step)
+  const place = manifestFolderOf(files, workspace, step)
   if (place === undefined) return []
   const root = files.realpathSync(workspace)
   const named = step.argv
@@ -67,7 +67,7 @@ const startsOf = (files: Files, workspace: string, step: Step): string[] => {
   return [place, ...named.map((path) => (files.statSync(path).isDirectory() ? path : dirname(path)))]
 }
 
-/** The managers of the nearest folder that has one, from each start up to the top of the workspace. */
+/** The package managers of the nearest folder that uses one, searched from each start up to the top of the workspace. */
 const installsAt = (files: Files, workspace: string, step: Step): Install[] => {
   const root = files.realpathSync(workspace)
   for (const start of startsOf(files, workspace, step)) {
@@ -82,7 +82,7 @@ const installsAt = (files: Files, workspace: string, step: Step): Install[] => {
 
 export const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
 
-/** A rule line for it, not a variable (`test := x`) and not the `.PHONY` that names it. */
+/** Whether a Makefile has a rule for the target; a variable (`test := x`) and a mention in `.PHONY` are none. */
 export const hasRule = (text: string, target: string): boolean =>
   text.split(/\r?\n/).some((line) => {
     const found = /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)/.exec(line)
@@ -102,15 +102,15 @@ const makeFact = (files: Files, workspace: string, step: Step): ObservedCheck['m
   return { makefile: name ?? 'Makefile', missing: named.targets.filter((target) => !hasRule(text, target)) }
 }
 
-/** The same check for the packages that the change can affect, where it was one of all packages. */
+/** For a check of all packages: the same check for only those packages that the change can affect. */
 const narrowedFact = ({ ports, workspace, changed }: Place, command: string, step: Step): string | undefined => {
   const plan = planCommand(command)
-  const place = placeOf(ports.files, workspace, step)
+  const place = manifestFolderOf(ports.files, workspace, step)
   if (changed === undefined || place === undefined || !plan.ok || recursiveScript(step.argv) === undefined)
     return undefined
   const packages = packagesIn(ports.files, place)
   const top = relative(ports.files.realpathSync(workspace), place)
-  // A path outside of this folder lies in none of its packages and may affect them all.
+  // A path outside this folder belongs to none of its packages and may affect all of them.
   const paths = changed.map((path) => relative(top, path))
   const narrow = packages === undefined ? undefined : narrowStep(step, packages, paths)
   if (narrow === undefined) return undefined
@@ -118,7 +118,7 @@ const narrowedFact = ({ ports, workspace, changed }: Place, command: string, ste
   return commandText(plan.steps.map((each) => (isThis(each) ? narrow : each)))
 }
 
-/** A file that the program is given as its first argument, as `node file.js` is; options say what it is for, so they end the look. */
+/** The missing file in a command such as `node file.js`. After an option the meaning of an argument is unknown, so the search ends there. */
 const missingFile = (files: Files, workspace: string, { argv, cwd }: Step): string | undefined => {
   const place = directoryOf(files, workspace, cwd)
   const named = argv.slice(1).filter((word) => word !== '--test')

@@ -1,15 +1,15 @@
-/** What was found out about failed checks, told in the events of the run whose work they checked. */
+/** Records the findings about failed checks as events of the run whose work was checked. */
 import type { Run } from '../../domain/run.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { CheckFinding } from './honest-checks.ts'
 
-/** In one transaction with what rests on them, so that a verification which a crash cut short tells nothing twice. */
+/** Call in the transaction that stores the verdict: after a crash the verification runs again and must not record findings twice. */
 export const tellFindings = async (tx: Queryable, run: Run, findings: readonly CheckFinding[]): Promise<void> => {
-  const place = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
+  const about = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
   for (const { kind, ...payload } of findings) {
-    if (kind === 'probe') await appendEvent(tx, { type: 'verify.probed', ...place, payload })
-    else if (kind === 'flaky') await appendEvent(tx, { type: 'verify.flaky', ...place, payload })
-    else await appendEvent(tx, { type: 'verify.baseline', ...place, payload })
+    if (kind === 'probe') await appendEvent(tx, { type: 'verify.probed', ...about, payload })
+    else if (kind === 'flaky') await appendEvent(tx, { type: 'verify.flaky', ...about, payload })
+    else await appendEvent(tx, { type: 'verify.baseline', ...about, payload })
   }
 }

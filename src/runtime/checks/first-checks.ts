@@ -1,4 +1,4 @@
-/** Which checks a task begins with, and how they are named for people: those of the task, of the configuration, else inferred ones. */
+/** The first checks of a task (its own, else those of the configuration, else inferred ones), and how they are shown to people. */
 import type { Config } from '../../config.ts'
 import type { CommandSource, Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -25,7 +25,7 @@ const sources: Record<CommandSource, string> = {
 const list = (commands: readonly string[], source: string): string[] =>
   commands.length === 0 ? [] : [`${commands.join(', ')} (${source})`]
 
-/** One line: which checks run, and where each comes from. Rules of a contract that depend on the changed paths are only mentioned. */
+/** One line: which checks run and where each comes from. Contract rules are only counted, because the changed paths are not known yet. */
 export const checksText = (
   task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
   contract: VerifyContract | undefined,
@@ -39,10 +39,10 @@ export const checksText = (
     ...(rules === 0 ? [] : [`${rules} more ${rules === 1 ? 'rule' : 'rules'} of the contract, by changed path`]),
   ]
   if (parts.length > 0) return `Checks: ${parts.join('; ')}`
-  return 'No check was found, so nothing will be verified; name one: "verify": {"commands": ["…"]} in .unstuck/config.json'
+  return 'No check was found, so nothing will be verified. To add one: "verify": {"commands": ["…"]} in .unstuck/config.json'
 }
 
-/** With the contract of this checkout. That a contract is broken is said here and stops nothing: a run reports it. */
+/** With the contract of this checkout. A broken contract is shown as its error message and stops nothing here: the run reports it. */
 export const checksHere = (files: Files, root: string, task: Parameters<typeof checksText>[0]): string => {
   try {
     return checksText(task, readContract(files, root))

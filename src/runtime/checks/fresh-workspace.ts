@@ -1,6 +1,7 @@
 /**
- * A clone in which an agent or checks may begin: with its submodules, its packages and the owner's files, and set up by the
- * owner's command. The same for the workspace of a run, of a base commit and of a rebased one, so that all see the same.
+ * Makes a clone in which an agent or checks can start: submodules, packages, the owner's files (`workspace.copy`) and the owner's
+ * set-up (`workspace.setup`). The workspaces of a run, of its base commit and of a rebased commit are made here in the same way,
+ * because otherwise the results of a check in them could not be compared.
  */
 import type { Config } from '../../config.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
@@ -16,7 +17,7 @@ import { runChecks } from './verify.ts'
 
 export interface FreshRequest {
   clone: WorkspaceRequest
-  /** Whose packages, submodules and files are brought: the user's checkout, wherever the clone has its objects from. */
+  /** The user's checkout: packages, submodules and files come from it, also when the clone takes its objects from elsewhere. */
   owners: Repository
   stateDir: string
   config: Config['workspace']
@@ -26,11 +27,11 @@ export interface FreshRequest {
 export interface Fresh {
   submodules: Submodules
   dependencies: Preparation
-  /** Why a file of the owner's is not there. */
+  /** Why a file of `workspace.copy` could not be copied. */
   copyProblem?: string
 }
 
-/** A commit that is to be looked at where no agent has been. */
+/** A commit to be checked in a workspace in which no agent has worked. */
 export interface CleanRequest extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
   commit: string
   workspace: string
@@ -38,7 +39,7 @@ export interface CleanRequest extends Pick<Context, 'repository' | 'shadow' | 's
   signal: AbortSignal
 }
 
-/** Through the shadow, which has every commit of a run: also one that was captured from a folder without commits. */
+/** Clones from the shadow repository: it has every commit of a run, also one captured from a folder without commits. */
 export const makeClean = async (ports: Ports, request: CleanRequest): Promise<Fresh> => {
   const { repository, shadow, stateDir, commit, workspace, branch, signal } = request
   await ports.git.removeWorkspace(workspace)
@@ -50,7 +51,7 @@ export const makeClean = async (ports: Ports, request: CleanRequest): Promise<Fr
   })
 }
 
-/** In the syntax of .gitignore: each of these files and nothing else. */
+/** Patterns in the syntax of .gitignore that match exactly these files. */
 export const copiedPatterns = (names: readonly string[]): string[] =>
   names.map((name) => `/${name.replace(/[ !#]/g, String.raw`\$&`)}`)
 
@@ -90,13 +91,13 @@ const evidenceOf = (command: string, failed: ObservedCheck): SetupEvidence => {
   return { kind: 'setup', command, cause: `${endOf(failed)}${said}`, transient }
 }
 
-/** A set-up that failed, as the fault of the place and as the fault of the work in it. */
+/** A failed set-up, as evidence against the workspace and as a failed check of the work: the caller knows which one it is. */
 export interface FailedSetup {
   evidence: SetupEvidence
   check: ObservedCheck
 }
 
-/** Runs the owner's set-up as a check is run. Undefined = there is none, or it passed. */
+/** Runs `workspace.setup` in the way a check runs. Undefined = none is configured, or it passed. */
 export const runSetup = async (
   request: InstallRequest,
   { setup, setupSeconds }: Config['workspace'],
@@ -108,7 +109,7 @@ export const runSetup = async (
     timeoutMs: setupSeconds * 1000,
     totalMs: setupSeconds * 1000,
   })
-  // Where it ended well, what it said of tests is none of our business.
+  // A set-up that passed is not judged by the tests that its output mentions.
   if (failed === undefined || failed.ranNothing !== undefined) return undefined
   return { evidence: evidenceOf(setup, failed), check: failed }
 }

@@ -1,7 +1,7 @@
 /**
- * Runs the checks and says honestly what a failure is worth: one that passes when it is run again is flaky, one that the
- * base commit has as well is not the work's. Both are listed and do not block; everything else stops the list. What the task
- * itself names must pass, and a suite of which no test passes has shown nothing: those are failures like any other.
+ * Runs the checks and decides whether a failure blocks the work. A check that passes when it runs again is flaky. A check that fails on
+ * the base commit as well is not the work's fault. Both are listed and do not block; every other failure ends the list. Two exceptions
+ * block although the base fails too: a check that the task names, and a suite of which no test passes, because it proves nothing.
  */
 import { proves, type CheckResult } from '../../domain/run.ts'
 import { builds } from '../../recovery/diagnosis/argv.ts'
@@ -23,7 +23,7 @@ import { probeFailure } from './probes.ts'
 import { runChecks } from './verify.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
-/** What was found out about one failure; told as an event with the verdict. */
+/** One finding about a failure; recorded as an event with the verdict. */
 export type CheckFinding =
   | { kind: 'flaky' | 'baseline'; command: string; failing: string[]; detail: string; blocks: boolean }
   | { kind: 'probe'; command: string; found: ProbeFinding[] }
@@ -36,7 +36,7 @@ export interface HonestReport {
 
 export interface HonestRequest extends CheckRequest {
   base: BasePlace
-  /** Absent = nothing is known of the machine, and no probe looks at it. */
+  /** Absent = the machine cannot be inspected, so no probe runs. */
   machine?: MachineView
 }
 
@@ -45,7 +45,7 @@ interface Round {
   /** Commands that ran before this one. */
   earlier: readonly string[]
   deadline: number
-  /** First folder that is free. */
+  /** Number of the first unused folder for output. */
   first: number
 }
 
@@ -60,13 +60,13 @@ const runAgain = (round: Round, command: string): Promise<CheckReport> =>
     passed: () => undefined,
   })
 
-/** What failed both times; tests that passed once are flaky by name. */
+/** What failed in both runs. Tests that failed in one of them only are flaky. */
 const bothTimes = (first: FailingSet, second: FailingSet): { set: FailingSet; flaky: string[] } => {
   if (first.tests === null || second.tests === null) return { set: second, flaky: [] }
   const [once, again] = [first.tests, second.tests]
   const both = once.filter((name) => again.includes(name))
   const flaky = [...once, ...again].filter((name) => !both.includes(name))
-  // Nothing failed twice, and still the command never passed: then nobody can say which of them counts.
+  // No test failed twice, but the command never passed either: it is unknown which failure counts, so all of the second run do.
   return both.length === 0 ? { set: second, flaky } : { set: { ...second, tests: both }, flaky }
 }
 
@@ -91,7 +91,7 @@ const seenOf = (base: Baseline): NonNullable<ObservedCheck['baseline']> => ({
   ...(base.state === 'fails' || base.label === undefined ? {} : { label: base.label }),
 })
 
-/** A runner that found no test: nothing to repeat, but where the base ran tests, the work took them away. */
+/** A runner that found no test. A second run would show the same, but if the base ran tests, the work removed them. */
 const judgeEmpty = async (round: Round, failed: ObservedCheck, result: CheckResult): Promise<Judged> => {
   const base = await onBase(round, failed, result.durationMs)
   return {
@@ -102,7 +102,7 @@ const judgeEmpty = async (round: Round, failed: ObservedCheck, result: CheckResu
   }
 }
 
-/** It passed when it was run again, so it proves something, and is listed. */
+/** The check passed when it ran again: it counts as proof and is listed as flaky. */
 const judgeFlaky = (failed: ObservedCheck, first: FailingSet, result: CheckResult, used: number): Judged => {
   const failing = failingNames(first)
   const detail = 'it failed and passed when it was run again'
@@ -120,7 +120,7 @@ const mustPass = ({ source, command }: CheckResult, set: FailingSet): string | u
   return isExcusable(command, set) ? undefined : 'no test of it passes'
 }
 
-/** It never passed: what fails on the base commit as well is not the work's. */
+/** The check failed twice: failures that the base commit has as well are not the work's fault. */
 const judgeByBase = async (
   round: Round,
   failed: ObservedCheck,
@@ -164,13 +164,13 @@ const judge = async (
   return { ...judged, findings: [...partlyFlaky(failed.command, flaky), ...judged.findings], used }
 }
 
-/** Facts that no second run changes: the command cannot be started as it stands. */
-const isSettled = (failed: ObservedCheck): boolean =>
+/** A second run cannot change the result: the command cannot be started in this form. */
+const isFinal = (failed: ObservedCheck): boolean =>
   failed.unsupported !== undefined || failed.spawnError !== undefined || failed.script?.exists === false
 
 const judgeFailure = async (round: Round, report: CheckReport, failed: ObservedCheck): Promise<Judged> => {
   const result = report.results.at(-1)
-  if (result === undefined || report.output === undefined || isSettled(failed) || round.request.signal.aborted) {
+  if (result === undefined || report.output === undefined || isFinal(failed) || round.request.signal.aborted) {
     return { result: result ?? plain(round.request, failed), findings: [], failed, used: 0 }
   }
   return failed.ranNothing === undefined
@@ -187,8 +187,8 @@ const plain = (request: CheckRequest, failed: ObservedCheck): CheckResult => ({
   durationMs: 0,
 })
 
-/** Looks at the machine right after a failure, before a second run changes what is to be seen. */
-const look = async (
+/** Probes the machine right after a failure, before a second run changes what can be observed. */
+const probeMachine = async (
   { request, first }: Round,
   failed: ObservedCheck,
   killsBefore: number | undefined,
@@ -206,18 +206,18 @@ const look = async (
   return { ...failed, readings }
 }
 
-const tell = (check: ObservedCheck): CheckFinding[] => {
+const probeFindings = (check: ObservedCheck): CheckFinding[] => {
   const found = probed(check)
   return found.length === 0 ? [] : [{ kind: 'probe', command: check.command, found }]
 }
 
-/** What is known so far. */
+/** The state between two failures. */
 interface Progress {
   results: CheckResult[]
   findings: CheckFinding[]
-  /** First folder that is free. */
+  /** Number of the first unused folder for output. */
   first: number
-  /** The first failure that is excused and shows nothing. */
+  /** The first excused failure that proves nothing. If no other check proves anything, it blocks after all. */
   unproven?: ObservedCheck
 }
 
@@ -230,8 +230,8 @@ const runRest = (request: HonestRequest, deadline: number, { results, first }: P
     totalMs: Math.max(1, deadline - request.clock.elapsed()),
   })
 
-/** Goes on up to the next check that fails, and judges it; gives that failure if it blocks. */
-const goOn = async (
+/** Runs up to the next failing check and judges it. Returns the failure if it blocks; undefined = continue. */
+const runToNextFailure = async (
   request: HonestRequest,
   deadline: number,
   progress: Progress,
@@ -243,11 +243,11 @@ const goOn = async (
   results.push(...(report.output === undefined ? report.results : report.results.slice(0, -1)))
   if (report.failed === undefined) return undefined
   const round = { request, earlier: request.commands.slice(0, results.length), deadline, first: progress.first }
-  const failed = await look(round, report.failed, killsBefore)
+  const failed = await probeMachine(round, report.failed, killsBefore)
   const judged = await judgeFailure(round, report, failed)
   progress.first += judged.used
-  findings.push(...tell(failed), ...judged.findings)
-  // What cannot even be planned never ran: it has no result of its own.
+  findings.push(...probeFindings(failed), ...judged.findings)
+  // A command that cannot be planned never ran, so it has no result.
   if (report.output !== undefined) results.push(judged.result)
   const found = {
     ...judged.failed,
@@ -259,12 +259,13 @@ const goOn = async (
   return undefined
 }
 
+/** Runs all commands of the request. `failed` in the report: the failure that blocks the work. */
 export const runHonestly = async (request: HonestRequest): Promise<HonestReport> => {
   const deadline = request.clock.elapsed() + request.totalMs
   const progress: Progress = { results: [], findings: [], first: 1 }
   const { results, findings } = progress
   while (results.length < request.commands.length) {
-    const failed = await goOn(request, deadline, progress)
+    const failed = await runToNextFailure(request, deadline, progress)
     if (failed !== undefined) return { results, findings, failed }
   }
   if (progress.unproven !== undefined && !results.some(proves)) return { results, findings, failed: progress.unproven }

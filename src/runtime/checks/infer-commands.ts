@@ -1,7 +1,7 @@
 /**
- * Guesses the checks of a repository that names none, from facts about its files: at most four, tests first. It guesses
- * only what the repository itself declares; a script that writes to the source (`--fix`) or only says that there is no
- * test is left out, because the first would change the work and the second would fail every task.
+ * Infers the checks of a repository that configures none from its files: at most four, tests first. Only commands that the repository
+ * declares are inferred. A script that writes to the source (`--fix`) is left out because it would change the work; one that only
+ * reports that there is no test, because it would fail every task.
  */
 
 import { judges } from '../../recovery/command/replacement.ts'
@@ -59,7 +59,7 @@ const pythonCommands = ({ pyproject = '' }: RepositoryFacts, files: ReadonlySet<
   return [files.has('poetry.lock') ? 'poetry run pytest' : 'python3 -m pytest']
 }
 
-/** A rule line, not a variable (`test := x`) and not the `.PHONY` that names it. */
+/** Whether there is a rule for `test`; a variable (`test := x`) and a mention in `.PHONY` are none. */
 const hasTestTarget = (makefile: string): boolean =>
   /^(?:[^\s:#=]+[ \t]+)*test(?:[ \t]+[^\s:#=]+)*[ \t]*::?(?!=)/m.test(makefile)
 
@@ -88,7 +88,7 @@ const declaredCommands = (files: ReadonlySet<string>): string[] =>
 export const inferCommands = (facts: RepositoryFacts): string[] => {
   const files = new Set(facts.files)
   const found = [...packageCommands(facts, files), ...declaredCommands(files), ...pythonCommands(facts, files)]
-  // A Makefile beside another stack mostly calls that stack's own tests, which would then run twice.
+  // A Makefile next to another stack usually calls the tests of that stack, which would then run twice.
   if (found.length === 0 && hasTestTarget(facts.makefile ?? '')) found.push('make test')
   return found.slice(0, maxCommands)
 }

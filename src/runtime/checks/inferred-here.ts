@@ -1,10 +1,10 @@
-/** The checks that a folder or a commit declares by its files, for goals that name none and for a first configuration. */
+/** Infers checks from a folder or a commit, for goals that name none and for a first configuration. */
 import { join } from 'node:path'
 import type { TopOfCommit } from '../../workspace/tree.ts'
 import { readOr, type Files } from '../core/files.ts'
 import { inferCommands } from './infer-commands.ts'
 
-/** What is read of the top folder besides its names. */
+/** Files of the top folder whose content is read; of all others only the name is used. */
 export const manifests = ['package.json', 'Makefile', 'pyproject.toml']
 
 const parsed = (text: string | undefined): unknown => {
@@ -21,7 +21,7 @@ export const topOfFolder = (files: Files, root: string): TopOfCommit => {
     return text === undefined ? [] : [[name, text]]
   })
   const names = files.readdirSync(root)
-  // One level of the folders that hold tests: whether there are any decides for some stacks.
+  // One level of the test folders as well: some stacks have checks only if there are tests.
   const inTests = names
     .filter((name) => /^(tests?|spec)$/.test(name) && files.statSync(join(root, name)).isDirectory())
     .flatMap((name) => files.readdirSync(join(root, name)).map((entry) => `${name}/${entry}`))

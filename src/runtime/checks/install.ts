@@ -1,6 +1,6 @@
 /**
- * Carries out installs that checks need, in a clone of ours and never in the user's own tree. Every command is one of the
- * fixed list in `recovery/install.ts`; it runs as a check does: from its argv, under a shim, with the environment of checks.
+ * Runs installs that checks need, in a clone made by Unstuck and never in the user's own tree. Every command is on the fixed list in
+ * `recovery/install.ts`. It runs in the way a check runs: from its argv, under a shim, with the environment of checks.
  */
 import { join } from 'node:path'
 import type { Install } from '../../domain/run.ts'
@@ -17,7 +17,7 @@ export type Installed = { ok: true } | { ok: false; detail: string }
 
 const graceMs = 5_000
 
-/** How it ended, and the last thing that it said. */
+/** How the command ended, and the last line that it printed. */
 const troubleOf = (result: CommandResult): string => {
   if (result.spawnError !== undefined) return result.spawnError
   const ended = result.timedOut ? 'ran out of time' : `ended with ${result.exitCode ?? result.signal}`
@@ -25,7 +25,7 @@ const troubleOf = (result: CommandResult): string => {
   return last === '' ? ended : `${ended}, ${last}`
 }
 
-/** Stops at the first command that fails. Repeating it is harmless: each of them ends in the same files. */
+/** Stops at the first command that fails. Safe to repeat after a crash: an install leads to the same files each time. */
 export const carryOutInstall = async (request: InstallRequest, install: Install): Promise<Installed> => {
   const { workspace, ports, clock } = request
   const deadline = clock.elapsed() + request.totalMs
@@ -36,7 +36,7 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
   }
   for (const [index, argv] of install.commands.entries()) {
     const dir = request.folder(index + 1)
-    // What an interrupted one left there must not be taken for this one's.
+    // The output of an interrupted install must not be read as that of this one.
     ports.files.rmSync(dir, { recursive: true, force: true })
     const result = await ports.processes.runCommand(dir, {
       argv,
@@ -58,7 +58,7 @@ export const carryOutInstall = async (request: InstallRequest, install: Install)
   return { ok: true }
 }
 
-/** As above for several, in the order in which they were found to be needed. */
+/** The same for several installs, in the order given. */
 export const carryOutInstalls = async (request: InstallRequest, installs: readonly Install[]): Promise<Installed> => {
   const begun = request.clock.elapsed()
   for (const [index, install] of installs.entries()) {

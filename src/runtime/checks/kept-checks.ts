@@ -1,6 +1,6 @@
 /**
- * What a check did on a tree of files, kept by tree, packages and command: the same files with the same packages are not
- * checked twice, whichever commit they are in and whoever asks.
+ * A cache of check results, keyed by tree, packages and command: the same files with the same packages are not checked twice, also when
+ * another commit or another run contains them.
  */
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
@@ -14,17 +14,17 @@ import type { Ports } from '../core/ports.ts'
 export interface KeptPlace extends Pick<Context, 'repository' | 'shadow' | 'stateDir' | 'config'> {
   /** A commit, or the tree itself. */
   commit: string
-  /** What was installed for the checks. */
+  /** Installs that ran for the checks. */
   installs: readonly Install[]
 }
 
-/** What a check did on files that are not the work's. */
+/** The result of a check on the base commit. */
 export type Baseline =
-  /** `label`: how the environment fails it there, which excuses nothing. */
+  /** `label`: the failure of the environment on the base commit, which excuses no failure of the work. */
   | { state: 'passes' | 'no tests' | 'unknown'; detail: string; label?: string }
   | { state: 'fails'; detail: string; set: FailingSet }
 
-/** `result`: of a check that ran as part of a verification and passed. */
+/** `result`: present if the check ran in a verification and passed. */
 export type Kept = Baseline & { result?: CheckResult }
 
 const lockfiles = [
@@ -43,12 +43,12 @@ const lockfiles = [
   'requirements.txt',
 ]
 
-/** Rises when what is kept changes its form or meaning. */
+/** Increase when the form or the meaning of a cached result changes: older results are then ignored. */
 const version = 4
 
 export const keptFolder = (stateDir: string): string => join(stateDir, 'baselines')
 
-/** The installed packages come from the user's checkout, so its lockfiles decide beside the tree. */
+/** The lockfiles of the user's checkout are part of the key, because installed packages come from that checkout. */
 const fileOf = async ({ git, files }: Ports, place: KeptPlace, commands: readonly string[]): Promise<string> => {
   const tree = await git.treeOf(place.shadow, place.commit)
   const { workspace } = place.config()
@@ -63,18 +63,18 @@ const fileOf = async ({ git, files }: Ports, place: KeptPlace, commands: readonl
 const read = (files: Files, path: string): Kept | undefined => {
   try {
     const found = JSON.parse(files.readFileSync(path, 'utf8')) as Kept
-    // A file of half its length, left by a killed engine, does not parse; one of ours has a state.
+    // A partial file, left by a killed engine, does not parse. A complete one has a state.
     return typeof found.state === 'string' ? found : undefined
   } catch {
     return undefined // not run yet
   }
 }
 
-/** `commands`: the check, after those that build something for it. */
+/** The cached result; undefined = none. `commands`: the check, after the commands that build something for it. */
 export const keptOf = async (ports: Ports, place: KeptPlace, commands: readonly string[]): Promise<Kept | undefined> =>
   read(ports.files, await fileOf(ports, place, commands))
 
-/** What could not be told is asked again the next time. */
+/** An unknown result is not cached: the check runs again the next time. */
 export const keep = async (ports: Ports, place: KeptPlace, commands: readonly string[], found: Kept): Promise<void> => {
   if (found.state === 'unknown') return
   const path = await fileOf(ports, place, commands)
@@ -82,17 +82,17 @@ export const keep = async (ports: Ports, place: KeptPlace, commands: readonly st
   ports.files.writeFileSync(path, JSON.stringify(found), { mode: 0o600 })
 }
 
-/** The check at this place of a list, after those before it that build something for it. */
+/** The check at this index, after the earlier ones that build something for it. */
 const withBuilds = (commands: readonly string[], index: number): string[] => [
   ...commands.slice(0, index).filter(builds),
   ...commands.slice(index, index + 1),
 ]
 
-/** One that passed only when it was run again, or that is excused, is looked at each time. */
+/** A check that passed only in a second run, or that is excused, must run each time. */
 const passedAtOnce = ({ exitCode, timedOut, ranNothing, excused }: CheckResult): boolean =>
   exitCode === 0 && !timedOut && ranNothing === undefined && excused === undefined
 
-/** Keeps what passed in a verification. */
+/** Caches the checks that passed in a verification. */
 export const keepPassed = async (ports: Ports, place: KeptPlace, results: readonly CheckResult[]): Promise<void> => {
   const commands = results.map(({ command }) => command)
   for (const [index, result] of results.entries())
@@ -102,7 +102,7 @@ export const keepPassed = async (ports: Ports, place: KeptPlace, results: readon
       })
 }
 
-/** By command, what passed on exactly these files in an earlier verification. */
+/** By command: checks that passed on exactly these files in an earlier verification. */
 export const passedBefore = async (
   ports: Ports,
   place: KeptPlace,
@@ -116,7 +116,7 @@ export const passedBefore = async (
   return passed
 }
 
-/** What is left to run of a list: also what builds something for a check that is left. */
+/** The commands that must still run, with those that build something for them. */
 export const stillToRun = (commands: readonly string[], passed: ReadonlyMap<string, unknown>): string[] => {
   const last = commands.findLastIndex((command) => !passed.has(command))
   return commands.filter((command, index) => !passed.has(command) || (index < last && builds(command)))

@@ -1,13 +1,13 @@
 /**
- * Programs that package managers laid for the checks, where only those of npm say in their lockfile which ones they are:
- * the entries of `node_modules/.bin` in the clean clone, beside those of the owner's checkout.
+ * Finds programs that the work's packages put in the place of programs that the checks call. The lockfiles of npm list the programs of a
+ * package; those of other managers do not. So `node_modules/.bin` of the clean clone is compared with that of the owner's checkout.
  */
 import { basename, dirname, join } from 'node:path'
 import type { Weakening } from '../../domain/run.ts'
 import { takenPrograms, type Laid } from '../../recovery/check/programs.ts'
 import { readOr, type Files } from '../core/files.ts'
 
-interface Look {
+interface Comparison {
   files: Files
   /** Where the checks run. */
   clean: string
@@ -21,17 +21,17 @@ interface Look {
 const silentLocks = ['yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'bun.lockb']
 const npmLocks = ['package-lock.json', 'npm-shrinkwrap.json']
 
-/** In the place that an entry leads to, or in the text of one that is a script (pnpm). */
+/** Package names in the real path of an entry, or in the text of an entry that is a script (pnpm). */
 const packages = /(?:node_modules|\$basedir\/\.\.)\/((?:@[^/"\s]+\/)?[^/"\s.@][^/"\s]*)\//g
 
-/** The package that an entry comes from; empty = it cannot be told, so it is no other's. */
+/** The package of an entry; empty = unknown. */
 const packageOf = (files: Files, path: string): string => {
   try {
     const real = files.realpathSync(path)
     const text = basename(dirname(real)) === '.bin' ? (readOr(files, real) ?? '') : real
     return [...text.slice(0, 64 * 1024).matchAll(packages)].at(-1)?.[1] ?? ''
   } catch {
-    return '' // it leads nowhere
+    return '' // a broken link
   }
 }
 
@@ -43,20 +43,20 @@ const laidIn = (files: Files, folder: string): Laid => {
 
 const folderOf = (path: string): string => (dirname(path) === '.' ? '' : dirname(path))
 
-/** Folders whose packages the work may have changed, with what says so. */
-const changedFolders = ({ files, clean, paths }: Look): Map<string, string> => {
+/** Folders whose packages the work may have changed, with the changed file that shows it. */
+const changedFolders = ({ files, clean, paths }: Comparison): Map<string, string> => {
   const has = (names: readonly string[]): boolean => names.some((name) => files.existsSync(join(clean, name)))
   const locks = paths.filter((path) => silentLocks.includes(basename(path)))
   const isUnlocked = !has(silentLocks) && !has(npmLocks)
   const manifests = paths.filter((path) => basename(path) === 'package.json')
-  // A manifest is what people read, so it is named where both changed.
+  // If both changed, the manifest is named: people read it rather than the lockfile.
   const all = [...locks, ...(locks.length > 0 || isUnlocked ? manifests : [])]
   return new Map(all.map((path) => [folderOf(path), path]))
 }
 
-export const laidPrograms = (look: Look): Weakening[] => {
-  const { files, clean, checkout, words } = look
-  return [...changedFolders(look)].flatMap(([folder, path]) => {
+export const laidPrograms = (comparison: Comparison): Weakening[] => {
+  const { files, clean, checkout, words } = comparison
+  return [...changedFolders(comparison)].flatMap(([folder, path]) => {
     const taken = takenPrograms(laidIn(files, join(clean, folder)), laidIn(files, join(checkout, folder)), words)
     const detail = `brings programs called ${taken.join(', ')}`.slice(0, 500)
     return taken.length === 0 ? [] : [{ kind: 'check redefined', path, count: 1, detail }]

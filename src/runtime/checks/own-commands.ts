@@ -1,8 +1,8 @@
-/** The commands that belong to a task: what it was given to check, and what the owner's contract may ask of its work. */
+/** The commands that an agent may run because they belong to its task: the task's checks and those of the owner's contract. */
 import type { Session } from '../core/session.ts'
 import { contractFile, parseContract, readContract, type VerifyContract } from './verify-contract.ts'
 
-/** The owner's checkout; where the agent works in that very folder, what stood there before it began. */
+/** The contract of the owner's checkout. In direct mode the agent can edit that file, so the version of the base commit counts. */
 export const trustedContract = async (session: Session): Promise<VerifyContract | undefined> => {
   const { context, goal, run } = session
   if (goal.repoMode === 'direct') {
@@ -12,7 +12,7 @@ export const trustedContract = async (session: Session): Promise<VerifyContract 
   return readContract(context.ports.files, context.repository.root)
 }
 
-/** Every rule of the contract counts, because which paths will change is not known before the work is done. */
+/** With all rules of the contract: the changed paths that would select among them are known only after the work. */
 export const ownCommands = async (session: Session): Promise<string[]> => {
   const { task } = session
   const contract = await trustedContract(session)

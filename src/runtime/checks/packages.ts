@@ -1,4 +1,4 @@
-/** The packages of a repository that has several, as the manifest of its top folder names them. */
+/** The packages of a monorepo, as the manifest of its top folder lists them. */
 import { join } from 'node:path'
 import type { Package } from '../../recovery/command/narrowing.ts'
 import { readOr, type Files } from '../core/files.ts'
@@ -14,11 +14,11 @@ const manifestOf = (files: Files, folder: string): Manifest | undefined => {
   try {
     return JSON.parse(readOr(files, join(folder, 'package.json')) ?? '') as Manifest
   } catch {
-    return undefined // no package, or one that no manager could read either
+    return undefined // no package, or a manifest that no package manager can read either
   }
 }
 
-/** The list below `packages:`; every other form of it gives undefined. */
+/** The list below `packages:`; undefined for any other form. */
 const pnpmPatterns = (text: string | undefined): string[] | undefined => {
   const list = /^packages:[ \t]*\n((?:[ \t]*-[^\n]*\n?)+)/m.exec(text ?? '')?.[1]
   return list
@@ -34,7 +34,7 @@ const patternsOf = (files: Files, top: string): string[] | undefined => {
   return listed.every((each) => typeof each === 'string') ? listed : undefined
 }
 
-/** Folders of `a/b` and `a/*`; any other pattern could name packages that are not seen here. */
+/** Folders of `a/b` and `a/*`; undefined for any other pattern, which could match packages that are not found here. */
 const foldersOf = (files: Files, top: string, pattern: string): string[] | undefined => {
   const plain = pattern.replace(/^\.\//, '').replace(/\/$/, '')
   if (/^[\w@.-]+(?:\/[\w@.-]+)*$/.test(plain)) return [plain]
@@ -47,7 +47,7 @@ const foldersOf = (files: Files, top: string, pattern: string): string[] | undef
 
 const groups = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies']
 
-/** All of them; undefined where not every one is known. */
+/** All packages; undefined = not all of them can be found, so a check must not be narrowed. */
 export const packagesIn = (files: Files, top: string): Package[] | undefined => {
   const found = patternsOf(files, top)?.map((pattern) => foldersOf(files, top, pattern))
   if (found === undefined || found.some((folders) => folders === undefined)) return undefined

@@ -1,15 +1,15 @@
 /**
- * Caches of cargo, Go and bun for checks alone. Agents build with the user's: what one of them wrote there, into the source of
- * a module or into what was built of it, would take part in the check of its work, and these tools do not look at it again.
+ * Caches of cargo, Go and bun that only checks use. Agents build with the user's caches. These tools trust their cache, so a file that an
+ * agent changed there (a module's source or a build result) would take part in the check of its own work.
  */
 import { join } from 'node:path'
 import { readOr, type Files } from '../core/files.ts'
 import type { CheckRequest } from './request.ts'
 
-type Place = Pick<CheckRequest, 'ports' | 'workspace' | 'environment' | 'caches'>
+type CacheRequest = Pick<CheckRequest, 'ports' | 'workspace' | 'environment' | 'caches'>
 
-/** As Go reads it: the environment, then the file that `go env -w` writes. */
-const goModulesOf = (files: Files, environment: Place['environment'], home: string): string => {
+/** The user's module cache, found as Go finds it: the environment, then the file that `go env -w` writes. */
+const goModulesOf = (files: Files, environment: CacheRequest['environment'], home: string): string => {
   const file = environment.GOENV ?? join(environment.XDG_CONFIG_HOME ?? join(home, '.config'), 'go', 'env')
   const written = readOr(files, file) ?? ''
   const setting = (name: string): string | undefined =>
@@ -17,8 +17,8 @@ const goModulesOf = (files: Files, environment: Place['environment'], home: stri
   return setting('GOMODCACHE') ?? join(setting('GOPATH')?.split(':')[0] ?? join(home, 'go'), 'pkg', 'mod')
 }
 
-/** Fills the caches with what the lockfiles name and the user has, and gives the variables that point to them. */
-export const cacheVariables = async (place: Place): Promise<Record<string, string>> => {
+/** Fills the caches with the modules that the lockfiles name and the user has. Returns the variables that select the caches. */
+export const cacheVariables = async (place: CacheRequest): Promise<Record<string, string>> => {
   const { ports, workspace, environment, caches } = place
   if (caches === undefined) return {}
   const { files, git } = ports

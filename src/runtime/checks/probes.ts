@@ -1,6 +1,6 @@
 /**
- * Looks at the machine for what a failed check asks: the effects behind `recovery/probe.ts`. Quick, bounded, and only after a
- * failure; a look that fails gives no reading, and no reading blames nobody.
+ * The probes of the machine after a failed check; `recovery/probe.ts` decides what their results mean. Each is quick and bounded. A
+ * failed probe yields no measurement, and a missing measurement never assigns blame.
  */
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { questionsOf } from '../../recovery/probe.ts'
@@ -78,7 +78,7 @@ const read = async (request: ProbeRequest, question: Question): Promise<Reading 
   }
 }
 
-/** The readings for a failed check, in the order of the probes. */
+/** The measurements for a failed check, in the order of the probes. */
 export const probeFailure = async (request: ProbeRequest, failed: ObservedCheck): Promise<Reading[]> => {
   const readings: Reading[] = []
   for (const question of questionsOf(failed)) {

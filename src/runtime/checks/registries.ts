@@ -1,6 +1,6 @@
 /**
- * Where the owner's configuration lets packages come from: the hosts that a probe of the network may ask. A host that only a
- * check's output names is never asked, because looking a name up tells it to whoever answers.
+ * The package registries of the owner's configuration: the only hosts that the network probe may contact. A host that only the output of
+ * a check names is never contacted, because a name lookup alone can leak data to the host that an agent chose.
  */
 import { join } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
@@ -10,7 +10,7 @@ import { textOrEmpty } from './requirements.ts'
 export interface Registry {
   host: string
   port: number
-  /** Where it is named. */
+  /** The file or variable that names it. */
   from: string
 }
 
@@ -26,7 +26,7 @@ const homeFiles = [
 const proxies = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']
 const indexes = ['npm_config_registry', 'NPM_CONFIG_REGISTRY', 'PIP_INDEX_URL', 'UV_INDEX_URL', 'GOPROXY']
 
-/** Scheme, host and port; what stands before the host (a login) or behind it is not needed. */
+/** Scheme, host and port, with an optional login before the host. */
 const address = /https?:\/\/(?:[^\s"'<>,\\/@]{1,200}@)?[\w.[\]-]{1,255}(?::\d{1,5})?/g
 const mostAddresses = 100
 
@@ -40,12 +40,12 @@ const registryOf = (text: string, from: string): Registry[] => {
 }
 
 const named = (text: string, from: string): Registry[] => {
-  // A lockfile names one host thousands of times: only what differs is read as an address.
+  // A lockfile names the same host thousands of times, so only distinct texts are parsed.
   const starts = new Set(text.match(address))
   return [...starts].slice(0, mostAddresses).flatMap((start) => registryOf(start, from))
 }
 
-/** Those of the owner that the output speaks of; behind a proxy only the proxy can be asked. */
+/** The owner's registries that the output mentions. Behind a proxy only the proxy can be contacted. */
 export const registriesOf = (request: ProbeRequest, spokenOf: readonly string[]): Registry[] => {
   const {
     ports: { files },

@@ -1,4 +1,4 @@
-/** What a repair has to know beside the failed check: the base commit's manifest, and where the check ran. */
+/** Facts for a repair beyond the failed check: the manifest of the base commit, and whether an install is allowed. */
 import { join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -13,7 +13,7 @@ export const scriptsIn = (text: string | undefined): Record<string, unknown> => 
   }
 }
 
-/** Whether the base commit has the script that the work's manifest lacks (then the work took it away), and what may stand for it. */
+/** Whether the base commit has the script that is missing now (then the work removed it), and a script that can replace it. */
 const withBase = async (session: Session, failed: ObservedCheck): Promise<ObservedCheck> => {
   const { script, command } = failed
   if (script === undefined || script.exists) return failed
@@ -25,9 +25,10 @@ const withBase = async (session: Session, failed: ObservedCheck): Promise<Observ
   return { ...failed, script: { ...script, inBase, ...(replacement === undefined ? {} : { replacement }) } }
 }
 
-/** The user's own tree is no place for an install. */
+/** In direct mode nothing is installed: the workspace is the user's own folder. */
 const inClone = (session: Session, failed: ObservedCheck): ObservedCheck =>
   session.goal.repoMode === 'direct' ? { ...failed, installs: [] } : failed
 
+/** The failed check with these facts. */
 export const withFacts = async (session: Session, failed: ObservedCheck): Promise<ObservedCheck> =>
   inClone(session, await withBase(session, failed))

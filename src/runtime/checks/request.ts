@@ -1,4 +1,4 @@
-/** What a round of checks and a probe of the machine are given, and what the checks report. */
+/** The parameters of a round of checks and of a probe, and the report of the checks. */
 import type { CheckResult, CheckSource } from '../../domain/run.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { FailedOutput } from '../../recovery/failing-set.ts'
@@ -8,20 +8,20 @@ export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
   commands: string[]
   source(command: string): CheckSource
   workspace: string
-  /** Folder for the files of the n-th command. */
+  /** Folder for the output files of the n-th command, counted from 1. */
   folder(number: number): string
   marker: string
   environment: Record<string, string | undefined>
   extraNames: string[]
-  /** Folder of the repository's own caches of build tools; absent = those of the user. */
+  /** Folder of the caches that only checks use (private-caches.ts); absent = the user's caches. */
   caches?: string
-  /** Of ours, beside the user's environment. */
+  /** Added to the user's environment. */
   variables?: Record<string, string>
   timeoutMs: number
   totalMs: number
   keepAliveMs: number
   signal: AbortSignal
-  /** Paths that the work changed; absent where nothing may be narrowed to them. */
+  /** Paths that the work changed; absent = no check may be narrowed to them. */
   changed?: readonly string[]
   /** Called after each command that passed. */
   passed(): void
@@ -30,9 +30,9 @@ export interface CheckRequest extends Pick<Context, 'clock' | 'ports'> {
 export interface CheckReport {
   results: CheckResult[]
   failed?: ObservedCheck
-  /** What the failed command printed, where a program of it ran. */
+  /** Output of the failed command; absent = none of its programs ran. */
   output?: FailedOutput
-  /** Folders that were used. */
+  /** Number of folders that were used. */
   used: number
 }
 
@@ -43,8 +43,8 @@ export interface ProbeRequest extends Pick<
   machine: MachineView
   /** Folder for the files of a command that a probe runs. */
   folder(name: string): string
-  /** The owner's checkout: what it names may be asked for. */
+  /** The owner's checkout. Only hosts that it names may be contacted. */
   owners: string
-  /** The kernel's count of processes ended for want of memory, before the check. */
+  /** Number of processes that the kernel had killed for lack of memory before the check; undefined = unknown. */
   killsBefore: number | undefined
 }

@@ -1,4 +1,4 @@
-/** Reads what the project asks of its language runtimes, and asks those on the PATH of the checks for their version. */
+/** The runtime versions that the project requires, with the versions found on the PATH of the checks. */
 import { join } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
 import type { Requirement } from '../../recovery/probes/reading.ts'
@@ -6,7 +6,7 @@ import { requirementFiles, versionCommands, versionIn } from '../../recovery/pro
 import type { Files } from '../core/files.ts'
 import type { ProbeRequest } from './request.ts'
 
-/** The text of a plain file; a pipe that an agent put there would never end. */
+/** The text of a regular file, else ''. A pipe that an agent created would block the engine for ever. */
 export const textOrEmpty = (files: Files, path: string): string => {
   try {
     return files.statSync(path).isFile() ? files.readFileSync(path, 'utf8') : ''
@@ -17,7 +17,7 @@ export const textOrEmpty = (files: Files, path: string): string => {
 
 const versionMs = 10_000
 
-/** What the tool says about itself; null = it is not there. Undefined = it gave no version. */
+/** The version that the tool reports; null = not installed; undefined = it reported none. */
 const versionOf = async (request: ProbeRequest, tool: string): Promise<string | null | undefined> => {
   const { workspace, environment, extraNames, marker, keepAliveMs, signal } = request
   const found = await request.ports.processes.runCommand(request.folder(tool), {

@@ -1,6 +1,6 @@
 /**
- * Bounds what is kept of checks (`kept-checks.ts`). Each tree, command and set of packages adds a file and nothing else ever
- * takes one away; what goes is found out again by running the check.
+ * Limits the cache of check results (`kept-checks.ts`), which grows by a file for each tree, command and set of packages. A removed
+ * result costs one more run of its check.
  */
 import { join } from 'node:path'
 import type { Context } from '../core/context.ts'
@@ -8,7 +8,7 @@ import { keptFolder } from './kept-checks.ts'
 
 const mostMs = 14 * 24 * 3_600_000
 const mostBytes = 16 * 1024 ** 2
-/** A small file takes a whole one. */
+/** Bytes of a file system block, which the smallest file occupies. */
 const blockBytes = 4096
 
 interface KeptFile {
@@ -31,7 +31,7 @@ const newestFirst = ({ ports: { files }, stateDir }: Place): KeptFile[] => {
     .sort((one, other) => other.writtenAt - one.writtenAt)
 }
 
-/** What is too old, or beyond the room that there is for all. */
+/** Files that are too old, or that exceed the space for all of them; the newest are kept. */
 const beyondBounds = (place: Place): KeptFile[] => {
   const now = place.clock.now().getTime()
   let room = mostBytes
@@ -41,9 +41,9 @@ const beyondBounds = (place: Place): KeptFile[] => {
   })
 }
 
-export const keptTooLong = 'they are older than 14 days, or newer ones fill the 16 MB that there are for them'
+export const keptTooLong = 'they are older than 14 days, or newer results fill the 16 MB of this cache'
 
-/** Removes what is beyond the bounds, or all of it; `count` and `bytes` say what went, or with `dryRun` would. */
+/** Removes the files beyond the limits, or all. Returns how many were removed, or with `dryRun` would be. */
 export const dropKept = (place: Place, how: { all: boolean; dryRun: boolean }): { count: number; bytes: number } => {
   const found = how.all ? newestFirst(place) : beyondBounds(place)
   if (!how.dryRun) for (const { path } of found) place.ports.files.rmSync(path, { recursive: true, force: true })

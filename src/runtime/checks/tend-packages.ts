@@ -1,9 +1,9 @@
-/** Has the next trees of packages made while agents work, so that nobody waits for a copy. */
+/** Prepares copies of packages while agents work, so that the next workspace need not wait for a copy. */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import type { Context } from '../core/context.ts'
 
-/** Beside the work: a failure is reported, and the next workspace makes its own copy. */
+/** A failure is only logged: the next workspace then makes its own copy. */
 export const tendPackages = async ({ ports, stateDir, stopping, log }: Context): Promise<void> => {
   try {
     if (!stopping.aborted) await ports.git.tendPool({ cacheDir: join(stateDir, 'dependencies'), signal: stopping })

@@ -1,7 +1,7 @@
 /**
- * `.unstuck/verify.contract.json`: the checks that the owner of a repository asks of every change, by role and by what was
- * changed. It is read from the owner's checkout and never from an agent's clone, so no agent can narrow or widen it. A
- * broken contract is an error with its place, never an empty one.
+ * `.unstuck/verify.contract.json`: the checks that the owner of a repository requires of every change, by role and by changed paths. It is
+ * read from the owner's checkout and never from an agent's clone, so no agent can change it. A broken contract is an error that names
+ * the spot; treating it as empty would let work pass unchecked.
  */
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -87,7 +87,7 @@ const knownKeys = (at: readonly PropertyKey[]): string[] => {
   return Object.keys(at[0] === 'rules' ? ruleSchema.shape : contractSchema.shape).filter((key) => key !== '$schema')
 }
 
-/** Throws `CONFIG_INVALID` naming file, place, value found and what is allowed. */
+/** Throws `CONFIG_INVALID`, which names the file, the key, the value found and the allowed values. */
 export const parseContract = (name: string, text: string): VerifyContract => {
   const json = parseJson(text)
   if (!json.ok) throw new AppError('CONFIG_INVALID', `${name}: it is not JSON (${json.problem})`)
@@ -97,7 +97,7 @@ export const parseContract = (name: string, text: string): VerifyContract => {
   return result.data
 }
 
-/** The contract in the owner's checkout; undefined where there is none. */
+/** The contract in the owner's checkout; undefined = none. Throws as `parseContract`. */
 export const readContract = (files: Files, root: string): VerifyContract | undefined => {
   const path = join(root, contractFile)
   return files.existsSync(path) ? parseContract(path, files.readFileSync(path, 'utf8')) : undefined
@@ -108,7 +108,7 @@ const changed = (paths: readonly string[], text: string): boolean => {
   return parsed.ok && paths.some(pathMatcher(parsed.rule))
 }
 
-/** The contract's checks for a change, in the order written, each once. */
+/** The contract's checks for these changed paths, in the order written, without duplicates. */
 export const contractCommands = (contract: VerifyContract, role: Role, paths: readonly string[]): string[] => {
   const rules = (contract.rules ?? []).filter(
     ({ whenChangedAny: any, whenChangedAll: all }) =>
@@ -121,11 +121,11 @@ export const contractCommands = (contract: VerifyContract, role: Role, paths: re
 
 export interface PlannedChecks {
   commands: string[]
-  /** Those that the contract alone asks for. */
+  /** Commands that only the contract requires. */
   fromContract: ReadonlySet<string>
 }
 
-/** What runs in its place, which may have been dropped in its turn. */
+/** The commands that replace a dropped one; a replacement may itself have been dropped later. */
 const leftOf = (entry: string, dropped: Verdict['dropped']): string[] => {
   const at = dropped.findIndex(({ command }) => command === entry)
   const gone = dropped[at]
@@ -133,18 +133,18 @@ const leftOf = (entry: string, dropped: Verdict['dropped']): string[] => {
   return gone.by === undefined ? [] : leftOf(gone.by, dropped.toSpliced(at, 1))
 }
 
-/** What the task names, then what the contract asks for; what was inferred only where neither says anything. */
+/** The checks of the task, then those of the contract. Inferred checks run only if neither names any. */
 export const plannedChecks = (
   task: Pick<Task, 'commands' | 'commandSource' | 'role'>,
   contract: VerifyContract | undefined,
   paths: readonly string[],
   { dropped, order = [] }: Pick<Verdict, 'dropped' | 'order'>,
 ): PlannedChecks => {
-  const asked =
+  const required =
     contract === undefined
       ? []
       : contractCommands(contract, task.role, paths).flatMap((entry) => leftOf(entry, dropped))
-  const own = task.commandSource === 'inferred' && asked.length > 0 ? [] : task.commands
-  const fromContract = asked.filter((entry) => !own.includes(entry))
+  const own = task.commandSource === 'inferred' && required.length > 0 ? [] : task.commands
+  const fromContract = required.filter((entry) => !own.includes(entry))
   return { commands: inOrder([...own, ...fromContract], order), fromContract: new Set(fromContract) }
 }

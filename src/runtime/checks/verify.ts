@@ -1,6 +1,6 @@
 /**
- * Runs verification commands from their syntax tree, each under a shim, never through a shell. Says what was observed;
- * what a failure means is the diagnosis' business.
+ * Runs verification commands from their syntax tree, each under a shim and never through a shell: nothing in a command is expanded. It
+ * reports what was observed; the diagnosis decides what a failure means.
  */
 import type { CheckResult } from '../../domain/run.ts'
 import type { CommandResult } from '../../process/command.ts'
@@ -16,13 +16,13 @@ import { cacheVariables } from './private-caches.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
 const graceMs = 5_000
-/** Two runs are compared by everything they print; more than this stays in the folder's files. */
+/** Bytes of output kept in memory. Two runs are compared by it; the rest stays in the files of the folder. */
 const headBytes = 1024 * 1024
 const tailBytes = 256 * 1024
 
 interface Ended extends CommandResult {
   command: string
-  /** What a runner said that ran no test, though its program passed. */
+  /** The line that shows that a runner ran no test, although it exited with 0. */
   ranNothing?: string
 }
 
@@ -64,7 +64,7 @@ const runStep = (
     signal: request.signal,
   })
 
-/** Runs the steps of one entry until one fails; gives the last result and the step it belongs to. */
+/** Runs the steps of one command until one fails. Returns the last result and its step. */
 const runEntry = async (
   request: CheckRequest,
   entry: { command: string; steps: Step[]; first: number; deadline: number },
@@ -120,7 +120,7 @@ const observed = (request: CheckRequest, ended: Ended, step: Step | undefined): 
   }
 }
 
-/** Runs the commands in order and stops at the first that fails. */
+/** Runs the commands in order and stops at the first that fails or that ran no test. */
 export const runChecks = async (given: CheckRequest): Promise<CheckReport> => {
   const request = { ...given, variables: { ...(await cacheVariables(given)), ...given.variables } }
   const deadline = request.clock.elapsed() + request.totalMs

@@ -1,4 +1,7 @@
-/** Looks whether the collected work weakened the tests it is judged by, or what its checks are: texts from the base commit and the collected tree. */
+/**
+ * Finds whether the collected work weakened its own tests or changed what its checks do, by comparing texts of the base commit with
+ * texts of the collected tree.
+ */
 import type { Weakening } from '../../domain/run.ts'
 import { changedChecks } from '../../recovery/check/changed.ts'
 import { partsOf, type ReadText } from '../../recovery/check/parts.ts'
@@ -7,17 +10,17 @@ import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
 import { laidPrograms } from './laid-programs.ts'
 
-/** Each costs two looks into the object store. */
+/** Files that are compared at most: each costs two reads from the object store. */
 const maxFiles = 200
 
-/** What an agent writes behind that is not read, so that no file of it costs time; that lines are gone is seen all the same. */
+/** Characters read of a file. The rest is ignored, so that a huge file costs no time; removed lines before it are found anyway. */
 const maxText = 512 * 1024
-/** A lockfile counts as a whole or not at all. */
+/** Characters of a lockfile, which can only be parsed as a whole. */
 const maxLockfile = 16 * 1024 * 1024
 const lockfile = /(?:^|\/)(?:package|package-lock|npm-shrinkwrap)\.json$/
 const mostOf = (path: string): number => (lockfile.test(path) ? maxLockfile : maxText)
 
-/** One look for each file, however many checks call it. */
+/** Reads each file once, although several checks may call it. */
 const readerOf = ({ context }: Session, commit: string): ReadText => {
   const read = new Map<string, Promise<string | undefined>>()
   return (path) => {
@@ -44,7 +47,7 @@ export const weakenedIn = async (
   return [...checks.found, ...weakenedBy(texts, checks.asserting)]
 }
 
-/** What installs for the checks put in the place of programs that the checks need. In the user's own folder nothing is installed by us. */
+/** Programs that installed packages put in the place of programs of the checks. Empty in direct mode, where nothing is installed. */
 export const programsLaid = async (
   session: Session,
   found: ChangeList,
@@ -55,6 +58,6 @@ export const programsLaid = async (
   const changed = found.changes.map(({ path }) => path)
   const manifests = changed.filter((path) => /(?:^|\/)package\.json$/.test(path))
   const { words } = await partsOf(commands, readerOf(session, found.base), manifests)
-  const place = { files: context.ports.files, clean: paths.checked, checkout: context.repository.root }
-  return laidPrograms({ ...place, paths: changed, words })
+  const folders = { files: context.ports.files, clean: paths.checked, checkout: context.repository.root }
+  return laidPrograms({ ...folders, paths: changed, words })
 }

@@ -1,4 +1,4 @@
-/** The choices of a question, as records: the words of a button, what it does, and the command that does the same. */
+/** The choices of a question as records: the label of a button, its effect, and the command with the same effect. */
 import type { Choice, ChoiceInput } from '../../domain/escalation.ts'
 
 /** The task or goal that a question is about. */
@@ -17,7 +17,7 @@ const shortened = (text: string, longest = 80): string => {
 export const widen = (task: Id, paths: string[]): Choice => ({
   ...{ id: 'widen', kind: 'widen', paths },
   label: `Allow ${shortened(paths.join(', '))} for this task`,
-  effect: `The task may also change ${paths.join(', ')}, and is tried again.`,
+  effect: `The task may also change ${paths.join(', ')}, and it is retried.`,
   command: `unstuck answer ${task} widen`,
   input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
 })
@@ -29,7 +29,7 @@ export const allowCommand = (
 ): Choice => ({
   ...{ id: 'allow_command', kind: 'allow_command', harness, rule },
   label: `Allow \`${shortened(command)}\` for this goal`,
-  effect: `Every agent of this goal that uses ${harness} may run it (${rule.replaceAll('\n', ', ')}), and the task is tried again.`,
+  effect: `Every agent of this goal that uses ${harness} may run it (${rule.replaceAll('\n', ', ')}), and the task is retried.`,
   command: `unstuck answer ${task} allow_command`,
   input: null,
 })
@@ -37,7 +37,7 @@ export const allowCommand = (
 export const allowDirectory = (task: Id, directory: string): Choice => ({
   ...{ id: 'allow_directory', kind: 'allow_directory', directory },
   label: `Allow ${directory} for this goal`,
-  effect: `Agents of this goal may read and change ${directory}, and the task is tried again.`,
+  effect: `Agents of this goal may read and change ${directory}, and the task is retried.`,
   command: `unstuck answer ${task} allow_directory`,
   input: null,
 })
@@ -45,7 +45,7 @@ export const allowDirectory = (task: Id, directory: string): Choice => ({
 export const changeCheck = (task: Id, { check, source }: { check: string; source: string }): Choice => ({
   ...{ id: 'change_check', kind: 'change_check', check, source },
   label: 'Use another check',
-  effect: `Another command replaces the check \`${shortened(check)}\`, and the task is tried again.`,
+  effect: `Another command replaces the check \`${shortened(check)}\`, and the task is retried.`,
   command: `unstuck answer ${task} change_check --check "…"`,
   input: input('check', `The command that replaces ${shortened(check)}`, { required: true }),
 })
@@ -53,7 +53,7 @@ export const changeCheck = (task: Id, { check, source }: { check: string; source
 export const commitFix = (task: Id, branch: string | null): Choice => ({
   ...{ id: 'commit_fix', kind: 'commit_fix' },
   label: 'I have committed a fix',
-  effect: `The task is tried again on the newest commit of ${branch ?? 'your checkout'}; commit the fix there first.`,
+  effect: `The task is retried on the newest commit of ${branch ?? 'your checkout'}. Commit the fix there first.`,
   command: `unstuck answer ${task} commit_fix`,
   input: null,
 })
@@ -61,7 +61,7 @@ export const commitFix = (task: Id, branch: string | null): Choice => ({
 export const hint = (task: Id): Choice => ({
   ...{ id: 'hint', kind: 'hint' },
   label: 'Retry with a hint',
-  effect: 'The task is tried again, and every attempt reads your hint.',
+  effect: 'The task is retried, and every attempt reads your hint.',
   command: `unstuck retry ${task} --hint "…"`,
   input: input('hint', 'What the agent should know', { required: true }),
 })
@@ -77,25 +77,25 @@ export const takeOver = (task: Id, runId: string): Choice => ({
 export const approve = (task: Id): Choice => ({
   ...{ id: 'approve', kind: 'approve' },
   label: 'Approve the work as it is',
-  effect: 'The finished work lands as it is.',
+  effect: 'The finished work is merged as it is.',
   command: `unstuck approve ${task}`,
   input: null,
 })
 
-/** `after`: what the person does first, since a retry alone would meet the same. */
+/** `after`: what the person does first, because a retry alone would fail in the same way. */
 export const retry = (id: Id, after?: string): Choice => ({
   ...{ id: 'retry', kind: 'retry' },
   label: `Retry the ${id.startsWith('g-') ? 'goal' : 'task'}`,
-  effect: `It is tried again with a new count of recoveries${after === undefined ? '' : `; first ${after}`}.`,
+  effect: `It is retried, and its recoveries are counted from zero.${after === undefined ? '' : ` First ${after}.`}`,
   command: `unstuck retry ${id}`,
   input: null,
 })
 
-/** A model that the account has, instead of the missing one. */
+/** For a model that the account may not use: the person names another. */
 export const retryWithModel = (task: Id): Choice => ({
   ...retry(task),
   label: 'Use another model',
-  effect: 'The task is tried again with the model that you name.',
+  effect: 'The task is retried with the model that you name.',
   command: `unstuck answer ${task} retry --model "…"`,
   input: input('model', 'A model that the account may use', { required: true }),
 })
@@ -103,7 +103,7 @@ export const retryWithModel = (task: Id): Choice => ({
 export const resume = (goal: Id): Choice => ({
   ...{ id: 'resume', kind: 'resume' },
   label: 'Resume the goal',
-  effect: 'The goal continues, and its blocked tasks are tried again.',
+  effect: 'The goal continues, and its blocked tasks are retried.',
   command: `unstuck resume ${goal}`,
   input: null,
 })
@@ -111,7 +111,7 @@ export const resume = (goal: Id): Choice => ({
 export const cancel = (id: Id): Choice => ({
   ...{ id: 'cancel', kind: 'cancel' },
   label: `Cancel the ${id.startsWith('g-') ? 'goal' : 'task'}`,
-  effect: 'It ends. What was changed is kept as a snapshot.',
+  effect: 'It ends. Its changes are kept as a snapshot.',
   command: `unstuck cancel ${id}`,
   input: null,
 })

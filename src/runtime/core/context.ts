@@ -1,6 +1,7 @@
 /**
- * What the runtime works with, passed to every function instead of globals: the store, the clock, ids, the effects' folders
- * and the named crash points. `at` is a no-op in the product; the chaos suites build the same runtime with one that kills.
+ * The dependencies of the runtime, passed to every function instead of globals: store, clock, ids, folders, configuration, and the
+ * named crash points. `at` does nothing in the product. The chaos suites build the same runtime with an `at` that kills the process
+ * at one point, to prove that a restart loses nothing there.
  */
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
@@ -14,7 +15,7 @@ import type { Remote } from '../../workspace/remote.ts'
 import type { Shadow } from '../../workspace/shadow.ts'
 import type { Ports } from './ports.ts'
 
-/** Every point where a crash is provoked in the chaos suites, in the order in which a run passes them. */
+/** The points at which the chaos suites kill the engine, in the order in which a run passes them. */
 export const crashPoints = [
   'goal-created',
   'claimed',
@@ -55,11 +56,11 @@ export interface Clock {
   now(): Date
   /** Resolves after `ms` or at once when `signal` aborts. */
   wait(ms: number, signal?: AbortSignal): Promise<void>
-  /** Does `work` once after `ms`, unless the function that is given back was called before. */
+  /** Calls `work` once after `ms`, unless the returned function is called before. */
   after(ms: number, work: () => void): () => void
-  /** Does `work` every `ms` until the function that is given back is called. */
+  /** Calls `work` every `ms` until the returned function is called. */
   every(ms: number, work: () => void): () => void
-  /** Milliseconds from any beginning, for measuring how long something takes; no jump of the wall clock touches it. */
+  /** Milliseconds since an arbitrary moment, for measuring durations; a jump of the wall clock does not change it. */
   elapsed(): number
 }
 
@@ -69,11 +70,11 @@ export interface Log {
   error(fields: Record<string, unknown>, message: string): void
 }
 
-/** The other end of a repository by URL, with its outages counted: see remote-link.ts. */
+/** The git remote of a repository that is given by URL, with its failures counted: see remote-link.ts. */
 export interface RemoteLink extends Remote {
-  /** Milliseconds until another try makes sense; 0 while the remote answers. */
+  /** Milliseconds until the next try; 0 while the remote responds. */
   restMs(): number
-  /** The last thing that was asked of it failed. */
+  /** The last request failed. */
   failing(): boolean
 }
 
@@ -85,24 +86,24 @@ export interface Context {
   at(point: CrashPoint): void
   log: Log
   repository: Repository
-  /** Of an engine that works on a repository by URL; `repository` is then our mirror of it. */
+  /** Set if the repository is given by URL; `repository` is then Unstuck's mirror of it. */
   remote?: RemoteLink | undefined
   shadow: Shadow
   stateDir: string
   cacheDir: string
-  /** Reads the configuration again, keeping the last good one (a broken file stops nothing that runs). */
+  /** The present configuration. While its file is broken, the last good one, so that an edit cannot stop running work. */
   config(): Config
   policy(): RecoveryPolicy
-  /** What programs said when they were asked for their version, by place and time of change. */
+  /** Versions that programs reported, by path and modification time, so that each is asked once. */
   cliVersions: Map<string, Promise<string>>
-  /** Environment of the user who started the engine; allow-listed before anything is started with it. */
+  /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */
   environment: Record<string, string | undefined>
-  /** Tells the loop that something changed. */
+  /** Wakes the engine's loop, so that a change is handled at once instead of at the next poll. */
   wake(): void
-  /** Aborted when the engine shuts down: agents are left to their shims, nothing is written any more. */
+  /** Aborted when the engine shuts down: agents continue under their shims, and nothing is written any more. */
   stopping: AbortSignal
   host: string
-  /** Absent = nothing is known of processes and of what the machine has left. */
+  /** Absent = processes and resources of the machine cannot be inspected. */
   machine?: MachineView
 }
 
@@ -111,17 +112,17 @@ export interface MachineView {
   self: ProcessIdentity
   liveness(identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere'
   now(folder: string): Machine
-  /** What the probes look at; undefined where the system does not tell. */
+  /** For the probes; undefined = the system does not report it. */
   room(folder: string): Room | undefined
   oomKills(): number | undefined
   fileLimit(): { soft: number; hard: number } | undefined
-  /** Undefined = nobody listens on the port, null = the system does not tell. */
+  /** Undefined = the port is free; null = the system does not report it. */
   listener(port: number): Listener | undefined | null
-  /** What stands in the way of a connection; undefined = it answers. */
+  /** Why no connection is possible; undefined = the host responds. */
   reach(host: string, port: number, timeoutMs: number): Promise<string | undefined>
 }
 
-/** Build tools' own, for checks alone: see private-caches.ts. */
+/** Caches of build tools that only checks use: see private-caches.ts. */
 export const cachesOfChecks = (context: { stateDir: string }): string => join(context.stateDir, 'caches')
 
 export const runFolder = (context: { stateDir: string }, runId: string): string => join(context.stateDir, 'runs', runId)
@@ -129,7 +130,7 @@ export const runFolder = (context: { stateDir: string }, runId: string): string 
 export interface RunPaths {
   root: string
   workspace: string
-  /** Clean clone of the collected work in which its checks run; there only meanwhile. */
+  /** Clean clone of the collected work in which its checks run. Exists only while they run. */
   checked: string
   /** `$UNSTUCK_RUN_DIR` */
   agentDir: string

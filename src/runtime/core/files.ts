@@ -1,8 +1,8 @@
-/** The few files that the runtime reads and writes itself, as a door of their own: see ports.ts. */
+/** The port for the few files that the runtime reads and writes itself: see ports.ts. */
 import * as fs from 'node:fs'
 import { homedir } from 'node:os'
 
-/** As in `node:fs`, with the parameters that the runtime uses. */
+/** Functions of `node:fs`, with the parameters that the runtime uses. */
 export interface Files {
   accessSync(path: string, mode: number): void
   chmodSync(path: string, mode: number): void
@@ -20,7 +20,7 @@ export interface Files {
     isDirectory(): boolean
     isFile(): boolean
   }
-  /** Who this process is to the file system; undefined = the system has no such thing. */
+  /** The effective user id of this process; undefined = the system has none. */
   userId(): number | undefined
   /** The home folder of this process's user. */
   homeDir(): string
@@ -29,18 +29,18 @@ export interface Files {
 
 export const realFiles: Files = {
   ...fs,
-  // A shim of an earlier engine may still write a last file into a folder that is removed.
+  // The shim of an earlier engine may still write a last file into the folder; then the removal is retried.
   rmSync: (path, options) => fs.rmSync(path, { ...options, maxRetries: 5 }),
   userId: () => process.geteuid?.(),
   homeDir: homedir,
 }
 
-/** Undefined where there is no plain file, or it cannot be read. */
+/** The text of a regular file; undefined = it does not exist or cannot be read. */
 export const readOr = (files: Files, path: string): string | undefined => {
   try {
-    // Reading a pipe, which an agent or a check can leave anywhere, would stop the engine until somebody wrote into it.
+    // An agent or a check can leave a pipe anywhere. Reading it would block the engine until a process writes to it.
     return files.statSync(path).isFile() ? files.readFileSync(path, 'utf8') : undefined
   } catch {
-    return undefined // not there, or not to be read: it tells nothing
+    return undefined // missing or unreadable: the caller decides what that means
   }
 }

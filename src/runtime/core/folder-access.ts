@@ -1,6 +1,6 @@
 /**
- * Whether a folder can be used by this user, and the one repair there is: the owner's missing bits. Bits count beside the
- * system's own answer, because root may do everything whatever they say, and its agents may run as somebody else.
+ * Whether this user can use a folder, and the only repair: adding the owner's missing mode bits. The bits are checked besides the
+ * system's answer, because root may access everything regardless of them, and its agents may run as another user.
  */
 import { constants } from 'node:fs'
 import { messageOf } from '../../errors.ts'
@@ -10,13 +10,13 @@ import type { ModeChange } from '../../recovery/types.ts'
 import { wideFolder } from '../../wide-folder.ts'
 import type { Files } from './files.ts'
 
-type Looks = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
+type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
-/** Why a mode is not ours to change, whoever owns the folder. */
-const sparedFor = (files: Looks, path: string): string | undefined =>
+/** Why the mode of a folder must not be changed, whoever owns it; undefined = it may be. */
+const sparedFor = (files: Inspection, path: string): string | undefined =>
   wideFolder(files, path) ?? (path.split('/').includes('.git') ? 'belongs to git' : undefined)
 
-const mayUse = (files: Looks, path: string): boolean => {
+const mayUse = (files: Inspection, path: string): boolean => {
   try {
     files.accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
     return true
@@ -25,7 +25,7 @@ const mayUse = (files: Looks, path: string): boolean => {
   }
 }
 
-const statOf = (files: Looks, path: string): ReturnType<Files['statSync']> | NodeJS.ErrnoException => {
+const statOf = (files: Inspection, path: string): ReturnType<Files['statSync']> | NodeJS.ErrnoException => {
   try {
     return files.statSync(path)
   } catch (error) {
@@ -33,8 +33,8 @@ const statOf = (files: Looks, path: string): ReturnType<Files['statSync']> | Nod
   }
 }
 
-/** What is in the way of a folder; undefined = it can be read, written and entered. */
-export const lookAtDirectory = (files: Looks, path: string): ObservedDirectory | undefined => {
+/** Why a folder cannot be used; undefined = it can be read, written and entered. */
+export const lookAtDirectory = (files: Inspection, path: string): ObservedDirectory | undefined => {
   const found = statOf(files, path)
   if (found instanceof Error)
     return { path, problem: found.code === 'ENOENT' || found.code === 'ENOTDIR' ? 'missing' : 'no access' }
@@ -48,17 +48,17 @@ export const lookAtDirectory = (files: Looks, path: string): ObservedDirectory |
 }
 
 /**
- * Carries out a change of mode that was decided, and looks what it did. The folder may be another by now (a link in its
- * place, a mode that somebody set): then nothing is touched.
+ * Changes the mode and checks the result. If the folder was replaced since the decision (a link, another mode), nothing is changed:
+ * an agent could otherwise redirect the change to another folder.
  */
 export const changeMode = (
-  files: Looks & Pick<Files, 'chmodSync'>,
+  files: Inspection & Pick<Files, 'chmodSync'>,
   { directory, oldMode, newMode }: ModeChange,
 ): { holds: boolean; detail: string } => {
   const before = lookAtDirectory(files, directory)
-  const told = `mode ${oldMode} became ${newMode}`
-  // Done before a crash, or by somebody else.
-  if (before === undefined) return { holds: true, detail: `${told}; it can be read, written and entered` }
+  const changed = `mode ${oldMode} became ${newMode}`
+  // Already done, before a crash or by another program.
+  if (before === undefined) return { holds: true, detail: `${changed}; it can be read, written and entered` }
   try {
     if (files.realpathSync(directory) !== directory) return { holds: false, detail: `${directory} is a link now` }
     if (before.spared !== undefined) return { holds: false, detail: `${directory} ${before.spared}` }
@@ -70,6 +70,6 @@ export const changeMode = (
     return { holds: false, detail: messageOf(error) }
   }
   return lookAtDirectory(files, directory) === undefined
-    ? { holds: true, detail: `${told}; it can be read, written and entered` }
-    : { holds: false, detail: `${told}, but it is still not readable and writable for this user` }
+    ? { holds: true, detail: `${changed}; it can be read, written and entered` }
+    : { holds: false, detail: `${changed}, but it is still not readable and writable for this user` }
 }

@@ -1,4 +1,4 @@
-/** What can help against a failure. Only a choice that can change its outcome is offered. */
+/** The choices that a question offers for a failure. A choice that cannot change the outcome is not offered. */
 import type { Choice } from '../../domain/escalation.ts'
 import { labels } from '../../recovery/diagnosis/labels.ts'
 import { leftRunningLabel } from '../../recovery/left-running.ts'
@@ -19,7 +19,7 @@ import {
 } from './choices.ts'
 import type { Session } from './session.ts'
 
-/** The command itself is wrong, so the same one fails again whatever the agent does. */
+/** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */
 const wrongCommands = new Set<DiagnosisLabel>([
   'missing_script',
   'no_test_files',
@@ -29,19 +29,19 @@ const wrongCommands = new Set<DiagnosisLabel>([
   'command_not_found',
 ])
 
-/** An outage, or something of the machine or the owner's settings: once that is over, a retry alone is enough. */
-const outside = new Map<DiagnosisLabel, string>([
-  ['workspace_setup_failed', 'correct workspace.setup in .unstuck/config.json, or what it runs'],
+/** Causes outside the work (an outage, this machine, the owner's settings). Once the person has done this, a retry is enough. */
+const outsideCauses = new Map<DiagnosisLabel, string>([
+  ['workspace_setup_failed', 'correct workspace.setup in .unstuck/config.json, or the program that it runs'],
   ['workspace_copy_failed', 'correct workspace.copy in .unstuck/config.json, or the files'],
   [leftRunningLabel, 'end these processes'],
-  ['prepare', 'correct what keeps the workspace from being prepared'],
+  ['prepare', 'remove the cause that prevents the workspace from being prepared'],
   ['remote_unreachable', 'make the git remote reachable'],
-  ['push_refused', 'see what the git remote wants'],
+  ['push_refused', 'read why the git remote refused the push, and correct that'],
   ['launch_refused', 'correct the settings of the harness in .unstuck/config.json'],
-  ['provider_overloaded', 'wait until the provider answers'],
+  ['provider_overloaded', 'wait until the provider responds'],
   ['network_transient', 'check the network'],
   ['stream_cut', 'check the network'],
-  ['temporary_failure', 'wait until the provider answers'],
+  ['temporary_failure', 'wait until the provider responds'],
   ['llm_quota', 'wait for the limit to reset, or raise it'],
 ])
 
@@ -61,8 +61,8 @@ const permissionHelp = (session: Session, { label, facts }: Diagnosis): Choice[]
   }
   if (label === 'SANDBOX_ERROR' || label === 'DIR_SCOPE_ERROR') {
     const isNew = directory !== undefined && allowedBy === undefined
-    const mayAllow = isNew && wideFolder(context.ports.files, directory) === undefined
-    return [...(mayAllow ? [allowDirectory(task.id, directory)] : []), ...agentHelp(session)]
+    const isGrantable = isNew && wideFolder(context.ports.files, directory) === undefined
+    return [...(isGrantable ? [allowDirectory(task.id, directory)] : []), ...agentHelp(session)]
   }
   return label === 'DANGEROUS_COMMAND' ? agentHelp(session) : [resume(goal.id)]
 }
@@ -76,7 +76,7 @@ const checkHelp = (session: Session, diagnosis: Diagnosis): Choice[] => {
   const meaning = Object.entries(labels).find(([name]) => name === diagnosis.label)?.[1]
   if (machine !== undefined || meaning?.infra === true)
     return [retry(task.id, 'correct that on this machine'), change, fix]
-  // A check that Unstuck chose itself is replaced like one that the owner named.
+  // Offered for inferred checks too: the person's command then replaces the inferred one.
   return [...agentHelp(session), change, ...(redOnBase === true ? [fix] : [])]
 }
 
@@ -87,12 +87,12 @@ const providerHelp = ({ task }: Session, label: DiagnosisLabel): Choice[] | unde
 
 const budgetRetry = ({ task }: Session): Choice => ({
   ...retry(task.id),
-  effect: 'The spend of the goal is counted from zero again, and the task is retried.',
+  effect: 'The spend of the goal is counted from zero, and the task is retried.',
   command: `unstuck answer ${task.id} retry`,
 })
 
-/** What comes before the help that any agent can be given. */
-const firstHelp: Partial<Record<DiagnosisLabel, (session: Session, facts: AnyFacts) => Choice[]>> = {
+/** By label: choices that come before the general ones (a hint, take over). */
+const specificHelp: Partial<Record<DiagnosisLabel, (session: Session, facts: AnyFacts) => Choice[]>> = {
   policy_violation: ({ task }, { paths = [] }) => [widen(task.id, paths)],
   budget: (session) => [budgetRetry(session)],
   git_conflict: ({ task }) => [retry(task.id)],
@@ -107,12 +107,12 @@ const helpOf = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): Cho
   if (command !== undefined) return checkHelp(session, diagnosis)
   const provider = providerHelp(session, label)
   if (provider !== undefined) return provider
-  const first = outside.get(label)
+  const first = outsideCauses.get(label)
   if (first !== undefined) return [retry(session.task.id, first)]
-  return [...(firstHelp[label]?.(session, facts) ?? []), ...agentHelp(session)]
+  return [...(specificHelp[label]?.(session, facts) ?? []), ...agentHelp(session)]
 }
 
-/** `isBlocker`: the goal pauses for it. */
+/** Choices for the question about this failure, the most useful first; `cancel` is always the last. `isBlocker`: the goal pauses. */
 export const helpfulChoices = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): Choice[] => [
   ...helpOf(session, diagnosis, isBlocker),
   cancel(session.task.id),

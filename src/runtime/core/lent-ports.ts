@@ -1,14 +1,14 @@
-/** Ports that are lent to a run or a merge while it lasts, for the servers that its agent and its checks start. */
+/** TCP ports reserved for a run or a merge, so that servers of parallel runs do not collide. */
 import { messageOf } from '../../errors.ts'
 import type { PortLease } from '../../process/port-lease.ts'
 import type { Context } from './context.ts'
 
-/** Without them the work goes on: most of it needs no port. */
+/** Undefined = none could be reserved. The work continues, because most of it needs no port. */
 export const lendPorts = async (context: Context, id: string): Promise<PortLease | undefined> => {
   try {
     return await context.ports.processes.leasePorts(context.cacheDir, id)
   } catch (error) {
-    context.log.warn({ id, error: messageOf(error) }, 'no ports could be lent')
+    context.log.warn({ id, error: messageOf(error) }, 'no ports could be reserved')
     return undefined
   }
 }
@@ -16,7 +16,7 @@ export const lendPorts = async (context: Context, id: string): Promise<PortLease
 export const portVariables = (ports: PortLease | undefined): Record<string, string> =>
   ports === undefined ? {} : { UNSTUCK_PORT: String(ports.first), UNSTUCK_PORT_RANGE: `${ports.first}-${ports.last}` }
 
-/** For the agent. */
+/** Lines for the brief. */
 export const portsText = (ports: PortLease | undefined): string[] =>
   ports === undefined
     ? []

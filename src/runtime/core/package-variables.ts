@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { readOr, type Files } from './files.ts'
 
 /**
- * For agents and commands in a workspace. pnpm and uv would link installed files to their stores, which the user's checkout
- * links to as well: what writes into one of them writes into all. With these they copy them. pnpm's only where pnpm is used,
- * since npm warns of variables that it does not know. Seen with pnpm 10.34 (the first), 11.28 (the second);
- * uv as its manual says.
+ * Variables for agents and commands in a workspace that make pnpm and uv copy packages. By default they link installed files to their
+ * stores, to which the user's checkout is linked as well: a write to one file would change all of them. Those of pnpm are set only
+ * where pnpm is used, because npm warns about unknown variables. Measured with pnpm 10.34 (the first name) and 11.28 (the second);
+ * uv according to its manual.
  */
 export const packageVariables = (files: Files, workspace: string): Record<string, string> => ({
   UV_LINK_MODE: 'copy',
@@ -16,16 +16,16 @@ export const packageVariables = (files: Files, workspace: string): Record<string
 
 type Environment = Record<string, string | undefined>
 
-/** npm takes a variable's name in any case. */
+/** npm ignores the case of these names. */
 const given = (environment: Environment, name: string): string | undefined =>
   Object.entries(environment).find(([key]) => key.toLowerCase() === name)?.[1]
 
 const cacheLine = /^[ \t]*cache[ \t]*=[ \t]*(\S.*?)[ \t]*$/m
 
 /**
- * For npm where the workspace has a `.npmrc`, which the work may have written: where npm writes, and which user configuration it
- * reads, is as the user has it. Else one line of it sends the cache and the logs anywhere, or the packages among the user's own
- * programs. Keys of that file can be spelt in many ways, so nothing is looked for in it. Seen with npm 11.19.
+ * Variables for npm if the workspace has a `.npmrc`, which an agent may have written. They pin where npm writes and which user
+ * configuration it reads. Otherwise one line of that file could redirect the cache and the logs, or install into the user's own
+ * programs. The file is not searched for such keys, because they can be spelt in many ways. Measured with npm 11.19.
  */
 export const npmVariables = (
   files: Files,

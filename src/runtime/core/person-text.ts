@@ -1,8 +1,11 @@
-/** Texts that a person gives with a decision: bounded, without control characters, and without secrets before they are stored. */
+/**
+ * Texts that a person sends with a command (hint, reason, name). They are stored, printed to terminals and put into briefs, so they
+ * are bounded, free of control characters, and redacted. A text that breaks a rule is an `INPUT_INVALID` error.
+ */
 import { AppError } from '../../errors.ts'
 import type { Context } from './context.ts'
 
-/** The brief has this much room for it. */
+/** Characters. Must fit into the part of the brief that holds hints (`caps.person` in agent/brief.ts). */
 const hintLength = 1_000
 const reasonLength = 300
 const nameLength = 64
@@ -10,13 +13,13 @@ const nameLength = 64
 const checked = (what: string, text: string, max: number, forbidden: RegExp): string => {
   const trimmed = text.trim()
   if (!trimmed.isWellFormed() || forbidden.test(trimmed))
-    throw new AppError('INPUT_INVALID', `the ${what} holds a control character; give plain text`)
+    throw new AppError('INPUT_INVALID', `the ${what} contains a control character; send plain text`)
   if (trimmed.length > max)
-    throw new AppError('INPUT_INVALID', `the ${what} has ${trimmed.length} characters; give at most ${max} characters`)
+    throw new AppError('INPUT_INVALID', `the ${what} has ${trimmed.length} characters; at most ${max} are allowed`)
   return trimmed
 }
 
-/** It may have several lines. */
+/** Null = an empty hint. Several lines are allowed. */
 export const hintText = ({ ports, environment }: Context, text: string): string | null => {
   const hint = checked('hint', ports.processes.redactText(text, environment), hintLength, /[^\P{Cc}\n\t]/u)
   return hint === '' ? null : hint
@@ -25,6 +28,6 @@ export const hintText = ({ ports, environment }: Context, text: string): string 
 export const reasonText = ({ ports, environment }: Context, text: string): string =>
   checked('reason', ports.processes.redactText(text, environment), reasonLength, /\p{Cc}/u)
 
-/** Who decided, as the client says; its token is the owner's in any case. */
+/** The name that the client reports. It is for display only: the token already proves that the caller is the owner. */
 export const actorName = (name: string | undefined): string =>
   checked('name', name ?? '', nameLength, /\p{Cc}/u) || 'api'

@@ -1,7 +1,7 @@
 /**
- * The doors through which the runtime acts on the world beside the store: processes, git, and the few files it reads and
- * writes itself. The rest of `src/runtime` takes from `../process` and `../workspace` types alone and is handed these;
- * this file alone binds them to the real thing, so a simulated world can stand in their place.
+ * The ports: everything through which the runtime acts outside the store (processes, git, a few files). Only this file binds them to the
+ * real implementations. The rest of `src/runtime` imports only types from `../process` and `../workspace`, so that the simulation can
+ * replace every effect.
  */
 import { runCommand } from '../../process/command.ts'
 import {

@@ -1,33 +1,35 @@
-/** What a person is asked when no recovery is left: the question, what was seen, and what they can do. */
+/**
+ * The question that a person gets when no recovery is left: what happened with its evidence, what was tried with its result, and
+ * what the person can do. `happened` is one sentence, `question` adds what was tried, `details` adds commands and reasons.
+ */
 import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
-import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
+import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
 import type { Then } from '../../recovery/playbook.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 import { cancel, retry, takeOver } from './choices.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
-import { providerQuestion } from './provider-question.ts'
+import { providerAdvice, providerProblem } from './provider-question.ts'
 import type { Session } from './session.ts'
-import { triedLines } from './tried.ts'
+import { questionWithTried, triedLines } from './tried.ts'
 
 const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 
-type Asked = Pick<NewEscalation, 'kind' | 'question' | 'details'>
-export type Question = Asked & Pick<NewEscalation, 'happened' | 'tried' | 'choices'>
+export type Question = Pick<NewEscalation, 'kind' | 'question' | 'details' | 'happened' | 'tried' | 'choices'>
 
-/** The wording of the founding document for a permission problem that corrections did not cure. */
-export const blockerText = (worker: string, place: string): string =>
-  `Persistent permission error for ${harnessTitle(worker)} on ${place}. Manual intervention required.`
+/** The text of the `blocker` event. Public: users match on it, so it stays exactly as it is. */
+export const blockerText = (worker: string, directory: string): string =>
+  `Persistent permission error for ${harnessTitle(worker)} on ${directory}. Manual intervention required.`
 
-/** In the founding document's words, what a person can do. `again`: what follows it; `allow`: how a directory is allowed; `allowTool`: how the refused tool is. */
+/** What a person does about a permission problem. `again`: the last step; `allow`: how a directory is allowed; `allowTool`: how the refused tool is. */
 export const permissionAdvice = (
   { label, facts }: Diagnosis,
   { again, allow, allowTool }: { again: string; allow: (directory: string) => string; allowTool?: string | undefined },
 ): string[] => {
   const { directory, allowedBy, chmodFailed }: AnyFacts = facts
-  if (label === 'DIRECTORY_MISSING') return [`Bring the directory back, then ${again}.`]
+  if (label === 'DIRECTORY_MISSING') return [`Restore the directory, then ${again}.`]
   if (chmodFailed !== undefined)
     return ['Chmod failed. Please check directory ownership.', `${chmodFailed}. Fix it, then ${again}.`]
   if (label === 'TOOL_DENIED')
@@ -41,24 +43,28 @@ export const permissionAdvice = (
 }
 
 /** How the owner allows the refused call for every run of this harness; undefined when its CLI has no rule for the call. */
-const allowToolText = ({ driver, run }: Session, { facts }: Diagnosis): string | undefined => {
+const allowToolText = ({ driver, goal, run }: Session, { facts }: Diagnosis): string | undefined => {
   const { refused }: AnyFacts = facts
   const { ruleOption } = driver
   const rules = refused === undefined ? [] : (driver.grantRules?.(refused) ?? [])
   if (ruleOption === undefined || rules.length === 0) return undefined
   const args = rules.flatMap((rule) => [ruleOption, rule]).map((arg) => JSON.stringify(arg))
-  return `To allow it: add ${args.join(', ')} to harness.${run.harness}.args in .unstuck/config.json, then unstuck resume.`
+  return `To allow it for every run: add ${args.join(', ')} to harness.${run.harness}.args in .unstuck/config.json, then unstuck resume ${goal.id}.`
 }
 
-const adviceFor = (session: Session, diagnosis: Diagnosis): string[] =>
-  permissionAdvice(diagnosis, {
-    again: 'unstuck resume',
-    allowTool: allowToolText(session, diagnosis),
+const blockerAdvice = (session: Session, diagnosis: Diagnosis): string[] => {
+  const { goal, task } = session
+  const allowTool = allowToolText(session, diagnosis)
+  if (diagnosis.label === 'TOOL_DENIED' && allowTool !== undefined)
+    return [`To allow it for this goal: unstuck answer ${task.id} allow_command`, allowTool]
+  return permissionAdvice(diagnosis, {
+    again: `unstuck resume ${goal.id}`,
     allow: (directory) =>
-      `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume.`,
+      `To allow it: add "${directory}" to allowedDirs in .unstuck/config.json, then unstuck resume ${goal.id}.`,
   })
+}
 
-/** The founding document's words for the event, whatever the person is asked. */
+/** The text of the `blocker` event for this diagnosis. It does not follow the question's wording: see `blockerText`. */
 export const blockerEventText = (session: Session, { label, evidence, facts }: Diagnosis): string => {
   const { directory = session.context.repository.root }: AnyFacts = facts
   return label === 'DIRECTORY_MISSING'
@@ -66,65 +72,13 @@ export const blockerEventText = (session: Session, { label, evidence, facts }: D
     : blockerText(session.driver.name, directory)
 }
 
-const blockerOf = (session: Session, diagnosis: Diagnosis, details: string[]): Asked => ({
-  kind: 'blocker',
-  question: sentence(happenedText(session, diagnosis, true)),
-  details: [...adviceFor(session, diagnosis), ...details].join('\n'),
-})
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
+const nameOf = ({ number, title }: Pick<Task, 'number' | 'title'>): string => `Task ${number} "${title}"`
+
+/** A probe found the cause on this machine, not in the work. */
 export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
-  `Task ${task.number} "${task.title}" is held up by this machine: ${machine}. Retry it after fixing that, or cancel it?`
-
-const askedOf = (session: Session, diagnosis: Diagnosis, { reason, then }: { reason: string; then: Then }): Asked => {
-  const { task, run } = session
-  const kinds: Record<string, EscalationKind> = { budget: 'budget', git_conflict: 'merge_conflict' }
-  const details = [
-    `Evidence: ${diagnosis.evidence}`,
-    `Why no recovery: ${reason}`,
-    `What the agent left is kept: unstuck restore ${run.id} --into <folder>; its output: unstuck logs ${run.id}`,
-  ]
-  if (then === 'pause_goal') return blockerOf(session, diagnosis, details)
-  const provider = providerQuestion(session, diagnosis)
-  if (provider !== undefined) {
-    const { question, advice } = provider
-    return { kind: 'no_playbook', question, details: [...details, advice].join('\n') }
-  }
-  if (diagnosis.label === 'workspace_setup_failed' || diagnosis.label === 'workspace_copy_failed') {
-    return {
-      kind: 'exhausted',
-      question: `Task ${task.number} "${task.title}" did not begin: ${diagnosis.evidence}. Retry it after correcting that, or cancel it?`,
-      details: [
-        ...details.slice(0, 2),
-        `The output of a set-up: ${session.paths.root}/setup`,
-        `Next step: correct the command, the files or "workspace" in .unstuck/config.json, then unstuck retry ${task.id}.`,
-      ].join('\n'),
-    }
-  }
-  if (diagnosis.label === 'tests_removed') {
-    const next = `Next step: unstuck retry ${task.id} --hint "…"; where these tests are to go, name their files as allowed paths of the task first: unstuck edit ${task.id}.`
-    details.push(next)
-  }
-  if (diagnosis.label === leftRunningLabel) {
-    return {
-      kind: 'no_playbook',
-      question: `Task ${task.number} "${task.title}" cannot be checked: ${diagnosis.evidence}. Retry it after ending them, or cancel it?`,
-      details: [...details, `Next step: ${leftRunningAdvice(`unstuck retry ${task.id}`)}`].join('\n'),
-    }
-  }
-  const { machine }: AnyFacts = diagnosis.facts
-  if (machine !== undefined) {
-    return {
-      kind: reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted',
-      question: heldUpText(task, machine),
-      details: [...details, `Next step: fix it, then unstuck retry ${task.id}.`].join('\n'),
-    }
-  }
-  return {
-    kind: kinds[diagnosis.label] ?? (reason.startsWith('no playbook') ? 'no_playbook' : 'exhausted'),
-    question: `Task ${task.number} "${task.title}" cannot go on by itself: ${diagnosis.label.replaceAll('_', ' ')}.`,
-    details: details.join('\n'),
-  }
-}
+  sentence(`${nameOf(task)} is held up by this machine: ${machine}`)
 
 const checkText = ({ command = '', failure, cannotRun }: AnyFacts, evidence: string): string => {
   if (cannotRun === true)
@@ -148,29 +102,89 @@ const refusalText = (worker: string, { label, facts, evidence }: Diagnosis): str
   return chmodFailed === undefined ? evidence : `${evidence}; ${chmodFailed}`
 }
 
+const unresponsive = new Set<DiagnosisLabel>([
+  'silence',
+  'stuck_after_tool_result',
+  'hanging_tool',
+  'waiting_for_person',
+])
+
+/** What stopped an agent whose evidence alone is a fragment (a line of output, a measured silence). */
+const agentText = ({ label, evidence }: Diagnosis): string => {
+  if (label === 'unknown') return `the agent failed ("${evidence}")`
+  if (label === 'red_before') return `the check ${evidence}`
+  return unresponsive.has(label) ? `the agent did not respond: ${evidence}` : evidence
+}
+
+/** The workspace could not be made ready, so no agent ran. */
+const isPreparation = ({ label }: Diagnosis): boolean =>
+  label === 'workspace_setup_failed' || label === 'workspace_copy_failed'
+
 /** The task, and what stopped it, in one sentence. */
 const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string => {
   const { task, driver } = session
   const { label, evidence, facts } = diagnosis
   const { command, machine, paths }: AnyFacts = facts
-  const about = `Task ${task.number} "${task.title}"`
+  const about = nameOf(task)
   if (isBlocker) return `${about} stopped: ${refusalText(driver.name, diagnosis)}`
-  if (machine !== undefined) return `${about} is held up by this machine: ${machine}`
+  if (machine !== undefined) return heldUpText(task, machine)
   if (label === 'policy_violation')
     return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
-  if (label === 'workspace_setup_failed' || label === 'workspace_copy_failed')
-    return `${about} did not begin: ${evidence}`
-  if (label === 'auth_failure' || label === 'model_missing') {
-    const what = label === 'auth_failure' ? 'cannot log in at its provider' : 'was refused the model'
-    return `${about} stopped: harness "${task.harness}" ${what} ("${evidence}")`
-  }
-  if (command === undefined) return `${about} stopped: ${evidence}`
-  return `${about} stopped: ${checkText(facts, evidence)}`
+  if (isPreparation(diagnosis)) return `${about} did not start: ${evidence}`
+  if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
+  const provider = providerProblem(session, diagnosis)
+  if (provider !== undefined) return `${about} stopped: ${provider}`
+  return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
 }
 
-const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+/** The command that helps where the choices alone do not say it. */
+const nextStepLines = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string[] => {
+  const { task, paths } = session
+  const { machine }: AnyFacts = diagnosis.facts
+  const again = `unstuck retry ${task.id}`
+  if (isBlocker) return blockerAdvice(session, diagnosis)
+  const provider = providerAdvice(session, diagnosis)
+  if (provider !== undefined) return [provider]
+  if (isPreparation(diagnosis))
+    return [
+      `The output of the set-up: ${paths.root}/setup`,
+      `Next step: correct the command, the files or "workspace" in .unstuck/config.json, then ${again}.`,
+    ]
+  if (diagnosis.label === 'tests_removed')
+    return [
+      `Next step: ${again} --hint "…". If these tests should be removed, first name their files as allowed paths of the task: unstuck edit ${task.id}.`,
+    ]
+  if (diagnosis.label === leftRunningLabel) return [`Next step: ${leftRunningAdvice(again)}`]
+  return machine === undefined ? [] : [`Next step: fix this on the machine, then ${again}.`]
+}
 
-/** What the check says of the work that a person gave back. */
+const hasNoPlaybook = (reason: string): boolean => reason.startsWith('no playbook')
+
+const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKind => {
+  const { label, facts } = diagnosis
+  const { machine }: AnyFacts = facts
+  if (then === 'pause_goal') return 'blocker'
+  if (label === 'auth_failure' || label === 'model_missing' || label === leftRunningLabel) return 'no_playbook'
+  if (isPreparation(diagnosis)) return 'exhausted'
+  if (machine === undefined && label === 'budget') return 'budget'
+  if (machine === undefined && label === 'git_conflict') return 'merge_conflict'
+  return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'
+}
+
+const detailsOf = (session: Session, diagnosis: Diagnosis, { reason, then }: Exhausted): string => {
+  const { task, run } = session
+  const why = hasNoPlaybook(reason)
+    ? 'Unstuck has no recovery for this failure.'
+    : 'Every recovery for this failure was tried or does not apply here.'
+  return [
+    ...nextStepLines(session, diagnosis, then === 'pause_goal'),
+    `Evidence: ${diagnosis.evidence}`,
+    `${why} The decisions: unstuck explain ${task.id}`,
+    `The work of the agent is kept: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
+  ].join('\n')
+}
+
+/** The question about work that a person gave back and that did not pass. */
 const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
   const { id, number, title } = task
   const { command, paths }: AnyFacts = diagnosis.facts
@@ -191,19 +205,27 @@ const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnos
   }
 }
 
-/** `then` is what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
+interface Exhausted {
+  /** Why the ladder has no recovery left, in its own words. */
+  reason: string
+  then: Then
+}
+
+/** `then`: what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
 export const questionOf = (
   session: Session,
   diagnosis: Diagnosis,
-  { recoveries, ...exhausted }: { reason: string; then: Then; recoveries: readonly Recovery[] },
+  { recoveries, ...exhausted }: Exhausted & { recoveries: readonly Recovery[] },
 ): Question => {
   const { task } = session
   if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(session, task.takenOver, diagnosis)
   const isBlocker = exhausted.then === 'pause_goal'
+  const happened = sentence(happenedText(session, diagnosis, isBlocker))
+  const tried = triedLines(recoveries, diagnosis.evidence)
   return {
-    ...askedOf(session, diagnosis, exhausted),
-    happened: sentence(happenedText(session, diagnosis, isBlocker)),
-    tried: triedLines(recoveries),
+    ...{ kind: kindOf(diagnosis, exhausted), happened, tried },
+    question: questionWithTried(happened, tried),
+    details: detailsOf(session, diagnosis, exhausted),
     choices: helpfulChoices(session, diagnosis, isBlocker),
   }
 }

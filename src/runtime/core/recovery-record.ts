@@ -1,6 +1,6 @@
 /**
- * The record of what was tried against a failure, and the recovery that is chosen by it. The engine keeps its record in the
- * store (store-record.ts), `unstuck exec` in memory; the ladder and everything that carries it out know only this port.
+ * The record of recoveries tried against a failure, from which the next one is chosen. The engine keeps it in the store
+ * (store-record.ts), `unstuck exec` in memory; the code that chooses and carries out recoveries knows only this interface.
  */
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
@@ -23,28 +23,28 @@ export type RecoverStep = Extract<Step, { kind: 'recover' }>
 
 export type ActionOf<T extends Action['type']> = Extract<Action, { type: T }>
 
-/** A decision that has an action. */
+/** A decision to recover, with its action. */
 export interface Chosen<A extends Action = Action> {
   diagnosis: Diagnosis
   step: Omit<RecoverStep, 'action'> & { action: A }
 }
 
 export interface RecoveryRecord {
-  /** Everything that was tried in the present count, oldest first. */
+  /** Every recovery since a person last requested a retry, oldest first. */
   history(): Promise<readonly Recorded[]>
-  /** Stores the intent. Comes before the action: a crash between them must leave a trace. */
+  /** Stores the intent. Call before the action, so that a crash in between cannot repeat an action that was never recorded. */
   begin(chosen: Chosen): Promise<void>
-  /** Stores what was observed of the post-condition. A second outcome changes nothing. */
+  /** Stores whether the post-condition holds. A second call for the same recovery changes nothing. */
   resolve(id: string, status: 'success' | 'failed', detail: string): Promise<void>
 }
 
-/** The part that needs no run: outcomes are stored for a task whose run has ended as well. */
+/** The part that needs no running run: outcomes can be stored after it has ended. */
 export type OpenRecoveries = Pick<RecoveryRecord, 'history' | 'resolve'>
 
-/** What was seen of a post-condition; undefined = nothing that shows whether it holds. */
+/** Whether a post-condition holds; undefined = what was observed does not show it. */
 export type Outcome = { holds: boolean; detail: string } | undefined
 
-/** What to do about this evidence, given everything that was tried before. */
+/** The diagnosis of this evidence, and the next step after everything that was tried before. */
 export const chooseRecovery = async (
   record: OpenRecoveries,
   evidence: Evidence,
@@ -54,24 +54,24 @@ export const chooseRecovery = async (
   return { diagnosis, step: nextStep(diagnosis, await record.history(), policy, task) }
 }
 
-/** Resolves every open recovery whose post-condition `observe` can judge; undefined leaves it open. */
+/** Resolves every open recovery for which `observe` returns an outcome; the others stay open. */
 export const resolveOpen = async <R extends Recorded>(
   record: { history(): Promise<readonly R[]>; resolve: RecoveryRecord['resolve'] },
   observe: (condition: PostCondition, recovery: R) => Outcome,
 ): Promise<void> => {
   for (const recovery of await record.history()) {
     if (recovery.status !== 'acting') continue
-    const seen = observe(recovery.postCondition, recovery)
-    if (seen !== undefined) await record.resolve(recovery.id, seen.holds ? 'success' : 'failed', seen.detail)
+    const outcome = observe(recovery.postCondition, recovery)
+    if (outcome !== undefined) await record.resolve(recovery.id, outcome.holds ? 'success' : 'failed', outcome.detail)
   }
 }
 
-/** One handler for each type of action: a type that nothing carries out does not compile. */
+/** One handler per type of action, so that a new type without a handler does not compile. */
 export type Carriers<Given, Result, T extends Action['type'] = Action['type']> = {
   [K in T]: (given: Given, chosen: Chosen<ActionOf<K>>) => Promise<Result>
 }
 
-/** Hands a decision to the handler of its action. Throws for an action whose evidence the owner of the table never gathers. */
+/** Calls the handler of the action. Throws for an action that the owner of this table never plans, which is a bug. */
 export const carryOutBy = <Given, Result, T extends Action['type']>(
   carriers: Carriers<Given, Result, T>,
   given: Given,
@@ -80,6 +80,6 @@ export const carryOutBy = <Given, Result, T extends Action['type']>(
   const { type, name } = chosen.step.action
   const handlers: Partial<Record<string, unknown>> = carriers
   const carry = handlers[type] as ((given: Given, chosen: Chosen) => Promise<Result>) | undefined
-  if (carry === undefined) throw new Error(`the action ${name} has no place here`)
+  if (carry === undefined) throw new Error(`no handler here carries out the action ${name}`)
   return carry(given, chosen)
 }

@@ -1,51 +1,51 @@
 /**
- * The runtime's end of a repository by URL. An outage is told once, at its begin and at its end, and every failure makes the
- * next try later; nothing here gives up, because waiting for a remote costs nobody anything and asks nobody.
+ * The connection to a git remote. An outage is recorded when it starts and when it ends, and each failure in a row doubles the wait
+ * before the next try. It never gives up: waiting for a remote costs nothing, and no person has to act.
  */
 import { AppError, messageOf } from '../../errors.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Remote } from '../../workspace/remote.ts'
 import type { Context, RemoteLink } from './context.ts'
 
-/** A remote that says no is asked this often before a person is. */
+/** Refused pushes after which a person is asked. */
 export const refusalLimit = 3
 
 const firstRestMs = 1_000
 const longestRestMs = 60_000
 
-/** The remote does not answer, now. */
+/** The remote does not respond. */
 export const isOutage = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'REMOTE_UNAVAILABLE'
 
-/** The remote answers, and what it says is no. */
+/** The remote responds and refuses the request. */
 export const isRefusal = (error: unknown): error is AppError =>
   error instanceof AppError && error.code === 'REMOTE_REFUSED'
 
 type Parts = Pick<Context, 'db' | 'clock' | 'log'>
 
-/** Counts failures in a row: each makes the next try later. Tells an outage at its begin and at its end. */
+/** Counts failures in a row, and records the start and the end of an outage. */
 const countFailures = (url: string, { db, clock, log }: Parts) => {
   let failures = 0
   let due = 0
-  let told = false
-  // The store may be away as well; the work itself says so.
-  const untold = (error: unknown): void =>
+  let recorded = false
+  // The store may be unreachable as well; the work that needs it reports that.
+  const notRecorded = (error: unknown): void =>
     log.warn({ error: messageOf(error) }, "the remote's outage could not be recorded")
   const failed = async (trouble: AppError): Promise<void> => {
     failures += 1
     due = clock.elapsed() + Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1))
-    log.warn({ error: trouble.message, failures }, 'the remote does not answer or refuses')
-    if (told || !isOutage(trouble)) return
-    told = true
+    log.warn({ error: trouble.message, failures }, 'the git remote does not respond or refuses')
+    if (recorded || !isOutage(trouble)) return
+    recorded = true
     const payload = { remote: url, detail: trouble.message }
-    await appendEvent(db, { type: 'remote.unreachable', payload }).catch(untold)
+    await appendEvent(db, { type: 'remote.unreachable', payload }).catch(notRecorded)
   }
   const answered = async (): Promise<void> => {
     failures = 0
     due = 0
-    if (!told) return
-    told = false
-    await appendEvent(db, { type: 'remote.reachable', payload: { remote: url } }).catch(untold)
+    if (!recorded) return
+    recorded = false
+    await appendEvent(db, { type: 'remote.reachable', payload: { remote: url } }).catch(notRecorded)
   }
   const restMs = (): number => Math.max(0, due - clock.elapsed())
   return { failed, answered, failing: () => failures > 0, restMs }
@@ -81,20 +81,20 @@ export const linkOf = (context: Pick<Context, 'remote'>): RemoteLink => {
   if (context.remote !== undefined) return context.remote
   throw new AppError(
     'REPOSITORY_STATE',
-    'this goal is one of a repository by URL, and the engine works in a folder; stop it, and start it with --repo <url>',
+    'this goal belongs to a repository given by URL, but this engine works in a folder; run "unstuck stop", then start it with --repo <url>',
   )
 }
 
 const runPrefix = 'refs/unstuck/runs'
 
-/** Where a run's commit stands on the remote until it is merged. */
+/** The ref that holds a run's commit on the remote until it is merged. */
 export const runRef = (runId: string): string => `${runPrefix}/${runId}`
 
-/** Runs whose commits stand on the remote, with these commits. */
+/** By run id: the commits of runs that are on the remote. */
 export const listRunRefs = async (link: RemoteLink): Promise<Map<string, string>> =>
   new Map(Object.entries(await link.list(runPrefix)).map(([ref, commit]) => [ref.slice(runPrefix.length + 1), commit]))
 
-/** A left-over ref costs nothing: when the remote does not want to let it go now, `unstuck clean` asks again. */
+/** Returns whether the ref is gone. A leftover ref does no harm; `unstuck clean` removes it later. */
 export const dropRunRef = async (context: Context, runId: string, commit: string): Promise<boolean> => {
   try {
     const pushed = await linkOf(context).push([{ ref: runRef(runId), to: null, expected: commit }])

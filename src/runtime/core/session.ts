@@ -1,4 +1,4 @@
-/** One run in this engine's hands: what its phases share, and the fenced way to write its progress. */
+/** The context of one run that this engine executes: what its phases share, and the fenced way to store its progress. */
 import type { Config, HarnessConfig } from '../../config.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
@@ -12,10 +12,10 @@ import type { Refs } from '../../workspace/refs.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
 import { runPaths, type Context, type RunPaths } from './context.ts'
 
-/** The secrets in the new lines of a tree. */
+/** The result of the search for secrets in the new lines of a tree. */
 export interface Searched {
   tree: string
-  /** By path: which rules found something, and in which lines. */
+  /** By path: the rules that matched, with line numbers. */
   found: ReadonlyMap<string, string>
   /** Changed files that are too large to be searched. */
   tooLarge: readonly string[]
@@ -29,15 +29,15 @@ export interface Session {
   driver: Driver
   harness: HarnessConfig
   paths: RunPaths
-  /** Aborted with the reason `cancelled` (by a person) or `lease-lost` (somebody else may act). */
+  /** Aborted with the reason `cancelled` (by a person) or `lease-lost` (another engine may own the task). */
   abort: AbortController
-  /** When the lease was renewed last, by the clock that no jump touches. */
+  /** When the lease was last renewed, in `clock.elapsed()`, which a jump of the wall clock does not change. */
   renewedAt: number
-  /** Called at each renewal: what is kept alive with the lease. */
+  /** Called at each renewal of the lease: tells the shim that the agent may continue. */
   renewed?: () => void
-  /** This engine found it running, so nobody saw how what wrote into its workspace ended. */
+  /** This engine re-attached to the run, so it is unknown how the last process that wrote to its workspace ended. */
   takenUp?: boolean
-  /** Ports that are lent to the run. */
+  /** TCP ports reserved for the run. */
   ports?: PortLease | undefined
   /** See collected.ts. */
   collected?: ChangeList
@@ -63,25 +63,25 @@ export const createSession = (context: Context, parts: SessionParts): Session =>
   renewedAt: context.clock.elapsed(),
 })
 
-/** Where the agent works. */
+/** The folder in which the agent works. */
 export const workTreeOf = (session: Pick<Session, 'goal' | 'context' | 'paths'>): string =>
   session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.workspace
 
-/** What verification looks at: never the agent's own workspace, but where it works in the user's folder itself. */
+/** The folder in which checks run: a clean clone, in direct mode the user's folder. */
 export const checkedTreeOf = (session: Pick<Session, 'goal' | 'context' | 'paths'>): string =>
   session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.checked
 
-/** In the caller's transaction, or in one of its own: a new phase and its event are written together or not at all. */
+/** Stores progress of the run in the given transaction, or in its own: a phase and its event are written together or not at all. Throws if the lease is lost. */
 export const save = async (session: Session, progress: RunProgress, tx?: Queryable): Promise<void> => {
   const write = async (inside: Queryable) => must(await saveRun(inside, session.run, progress))
   session.run = tx === undefined ? await session.context.db.transaction(write) : await write(tx)
 }
 
-/** The engine shuts down or somebody else decides now: nothing more is written for this run. */
+/** True = stop working on this run and write nothing more: the engine shuts down, the run was cancelled, or its lease is lost. */
 export const letGo = (session: Session): boolean => session.context.stopping.aborted || session.abort.signal.aborted
 
 export const bothSignals = (session: Session): AbortSignal =>
   AbortSignal.any([session.context.stopping, session.abort.signal])
 
-/** Names of environment variables that the owner lets through to agents and commands. */
+/** Names of environment variables that the owner passes to agents and commands. */
 export const passedNames = (config: Config, harness: HarnessConfig): string[] => [...config.env, ...(harness.env ?? [])]

@@ -1,4 +1,4 @@
-/** The recovery record of the engine: rows of the store, written in the transaction of the change that they belong to. */
+/** The recovery record of the engine: rows of the store, written in the same transaction as the change that they belong to. */
 import type { Run } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { PostCondition } from '../../recovery/playbook.ts'
@@ -15,7 +15,7 @@ import {
   type Recorded,
 } from './recovery-record.ts'
 
-/** A row as the ladder reads it: actions and post-conditions are stored as they were written. */
+/** A row of the store with typed action and post-condition; both are stored as JSON. */
 type StoredRecovery = Recovery & Recorded
 
 const openOf = (db: Queryable, taskId: string) => ({
@@ -23,7 +23,7 @@ const openOf = (db: Queryable, taskId: string) => ({
   resolve: (id: string, status: 'success' | 'failed', detail: string) => settleRecovery(db, id, status, detail),
 })
 
-/** Outcomes of a run's own recoveries: each is written only while the run holds its lease. */
+/** For outcomes that a run writes itself: refused when the run has lost its lease, because another engine may own the task now. */
 export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnType<typeof openOf> => ({
   history: openOf(db, run.taskId).history,
   resolve: (id, status, detail) =>
@@ -33,13 +33,14 @@ export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnT
     }),
 })
 
-/** What to do about this evidence, given everything that was tried on the task before. */
+/** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
 export const decide = (context: Context, run: Run, evidence: Evidence): Promise<Decision> =>
   chooseRecovery(openOf(context.db, run.taskId), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },
   })
 
+/** Stores that a recovery is about to be carried out. */
 export const recordIntent = (context: Context, tx: Queryable, run: Run, { diagnosis, step }: Chosen): Promise<void> =>
   insertRecovery(tx, {
     id: context.newId('rec').replace('-', '_'),
@@ -60,17 +61,17 @@ export const recordIntent = (context: Context, tx: Queryable, run: Run, { diagno
     attempt: step.attempt,
   })
 
-/** Resolves every open recovery of a task whose post-condition `observe` can judge; undefined leaves it open. */
+/** Resolves every open recovery of a task for which `observe` returns an outcome; the others stay open. */
 export const settleOpen = (
   tx: Queryable,
   taskId: string,
   observe: (condition: PostCondition, recovery: Recovery) => Outcome,
 ): Promise<void> => resolveOpen(openOf(tx, taskId), observe)
 
-/** When an attempt ends and the task goes on: what its merge will decide stays open. */
+/** For an attempt that ends while the task continues: recoveries that the merge will prove stay open. */
 export const failAttempt = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
   settleOpen(tx, taskId, (condition) => (condition.type === 'work_merges' ? undefined : { holds: false, detail }))
 
-/** When a task ends for good or goes to a person, what is still open did not show its post-condition. */
+/** For a task that ends or goes to a person: every open recovery failed, because nothing can prove it any more. */
 export const failOpen = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
   settleOpen(tx, taskId, () => ({ holds: false, detail }))

@@ -1,4 +1,4 @@
-/** The clock of the product. Everything in the runtime that waits or measures does it through a `Clock`. */
+/** The real clock. The runtime waits and measures only through a `Clock`, so that the simulation controls time. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from './context.ts'
 

@@ -1,4 +1,4 @@
-/** What the fields of a task may hold that people write: in a task file, and in an edit of a task that is there. */
+/** The rules for task fields that people write, in a task file or in an edit. Both use these, so that they accept the same. */
 import { z } from 'zod'
 import { harnessNamePattern } from '../../config-schema.ts'
 import { parsePathRule } from '../../recovery/policy/rule.ts'
@@ -7,6 +7,7 @@ export const maxTitle = 200
 
 export const noNul = (value: string): boolean => !value.includes('\0')
 
+/** A non-empty text. `allowed`: shown in the error. */
 export const text = (allowed: string) =>
   z
     .string({ error: `allowed: ${allowed}` })
@@ -18,6 +19,7 @@ export const line = (allowed: string, max = maxTitle) =>
     .max(max, { error: `allowed: ${allowed}` })
     .refine((value) => !/\p{Cc}/u.test(value), { error: `allowed: ${allowed}` })
 
+/** A list of at most 1000 entries. `allowed`: shown in the error. */
 export const list = <T extends z.ZodType>(item: T, allowed: string) =>
   z.array(item, { error: `allowed: ${allowed}` }).max(1000, { error: 'allowed: at most 1000 entries' })
 

@@ -1,38 +1,67 @@
-/** What was tried against a failure, for a person: each kind of recovery once, with how often and what came of it. Pure. */
+/** What was tried against a failure, for a person: each kind of recovery once, with its count and its last result. Pure. */
 import type { Recovery } from '../../store/recovery.ts'
 
 type Tried = Pick<Recovery, 'action' | 'status' | 'detail'>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+const directoryOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null && 'directory' in value ? textOf(value.directory) : ''
+
+const relaunchText = (action: Tried['action']): string => {
+  const { addDir, toolRules, chmod, feedback, restart, ask, red, skipGitCheck, fresh } = action
+  if (addDir !== undefined) return `allowed the folder ${textOf(addDir)}`
+  if (Array.isArray(toolRules)) return `allowed ${toolRules.join(', ')}`
+  if (chmod !== undefined) return `corrected the mode of ${directoryOf(chmod)}`
+  if (feedback !== undefined) return 'sent the failure back to the agent'
+  if (ask !== undefined) return 'asked the agent for another check'
+  if (red !== undefined) return 'sent the tests that already failed before the work to the agent'
+  if (restart !== undefined) return 'restarted the agent with a hint'
+  if (skipGitCheck === true) return 'restarted the agent without its git check'
+  if (fresh === true) return 'restarted the agent in a new session'
+  return action.name === 'RELAUNCH_WITH_RENEWED_LOGIN'
+    ? 'restarted the agent with the renewed login'
+    : 'restarted the agent with a correction'
+}
+
 const names: Record<string, (action: Tried['action']) => string> = {
-  relaunch: ({ addDir, toolRules, feedback, restart, ask }) => {
-    if (addDir !== undefined) return `allowed the folder ${textOf(addDir)}`
-    if (Array.isArray(toolRules)) return `allowed ${toolRules.join(', ')}`
-    if (feedback !== undefined) return 'sent the failure back to the agent'
-    if (ask !== undefined) return 'asked the agent for another check'
-    return restart === undefined ? 'restarted the agent with the setting corrected' : 'restarted the agent with a hint'
-  },
-  chmod: ({ directory }) => `changed the mode of ${textOf(directory)}`,
+  relaunch: relaunchText,
+  chmod: ({ directory }) => `corrected the mode of ${textOf(directory)}`,
   switch_harness: ({ harness }) => `gave the task to ${textOf(harness)}`,
   drop_command: ({ command }) => `left out the check ${textOf(command)}`,
   replace_command: ({ by }) => `ran ${textOf(by)} instead`,
   reorder: () => 'ran the checks in another order',
   install: () => 'installed the dependencies',
   run_again: () => 'did the task again on the newer base',
-  wait: ({ name }) => (name === 'WAIT_FOR_QUOTA' ? 'waited for the limit to reset' : 'waited and started again'),
+  wait: ({ name }) => (name === 'WAIT_FOR_QUOTA' ? 'waited for the limit to reset' : 'waited and retried'),
 }
 
 const longest = 160
 
 const shortened = (text: string): string => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text)
 
-export const triedLines = (recoveries: readonly Tried[]): string[] => {
-  const groups = Map.groupBy(recoveries, ({ action }) => names[action.type]?.(action) ?? action.name)
-  return [...groups].map(([what, all]) => {
-    const times = all.length === 1 ? 'once' : all.length === 2 ? 'twice' : `${all.length} times`
+const timesText = (count: number): string => (count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`)
+
+const resultText = ({ status, detail }: Tried, evidence: string): string => {
+  if (status === 'success') return ': it helped, but the task failed later'
+  if (detail === '') return ''
+  // The question has just named this failure: a person should see at once that nothing changed.
+  if (evidence !== '' && detail.endsWith(evidence)) return ', with the same result'
+  return `: ${shortened(detail.replaceAll(/\s+/g, ' '))}`
+}
+
+/** What a recovery does, in the past tense: `restarted the agent with a hint`. An unknown action keeps its stored name. */
+export const actionText = (action: Tried['action']): string => names[action.type]?.(action) ?? action.name
+
+/** One line for each kind of recovery, in the order of the first attempt. `evidence`: the failure that the question is about. */
+export const triedLines = (recoveries: readonly Tried[], evidence = ''): string[] => {
+  const groups = Map.groupBy(recoveries, ({ action }) => actionText(action))
+  return [...groups].flatMap(([what, all]) => {
     const last = all.at(-1)
-    const effect = last?.status === 'success' ? 'it worked, and the task failed later' : (last?.detail ?? '')
-    return `${what} ${times}${effect === '' ? '' : `: ${shortened(effect.replaceAll(/\s+/g, ' '))}`}`
+    return last === undefined ? [] : [`${what} ${timesText(all.length)}${resultText(last, evidence)}`]
   })
 }
+
+/** The text of a question: what happened, then what was tried. The choices follow it, so it does not list them. */
+export const questionWithTried = (happened: string, tried: readonly string[]): string =>
+  tried.length === 0 ? happened : `${happened} Tried: ${tried.join('; ')}.`

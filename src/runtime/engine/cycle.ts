@@ -57,6 +57,9 @@ const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
   return lost
 }
 
+const lostText = ({ title }: Goal, { length }: readonly Task[]): string =>
+  `${length === 1 ? 'A task' : `${length} tasks`} of "${title}" ${length === 1 ? 'was' : 'were'} cancelled because a required task was cancelled.`
+
 const askAboutLost = (context: Context, tx: Queryable, goal: Goal, lost: readonly Task[]): Promise<void> =>
   openEscalation(tx, {
     id: context.newId('q'),
@@ -64,9 +67,9 @@ const askAboutLost = (context: Context, tx: Queryable, goal: Goal, lost: readonl
     taskId: null,
     runId: null,
     kind: 'exhausted',
-    happened: `${lost.length} task(s) of "${goal.title}" were cancelled because a task that they need was cancelled.`,
+    happened: lostText(goal, lost),
     tried: [],
-    question: `${lost.length} task(s) of "${goal.title}" were cancelled because a task that they need was cancelled. Retry them, or cancel the goal?`,
+    question: lostText(goal, lost),
     details: lost.map((task) => `${task.number}. ${task.title}`).join('\n'),
     choices: [retry(goal.id), cancel(goal.id)],
   })

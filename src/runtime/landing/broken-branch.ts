@@ -25,11 +25,11 @@ interface Asked {
 }
 
 const again = ({ id, targetBranch }: Goal): string =>
-  `unstuck retry ${id}: the goal begins again on what ${targetBranch ?? 'your checkout'} is now; what is not on it is done once more.`
+  `unstuck retry ${id}: the goal begins again on what ${targetBranch ?? 'your checkout'} is now; work that is not on it is done again.`
 const beginAgain = ({ id, targetBranch }: Goal): Choice => ({
   ...retry(id),
   label: 'Do the work again',
-  effect: `The goal begins again on what ${targetBranch ?? 'your checkout'} is now; what is not on it is done once more.`,
+  effect: `The goal begins again on what ${targetBranch ?? 'your checkout'} is now; work that is not on it is done again.`,
 })
 const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: the goal ends.`
 
@@ -37,11 +37,11 @@ const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: the goal ends.`
 const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): Asked => {
   const branch = goalBranch(goal.id)
   const commit = goal.headCommit ?? ''
-  const gone = `"${goal.title}" was deleted, and its commits are gone: ${detail}. Do the work again, or cancel the goal?`
+  const gone = `"${goal.title}" was deleted, and its commits are gone: ${detail}.`
   const isRemote = goal.repoMode === 'remote'
   const elsewhere = isRemote
     ? `Where the commit is kept elsewhere: git push ${remote?.url ?? '<remote>'} ${commit}:refs/heads/${branch}, then unstuck resume ${goal.id}.`
-    : `Where the commit is kept elsewhere: fetch it and set the branch (git branch ${branch} ${commit}); the goal then goes on by itself.`
+    : `Where the commit is kept elsewhere: fetch it and set the branch (git branch ${branch} ${commit}); the goal then continues by itself.`
   return {
     question: `The branch ${branch} of ${gone}`,
     help: [again(goal), cancel(goal), elsewhere],
@@ -58,16 +58,16 @@ const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBran
       return askedAboutLost(context, goal, detail)
     case 'failed':
       return {
-        question: `The branch ${branch} of ${about} could not be put back where it belongs: ${detail}. Resume the goal after fixing that, do its work again, or cancel it?`,
-        help: [`unstuck resume ${goal.id}: it is tried again.`, again(goal), cancel(goal)],
+        question: `The branch ${branch} of ${about} could not be restored: ${detail}.`,
+        help: [`unstuck resume ${goal.id}: restoring it is tried again.`, again(goal), cancel(goal)],
         choices: [resume(goal.id), beginAgain(goal), end(goal.id)],
       }
     case 'replaced':
       return {
-        question: `${about} was begun in another repository than the one that is at ${repository.root} now: ${detail}. Do its work again here, go on because it is the same one after all, or cancel it?`,
+        question: `${about} was started in another repository than the one at ${repository.root}: ${detail}.`,
         help: [
           again(goal),
-          `unstuck resume ${goal.id}: for the same repository, cloned again or restored from an older backup; the branch is put back from what Unstuck keeps.`,
+          `unstuck resume ${goal.id}: if it is the same repository, cloned again or restored from an older backup; the branch is restored from Unstuck's own copy.`,
           cancel(goal),
         ],
         choices: [beginAgain(goal), resume(goal.id), end(goal.id)],
@@ -85,6 +85,10 @@ const overtake = async (tx: Queryable, goal: Goal): Promise<string | undefined> 
   return pending?.question
 }
 
+/** Only git failures are tried again before a person is asked. */
+const triedFor = ({ reason }: BrokenBranch): string[] =>
+  reason === 'failed' ? [`restored the branch ${brokenLimit} times, with the same result`] : []
+
 /** The question stays the same one while nothing else is asked. */
 const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {
   const { question, help, choices } = askedAbout(context, goal, broken)
@@ -96,7 +100,7 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBr
     const details = [...help, kept].join('\n')
     await openEscalation(tx, {
       ...{ id, goalId: goal.id, taskId: null, runId: null },
-      ...{ kind: 'blocker', happened: question, tried: [], question, details, choices },
+      ...{ kind: 'blocker', happened: question, tried: triedFor(broken), question, details, choices },
     })
   }
   await progressGoal(tx, goal.id, { landing: { broken: { ...broken, question: id } } })

@@ -9,9 +9,11 @@ import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { progressGoal } from '../../store/goal.ts'
 import { moveMerge } from '../../store/merge.ts'
+import { recoveriesOf } from '../../store/recovery.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { cancel, hint, retry } from '../core/choices.ts'
 import { heldUpText } from '../core/question.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Chosen } from '../core/recovery-record.ts'
 import { decide, failAttempt, failOpen, recordIntent } from '../core/store-record.ts'
 import { dropUnused, isHandedOver } from './hand-overs.ts'
@@ -20,7 +22,7 @@ import { headOf, type Landing } from './landing.ts'
 /** What of the machine is at fault, where a probe saw it. */
 export const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
 
-const questionOf = ({ task }: Landing, diagnosis: Diagnosis): string => {
+const happenedText = ({ task }: Landing, diagnosis: Diagnosis): string => {
   const machine = machineOf(diagnosis)
   return machine === undefined
     ? `Task ${task.number} "${task.title}" could not be merged: ${diagnosis.evidence}.`
@@ -33,23 +35,24 @@ const detailsOf = ({ run }: Landing, diagnosis: Diagnosis): string =>
     `The work is kept as commit ${run.commit ?? '?'} and in ${run.id}'s snapshots (unstuck restore ${run.id} --into <folder>).`,
   ].join('\n')
 
-const ask = (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<unknown> =>
-  openEscalation(tx, {
+const ask = async (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<void> => {
+  const happened = happenedText(landing, diagnosis)
+  const tried = triedLines(await recoveriesOf(tx, landing.task.id), diagnosis.evidence)
+  await openEscalation(tx, {
     id: landing.context.newId('q'),
     goalId: landing.goal.id,
     taskId: landing.task.id,
     runId: landing.run.id,
     kind: diagnosis.label === 'git_conflict' ? 'merge_conflict' : 'exhausted',
-    question: questionOf(landing, diagnosis),
+    ...{ question: questionWithTried(happened, tried), happened, tried },
     details: detailsOf(landing, diagnosis),
-    happened: questionOf(landing, diagnosis),
-    tried: [],
     choices: [
       retry(landing.task.id),
       ...(machineOf(diagnosis) === undefined ? [hint(landing.task.id)] : []),
       cancel(landing.task.id),
     ],
   })
+}
 
 /** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */
 const takeOut = async (tx: Queryable, { goal, entry }: Landing, detail: string): Promise<void> => {

@@ -12,9 +12,11 @@ import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import { enqueueMerge } from '../../store/merge.ts'
+import { recoveriesOf } from '../../store/recovery.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { cancel, hint } from '../core/choices.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { endsPass } from '../core/pass.ts'
@@ -57,15 +59,18 @@ const tellReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promi
     },
   })
 
-const questionOf = (task: Task, run: Run, { reason, held }: Review): Omit<NewEscalation, 'id'> => {
-  if (held.length > 0) return weakenedQuestion(task, run, held)
+const questionOf = (
+  task: Task,
+  run: Run,
+  { reason, held, tried }: Review & { tried: string[] },
+): Omit<NewEscalation, 'id'> => {
+  if (held.length > 0) return weakenedQuestion(task, run, { held, tried })
+  const happened = `Task ${task.number} "${task.title}" was not approved: ${reason}.`
   return {
     ...placeOf(run),
     kind: 'exhausted',
-    question: `Task ${task.number} "${task.title}" was not approved: ${reason}. Retry it, or cancel it?`,
-    details: `Run ${run.id}, commit ${run.commit ?? 'none'}`,
-    happened: `Task ${task.number} "${task.title}" was not approved: ${reason}.`,
-    tried: [],
+    ...{ question: questionWithTried(happened, tried), happened, tried },
+    details: `The work is kept as commit ${run.commit ?? 'none'}: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
     choices: [hint(task.id), cancel(task.id)],
   }
 }
@@ -82,7 +87,8 @@ const judgeOne = async (context: Context, run: Run): Promise<void> => {
     await tellReview(tx, judged, review)
     if (review.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), judged)
     must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
-    return openEscalation(tx, { id: context.newId('q'), ...questionOf(task, judged, review) })
+    const tried = triedLines(await recoveriesOf(tx, task.id))
+    return openEscalation(tx, { id: context.newId('q'), ...questionOf(task, judged, { ...review, tried }) })
   })
   context.at('judged')
 }

@@ -7,6 +7,7 @@ import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { cancel, resume } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
+import { questionWithTried } from '../core/tried.ts'
 import { landCommand } from './goal-branch.ts'
 
 const namedPaths = 10
@@ -61,15 +62,18 @@ export const isRested = async (context: Context, { landing, changedAt }: Goal): 
 const ask = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const { reason, detail, paths } = refused
   const what = goal.landing.sentBack
-    ? `Work of "${goal.title}" is to be done again and could not be taken off ${goalBranch(goal.id)}`
+    ? `Work of "${goal.title}" must be done again, and it could not be removed from ${goalBranch(goal.id)}`
     : `"${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
-  const question = `${what}: ${detail}${pathText(paths)}. Resume the goal after fixing that, or cancel it?`
-  must(await moveGoal(tx, goal, 'blocked', question))
+  const happened = `${what}: ${detail}${pathText(paths)}.`
+  const { tries } = goal.landing
+  const tried = tries === 0 ? [] : [`tried it ${tries + 1} times, with the same result`]
+  must(await moveGoal(tx, goal, 'blocked', happened))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
-    ...{ kind: 'blocker', happened: question, tried: [], question, choices: [resume(goal.id), cancel(goal.id)] },
+    ...{ kind: 'blocker', happened, tried, choices: [resume(goal.id), cancel(goal.id)] },
+    question: questionWithTried(happened, tried),
     details: [
-      'Nothing of this goal begins until that is over. All work is kept, on the branch and in the snapshots of its runs.',
+      'No work of this goal starts until this is fixed. All work is kept, on the branch and in the snapshots of its runs.',
       `Next step: ${cure[reason] ?? 'fix that'}, then unstuck resume ${goal.id}.`,
     ].join('\n'),
   })

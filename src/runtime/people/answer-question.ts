@@ -1,4 +1,4 @@
-/** Carries out the choice that a person made: the one way for CLI, API and dashboard. */
+/** Carries out the choice that a person made. CLI, API and dashboard all use it, so a choice has the same effect everywhere. */
 import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -22,11 +22,11 @@ import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
 
 export interface Answer {
-  /** The question. */
+  /** Id of the question. */
   id: string
   choice: string
   input?: string | undefined
-  /** Who answers. */
+  /** Name of the person. */
   by?: string | undefined
 }
 
@@ -46,10 +46,10 @@ const choiceNamed = ({ choices }: Escalation, id: string): Choice => {
   const found = choices.find((choice) => choice.id === id)
   if (found !== undefined) return found
   const offered = choices.map((choice) => choice.id).join(', ')
-  throw new AppError('INPUT_INVALID', `choice: "${id}" is not offered; choose one of: ${offered}`)
+  throw new AppError('INPUT_INVALID', `choice: this question does not offer "${id}"; choose one of: ${offered}`)
 }
 
-/** What the person gave, or else what the question suggests; empty where the choice takes none. */
+/** The text of the person, else the suggested one; '' for a choice without a text. */
 const inputOf = ({ id, input }: Choice, given: string | undefined): string => {
   if (input === null) {
     if (given !== undefined) throw new AppError('INPUT_INVALID', `input: the choice ${id} takes no text; leave it out`)
@@ -70,7 +70,7 @@ interface Asked {
   by: string | undefined
 }
 
-/** A goal that paused for this question alone continues with the answer. */
+/** Resumes the goal if it paused for this question. A goal that a person paused stays paused. */
 const resumeAsked = async (tx: Queryable, { goalId, happened, question }: Escalation): Promise<void> => {
   const goal = await goalNamed(tx, goalId)
   if (goal.state === 'paused' && [happened, question].includes(goal.reason))
@@ -79,7 +79,7 @@ const resumeAsked = async (tx: Queryable, { goalId, happened, question }: Escala
 
 type Before = (tx: Queryable, task: Task) => Promise<Task>
 
-const again = async (
+const retryAsked = async (
   { context, question, by }: Asked,
   choice: ChoiceKind,
   more: { hint?: string; before?: Before } = {},
@@ -99,16 +99,20 @@ const again = async (
   })
 }
 
-/** The task is changed and tried again in one transaction, so that a second answer changes nothing. */
-const againWith = (asked: Asked, choice: ChoiceKind, change: (task: Task) => Parameters<typeof editBeforeRetry>[3]) =>
-  again(asked, choice, {
+/** Changes and retries the task in one transaction, so that a second answer at the same time changes nothing. */
+const retryWithEdit = (
+  asked: Asked,
+  choice: ChoiceKind,
+  change: (task: Task) => Parameters<typeof editBeforeRetry>[3],
+) =>
+  retryAsked(asked, choice, {
     before: (tx, task) => editBeforeRetry(asked.context, tx, task, change(withEdit(task))),
   })
 
 const allow = (asked: Asked, choice: Extract<Choice, { kind: 'allow_command' | 'allow_directory' }>): Promise<void> =>
-  again(asked, choice.kind, {
+  retryAsked(asked, choice.kind, {
     before: async (tx, task) => {
-      // Two answers about one goal at the same moment would each write the grants that they had read.
+      // Without the lock, two answers at the same time would each overwrite the grants of the other.
       await lockGoal(tx, task.goalId)
       const goal = await goalNamed(tx, task.goalId)
       const { grants, allowedDirs } = goal
@@ -140,12 +144,12 @@ const carryOut = async (
   const { context, question, by } = asked
   switch (choice.kind) {
     case 'widen':
-      return againWith(asked, 'widen', ({ allowedPaths }) => ({
+      return retryWithEdit(asked, 'widen', ({ allowedPaths }) => ({
         fields: { allowedPaths: [...new Set([...allowedPaths, ...listed(text)])] },
         ...{ why: 'a person allowed these paths', by },
       }))
     case 'change_check':
-      return againWith(asked, 'change_check', ({ commands }) => ({
+      return retryWithEdit(asked, 'change_check', ({ commands }) => ({
         fields: {
           commands: commands.includes(choice.check)
             ? commands.map((command) => (command === choice.check ? text : command))
@@ -157,9 +161,9 @@ const carryOut = async (
     case 'allow_directory':
       return allow(asked, choice)
     case 'commit_fix':
-      return again(asked, 'commit_fix', {
+      return retryAsked(asked, 'commit_fix', {
         before: async (tx, task) => {
-          // Only a branch of our own has to be brought onto what the person committed.
+          // The goal branch must be rebased onto the commit of the person. Direct mode has no goal branch.
           const goal = await getGoal(tx, task.goalId)
           if (goal?.repoMode !== 'direct' && goal?.targetBranch != null)
             await progressGoal(tx, task.goalId, { landing: { outdated: true } })
@@ -167,19 +171,19 @@ const carryOut = async (
         },
       })
     case 'hint':
-      return again(asked, 'hint', { hint: text })
+      return retryAsked(asked, 'hint', { hint: text })
     case 'retry':
       if (question.kind === 'budget')
-        // What stopped it counts for the whole goal, and would stop the next attempt at once.
-        return again(asked, 'retry', {
+        // The limit applies to the whole goal and would stop the next attempt at once, so the spend is reset.
+        return retryAsked(asked, 'retry', {
           before: async (tx, task) => {
             await resetGoalSpend(tx, task.goalId)
             return task
           },
         })
       return choice.input === null
-        ? again(asked, 'retry')
-        : againWith(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
+        ? retryAsked(asked, 'retry')
+        : retryWithEdit(asked, 'retry', () => ({ fields: { model: text }, why: 'a person chose the model', by }))
     case 'take_over':
       await takeOverTask(context, question.taskId ?? '', { by })
       return undefined
@@ -194,7 +198,7 @@ const carryOut = async (
   }
 }
 
-/** The question as it is afterwards. */
+/** Returns the question after the answer. Throws `STALE` if it is already decided, `INPUT_INVALID` for a wrong choice or text. */
 export const answerQuestion = async (
   context: Context,
   { id, choice: chosen, input, by }: Answer,
@@ -207,7 +211,7 @@ export const answerQuestion = async (
   try {
     await carryOut({ context, question, by }, { choice, text, cancelRunning })
   } catch (error) {
-    // Of two answers at once, the second finds the task moved on: what it needs to know is that the question is decided.
+    // Of two answers at the same time, the second finds the task changed. It should report that the question is decided.
     if (error instanceof AppError && (error.code === 'ILLEGAL' || error.code === 'STALE'))
       refuseDecided(await questionNamed(context.db, id))
     throw error

@@ -1,4 +1,7 @@
-/** What a person may decide: pause, resume, retry, cancel. Every change goes through the flow tables; a second answer is told so. */
+/**
+ * The commands of a person: pause, resume, retry, cancel, land. Every change goes through the flow tables, so a command that comes
+ * too late is an error and changes nothing.
+ */
 import { offers, type ChoiceKind } from '../../domain/escalation.ts'
 import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import { taskEnded, type Task } from '../../domain/task.ts'
@@ -42,34 +45,34 @@ const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promis
   if (pending !== undefined) orThrow(await answerEscalation(tx, pending, choice))
 }
 
-/** Questions that hang on the goal as a whole are answered with it. To resume says nothing about what was cancelled. */
+/** Answers the questions about the goal as a whole. `resume` answers only those that offer it: not the one about cancelled tasks. */
 const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
   const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
   for (const entry of pending.filter((entry) => choice !== 'resume' || offers(entry, choice))) {
     orThrow(await answerEscalation(tx, entry, choice))
-    // What kept its branch from being as it should be is looked at anew.
+    // The person has removed the obstacle, so landing is tried again from the first attempt.
     if (entry.kind === 'blocker') await progressGoal(tx, goalId, { landing: { tries: 0, refused: null } })
   }
 }
 
-/** A goal that waited or had failed goes on when one of its tasks got an answer. A paused one stays paused. */
+/** Continues a goal that waited for a person or had failed, after one of its tasks was answered. A paused goal stays paused. */
 export const reopen = async (tx: Queryable, goalId: string): Promise<void> => {
   const goal = await goalNamed(tx, goalId)
   if (goal.state === 'awaiting_human') orThrow(await moveGoal(tx, goal, 'answered', 'a question was answered'))
-  if (goal.state === 'failed') orThrow(await moveGoal(tx, goal, 'retried', 'a task is tried again'))
+  if (goal.state === 'failed') orThrow(await moveGoal(tx, goal, 'retried', 'a task was retried'))
 }
 
-/** What a person gives with a retry. */
+/** The options of a retry. */
 export interface RetryOptions {
-  /** For the attempts from now on, until the task is done or a newer hint takes its place; an empty one removes it. */
+  /** Every later attempt reads it, until a newer hint replaces it; '' removes it. */
   hint?: string | undefined
-  /** Who asks. */
+  /** Name of the person. */
   by?: string | undefined
-  /** The answer that the retry is part of. */
+  /** The choice of the question that the retry answers. */
   choice?: ChoiceKind
-  /** In the same transaction, before the task is queued; gives the task as it is then. */
+  /** Runs in the same transaction before the task is queued; returns the changed task. */
   before?: (tx: Queryable, task: Task) => Promise<Task>
-  /** In the same transaction, once it is queued. */
+  /** Runs in the same transaction after the task is queued. */
   after?: (tx: Queryable) => Promise<void>
 }
 
@@ -79,7 +82,7 @@ interface Retried {
 }
 
 const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): Promise<void> => {
-  // Whoever tops up an account does not want to wait for what it said before.
+  // The person may have raised the limit of the account, so its old reset time no longer counts.
   if (task.place === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
   const hint = said === undefined ? {} : { hint: said.hint }
   const payload = { reason: 'manual_requeue', ...said }
@@ -87,8 +90,8 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   await answer(tx, task.id, choice)
 }
 
-const givenToAgents = 'before a retry: what a person did'
-const beforeCancel = 'before a cancel: what a person did'
+const givenToAgents = 'before a retry: your own changes'
+const beforeCancel = 'before a cancel: your own changes'
 
 export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
   const { hint, by, choice = 'retry', before, after } = options
@@ -102,7 +105,7 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     }
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
     await after?.(tx)
-    // It asked what becomes of cancelled tasks: there is none any more.
+    // The question about cancelled tasks no longer applies when none is left.
     if (!(await listTasks(tx, goal.id)).some(({ place }) => place === 'cancelled'))
       await answerGoal(tx, goal.id, 'retry')
     await reopen(tx, task.goalId)
@@ -118,16 +121,16 @@ const retriablePlaces: readonly Task['place'][] = [
   'cancelled',
 ]
 
-/** What a person has taken over is retried by its own name alone. */
+/** A task that a person has taken over is retried only by its own id, not with its goal. */
 const retriable = ({ place, takenOver }: Task): boolean => retriablePlaces.includes(place) && takenOver === null
 
-/** Its commits are given up: the merge queue begins it again, and nothing of it starts before that. */
+/** Gives up the commits of a lost goal branch: the merge queue starts the goal again, and no task of it starts before. */
 const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
   if (broken === null) return
   await progressGoal(tx, id, { landing: { outdated: true, broken: { ...broken, again: true, question: null } } })
 }
 
-/** Retries everything of a goal that failed, waits for a person or was cancelled, with a new count of recoveries. */
+/** Retries every task of a goal that failed, waits for a person or was cancelled; recoveries and spend are counted from zero. */
 export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
   await context.db.transaction(async (tx) => {
     const goal = await goalNamed(tx, id)
@@ -157,14 +160,17 @@ const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise
   }
 }
 
-/** A task is not cancelled under a run: it may have been claimed since it was looked at, or its engine is stopping. */
+/** Refuses to cancel a task whose run still lives: it may have been claimed meanwhile, or its engine is shutting down. */
 const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
   const [run] = task.place === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
   if (run !== undefined)
-    throw new AppError('STALE', `run ${run.id} of task ${task.number} has not ended yet; look at it again`)
+    throw new AppError(
+      'STALE',
+      `run ${run.id} of task ${task.number} has not ended yet; wait until "unstuck status" shows its end, then repeat the cancel`,
+    )
 }
 
-/** `check`: in the same transaction, and may refuse. */
+/** Stops the run of the task and cancels it. `check`: runs in the same transaction and may throw to refuse. */
 export const cancelTask = async (
   context: Context,
   id: string,
@@ -182,7 +188,11 @@ export const cancelTask = async (
       const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
         (entry) => entry.taskId === id,
       )
-      if (merging) throw new AppError('STALE', `task ${task.number} is being merged at this moment; look at it again`)
+      if (merging)
+        throw new AppError(
+          'STALE',
+          `task ${task.number} is being merged at this moment; check it again with "unstuck status"`,
+        )
       orThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpen(tx, id, cancelledByPerson)
     } else if (seen.place === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
@@ -195,10 +205,10 @@ export const cancelTask = async (
   return taskNamed(context.db, id)
 }
 
-/** What waited for a retry, a limit or an outage is over with its task: nobody will ever see its post-condition. */
+/** Open recoveries of a cancelled task fail with this detail, because their post-condition can no longer be observed. */
 const cancelledByPerson = 'the task was cancelled by a person'
 
-/** Cancels what no executor holds. */
+/** Cancels the tasks of a goal that no executor runs. */
 const cancelRest = async (context: Context, tx: Queryable, goalId: string): Promise<void> => {
   const rest = (await listTasks(tx, goalId)).filter((task) => !taskEnded(task.place) && task.place !== 'running')
   for (const task of rest) {
@@ -210,12 +220,12 @@ const cancelRest = async (context: Context, tx: Queryable, goalId: string): Prom
   await answerGoal(tx, goalId, 'cancel')
 }
 
-/** Longer than a cancel waits for its agents to end: one that is under way is left alone. */
+/** Longer than a cancel waits for its agents to end, so that a cancel in progress is left alone. */
 export const cancelGraceSeconds = 90
 
 /**
- * A goal is cancelled before its tasks are: what a crash or an outage in between left over follows here, running tasks with
- * their executors.
+ * Finishes cancels that a crash or an outage interrupted: the goal was cancelled, and some of its tasks were not. Running tasks are
+ * cancelled by their executors.
  */
 export const finishCancels = async (context: Context, afterSeconds: number): Promise<void> => {
   for (const goalId of await halfCancelled(context.db, afterSeconds))
@@ -224,7 +234,7 @@ export const finishCancels = async (context: Context, afterSeconds: number): Pro
 
 export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
   const goal = await goalNamed(context.db, id)
-  // First the state, so that nothing new starts while the running ones are stopped.
+  // The goal first, so that no task starts while the running ones are stopped.
   orThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
   const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.place))
   await Promise.all(tasks.filter((task) => task.place === 'running').map((task) => cancelRunning(task.id)))
@@ -242,7 +252,7 @@ export const pauseGoal = async (context: Context, id: string): Promise<Goal> => 
   return goalNamed(context.db, id)
 }
 
-/** Lands a ready goal now, whatever `autoMerge` says; the engine does it, and says with the goal how it went. */
+/** Requests the landing of a ready goal, also if `autoMerge` is off. The engine lands it and stores the result with the goal. */
 export const landGoal = async (context: Context, id: string): Promise<Goal> => {
   const present = await findBranches(context)()
   await context.db.transaction(async (tx) => {
@@ -251,7 +261,7 @@ export const landGoal = async (context: Context, id: string): Promise<Goal> => {
     if (goal.state !== 'ready')
       throw new AppError(
         'ILLEGAL',
-        `goal ${id} is ${goal.state}, and only a ready one can land; "unstuck status" shows what it waits for`,
+        `goal ${id} is ${goal.state}, and only a ready goal can land; "unstuck status" shows what it waits for`,
       )
     if (goal.targetBranch === null)
       throw new AppError(
@@ -265,7 +275,7 @@ export const landGoal = async (context: Context, id: string): Promise<Goal> => {
   return goalNamed(context.db, id)
 }
 
-/** To resume says that it is the same repository after all, or that what kept its branch away is over: that is looked at. */
+/** After a resume: a replaced repository counts as the same one, and a branch that could not be restored is tried again. */
 const trustBranch = (broken: BrokenBranch | null): BrokenBranch | null =>
   broken === null || broken.reason === 'replaced' ? null : { ...broken, tries: 0 }
 
@@ -284,7 +294,7 @@ const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
   })
 }
 
-/** Resumes one goal, or every paused one. The blockers of a resumed goal count as answered: their tasks are tried again. */
+/** Resumes one goal (`id`) or every paused goal (null). Tasks that stopped for a permission problem are retried. */
 export const resumeGoals = async (context: Context, id: string | null): Promise<Goal[]> => {
   const paused =
     id === null

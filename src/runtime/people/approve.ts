@@ -1,4 +1,4 @@
-/** A person lets exactly that work land which no gate may approve. */
+/** Approves finished work that weakened its own checks, which only a person may do. Exactly that commit is merged. */
 import { offers } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
 import { goalEnded } from '../../domain/goal.ts'
@@ -21,7 +21,8 @@ export const approveTask = async (context: Context, id: string): Promise<Task> =
         'ILLEGAL',
         `task ${id} has no finished work that waits for an approval; "unstuck status" shows what waits for you`,
       )
-    if (goalEnded(goal.state)) throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; nothing of it can land`)
+    if (goalEnded(goal.state))
+      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
     orThrow(await answerEscalation(tx, pending, 'approve'))
     const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
     orThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))

@@ -1,6 +1,6 @@
 /**
- * A person changes a task: paths, checks, text, harness. While an attempt is under way the edit waits for its end, so that
- * an agent is judged by what it was told. Wider paths need a reason, which the event keeps.
+ * A person edits a task: paths, checks, text, harness. During an attempt the edit waits for its end, so that an agent is judged by the
+ * instructions that it got. Wider paths need a reason, which the event keeps.
  */
 import { z } from 'zod'
 import { taskEnded, withEdit, type Task, type TaskFields } from '../../domain/task.ts'
@@ -17,9 +17,9 @@ import { chooseHarness } from '../harness/harness-choice.ts'
 import { orThrow, taskNamed } from './answers.ts'
 
 export interface EditOptions {
-  /** Needed where the task may change more than before. */
+  /** Required if the task may change more paths than before. */
   why?: string | undefined
-  /** Who asks. */
+  /** Name of the person. */
   by?: string | undefined
 }
 
@@ -45,7 +45,7 @@ const checkCommands = (commands: readonly string[]): void => {
   }
 }
 
-/** Events, prompts and commits repeat these texts, so nothing in them may be a secret. */
+/** Events, prompts and commits repeat these texts, so a secret in them is refused. */
 const checkSecrets = ({ ports, environment }: Context, fields: Partial<TaskFields>): void => {
   for (const [name, value] of Object.entries(fields)) {
     const texts = [value].flat().filter((text) => text !== null)
@@ -71,7 +71,7 @@ interface Change {
   after: Task[keyof TaskFields]
 }
 
-/** The fields whose values really differ. A model belongs to its harness, so with a new one goes the old one's model. */
+/** The fields whose values differ. A model belongs to its harness, so a new harness removes the old model. */
 const changesOf = (task: Task, fields: Partial<TaskFields>): Change[] => {
   const moved = fields.harness !== undefined && fields.harness !== task.harness
   const wanted: Partial<TaskFields> = moved && fields.model === undefined ? { ...fields, model: null } : fields
@@ -81,7 +81,7 @@ const changesOf = (task: Task, fields: Partial<TaskFields>): Change[] => {
   })
 }
 
-/** An event tells what changed; a text of a megabyte stays with the task. */
+/** Characters of a value that an event keeps; the whole text is in the task. */
 const longestText = 2_000
 
 const forEvent = ({ ports, environment }: Context, value: Change['before']): Change['before'] => {
@@ -93,7 +93,7 @@ const forEvent = ({ ports, environment }: Context, value: Change['before']): Cha
 const refuseEnded = (task: Task): void => {
   if (!taskEnded(task.place)) return
   const advice =
-    task.place === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" brings it back first`
+    task.place === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" restores it first`
   throw new AppError('ILLEGAL', `task ${task.id} is ${task.place} and cannot be edited; ${advice}`)
 }
 
@@ -106,7 +106,7 @@ const editOnce = async (
   refuseEnded(task)
   const before = withEdit(task)
   const changes = changesOf(before, fields)
-  if (changes.length === 0) throw invalid(`nothing would change: task ${id} has these values already`)
+  if (changes.length === 0) throw invalid(`nothing would change: task ${id} already has these values`)
   const edit = Object.fromEntries(changes.map(({ field, after }) => [field, after])) as Partial<TaskFields>
   const widened = widenedBy(before, { ...before, ...edit })
   if (widened.length > 0 && why === '')
@@ -122,7 +122,7 @@ const editOnce = async (
   return storeEdit(tx, task, edit, payload)
 }
 
-/** What an answer to a question changes of its task, in the transaction that queues it again. */
+/** The edit that is part of an answer, in the transaction that retries the task. */
 export const editBeforeRetry = async (
   context: Context,
   tx: Queryable,
@@ -130,12 +130,12 @@ export const editBeforeRetry = async (
   { fields: wanted, why, by }: { fields: Partial<TaskFields> } & EditOptions,
 ): Promise<Task> => {
   const fields = checkFields(context, wanted)
-  // The person may have edited it already: then only the retry is left.
+  // The person may have made this edit already; then only the retry is left.
   if (changesOf(withEdit(task), fields).length === 0) return task
   return orThrow(await editOnce(context, tx, { id: task.id, fields, why: why ?? '', by: actorName(by) }))
 }
 
-/** Claims and runs change the version too: an edit that lost such a race is looked at again on what they made of the task. */
+/** Claims and runs change the task at the same time. An edit that lost such a race is checked again on the new version. */
 const mostTries = 5
 
 export const editTask = async (

@@ -1,4 +1,4 @@
-/** An edit of a task as one sentence: who changed what from what, why, and from when it counts. Pure. */
+/** An edit of a task as one sentence: who changed which field, the old and new value, why, and when it takes effect. Pure. */
 
 const fieldNames: Record<string, string> = {
   allowedPaths: 'paths',

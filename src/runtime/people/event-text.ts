@@ -1,7 +1,8 @@
-/** How the payload of an event becomes words. Pure. */
+/** How values in the payload of an event become words. Pure. */
 
 export type Payload = Record<string, unknown>
 
+/** A value as text: '' for a missing one, a list of texts joined, anything else as JSON. */
 export const text = (payload: Payload, key: string): string => {
   const value = payload[key]
   if (value === undefined || value === null) return ''
@@ -9,16 +10,37 @@ export const text = (payload: Payload, key: string): string => {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-const movedText = ({ ref, before, after, restored }: Record<string, unknown>): string => {
-  const short = (commit: unknown): string => (typeof commit === 'string' ? commit.slice(0, 12) : 'nothing')
-  return `${String(ref)} (${short(before)} → ${short(after)}${restored === true ? ', put back' : ''})`
+/** `1 run`, `2 runs`. */
+export const counted = (payload: Payload, key: string, noun: string): string => {
+  const value = text(payload, key)
+  return `${value} ${noun}${value === '1' ? '' : 's'}`
 }
 
-/** What moved while an agent ran. */
+/** Two parts of a sentence, where the first may end as a sentence of its own. */
+export const followedBy = (first: string, second: string): string =>
+  `${first}${/[.!?]$/.test(first) ? ' ' : '; '}${second}`
+
+/** A stored message without the label of its diagnosis in front. */
+export const withoutLabel = (message: string): string => message.replace(/^[A-Za-z_]+: /, '')
+
+const movedText = ({ ref, before, after, restored }: Record<string, unknown>): string => {
+  const short = (commit: unknown): string => (typeof commit === 'string' ? commit.slice(0, 12) : 'nothing')
+  return `${String(ref)} (${short(before)} → ${short(after)}${restored === true ? ', restored' : ''})`
+}
+
+/** The refs that changed while an agent ran, each with the commits before and after. */
 export const movedRefs = ({ refs, more }: Payload): string => {
   const moved = ((refs ?? []) as Record<string, unknown>[]).map(movedText)
   return [...moved, ...(typeof more === 'number' && more > 0 ? [`and ${more} more`] : [])].join('; ')
 }
 
-/** What each type of event means, and its sentence for someone who was asleep. */
-export type EventTypes = Record<string, { meaning: string; sentence: (payload: Payload) => string }>
+/** By type of event: what it means (for docs/events.md) and its sentence in the story. */
+export type EventTypes = Record<
+  string,
+  {
+    meaning: string
+    sentence: (payload: Payload) => string
+    /** Internal names (label, playbook, entry) that only the story adds to the sentence. */
+    technical?: (payload: Payload) => string
+  }
+>

@@ -1,21 +1,33 @@
-/** What happens to a goal as a whole, in words. */
-import { text, type EventTypes } from './event-text.ts'
+/** Events of a goal as a whole: their meaning and their sentence. */
+import { counted, text, type EventTypes, type Payload } from './event-text.ts'
+
+/** `paused by a person` is a reason that repeats the event: then it is the sentence. */
+const withReason = (payload: Payload, verb: string): string => {
+  const reason = text(payload, 'reason')
+  return reason.startsWith(`${verb} by`) ? `the goal was ${reason}` : `the goal was ${verb}: ${reason}`
+}
 
 export const goalEvents: EventTypes = {
   'goal.created': { meaning: 'a goal was accepted', sentence: (p) => `the goal "${text(p, 'title')}" was accepted` },
-  'goal.planned': { meaning: 'its tasks are in the queue', sentence: (p) => `planned: ${text(p, 'reason')}` },
+  'goal.planned': { meaning: 'the tasks of a goal are in the queue', sentence: (p) => `planned: ${text(p, 'reason')}` },
   'goal.paused': {
     meaning: 'no new work of the goal starts',
-    sentence: (p) => `the goal paused: ${text(p, 'reason')}`,
+    sentence: (p) => withReason(p, 'paused'),
   },
-  'goal.resumed': { meaning: 'work of the goal goes on', sentence: (p) => `the goal goes on: ${text(p, 'reason')}` },
-  'goal.awaiting_human': { meaning: 'all that is left waits for a person', sentence: (p) => text(p, 'reason') },
+  'goal.resumed': {
+    meaning: 'work of the goal continues',
+    sentence: (p) => withReason(p, 'resumed'),
+  },
+  'goal.awaiting_human': {
+    meaning: 'every unfinished task of the goal waits for a person',
+    sentence: (p) => text(p, 'reason'),
+  },
   'goal.ready': {
     meaning: 'every task is done, and the work is on the goal branch or, in direct mode, in the folder',
     sentence: (p) =>
       p.repoMode === 'direct'
         ? 'every task is done'
-        : `everything is on the goal branch; to land it: ${text(p, 'reason')}`,
+        : `every task is done, and the work is on the goal branch; to land it: ${text(p, 'reason')}`,
   },
   'goal.done': {
     meaning: "the work is on the user's branch",
@@ -27,29 +39,29 @@ export const goalEvents: EventTypes = {
       `not landed: ${text(p, 'detail')}${Array.isArray(p.paths) && p.paths.length > 0 ? ` (${p.paths.join(', ')})` : ''}`,
   },
   'goal.outdated': {
-    meaning: 'the target has commits that the goal branch lacks; it is rebased before anything else of it happens',
+    meaning: 'the target has commits that the goal branch lacks; the goal is rebased before its other work continues',
     sentence: (p) => text(p, 'reason'),
   },
   'goal.rebased': {
-    meaning: 'the goal branch was brought onto the tip of its target',
+    meaning: 'the goal branch was rebased onto the tip of its target',
     sentence: (p) =>
-      `the goal branch was rebased onto ${text(p, 'onto').slice(0, 12)}: ${text(p, 'commits')} commit(s)${p.leftOut === 0 ? '' : `, ${text(p, 'leftOut')} left out because their tasks are done again`}`,
+      `the goal branch was rebased onto ${text(p, 'onto').slice(0, 12)}: ${counted(p, 'commits', 'commit')}${p.leftOut === 0 ? '' : `, ${text(p, 'leftOut')} left out because their tasks are done again`}`,
   },
   'goal.reverified': {
-    meaning: 'the checks of a rebased goal ran once more',
+    meaning: 'the checks of a rebased goal ran again',
     sentence: (p) => `verified again on the newer base: ${p.passed === true ? 'passed' : 'failed'}`,
   },
   'goal.landing_asked': {
-    meaning: 'a person asked for the landing of a ready goal',
-    sentence: (p) => `its landing on ${text(p, 'branch')} was asked for`,
+    meaning: 'a person requested the landing of a ready goal',
+    sentence: (p) => `a person requested the landing on ${text(p, 'branch')}`,
   },
   'goal.began_again': {
-    meaning: 'its branch was gone for good; it begins again on what its target is now',
-    sentence: (p) => `the goal began again: ${text(p, 'tasks')} task(s) are done once more`,
+    meaning: 'the goal branch was lost; the goal starts again on the present tip of its target',
+    sentence: (p) => `the goal started again: ${counted(p, 'tasks', 'task')} must be done again`,
   },
   'repository.replaced': {
     meaning: 'another git directory is at the path of the repository',
-    sentence: () => 'the repository at this path was made again, copied or restored',
+    sentence: () => 'the repository at this path was re-created, copied or restored',
   },
   'goal.failed': { meaning: 'a needed task was cancelled', sentence: (p) => `the goal failed: ${text(p, 'reason')}` },
   'goal.cancelled': { meaning: 'a person cancelled the goal', sentence: (p) => text(p, 'reason') },

@@ -1,4 +1,4 @@
-/** What `unstuck harness` shows: which harnesses there are, what of them is installed, and what they can do. It runs nothing. */
+/** The view of `unstuck harness`: the configured harnesses, whether each is installed, and its capabilities. It runs no program. */
 import type { Config } from '../../config.ts'
 import { capabilitiesOf, type Known } from '../../harness/capabilities.ts'
 import type { Driver } from '../../harness/driver.ts'
@@ -12,19 +12,19 @@ export interface HarnessView {
   name: string
   driver: Driver['name']
   isDefault: boolean
-  /** As configured or as the driver has it. */
+  /** From the configuration, else the driver's default. */
   program: string
-  /** Where it was found; null = not installed. */
+  /** Path of the program; null = not installed. */
   path: string | null
-  /** Null: not installed, not asked, or no answer. */
+  /** Null = not installed, not asked, or it reported none. */
   version: string | null
   login: Login
   known: Known
 }
 
-/** A harness without what only running its program can tell. */
+/** A harness without the fields that need a run of its program. */
 export type FoundHarness = Omit<HarnessView, 'version' | 'known'> & {
-  /** The program may be asked for its version: it is the CLI itself and not a command line of the owner's. */
+  /** The program may be run to report its version: it is the CLI itself and not a command line of the owner. */
   asks: boolean
 }
 
@@ -34,7 +34,7 @@ export const foundHarnesses = (
   environment: Record<string, string | undefined>,
 ): FoundHarness[] => {
   const path = environment['PATH']
-  const standard = defaultHarness(files, config, path)
+  const byDefault = defaultHarness(files, config, path)
   return harnessNames(config).flatMap((name) => {
     const choice = findHarness(config, name)
     const program = choice?.harness.command?.[0] ?? choice?.driver.defaultProgram ?? undefined
@@ -44,7 +44,7 @@ export const foundHarnesses = (
     return {
       name,
       driver: driver.name,
-      isDefault: name === standard,
+      isDefault: name === byDefault,
       program,
       path: found,
       asks: found !== null && driver.defaultProgram !== null && (harness.command?.length ?? 1) === 1,

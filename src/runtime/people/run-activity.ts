@@ -1,6 +1,6 @@
 /**
- * What a run does at this moment, for a live view: the agent's last line, its tokens so far, the check in progress.
- * A launch is read from where the last look ended, so that a look costs what was written since.
+ * The current activity of a run for a live view: the agent's last line, its tokens so far, the check in progress. Each poll reads the
+ * output of a launch from where the last poll ended, so that it costs only the new output.
  */
 import { basename, join } from 'node:path'
 import type { Run } from '../../domain/run.ts'
@@ -24,7 +24,7 @@ interface Position {
   last: string | null
 }
 
-/** More runs than are watched at a time. */
+/** Positions that are kept; more than the runs that are watched at a time. */
 const keptRuns = 100
 
 const readOn = (processes: Context['ports']['processes'], driver: Driver, dir: string, from: Position): Position => {
@@ -41,7 +41,7 @@ const readOn = (processes: Context['ports']['processes'], driver: Driver, dir: s
   return at
 }
 
-/** A command line as far as it says what runs: the folder of the program says nothing to a reader. */
+/** A command line without the folder of its program, which tells a reader nothing. */
 const commandText = (argv: readonly string[]): string => [basename(argv[0] ?? ''), ...argv.slice(1)].join(' ')
 
 const runningCheck = ({ ports: { files, processes }, stateDir, environment }: Context, run: Run): string | null => {
@@ -57,7 +57,7 @@ const runningCheck = ({ ports: { files, processes }, stateDir, environment }: Co
   return null
 }
 
-/** What the launches before the last one used is in the store; of the last one, what was read. */
+/** The tokens of earlier launches are in the store; those of the last one are parsed from its output. */
 const tokensOf = (driver: Driver, { launches }: Run, { launch, transcript }: Position): number => {
   const before = launches
     .filter(({ number }) => number < launch)

@@ -1,6 +1,6 @@
 /**
- * The change of a run, for a person: its commit, else what its workspace holds now, else what was collected or kept of it.
- * Redacted and bounded, because an agent decides what is in it.
+ * The changes of a run, for a person: its commit, else its workspace now, else the collected tree, else the newest snapshot. Redacted and
+ * bounded, because an agent decides what they contain.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
@@ -15,10 +15,10 @@ type DiffSource = 'commit' | 'workspace' | 'collected' | 'snapshot' | 'none'
 
 interface RunDiff extends Omit<Patch, 'text'> {
   run: string
-  /** Where the change was read: `none` = the run has changed nothing that could be read. */
+  /** Where the changes were read; `none` = there are none. */
   source: DiffSource
   diff: string
-  /** The text was longer than is given here. */
+  /** `diff` is not complete. */
   cut: boolean
   /** How many files changed; `files` and `leftOut` name at most 1,000 each. */
   fileCount: number
@@ -33,7 +33,7 @@ interface Found {
   to: string
 }
 
-/** What the agent's folder holds now. In the user's own folder that is the run's work only while the run lasts. */
+/** The agent's folder now. In direct mode it holds the work of this run only while the run lasts. */
 const inWorkspace = async (context: Context, run: Run, goal: Goal): Promise<Found | undefined> => {
   const paths = runPaths(context, run.id)
   const workTree = workTreeOf({ context, goal, paths })
@@ -55,7 +55,7 @@ const changeOf = async (context: Context, run: Run, goal: Goal): Promise<Found |
   return kept === undefined ? undefined : { source: 'snapshot', to: kept.commit }
 }
 
-/** Cut at the end of a line. */
+/** The text within the limit, cut after a whole line. */
 const bounded = (text: string): { diff: string; cut: boolean } =>
   text.length <= mostChars
     ? { diff: text, cut: false }
@@ -74,7 +74,7 @@ export const readRunDiff = async (context: Context, run: Run, goal: Goal): Promi
     files: patch.files.slice(0, mostNamed).map(({ path, kind }) => ({ path: clean(path), kind })),
     fileCount: patch.files.length,
     leftOut: patch.leftOut.slice(0, mostNamed).map(clean),
-    // Before it is cut: half a secret would not be recognised.
+    // Redacted before it is cut: half a secret would not be recognised.
     ...bounded(clean(patch.text)),
   }
 }

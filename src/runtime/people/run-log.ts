@@ -1,4 +1,4 @@
-/** What an agent said and did, read from its launch folders as lines for people. A cursor lets a follower go on where it was. */
+/** The log of a run: the output of its launches as lines for people. With the cursor of a page a client requests the next page. */
 import type { Driver } from '../../harness/driver.ts'
 import type { Run } from '../../domain/run.ts'
 import type { RunPaths } from '../core/context.ts'
@@ -33,7 +33,7 @@ const readStream = (
   let reading = driver.begin()
   const part = processes.readSegments(dir, stream, from)
   if (part.gapBytes > 0)
-    lines.push({ stream, kind: 'gap', text: `[${part.gapBytes} bytes of the middle were dropped]` })
+    lines.push({ stream, kind: 'gap', text: `[${part.gapBytes} bytes in the middle were dropped]` })
   for (const line of part.lines) {
     const step = driver.read(reading, stream, line)
     reading = step.reading
@@ -42,7 +42,7 @@ const readStream = (
   return { lines, next: part.nextOffset }
 }
 
-/** One page of a run's log from a cursor. Launch 0 means the first one. */
+/** One page of a run's log from a cursor; launch 0 = the first launch. */
 export const readRunLog = (log: RunLog, from: LogCursor) => {
   const { run, paths, processes } = log
   const launch = Math.max(1, from.launch)

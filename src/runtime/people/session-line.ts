@@ -1,4 +1,4 @@
-/** The one line with which a person goes on where an agent stopped. Pure. */
+/** The command line with which a person resumes the agent's session in its folder; only `cd` where its CLI cannot resume. Pure. */
 import type { Config } from '../../config.ts'
 import type { Run } from '../../domain/run.ts'
 import { quoted } from '../../recovery/command/replacement.ts'

@@ -1,4 +1,4 @@
-/** A person does a task themselves: takes it over in a folder, and gives it back to be checked and landed like any work. */
+/** A person takes over a task, works on it in a folder, and gives it back; their work is then checked and merged like an agent's. */
 import { goalEnded, type Goal } from '../../domain/goal.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -10,7 +10,7 @@ import { actorName } from '../core/person-text.ts'
 import { goalNamed, orThrow, reopen, taskNamed } from './answers.ts'
 import { folderFor } from './taken-over.ts'
 
-/** Who asks. */
+/** Name of the person. */
 interface By {
   by?: string | undefined
 }
@@ -20,9 +20,10 @@ const refusals: Partial<Record<Task['place'], (task: Task) => string>> = {
     takenOver === null
       ? `an agent is working on task ${id}; wait until it has stopped ("unstuck status" shows it), or end it: unstuck cancel ${id}`
       : `your work on task ${id} is being checked; wait until that is over ("unstuck status" shows it)`,
-  'blocked(awaiting_judge)': ({ id }) => `the work of task ${id} is finished and waits to land; nothing is left to do`,
+  'blocked(awaiting_judge)': ({ id }) =>
+    `the work of task ${id} is finished and waits to be merged; there is nothing left to do`,
   done: ({ id }) => `task ${id} is done; start new work with "unstuck run"`,
-  cancelled: ({ id }) => `task ${id} is cancelled; "unstuck retry ${id}" brings it back`,
+  cancelled: ({ id }) => `task ${id} is cancelled; "unstuck retry ${id}" restores it`,
 }
 
 const refuse = (task: Task, goal: Goal): void => {
@@ -38,7 +39,7 @@ const record = async (tx: Queryable, seen: Task, takenOver: TakenOver): Promise<
   return orThrow(await moveTask(tx, seen, 'taken_over', { takenOver, payload: { folder, by } }))
 }
 
-/** The folder first: a task that is said to be with a person has one. What a crash leaves in between, the next call finishes. */
+/** Makes the folder before it records the take-over, so that a taken-over task always has one. After a crash the next call finishes it. */
 export const takeOverTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
   const task = await taskNamed(context.db, id)
   const goal = await goalNamed(context.db, task.goalId)
@@ -68,11 +69,11 @@ const refuseGiving = ({ ports }: Context, task: Task): TakenOver => {
   return takenOver
 }
 
-/** The next run of the task collects what is in the folder; see run/collect-given.ts. */
+/** Gives the task back. Its next run collects the files of the folder; see run/collect-given.ts. */
 export const giveBackTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
-    // Given back and not begun: asked twice, or again after a crash.
+    // Already given back, and its run has not started: the command was repeated.
     if (task.place === 'queued' && isGivenBack(task)) return
     const takenOver = refuseGiving(context, task)
     const payload = { by: actorName(by), folder: takenOver.folder }

@@ -1,6 +1,6 @@
 /**
- * The folder in which a person works on a task instead of an agent: what the last run left, at the same path, because most CLIs
- * resume a session only from the folder in which it began. What is in it is snapshotted before agents get the task back.
+ * The folder in which a person works on a task that they took over: the workspace of the last run, at the same path, because most CLIs
+ * resume a session only in the folder where it started. It is kept as a snapshot before an agent gets the task again.
  */
 import { join } from 'node:path'
 import type { Goal } from '../../domain/goal.ts'
@@ -14,7 +14,7 @@ import { copiedPatterns, makeFresh } from '../checks/fresh-workspace.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { openSessionLine } from './session-line.ts'
 
-/** Runs of a task that did something, oldest first. */
+/** Runs of a task that launched an agent or have collected work, oldest first. */
 const atWork = async (context: Context, task: Task): Promise<Run[]> =>
   (await listRuns(context.db, { taskId: task.id }))
     .filter(({ launches, tree }) => launches.length > 0 || tree !== null)
@@ -22,7 +22,7 @@ const atWork = async (context: Context, task: Task): Promise<Run[]> =>
 
 type Laid = Pick<TakenOver, 'folder' | 'base'>
 
-/** The user's own checkout, where the goal works in it. */
+/** In direct mode: the user's own checkout. */
 const inPlace = async (context: Context, task: Task, last: Run | undefined): Promise<Laid> => {
   const folder = context.repository.root
   if (typeof last?.baseCommit === 'string') return { folder, base: last.baseCommit }
@@ -35,7 +35,7 @@ const inPlace = async (context: Context, task: Task, last: Run | undefined): Pro
   return { folder, base }
 }
 
-/** A clone on the base of the last run with its work; without a run on the newest base. */
+/** A clone on the base of the last run, with its work; without a run on the newest base. */
 const layFresh = async (context: Context, goal: Goal, task: Task, last: Run | undefined): Promise<Laid> => {
   const base = last?.baseCommit ?? goal.headCommit ?? goal.baseCommit
   if (base === null) throw new AppError('REPOSITORY_STATE', `goal ${goal.id} has no base commit`)
@@ -56,7 +56,7 @@ const layFresh = async (context: Context, goal: Goal, task: Task, last: Run | un
   return { folder: paths.workspace, base }
 }
 
-/** Packages are removed when a run has ended; a person who works there needs them again. */
+/** Restores the packages, which are removed when a run ends: the person needs them. */
 const givePackages = async (context: Context, workspace: string): Promise<void> => {
   try {
     await context.ports.git.prepareDependencies({
@@ -64,7 +64,7 @@ const givePackages = async (context: Context, workspace: string): Promise<void> 
       signal: context.stopping,
     })
   } catch (error) {
-    context.log.warn({ workspace, error: messageOf(error) }, 'the packages of a workspace could not be laid')
+    context.log.warn({ workspace, error: messageOf(error) }, 'the packages of a workspace could not be restored')
   }
 }
 
@@ -72,7 +72,7 @@ const layFolder = async (context: Context, goal: Goal, task: Task, last: Run | u
   if (goal.repoMode === 'direct') return inPlace(context, task, last)
   const { files } = context.ports
   const { root, workspace } = runPaths(context, last?.id ?? task.id)
-  // There while the folder is being made: what a crash left half done is made again.
+  // This file exists while the folder is being made. If a crash left it, the folder is incomplete and made again.
   const unfinished = join(root, 'taking-over')
   if (typeof last?.baseCommit === 'string' && files.existsSync(workspace) && !files.existsSync(unfinished)) {
     await givePackages(context, workspace)
@@ -85,7 +85,7 @@ const layFolder = async (context: Context, goal: Goal, task: Task, last: Run | u
   return laid
 }
 
-/** Makes sure that the folder is there, and says how to get into it. Repeating it changes nothing in the folder. */
+/** Makes the folder if it is missing, and returns the command that opens it. A repeated call changes nothing in the folder. */
 export const folderFor = async (context: Context, goal: Goal, task: Task, by: string): Promise<TakenOver> => {
   const { takenOver } = task
   if (takenOver !== null && context.ports.files.existsSync(takenOver.folder))
@@ -96,7 +96,7 @@ export const folderFor = async (context: Context, goal: Goal, task: Task, by: st
   return { folder, base, runId: last?.id ?? null, command, by, givenBack: false }
 }
 
-/** Keeps what the person did as the newest work of the task, for the next agent and for `unstuck restore`. */
+/** Keeps the person's work as a snapshot, for the next agent and for `unstuck restore`. */
 export const keepPersonsWork = async (context: Context, task: Task, reason: string): Promise<void> => {
   const { takenOver } = task
   if (takenOver === null || !context.ports.files.existsSync(takenOver.folder)) return
@@ -110,7 +110,7 @@ export const keepPersonsWork = async (context: Context, task: Task, reason: stri
       at: context.clock.now().toISOString(),
     })
   } catch (error) {
-    // The folder itself stays.
+    // Nothing is lost: the folder itself stays.
     context.log.warn({ task: task.id, folder, error: messageOf(error) }, 'a snapshot could not be made')
   }
 }

@@ -24,6 +24,7 @@ import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.
 import { blockerEventText, questionOf, type Question } from '../core/question.ts'
 import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
 import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
+import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Session } from '../core/session.ts'
 
 /** Interruptions that are nobody's fault (lost shim, reboot) requeue the task; after this many in one count a person is asked. */
@@ -62,7 +63,8 @@ const holdInPlace = async (
   { task, held }: { task: Task; held: Weakening[] },
 ): Promise<void> => {
   must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: heldReason(held) } }))
-  await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, held) })
+  const tried = triedLines(await recoveriesOf(tx, task.id))
+  await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, { held, tried }) })
 }
 
 export const endSucceeded = async (session: Session): Promise<void> => {
@@ -105,7 +107,7 @@ const pauseGoal = async (
   { question, text }: { question: Question; text: string },
 ): Promise<void> => {
   const goal = (await getGoal(tx, session.goal.id)) as Goal
-  if (mayStartWork(goal)) must(await moveGoal(tx, goal, 'blocked', question.question))
+  if (mayStartWork(goal)) must(await moveGoal(tx, goal, 'blocked', question.happened))
   await appendEvent(tx, {
     type: 'blocker',
     goalId: goal.id,
@@ -120,7 +122,7 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   const { diagnosis, step } = decision
   if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
   await session.context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the run ended with ${diagnosis.label}`)
+    await failOpen(tx, session.task.id, `the run failed with: ${diagnosis.evidence}`)
     await closeRun(tx, session, 'failed', errorMeta)
     const recoveries = await recoveriesOf(tx, session.task.id)
     const question = questionOf(session, diagnosis, { ...step, recoveries })
@@ -263,16 +265,16 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     return ended
   }
   must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
+  const happened = `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`
+  const tried = [`restarted the attempt ${earlier.length} times, with the same result`]
   await openEscalation(tx, {
     id: context.newId('q'),
     goalId: run.goalId,
     taskId: task.id,
     runId: run.id,
     kind: 'exhausted',
-    question: `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times. Retry it, or cancel it?`,
-    details: reason,
-    happened: `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`,
-    tried: [],
+    ...{ question: questionWithTried(happened, tried), happened, tried },
+    details: `The output of the last attempt: unstuck logs ${run.id}. The whole story: unstuck explain ${task.id}`,
     choices: [retry(task.id), cancel(task.id)],
   })
   return ended

@@ -1,0 +1,94 @@
+/** The longer sentences of the story: how the payload of one type of event becomes words. Pure. */
+import { stillRed, type Verdict } from '../../domain/run.ts'
+import { redText } from '../../domain/still-red.ts'
+import { actionText } from '../core/tried.ts'
+import type { Recovery } from '../../store/recovery.ts'
+import { text, type Payload } from './event-text.ts'
+
+/** The results of the checks. A check that already failed before the work is always named, so that it is not read as passed. */
+export const verdictText = ({ verdict }: Payload): string => {
+  const { outcome = 'not verified', checks = [] } = (verdict ?? {}) as Partial<Verdict>
+  const red = stillRed(checks)
+  return red.length === 0 ? outcome : `${outcome}, still failing as before the work: ${redText(red)}`
+}
+
+type Action = Partial<Recovery['action']>
+
+/** The stored name of the action, as in docs/recovery.md. */
+export const actionName = ({ action }: Payload): string => ((action ?? {}) as Action).name ?? '?'
+
+/** What a recovery does: `restarted the agent with a hint`. */
+export const recoveryText = ({ action }: Payload): string => {
+  const { type = '', name = 'acted', ...rest } = (action ?? {}) as Action
+  if (type !== 'wait') return actionText({ type, name, ...rest })
+  const { until, delayMs } = rest
+  if (typeof until === 'string') return `waits until ${until}`
+  return typeof delayMs === 'number' ? `waits ${Math.round(delayMs / 1000)} s` : 'waits'
+}
+
+/** How long an agent printed nothing, and what its processes used meanwhile. */
+export const quietText = (payload: Payload): string =>
+  `${text(payload, 'quietSeconds')} s, ${text(payload, 'processes')} ${payload.processes === 1 ? 'process' : 'processes'} at ${text(payload, 'cpuPercent')} % CPU`
+
+const verdicts: Record<string, string> = {
+  approve: 'approved',
+  request_changes: 'changes requested',
+  ask_person: 'a person must decide',
+}
+
+export const reviewText = (payload: Payload): string => {
+  const { weakened } = payload
+  const verdict = verdicts[text(payload, 'verdict')] ?? text(payload, 'verdict')
+  const named = Array.isArray(weakened) && weakened.length > 0 ? `; weakened: ${weakened.join('; ')}` : ''
+  return `review (${text(payload, 'mode')}): ${verdict}, ${text(payload, 'reason')}${named}`
+}
+
+/** Why a task went back to the queue, by the stored reason; another reason is a text already. */
+const requeueReasons: Record<string, string> = {
+  cooldown_retry: 'its wait is over',
+  quota_wait_retry: 'the wait for the limit is over',
+  conflict_requeue: 'its work does not fit onto commits that were merged meanwhile',
+  began_again: 'the goal starts again',
+  manual_requeue: 'a person requested a retry',
+}
+
+export const requeuedText = (payload: Payload): string => {
+  const [reason, hint] = [text(payload, 'reason') || text(payload, 'trigger'), text(payload, 'hint')]
+  const said = hint === '' ? '' : `; hint from ${text(payload, 'by')}: ${hint}`
+  if (reason === 'harness_switched')
+    return `${text(payload, 'before')} failed ("${text(payload, 'evidence')}"); the task continues with ${text(payload, 'harness')}${said}`
+  return `the task went back to the queue: ${requeueReasons[reason] ?? reason}${said}`
+}
+
+export const answerText = (payload: Payload): string =>
+  `a person answered: ${text(payload, 'answer').replaceAll('_', ' ')}`
+
+/** Results of the probes after a failed check; `points` says whether the work or the environment is at fault. */
+export const probesText = ({ found }: Payload): string =>
+  Array.isArray(found)
+    ? (found as { probe: string; points: string; text: string }[])
+        .map(
+          ({ probe, points, text: said }) =>
+            `${probe}: ${said}${points === 'neither' ? '' : ` (at fault: the ${points})`}`,
+        )
+        .join('; ')
+    : ''
+
+/** Unstuck knows how certain versions of a CLI behave; a run with another version may explain a surprise. */
+export const launchText = (payload: Payload): string => {
+  const version = text(payload, 'version') || '(version unknown)'
+  const measured = payload.exact === false ? `; not a measured version, treated like ${text(payload, 'measured')}` : ''
+  const how = payload.resumed === true ? 'resumed its session' : 'started'
+  return `${text(payload, 'driver')} ${version} ${how} (launch ${text(payload, 'launch')}${measured})`
+}
+
+export const preparedSentence = (payload: Payload): string => {
+  const missing = (payload.missing ?? []) as { path: string; reason: string }[]
+  return [
+    'the workspace was prepared',
+    ...(text(payload, 'submodules') === '' ? [] : [`submodules ${text(payload, 'submodules')}`]),
+    ...missing.map(({ path, reason }) => `submodule ${path} is missing: ${reason}`),
+    ...(text(payload, 'copied') === '' ? [] : [`copied ${text(payload, 'copied')}`]),
+    ...(payload.setup === true ? ['workspace.setup ran'] : []),
+  ].join('; ')
+}
