@@ -1,6 +1,6 @@
 /**
- * Carries out what the ladder chose for a piece of evidence. One table per scope; together they answer every type of
- * action, so an action that nothing carries out does not compile.
+ * Carries out the recovery that the ladder chose. There is one table per scope, and together they cover every type of
+ * action, so an action without an implementation does not compile.
  */
 import { isGivenBack } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
@@ -19,7 +19,7 @@ const launchActions: Carriers<Session, Next, ActionIn<'launch'>> = { relaunch }
 
 const runActions: Carriers<Session, Next, ActionIn<'run'>> = { chmod: intendChange, ...repairs }
 
-/** The run ends, and the task goes on without it. */
+/** The run ends, and the task continues in a later run. */
 const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
   wait: async (session, chosen) => {
     await keepSnapshot(session, `waiting: ${chosen.diagnosis.label}`)
@@ -27,21 +27,21 @@ const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
     return 'ended'
   },
   switch_harness: async (session, chosen) => {
-    await keepSnapshot(session, `going on with ${chosen.step.action.harness}: ${chosen.diagnosis.label}`)
+    await keepSnapshot(session, `continuing with ${chosen.step.action.harness}: ${chosen.diagnosis.label}`)
     await endSwitched(session, chosen)
     return 'ended'
   },
 }
 
-/** What a run may choose: the actions of the goal's scope are those of the merge queue. */
+/** Actions that a run may choose; those of scope `goal` belong to the merge queue. */
 type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
 
 const actions: Carriers<Session, Next, OfRun> = { ...launchActions, ...runActions, ...taskActions }
 
 const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness']
 
-/** What a check says of a person's work is said to the person: no agent is launched on it. */
-const stepFor = (session: Session, step: Step): Step =>
+/** Failures of a person's work are reported to that person: no agent is launched on it. */
+const allowedStep = (session: Session, step: Step): Step =>
   isGivenBack(session.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
     ? { kind: 'exhausted', then: 'escalate', reason: "the work is a person's own" }
     : step
@@ -49,7 +49,7 @@ const stepFor = (session: Session, step: Step): Step =>
 type Extra = Parameters<typeof errorMetaOf>[1]
 
 const carryOutOr = (session: Session, { diagnosis, step }: Decision, extra?: Extra): Promise<Next> => {
-  const taken = stepFor(session, step)
+  const taken = allowedStep(session, step)
   return taken.kind === 'recover'
     ? carryOutBy(actions, session, { diagnosis, step: taken })
     : endWithout(session, { diagnosis, step: taken }, extra)
@@ -65,6 +65,6 @@ export const endWithout = async (session: Session, decision: Decision, extra: Ex
   return 'ended'
 }
 
-/** Chooses the recovery for this evidence and carries it out, or ends the run where none is left. */
+/** Chooses the recovery for this evidence and carries it out, or ends the run if none is left. */
 export const recover = async (session: Session, evidence: Evidence, extra: Extra = {}): Promise<Next> =>
   carryOutOr(session, await decide(session.context, session.run, evidence), extra)

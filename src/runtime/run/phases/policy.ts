@@ -1,4 +1,4 @@
-/** Phase `policy`: nothing outside of the task's paths may reach a commit. */
+/** Phase `policy`: stops changes outside the task's paths before they reach a commit. */
 import { collectedWork } from '../../agent/collected.ts'
 import { save } from '../../core/session.ts'
 import { holdLease } from '../../../store/run.ts'
