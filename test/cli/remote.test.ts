@@ -132,7 +132,7 @@ describe('a repository by URL', () => {
     writeFileSync(hook, '#!/bin/sh\necho "no \\033]0;x\\007branches from robots" >&2\nexit 1\n', { mode: 0o755 })
     const { code, output } = await cli(['run', '--repo', url, 'Make third.txt'])
     expect(code).toBe(78)
-    expect(output).toMatch(/does not take the branch unstuck\/goal\/g-\w+ \(.*no .{0,8}branches from robots/)
+    expect(output).toMatch(/refused the branch unstuck\/goal\/g-\w+ \(.*no .{0,8}branches from robots/)
     writeFileSync(hook, '#!/bin/sh\nexit 0\n', { mode: 0o755 })
   })
 })
