@@ -45,7 +45,7 @@ export const pendingEscalationOf = async (db: Queryable, taskId: string): Promis
   return row === undefined ? undefined : read(row)
 }
 
-/** Compare-and-swap: the second of two answers gets `stale`. */
+/** Compare-and-swap: the second of two answers gets `stale`, so a question is decided once. */
 export const answerEscalation = async (
   tx: Queryable,
   escalation: Escalation,
