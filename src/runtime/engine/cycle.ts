@@ -60,19 +60,25 @@ const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
   return stranded
 }
 
-const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded: readonly Task[]): Promise<void> =>
-  openEscalation(tx, {
+const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded: readonly Task[]): Promise<void> => {
+  const [one] = stranded.length === 1 ? stranded : []
+  const happened =
+    one === undefined
+      ? `${stranded.length} tasks of goal "${goal.title}" were cancelled, because a task they depend on was cancelled.`
+      : `Task ${one.number} "${one.title}" was cancelled, because a task it depends on was cancelled.`
+  return openEscalation(tx, {
     id: context.newId('q'),
     goalId: goal.id,
     taskId: null,
     runId: null,
     kind: 'exhausted',
-    happened: `${stranded.length} task(s) of goal "${goal.title}" were cancelled, because a task they depend on was cancelled.`,
+    happened,
     tried: [],
-    question: `${stranded.length} task(s) of goal "${goal.title}" were cancelled, because a task they depend on was cancelled. Retry them, or cancel the goal?`,
+    question: `${happened} Retry ${one === undefined ? 'them' : 'it'}, or cancel the goal?`,
     details: stranded.map((task) => `${task.number}. ${task.title}`).join('\n'),
     choices: [retry(goal.id), cancel(goal.id)],
   })
+}
 
 /** Cancels the dependents of a cancelled task, and asks one question per goal about them. */
 const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {
@@ -96,7 +102,10 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
   await dropAllUnused(context)
   const cancelled = tasks.filter((task) => task.place === 'cancelled').length
   if (cancelled > 0) {
-    const detail = `${cancelled} of ${tasks.length} task(s) were cancelled`
+    const detail =
+      tasks.length === 1
+        ? 'its only task was cancelled'
+        : `${cancelled} of ${tasks.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'work_cancelled', detail))
     return
   }
@@ -126,7 +135,7 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   if (waiting.length === 0) return endGoal(context, goal, tasks)
   if (!allWaitForPeople(waiting)) return
   await context.db.transaction((tx) =>
-    moveGoal(tx, goal, 'only_questions_left', 'every remaining task waits for a person'),
+    moveGoal(tx, goal, 'only_questions_left', 'every remaining task waits for your answer'),
   )
 }
 

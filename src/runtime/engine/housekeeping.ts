@@ -109,7 +109,7 @@ const workspaceReason = async (context: Context, runId: string): Promise<string 
   if (run === undefined) return 'the store has no such run'
   if (run.state === 'running') return undefined
   const task = await getTask(context.db, run.taskId)
-  if (task?.place === 'done') return 'its task is merged'
+  if (task?.place === 'done') return 'its work is merged'
   const ended = run.endedAt ?? run.startedAt
   return context.clock.now().getTime() - ended.getTime() > retentionMs ? 'it ended more than 14 days ago' : undefined
 }

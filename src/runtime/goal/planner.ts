@@ -159,7 +159,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       spend: noSpend,
     })
     await insertTasks(tx, tasks)
-    return must(await moveGoal(tx, created, 'planned', `${tasks.length} task(s)`))
+    return must(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })
   context.at('goal-created')
   forgetUnborn(context, id)

@@ -44,7 +44,7 @@ const reviewOf = (task: Task, run: Run): Review => {
   if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection, held: [] }
   const held = heldOf(task, run)
   return held.length === 0
-    ? { verdict: 'approve', reason: 'every gate passes', held }
+    ? { verdict: 'approve', reason: 'every gate passed', held }
     : { verdict: 'ask_person', reason: heldReason(held), held }
 }
 

@@ -6,6 +6,7 @@ import { isGivenBack } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { Step } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
+import type { Diagnosis } from '../../recovery/types.ts'
 import { keepSnapshot } from '../agent/stop.ts'
 import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
 import type { Session } from '../core/session.ts'
@@ -19,15 +20,18 @@ const launchActions: Carriers<Session, Next, ActionIn<'launch'>> = { relaunch }
 
 const runActions: Carriers<Session, Next, ActionIn<'run'>> = { chmod: intendChange, ...repairs }
 
+/** The label of a diagnosis as a person reads it, in the list of snapshots. */
+const wordsOf = ({ label }: Diagnosis): string => label.replaceAll('_', ' ')
+
 /** The run ends, and the task continues in a later run. */
 const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
   wait: async (session, chosen) => {
-    await keepSnapshot(session, `waiting: ${chosen.diagnosis.label}`)
+    await keepSnapshot(session, `before a wait: ${wordsOf(chosen.diagnosis)}`)
     await endWaiting(session, chosen)
     return 'ended'
   },
   switch_harness: async (session, chosen) => {
-    await keepSnapshot(session, `continuing with ${chosen.step.action.harness}: ${chosen.diagnosis.label}`)
+    await keepSnapshot(session, `before ${chosen.step.action.harness} continues: ${wordsOf(chosen.diagnosis)}`)
     await endSwitched(session, chosen)
     return 'ended'
   },
@@ -60,7 +64,7 @@ export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => car
 /** No recovery is left: the run ends, and its task waits for a person. */
 export const endWithout = async (session: Session, decision: Decision, extra: Extra = {}): Promise<Next> => {
   const { diagnosis } = decision
-  await keepSnapshot(session, `the run ended: ${diagnosis.label}`)
+  await keepSnapshot(session, `the run failed: ${wordsOf(diagnosis)}`)
   await endExhausted(session, decision, errorMetaOf(diagnosis, extra))
   return 'ended'
 }
