@@ -188,7 +188,7 @@ const ids: Case[] = [
 
 const goals: Case[] = [
   ['run {in}/empty.json', 2, /empty\.json: the text is empty/],
-  ['run {in}/huge.json', 2, /huge\.json: the file is larger than 1 MiB/],
+  ['run {in}/huge.json', 2, /huge\.json: .* is larger than 1 MiB/],
   ['run {in}/binary.json', 2, /binary\.json: the file is not UTF-8/],
   ['run {in}/cut.json', 2, /cut\.json: the file is not valid JSON/],
   ['run {in}/list.json', 2, /list\.json: the whole file is \[\]/],

@@ -110,7 +110,7 @@ describe('a repository by URL', () => {
     expect(told.output).toMatch(/pushed [0-9a-f]{12} to refs\/unstuck\/runs\/r-.* of the remote/)
     expect((await cli(['report', '--repo', url])).output).toContain('Make second.txt')
     const doctor = await cli(['doctor', '--repo', url])
-    expect(doctor.output).toContain(`the git remote answers: ${bare}`)
+    expect(doctor.output).toContain(`the git remote responds: ${bare}`)
     expect(doctor.code).toBe(0)
     const cleaned = await json<{ kind: string }[]>(['clean', '--json'])
     expect(cleaned.map(({ kind }) => kind)).toEqual(['workspace', 'workspace', 'checks'])
