@@ -60,6 +60,7 @@ export const stale = (what: string): { ok: false; code: 'stale'; message: string
 /** Thrown for moves that must succeed: a lost race means that everything the caller has read is outdated. */
 export class StaleError extends Error {}
 
+/** The value of a move that must succeed. Throws `StaleError` for a lost race, and an ordinary error for a bug. */
 export const must = <T>(moved: Moved<T>): T => {
   if (moved.ok) return moved.value
   if (moved.code === 'stale') throw new StaleError(moved.message)

@@ -11,6 +11,7 @@ export type NewEscalation = Pick<
   'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'
 >
 
+/** Stores a question to a person, with its event. */
 export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
   const { id, goalId, taskId, runId, kind, happened, tried, question, details, choices } = escalation
   await tx.query(sql`

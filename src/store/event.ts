@@ -81,6 +81,7 @@ export const readEvents = async (db: Queryable, filter: EventFilter): Promise<St
 export const lastEventId = async (db: Queryable): Promise<number> =>
   (await one<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0
 
+/** The time of the store, which all due times and leases use. */
 export const storeNow = async (db: Queryable): Promise<Date> => {
   const row = await one<{ now: Date }>(db, sql`select unstuck_now() as now`)
   if (row === undefined) throw new Error('the store returned no time')

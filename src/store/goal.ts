@@ -21,6 +21,7 @@ export type NewGoal = Pick<
   | 'spend'
 >
 
+/** Stores a new goal in state `planning`, with its event. */
 export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
   const row = await one<object>(
     db,

@@ -29,7 +29,7 @@ export interface OwnerLock {
  * A lock appears only when its content is complete, so an empty one lost its content, and its holder, in a power
  * failure. It is given an identity with an empty boot id, which no running machine has, so it counts as dead.
  */
-const nobody = (path: string): ProcessIdentity => {
+const lostIdentity = (path: string): ProcessIdentity => {
   const { ino, mtimeMs } = statSync(path)
   return { host: hostname(), bootId: '', pid: 0, startTime: `${ino}-${mtimeMs}` }
 }
@@ -55,7 +55,7 @@ const parsed = (text: string): Holder | undefined => {
 
 const readHolder = (path: string): Holder | undefined => {
   try {
-    return parsed(readFileSync(path, 'utf8')) ?? nobody(path)
+    return parsed(readFileSync(path, 'utf8')) ?? lostIdentity(path)
   } catch {
     return undefined // removed in between: the next attempt to create it decides
   }
@@ -135,6 +135,7 @@ const replaceDead = (path: string, dead: ProcessIdentity, me: Holder): boolean =
   return true
 }
 
+/** The holder of a lock and whether it is alive; undefined = the lock is free. */
 export const ownerOf = (path: string): { holder: Holder; liveness: 'alive' | 'dead' | 'elsewhere' } | undefined => {
   const holder = readHolder(path)
   return holder === undefined ? undefined : { holder, liveness: livenessOf(holder) }
@@ -149,6 +150,10 @@ const stepMs = 5
 
 const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stepMs)
 
+/**
+ * Takes the lock, or throws `STORE_LOCKED` with the holder's pid and host. Blocks for up to `raceMs` while rivals race
+ * for a dead holder's lock.
+ */
 export const takeOwnerLock = (path: string, reading = false): OwnerLock => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const identity = identityOf(process.pid)

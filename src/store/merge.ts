@@ -49,6 +49,10 @@ export const relocateMerge = async (tx: Queryable, { id }: MergeEntry, landedCom
   await tx.query(sql`update merge_entry set landed_commit = ${landedCommit}, version = version + 1 where id = ${id}`)
 }
 
+/**
+ * Moves an entry along its flow table and records the event. A claim counts as an attempt, an unexpected error as a
+ * failure.
+ */
 export const moveMerge = async (
   tx: Queryable,
   entry: MergeEntry,

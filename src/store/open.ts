@@ -125,6 +125,7 @@ export const openForReading = async ({
   }
 }
 
+/** Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another process owns it. */
 export const openStore = async (paths: StorePaths): Promise<Db> => {
   const { stateDir, cacheDir } = paths
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })

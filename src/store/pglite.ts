@@ -155,6 +155,7 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
   }
 }
 
+/** Starts the database process on a folder or in memory. If the process ends, the next request starts another one. */
 export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
   let wire = await connect(options)
   let isClosed = false

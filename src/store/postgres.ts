@@ -132,6 +132,10 @@ const createSchema = ({ schema }: DatabasePlace): string => `
   end $$;
   commit;`
 
+/**
+ * Connects and creates the schema if it is missing. Throws an `AppError` that names host and database, never the
+ * password.
+ */
 export const openPostgres = async (options: PostgresOptions): Promise<Db> => {
   const { place } = options
   const self = `unstuck-${randomBytes(6).toString('hex')}`

@@ -16,6 +16,7 @@ export const templateName = (): string =>
 /** Next to the compiled code, where prepack writes it. */
 const shipped = (): string => join(dirname(fileURLToPath(import.meta.url)), templateName())
 
+/** Migrates an empty in-memory store and writes its dump to `path`. */
 export const buildTemplate = async (path: string): Promise<void> => {
   const db = await openPglite({ dataDir: null })
   await migrate(db)

@@ -26,6 +26,9 @@ const stopLapsed = (context: Context, sessions: Session[]): void => {
   }
 }
 
+/**
+ * Renews all leases and the heartbeat once. Never rejects: a failure is logged, and executors whose lease lapsed stop.
+ */
 export const beatOnce = async (context: Context, parts: BeatParts): Promise<void> => {
   const sessions = parts.sessions().filter(({ abort }) => !abort.signal.aborted)
   // Taken before the query: the new lease starts when the store responds, which cannot be earlier.

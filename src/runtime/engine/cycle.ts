@@ -139,45 +139,45 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   )
 }
 
-const advanceGoal = async (context: Context, goal: Goal, given: { look: Look; tipOf: TipOf }): Promise<void> => {
-  const { look, tipOf } = given
+const advanceGoal = async (context: Context, goal: Goal, given: { poll: Look; tipOf: TipOf }): Promise<void> => {
+  const { poll, tipOf } = given
   // Until the branch is restored, nothing that is read from it can be trusted.
   if (goal.landing.broken !== null) return
-  if (goal.state === 'ready' && lookDue(context, look, goal)) await tryLand(context, goal, look, tipOf)
+  if (goal.state === 'ready' && lookDue(context, poll, goal)) await tryLand(context, goal, poll, tipOf)
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)
   await followTarget(context, goal, tasks, given)
   if (await cancelDependents(context, goal, tasks)) return
   await finishGoal(context, goal, tasks)
   const after = await getGoal(context.db, goal.id)
-  if (after?.state === 'ready') await tryLand(context, after, look, tipOf)
+  if (after?.state === 'ready') await tryLand(context, after, poll, tipOf)
 }
 
 /** Reports a failure once instead of in every pass. A ready goal shows the reason with its state. */
 const reportFailure = async (
   context: Context,
   goalId: string,
-  { look, detail }: { look: Look; detail: string },
+  { poll, detail }: { poll: Look; detail: string },
 ): Promise<void> => {
   const goal = await getGoal(context.db, goalId)
   if (goal?.state === 'ready') await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
-  else if (look.failed !== detail) context.log.error({ goal: goalId, error: detail }, 'a pass over this goal failed')
-  look.failed = detail
+  else if (poll.failed !== detail) context.log.error({ goal: goalId, error: detail }, 'a pass over this goal failed')
+  poll.failed = detail
 }
 
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
-export const cycleOnce = async (context: Context, looked: Looked): Promise<void> => {
+export const cycleOnce = async (context: Context, polls: Looked): Promise<void> => {
   await requeueDue(context)
   const tipOf = tipsOfPass(context)
   for (const goal of await listLiveGoals(context.db)) {
-    const look = lookOf(looked, goal)
+    const poll = lookOf(polls, goal)
     try {
-      await advanceGoal(context, goal, { look, tipOf })
-      delete look.failed
+      await advanceGoal(context, goal, { poll, tipOf })
+      delete poll.failed
     } catch (error) {
       if (endsPass(context, error)) throw error
       // Another writer changed the goal at the same moment; the next pass reads its new state.
-      if (!(error instanceof StaleError)) await reportFailure(context, goal.id, { look, detail: messageOf(error) })
+      if (!(error instanceof StaleError)) await reportFailure(context, goal.id, { poll, detail: messageOf(error) })
     }
   }
 }

@@ -115,35 +115,37 @@ interface Loop {
   gracePeriod: Grace
   executors: Executors
   merger: ReturnType<typeof createMerger>
-  looked: Looked
+  polls: Looked
 }
 
-const leadOnce = async (context: Context, { engineId, gracePeriod, merger, looked }: Loop): Promise<void> => {
+/**
+ * The leader's part of a pass. The reaper comes first, so that tasks of dead owners are free before anything else is
+ * decided.
+ */
+const leaderPass = async (context: Context, { engineId, gracePeriod, merger, polls }: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   if (gracePeriod.over()) await healAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await checkRepository(context)) {
     await judgeAll(context)
     merger.start(context)
-    await cycleOnce(context, looked)
+    await cycleOnce(context, polls)
   }
   await finishCancels(context, cancelGraceSeconds)
 }
 
-const tick = async (context: Context, parts: Loop): Promise<void> => {
+/** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
+const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership } = parts
   await gracePeriod.look()
   const leading = await leadership?.context()
   if (leading !== undefined) {
     try {
-      await leadOnce(leading, parts)
+      await leaderPass(leading, parts)
     } catch (error) {
       if (!(error instanceof StaleError)) throw error
       // Another engine became the leader, or a row changed after it was read; the next pass finds out which.
-      context.log.info(
-        { reason: error.message },
-        'a pass of the leader ended early, because the store changed meanwhile',
-      )
+      context.log.info({ reason: error.message }, 'a pass of the leader ended early, because the store had changed')
       if (error instanceof LeadLostError) leadership?.lost()
     }
   }
@@ -166,6 +168,7 @@ const safely = async (
   }
 }
 
+/** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
 const waitMs = async (context: Context): Promise<number> => {
   const due = await nextRetryAt(context.db)
   // Uses the store's clock, which decides whether a retry is due; the clock of this host may differ.
@@ -199,21 +202,22 @@ export const createBell = (): Bell => {
   }
 }
 
-const loop = async (context: Context, parts: Loop, bell: Bell): Promise<void> => {
+const loop = async (context: Context, parts: Loop, wakeUp: Bell): Promise<void> => {
   const { executors, gracePeriod, merger } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
-    await safely(context, () => tick(context, parts), failed)
+    await safely(context, () => pass(context, parts), failed)
     if (context.stopping.aborted) break
     const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next pass reports it
-    await bell.next(ms, context.clock, context.stopping)
+    await wakeUp.next(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
 }
 
-const nobody: ProcessIdentity = { host: '', bootId: '', pid: 0, startTime: '' }
+/** Stands for this process where the machine cannot identify it (tests, simulation). */
+const unknownProcess: ProcessIdentity = { host: '', bootId: '', pid: 0, startTime: '' }
 
 /** Asks the engine that executes the run to end it, and waits for that. */
 const stopElsewhere = async (context: Context, taskId: string): Promise<void> => {
@@ -263,16 +267,16 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const executors = createExecutors(context)
   executors.harnesses = harnesses
   const gracePeriod = createGrace(context, engineId)
-  const parts = { engineId, gracePeriod, executors, merger: createMerger(), looked: new Map() }
+  const parts = { engineId, gracePeriod, executors, merger: createMerger(), polls: new Map() }
   return roles.includes('control') ? { ...parts, leadership: createLead(context, engineId, gracePeriod) } : parts
 }
 
 /** Sends one heartbeat, then one per interval until the returned function is called. */
-const beginBeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
+const beginHeartbeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
   const sessions = (): Session[] => [...executors.working.values()].map((work) => work.session)
-  const beat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
-  await beatOnce(context, beat)
-  return startBeat(context, beat)
+  const heartbeat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
+  await beatOnce(context, heartbeat)
+  return startBeat(context, heartbeat)
 }
 
 const recordStarted = (
@@ -285,9 +289,9 @@ const recordStarted = (
   })
 
 /** Runs the loop until the engine is stopped, then marks it as offline. */
-const work = async (context: Context, parts: Loop, bell: Bell, stopBeat: () => void): Promise<void> => {
-  await loop(context, parts, bell)
-  stopBeat()
+const work = async (context: Context, parts: Loop, wakeUp: Bell, stopHeartbeat: () => void): Promise<void> => {
+  await loop(context, parts, wakeUp)
+  stopHeartbeat()
   context.ports.processes.keepSpare(false)
   await leave(context, parts.engineId)
 }
@@ -302,10 +306,10 @@ const cancelRunning = async (context: Context, executors: Executors, taskId: str
 /** Starts the engine on an open store. Returns when it has re-attached to its runs; the loop keeps running. */
 export const startEngine = async (
   context: Context,
-  bell: Bell,
+  wakeUp: Bell,
   roles: readonly EngineRole[] = engineRoles,
 ): Promise<Engine> => {
-  const self = selfOf(context, roles, context.machine?.self ?? nobody)
+  const self = selfOf(context, roles, context.machine?.self ?? unknownProcess)
   const slots = agentIdsOf(self, context.config().maxParallel)
   const register = (): Promise<void> => context.db.transaction((tx) => registerEngine(tx, self, slots))
   await checkNeighbours(context)
@@ -316,12 +320,12 @@ export const startEngine = async (
   await parts.leadership?.context()
   const reattached = await reattach(context, executors, self.id)
   void freeEnded(context)
-  const stopBeat = await beginBeat(context, parts, register)
+  const stopHeartbeat = await beginHeartbeat(context, parts, register)
   await recordStarted(context, { engine: self.id, agents: slots.length, reattached })
   context.ports.processes.keepSpare(roles.includes('executor'))
   return {
     id: self.id,
-    stopped: work(context, parts, bell, stopBeat),
+    stopped: work(context, parts, wakeUp, stopHeartbeat),
     running: () => executors.working.size,
     draining: () => executors.draining,
     drain: () => drain(context, executors, self.id),

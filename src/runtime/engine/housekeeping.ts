@@ -163,6 +163,7 @@ const cleanChecks = async (context: Context, dryRun: boolean): Promise<Cleaned[]
   ]
 }
 
+/** Removes everything that retention no longer needs and lists it; with `dryRun` it only lists. */
 export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
   const { git } = context.ports
   const removed: Cleaned[] = []

@@ -32,6 +32,10 @@ const beginTerm = async (context: Context, engineId: string, gracePeriod: Grace)
   return term
 }
 
+/**
+ * Tracks the leadership of this engine. While another engine is the leader, it also ends the session of a leader that
+ * does not respond.
+ */
 export const createLead = (context: Context, engineId: string, gracePeriod: Grace): Lead => {
   let term: number | undefined
   let checkedAt = Number.NEGATIVE_INFINITY

@@ -201,6 +201,7 @@ const readLine = (state: State, text: string, line: number): void => {
   if (heading !== undefined && state.list.heading === undefined) state.list.heading = heading
 }
 
+/** The boxes and the first heading of a checklist. Throws `INPUT_INVALID` with file and line. */
 export const readChecklist = (name: string, content: string): Checklist => {
   const state: State = { name, list: { boxes: [] }, current: undefined, indent: 0, fence: undefined }
   for (const [index, text] of content

@@ -178,6 +178,7 @@ const checkTitles = (name: string, boxes: readonly Box[]): void => {
   }
 }
 
+/** One task per unticked box. `name` is the file as the user wrote it, for error messages. */
 export const goalFromChecklist = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const list = readChecklist(name, text)
@@ -223,6 +224,7 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
   }
 }
 
+/** One task per entry of the JSON file. `name` is the file as the user wrote it, for error messages. */
 export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const written = readTaskFile(name, text)

@@ -18,6 +18,7 @@ import { checksOf } from '../checks/first-checks.ts'
 import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from '../checks/verify-contract.ts'
 
+/** What the user chose for this goal on top of the input text. */
 export interface GoalOptions {
   autoMerge: boolean
   repoMode: Goal['repoMode']
@@ -131,6 +132,10 @@ const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOption
   return dirs
 }
 
+/**
+ * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
+ * or the repository does not allow it.
+ */
 export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
   const config = context.config()
   // An unreadable contract is reported now instead of when the first task is verified.

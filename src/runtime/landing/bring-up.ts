@@ -63,6 +63,7 @@ const recordFailure = async (context: Context, { id }: Goal, error: unknown): Pr
   else await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
 }
 
+/** Updates every goal that needs it, one after the other. A goal that fails does not stop the others. */
 export const bringUpAll = async (context: Context): Promise<void> => {
   const goals = await listLiveGoals(context.db)
   for (const goal of goals) {

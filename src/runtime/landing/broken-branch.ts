@@ -9,7 +9,7 @@ import { must, type Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, openEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
-import { cancel as end, resume, retry } from '../core/choices.ts'
+import { cancel, resume, retry } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 
 /** The commits of the branch are neither in the user's repository nor in the shadow repository. */
@@ -25,17 +25,17 @@ interface BranchQuestion {
   choices: Choice[]
 }
 
-const again = ({ id, targetBranch }: Goal): string =>
+const restartHelp = ({ id, targetBranch }: Goal): string =>
   `unstuck retry ${id}: restart the goal on the current ${targetBranch ?? 'checkout'} and redo the work that is not there.`
-const beginAgain = ({ id, targetBranch }: Goal): Choice => ({
+const restart = ({ id, targetBranch }: Goal): Choice => ({
   ...retry(id),
   label: 'Do the work again',
   effect: `The goal restarts on the current ${targetBranch ?? 'checkout'}, and work that is not there is redone.`,
 })
-const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: end the goal.`
+const cancelHelp = ({ id }: Goal): string => `unstuck cancel ${id}: end the goal.`
 
 /** On a remote the owner may still have the commit, and only a fetch after "resume" finds it. */
-const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): BranchQuestion => {
+const questionAboutLost = ({ remote }: Context, goal: Goal, detail: string): BranchQuestion => {
   const branch = goalBranch(goal.id)
   const commit = goal.headCommit ?? ''
   const gone = `goal "${goal.title}" was deleted, and its commits are gone: ${detail}. Redo the work, or cancel the goal?`
@@ -45,33 +45,33 @@ const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): Branch
     : `If you have the commit elsewhere: fetch it, then git branch ${branch} ${commit}; the goal then continues by itself.`
   return {
     question: `The branch ${branch} of ${gone}`,
-    help: [again(goal), cancel(goal), elsewhere],
-    choices: [beginAgain(goal), ...(isRemote ? [resume(goal.id)] : []), end(goal.id)],
+    help: [restartHelp(goal), cancelHelp(goal), elsewhere],
+    choices: [restart(goal), ...(isRemote ? [resume(goal.id)] : []), cancel(goal.id)],
   }
 }
 
-const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): BranchQuestion => {
+const questionAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): BranchQuestion => {
   const { repository } = context
   const branch = goalBranch(goal.id)
   const about = `goal "${goal.title}"`
   switch (reason) {
     case 'lost':
-      return askedAboutLost(context, goal, detail)
+      return questionAboutLost(context, goal, detail)
     case 'failed':
       return {
         question: `The branch ${branch} of ${about} could not be restored: ${detail}. Resume the goal after fixing that, redo its work, or cancel it?`,
-        help: [`unstuck resume ${goal.id}: try again to restore the branch.`, again(goal), cancel(goal)],
-        choices: [resume(goal.id), beginAgain(goal), end(goal.id)],
+        help: [`unstuck resume ${goal.id}: try again to restore the branch.`, restartHelp(goal), cancelHelp(goal)],
+        choices: [resume(goal.id), restart(goal), cancel(goal.id)],
       }
     case 'replaced':
       return {
         question: `The repository of ${about} at ${repository.root} was replaced: ${detail}. Redo its work here, resume it because this is the same repository, or cancel it?`,
         help: [
-          again(goal),
+          restartHelp(goal),
           `unstuck resume ${goal.id}: if this is the same repository, cloned again or restored from an older backup; Unstuck restores the branch from its own copy.`,
-          cancel(goal),
+          cancelHelp(goal),
         ],
-        choices: [beginAgain(goal), resume(goal.id), end(goal.id)],
+        choices: [restart(goal), resume(goal.id), cancel(goal.id)],
       }
   }
 }
@@ -88,7 +88,7 @@ const withdrawQuestion = async (tx: Queryable, goal: Goal): Promise<string | und
 
 /** Keeps the pending question as long as its text does not change. */
 const askPerson = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {
-  const { question, help, choices } = askedAbout(context, goal, broken)
+  const { question, help, choices } = questionAbout(context, goal, broken)
   const pending = await pendingQuestion(tx, goal)
   const id = pending?.question === question ? pending.id : context.newId('q')
   if (pending?.id !== id) {

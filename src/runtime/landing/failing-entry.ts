@@ -52,6 +52,7 @@ const giveUp = async (context: Context, entry: MergeEntry, detail: string): Prom
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'failed', { detail })))
 }
 
+/** Counts a failure of a merge entry that says nothing about its work; after the last allowed one a person is asked. */
 export const noteFailure = async (context: Context, { id, goalId }: MergeEntry, error: unknown): Promise<void> => {
   const entry = await getMerge(context.db, id)
   if (entry === undefined || (entry.state !== 'pending' && entry.state !== 'processing')) return

@@ -37,6 +37,7 @@ export type Looked = Map<string, Look>
 /** Tips of target branches, cached for one pass: many goals share a target, and each git call is a process. */
 export type TipOf = (branch: string) => Promise<string | null>
 
+/** Returns a reader of target tips that caches them for one pass. */
 export const tipsOfPass = (context: Context): TipOf => {
   const read = new Map<string, Promise<string | null>>()
   return (branch) => {
@@ -46,22 +47,23 @@ export const tipsOfPass = (context: Context): TipOf => {
   }
 }
 
-export const lookOf = (looked: Looked, goal: Goal): Look => {
-  const look = looked.get(goal.id) ?? { at: 0 }
-  looked.set(goal.id, look)
-  return look
+/** The last poll of a goal; creates the entry for a goal that was never polled. */
+export const lookOf = (polls: Looked, goal: Goal): Look => {
+  const poll = polls.get(goal.id) ?? { at: 0 }
+  polls.set(goal.id, poll)
+  return poll
 }
 
 type Ready = Goal & { headCommit: string; targetBranch: string }
 
 const hasTarget = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
 
-const isLanded = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<boolean> => {
+const isLanded = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<boolean> => {
   if (goal.repoMode === 'remote') return isOnTarget(context, goal)
   const tip = await tipOf(goal.targetBranch)
-  if (tip === null || tip === look.without) return false
+  if (tip === null || tip === poll.without) return false
   if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return true
-  look.without = tip
+  poll.without = tip
   return false
 }
 
@@ -116,12 +118,12 @@ const holdBack = async (
   await refuseLanding(context, goal, { reason: 'still-failing', detail: held, paths: [] })
 }
 
-const landGoal = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<void> => {
+const landGoal = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<void> => {
   const landed = async (how: string): Promise<void> => {
     const reason = `${how}${await acceptedText(context, goal)}`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', reason))
   }
-  if (await isLanded(context, goal, look, tipOf)) {
+  if (await isLanded(context, goal, poll, tipOf)) {
     await landed(`its commits are on ${goal.targetBranch}`)
     return
   }
@@ -153,8 +155,12 @@ const unlessUnreachable = async <T>(work: () => Promise<T>): Promise<T | undefin
   }
 }
 
-export const tryLand = async (context: Context, goal: Goal, look: Look, tipOf: TipOf): Promise<void> => {
-  if (hasTarget(goal)) await unlessUnreachable(() => landGoal(context, goal, look, tipOf))
+/**
+ * Lands a goal with a target if that is possible now; any other outcome is stored as a refusal, or tried again at the
+ * next poll.
+ */
+export const tryLand = async (context: Context, goal: Goal, poll: Look, tipOf: TipOf): Promise<void> => {
+  if (hasTarget(goal)) await unlessUnreachable(() => landGoal(context, goal, poll, tipOf))
 }
 
 /** Milliseconds between two polls of a ready goal's target branch, which its user may merge at any time. */
@@ -168,16 +174,17 @@ const pollMsOf = (goal: Goal): number => {
   return goal.landing.refused === null ? pollMs : 60 * pollMs
 }
 
-const isDue = (context: Context, look: Look, everyMs: number): boolean => {
+const isDue = (context: Context, poll: Look, everyMs: number): boolean => {
   const now = context.clock.now().getTime()
-  if (now - look.at < everyMs) return false
-  look.at = now
+  if (now - poll.at < everyMs) return false
+  poll.at = now
   return true
 }
 
-export const lookDue = (context: Context, look: Look, goal: Goal): boolean => {
+/** Whether it is time to poll the target of this goal; if so, starts the next interval. */
+export const lookDue = (context: Context, poll: Look, goal: Goal): boolean => {
   if (goal.repoMode === 'remote' && (context.remote?.restMs() ?? 0) > 0) return false
-  return isDue(context, look, pollMsOf(goal))
+  return isDue(context, poll, pollMsOf(goal))
 }
 
 /** No run or merge of the goal is in progress, and a task is about to start. */
@@ -185,13 +192,13 @@ const isAboutToStart = (tasks: readonly Task[]): boolean =>
   tasks.some(({ place, ready }) => place === 'queued' && ready) &&
   !tasks.some(({ place }) => place === 'running' || place === 'blocked(awaiting_judge)')
 
-const newerTip = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<string | undefined> => {
+const newerTip = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<string | undefined> => {
   const isRemote = goal.repoMode === 'remote'
-  if (isRemote && !lookDue(context, look, goal)) return undefined
+  if (isRemote && !lookDue(context, poll, goal)) return undefined
   const tip = await targetTip(context, goal, tipOf)
-  if (tip === null || tip === goal.baseCommit || look.within === `${tip} ${goal.headCommit}`) return undefined
+  if (tip === null || tip === goal.baseCommit || poll.within === `${tip} ${goal.headCommit}`) return undefined
   if (!(await context.ports.git.isBelow(context.repository, tip, goal.headCommit))) return tip
-  look.within = `${tip} ${goal.headCommit}`
+  poll.within = `${tip} ${goal.headCommit}`
   return undefined
 }
 
@@ -203,11 +210,11 @@ export const followTarget = async (
   context: Context,
   goal: Goal,
   tasks: readonly Task[],
-  given: { look: Look; tipOf: TipOf },
+  given: { poll: Look; tipOf: TipOf },
 ): Promise<void> => {
   if (!hasTarget(goal) || goal.repoMode === 'direct' || goal.landing.outdated || goal.landing.refused !== null) return
   if (!isAboutToStart(tasks)) return
-  const tip = await unlessUnreachable(() => newerTip(context, goal, given.look, given.tipOf))
+  const tip = await unlessUnreachable(() => newerTip(context, goal, given.poll, given.tipOf))
   if (tip === undefined) return
   await context.db.transaction(async (tx) => {
     await progressGoal(tx, goal.id, { landing: { outdated: true } })

@@ -21,6 +21,7 @@ const restoreHead = async (context: Context, goal: Goal): Promise<void> => {
   await ports.git.bringObjects(repository, shadow, { from: null, to })
 }
 
+/** Restores the commits of one goal in the mirror, or asks a person where they are lost. */
 export const guardHead = async (context: Context, goal: Goal): Promise<void> => {
   const { broken } = goal.landing
   if (broken?.again === true) return

@@ -29,6 +29,7 @@ const requestOf = (session: Session, planned: PlannedChecks): HonestRequest => {
   }
 }
 
+/** Runs the planned checks on the work. Paths in the report are those of the agent's workspace. */
 export const checkWork = async (session: Session, planned: PlannedChecks): Promise<HonestReport> => {
   const { context } = session
   const begun = context.clock.elapsed()

@@ -32,6 +32,7 @@ import type { Session } from '../core/session.ts'
  */
 export const interruptionLimit = 3
 
+/** The stored reason of a failed run, from its diagnosis. */
 export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}): ErrorMeta => ({
   source: 'execution',
   failureCode: diagnosis.failureCode,
@@ -74,6 +75,7 @@ const askAboutWeakened = async (
   await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, held) })
 }
 
+/** The run succeeded. Its task waits for the judge, or is done at once where nothing has to land. */
 export const endSucceeded = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
     // Only a recovery that an interrupted run began can still be open here.
@@ -296,6 +298,10 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
   return ended
 }
 
+/**
+ * The run was interrupted without a fault of its own: its task is requeued, or a person is asked after repeated
+ * interruptions.
+ */
 export const endInterrupted = async (session: Session, reason: string): Promise<void> => {
   session.run = await session.context.db.transaction((tx) => interruptRun(session.context, tx, session.run, reason))
 }
@@ -322,6 +328,7 @@ export const endPaused = async (session: Session): Promise<void> => {
   })
 }
 
+/** A person cancelled the run: its task is cancelled too. */
 export const endCancelled = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
     await failOpen(tx, session.task.id, 'the task was cancelled')

@@ -35,6 +35,7 @@ const ownersFolder = '.unstuck'
 const encoded = ({ leftOut }: ChangeList): PolicyVerdict['violations'] =>
   leftOut.flatMap(({ path, encoding }) => (encoding === undefined ? [] : [{ path, kind: 'encoding', rule: encoding }]))
 
+/** The violations of the task's paths in a set of changes, including secrets, links and re-encoded files. */
 export const checkFence = async (session: Session, found: ChangeList): Promise<PolicyVerdict> => {
   const { task, context } = session
   const checked = checkPolicy({

@@ -64,8 +64,8 @@ const environmentMs = 180_000
 export const makeEnvironment = async (session: Session): Promise<void> => {
   const { context, paths, run } = session
   if (context.config().workspace.setup !== undefined) return
-  const look = { files: context.ports.files, clean: paths.workspace, workspace: context.repository.root, changed: [] }
-  const [install] = missingInstalls(look).filter((each) => madeBy([each]).includes('/.venv'))
+  const search = { files: context.ports.files, clean: paths.workspace, workspace: context.repository.root, changed: [] }
+  const [install] = missingInstalls(search).filter((each) => madeBy([each]).includes('/.venv'))
   if (install === undefined) return
   const place = placeOfChecks(session, paths.workspace)
   // Ends what an engine that was killed here left running.

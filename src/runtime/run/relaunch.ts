@@ -13,6 +13,7 @@ import type { Next } from './phase.ts'
 const actionFor = async (session: Session, { step: { action } }: Chosen<ActionOf<'relaunch'>>) =>
   action.fresh === true ? { ...action, hint: `${action.hint}\n${await workSoFar(session)}` } : action
 
+/** Stores the corrected launch; phase `launch` starts it, also after a restart of the engine. */
 export const relaunch = async (session: Session, chosen: Chosen<ActionOf<'relaunch'>>): Promise<Next> => {
   const { context, run } = session
   const last = lastLaunch(run)

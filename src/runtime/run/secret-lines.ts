@@ -110,6 +110,7 @@ export const secretLines = async (session: Session, found: ChangeList): Promise<
   return session.searched
 }
 
+/** Notes for the verdict about files that were too large to search. */
 export const unsearchedNotes = ({ tooLarge }: Searched): string[] =>
   tooLarge.map(
     (path) => `${path} is larger than ${limits.mostBytesEach / mebibyte} MiB and was not searched for secrets`,

@@ -42,6 +42,7 @@ const checkedSuggestion = async (session: Session, requested: string): Promise<S
   return read
 }
 
+/** Replaces the failing command by the suggestion, or resolves the recovery as failed. */
 const take = (
   session: Session,
   { id, issueDetected }: Recovery,
@@ -62,6 +63,7 @@ const take = (
   })
 }
 
+/** Reads the suggestion of the last launch, if it was asked for one, and resolves the open recovery with it. */
 export const takeSuggestion = async (session: Session): Promise<void> => {
   const requested = lastLaunch(session.run)?.ask
   if (requested === undefined || session.run.verdict?.dropped.some(({ command }) => command === requested) === true)

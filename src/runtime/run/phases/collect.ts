@@ -44,6 +44,10 @@ const causeOfGap = async (session: Session): Promise<Next | undefined> => {
     : recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'it may be granted' })
 }
 
+/**
+ * Captures the work and keeps the agent's own commits; a turn without a change, or with a refused path, may lead to a
+ * recovery.
+ */
 export const collect: Phase = async (session) => {
   const found = await collectNow(session)
   await keepCommits(session, found.base)

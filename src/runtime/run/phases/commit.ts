@@ -66,6 +66,7 @@ const goBack = async (session: Session, phase: 'policy' | 'verify'): Promise<Nex
   return 'on'
 }
 
+/** Builds the commit, and publishes it where another engine may do the merge. */
 export const commit: Phase = async (session) => {
   const { context, run, task } = session
   const base = run.baseCommit ?? ''

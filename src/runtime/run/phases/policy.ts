@@ -8,6 +8,7 @@ import { checkFence } from '../fence.ts'
 import type { Phase } from '../phase.ts'
 import { secretLines, unsearchedNotes } from '../secret-lines.ts'
 
+/** Compares the changed paths with those of the task; any violation goes to the ladder. */
 export const policy: Phase = async (session) => {
   const found = await collectedWork(session)
   const result = await checkFence(session, found)

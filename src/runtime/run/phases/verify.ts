@@ -57,7 +57,7 @@ const recordWeakened = async (tx: Queryable, { run }: Session, weakened: readonl
 }
 
 /** Resolves the recoveries whose post-condition is that the remaining checks pass. */
-const settleRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
+const resolveRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
   settleOpen(tx, task.id, ({ type }) => (type === 'remaining_checks_pass' ? { holds, detail } : undefined))
 
 const otherHarnessOf = async ({ context, task, run }: Session): Promise<{ otherHarness?: string }> => {
@@ -80,7 +80,7 @@ const failedVerification = async (session: Session, report: HonestReport, verdic
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(session, { diagnosis, step })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
-    await settleRemaining(tx, session, false, `${failed.command} failed as well`)
+    await resolveRemaining(tx, session, false, `${failed.command} failed as well`)
   })
   const denials = await readDenials(session)
   if (denials.length === 0) return recover(session, evidence, failedCheckMeta(report))
@@ -164,7 +164,7 @@ const reportStillRed = async (session: Session, { results }: HonestReport): Prom
 }
 
 /** Resolves the recoveries that wait for tests which failed before the work. */
-const settleRed = (tx: Queryable, { task }: Session, { results }: HonestReport): Promise<void> =>
+const resolveStillRed = (tx: Queryable, { task }: Session, { results }: HonestReport): Promise<void> =>
   settleOpen(tx, task.id, (condition) => {
     if (condition.type !== 'tests_pass') return undefined
     const now = redIn(condition.red, stillRed(results))
@@ -190,11 +190,11 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
   await context.db.transaction(async (tx) => {
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, report)
-    await settleRed(tx, session, report)
+    await resolveStillRed(tx, session, report)
     await settleFeedback(tx, session, report)
     const nothing = outcome === 'nothing to verify'
     const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
-    await settleRemaining(tx, session, nothing || passed > 0, detail)
+    await resolveRemaining(tx, session, nothing || passed > 0, detail)
     await recordWeakened(tx, session, verdict.weakened ?? [])
     const whole = { ...verdict, outcome, checks: report.results, notes, tree: found.tree }
     await save(session, { phase: 'policy', verdict: whole }, tx)
@@ -249,6 +249,7 @@ const verifyClean = async (session: Session): Promise<Next> => {
   return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (list) => checkWork(session, list) })
 }
 
+/** Ends processes that could disturb the checks, then verifies the work in a clean clone that is removed afterwards. */
 export const verify: Phase = async (session) => {
   await session.context.ports.processes.sweep(`${session.run.id}-check`)
   const left = await leftRunning(session)
