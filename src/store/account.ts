@@ -1,9 +1,15 @@
-/** All statements on accounts that are at their limit. A limit counts by the store's clock, whoever looks. */
+/**
+ * All statements on accounts that are at their limit. Limits expire by the store's clock, which is the same for every
+ * engine.
+ */
 import type { AccountLimit } from '../domain/account.ts'
 import { fromRow, json, one, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
-/** The later of two times stands: of several refusals the one that reaches furthest knows most. */
+/**
+ * Stores a limit. If one is stored already, the later time wins: of several refusals the latest reset time is the
+ * safest.
+ */
 export const limitAccount = async (
   tx: Queryable,
   limit: Omit<AccountLimit, 'openedAt'>,
@@ -28,29 +34,29 @@ export const limitAccount = async (
   })
 }
 
-/** Accounts on which nothing may be launched now. */
+/** Limits that are in force: nothing may be launched on these accounts now. */
 export const limitedAccounts = async (db: Queryable): Promise<AccountLimit[]> =>
   (await db.query<object>(sql`select * from account_limit where until > unstuck_now() order by until, account`)).map(
     (row) => fromRow<AccountLimit>(row),
   )
 
-const tellFree = async (tx: Queryable, rows: object[], reason: string): Promise<void> => {
+const recordAvailable = async (tx: Queryable, rows: object[], reason: string): Promise<void> => {
   for (const { account, harnesses } of rows.map((row) => fromRow<AccountLimit>(row)))
     await appendEvent(tx, { type: 'account.available', payload: { account, harnesses, reason } })
 }
 
-/** Forgets the limits whose time has come. */
+/** Deletes limits that have reset. */
 export const dropEndedLimits = async (tx: Queryable): Promise<void> =>
-  tellFree(
+  recordAvailable(
     tx,
     await tx.query<object>(sql`delete from account_limit where until <= unstuck_now() returning *`),
     'the limit has reset',
   )
 
-/** A person wants it tried again: the limits of the accounts behind a harness are forgotten. */
+/** A person retried a task: deletes the limits of the accounts behind its harness, so that it is launched at once. */
 export const liftLimits = async (tx: Queryable, harness: string): Promise<void> =>
-  tellFree(
+  recordAvailable(
     tx,
     await tx.query<object>(sql`delete from account_limit where harnesses ? ${harness} returning *`),
-    'a person had a task of it tried again',
+    'a person retried a task on it',
   )

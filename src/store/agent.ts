@@ -1,14 +1,14 @@
 /**
- * All statements on agents, the executor slots of the engines. Their states are read from `agent_view`, which derives them;
- * no statement writes one.
+ * All statements on agents, the executor slots of the engines. Their states are read from the view `agent_view`, which
+ * derives them; no statement writes a state.
  */
 import type { Agent, AgentState } from '../domain/agent.ts'
 import { fromRow, json, one, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 /**
- * Registers an engine's slots. Slots of an earlier, larger configuration of this engine are gone from now on; a run that
- * still holds one is re-attached and ends there. Other engines' are left alone.
+ * Registers an engine's slots. Slots of an earlier, larger configuration of this engine are marked as gone; a run that
+ * still holds one is re-attached and ends there. Slots of other engines stay unchanged.
  */
 export const registerAgents = async (
   tx: Queryable,
@@ -31,7 +31,7 @@ export const registerAgents = async (
 export const listAgents = async (db: Queryable): Promise<Agent[]> =>
   (await db.query<object>(sql`select * from agent_view order by id`)).map((row) => fromRow<Agent>(row))
 
-/** The agents of an engine that may claim. */
+/** The agents of an engine that may claim a task. */
 export const idleAgents = async (db: Queryable, engineId: string): Promise<string[]> =>
   (
     await db.query<{ id: string }>(
@@ -39,7 +39,7 @@ export const idleAgents = async (db: Queryable, engineId: string): Promise<strin
     )
   ).map(({ id }) => id)
 
-/** Tells of agents that went out of service. */
+/** Records that agents went out of service. */
 export const tellOffline = async (
   tx: Queryable,
   agents: string[],
@@ -49,7 +49,10 @@ export const tellOffline = async (
   if (agents.length > 0) await appendEvent(tx, { type: 'agent.offline', payload: { agents, engine, evidence } })
 }
 
-/** For an agent whose lease was removed in this transaction: renews its heartbeat, or reports it offline if only the lease kept it. */
+/**
+ * For an agent whose lease was removed in this transaction: renews its heartbeat, or records that it is offline if
+ * only the lease kept it in service.
+ */
 export const releaseAgent = async (tx: Queryable, id: string): Promise<void> => {
   const row = await one<{ engine_id: string | null; gone: boolean; state: AgentState }>(
     tx,

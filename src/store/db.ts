@@ -1,6 +1,6 @@
 /**
- * The one door to SQL. Statements are own text in PostgreSQL's dialect with bound values; PGlite and PostgreSQL stand
- * behind the same two methods. Agent output never comes through here: it lives in files.
+ * The only access to SQL. Statements are written in PostgreSQL's dialect with bound values; PGlite and PostgreSQL
+ * implement the same interface. Agent output is never stored here: it stays in files.
  */
 
 export interface Sql {
@@ -13,11 +13,11 @@ export interface Queryable {
 }
 
 export interface Db extends Queryable {
-  /** Commits when `work` resolves, rolls back when it rejects. Not nestable. */
+  /** Commits when `work` resolves, rolls back when it rejects. Cannot be nested. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
-  /** A script of several statements without parameters (migrations). One that fails leaves no transaction open. */
+  /** Runs several statements without parameters (migrations). A failed script leaves no transaction open. */
   script(text: string): Promise<void>
-  /** Whether this process may lead at this moment, of those that share the store. Absent = it shares it with nobody. */
+  /** Whether this process is the leader at this moment. Absent = no other process shares the store. */
   leads?: () => boolean
   close(): Promise<void>
 }
@@ -27,12 +27,12 @@ export const sql = (parts: TemplateStringsArray, ...values: unknown[]): Sql => (
   values,
 })
 
-/** Binds any value for `$n::jsonb`: drivers disagree on bare arrays and strings, they agree on JSON text. */
+/** Binds any value for `$n::jsonb`: drivers treat bare arrays and strings differently, but JSON text alike. */
 export const json = (value: unknown): string => JSON.stringify(value)
 
 const camel = (name: string): string => name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase())
 
-/** A row with its column names in camelCase; timestamps arrive as Date, jsonb as values. */
+/** A row with its column names in camelCase. Timestamps arrive as Date, jsonb as values. */
 export const fromRow = <T>(row: object): T =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) as T
 
@@ -40,26 +40,27 @@ export const one = async <Row>(db: Queryable, statement: Sql): Promise<Row | und
   (await db.query<Row>(statement))[0]
 
 /**
- * The store was at fault and not the work: its connection broke, or the server chose this transaction to end a deadlock.
- * What the work did may stand or not; whoever gets this looks at the store again.
+ * Whether an error is the store's and not the work's: its connection broke, or the server ended this transaction to
+ * resolve a deadlock. The transaction may or may not have been committed, so the caller must read the store again.
  */
 export const isStoreTrouble = (error: unknown): boolean =>
   ['STORE_UNAVAILABLE', 'STORE_LOCKED', '40001', '40P01', '57014'].includes(
     String((error as { code?: unknown } | null)?.code),
   )
 
-/** What became of a fenced write: zero rows is a value, not an exception. */
+/** The outcome of a fenced write. Zero rows is an expected outcome, so it is a value and not an exception. */
 export type Moved<T> = { ok: true; value: T } | { ok: false; code: 'stale' | 'illegal'; message: string }
 
 export const stale = (what: string): { ok: false; code: 'stale'; message: string } => ({
   ok: false,
   code: 'stale',
-  message: `${what} was changed by somebody else first; look at it again`,
+  message: `${what} was changed in the meantime; read it again and retry`,
 })
 
-/** For moves that must succeed where they stand: losing the race there means that the caller's whole view is void. */
+/** Thrown for moves that must succeed: a lost race means that everything the caller has read is outdated. */
 export class StaleError extends Error {}
 
+/** The value of a move that must succeed. Throws `StaleError` for a lost race, and an ordinary error for a bug. */
 export const must = <T>(moved: Moved<T>): T => {
   if (moved.ok) return moved.value
   if (moved.code === 'stale') throw new StaleError(moved.message)

@@ -1,11 +1,11 @@
-/** All statements on engines. Their states are written by `registerEngine` and `moveEngine` alone; a heartbeat changes none. */
+/** All statements on engines. Only `registerEngine` and `moveEngine` write their states; a heartbeat does not. */
 import { engineFlow, type EngineInfo, type EngineState } from '../domain/engine.ts'
 import { mustStep, stepOf } from '../domain/flow.ts'
 import { idleAgents, registerAgents, tellOffline } from './agent.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
-/** The name of its connections is of use to the healing layer alone. */
+/** The name of its connections is used by the reaper only. */
 const read = (row: object): EngineInfo => {
   const { session: _session, ...engine } = fromRow<EngineInfo & { session: string }>(row)
   return engine
@@ -24,7 +24,7 @@ export const getEngine = async (db: Queryable, id: string): Promise<EngineInfo |
   return row === undefined ? undefined : read(row)
 }
 
-/** Puts an engine into service, at its start or after it was taken for dead, together with its agents. */
+/** Puts an engine and its agents into service, at its start or after it was declared dead. */
 export const registerEngine = async (tx: Queryable, engine: NewEngine, agentIds: string[]): Promise<void> => {
   const before = (await getEngine(tx, engine.id))?.state ?? ''
   const step = mustStep(engineFlow, before, 'started')
@@ -44,7 +44,10 @@ export const registerEngine = async (tx: Queryable, engine: NewEngine, agentIds:
   await registerAgents(tx, agentIds, host, id)
 }
 
-/** A sign of life, with what may have changed since. Gives the state that the others see; undefined = there is no such engine. */
+/**
+ * Stores a heartbeat, with facts that may have changed. Returns the state that other engines see; undefined = there is
+ * no such engine.
+ */
 export const beatEngine = async (
   db: Queryable,
   id: string,
@@ -60,7 +63,10 @@ export const beatEngine = async (
   return row?.state
 }
 
-/** Moves an engine along its flow. Its idle agents leave with one that goes offline; a busy one does when its lease ends. */
+/**
+ * Moves an engine along its flow table. When it goes offline, its idle agents do too; a busy agent does when its lease
+ * ends.
+ */
 export const moveEngine = async (
   tx: Queryable,
   engine: EngineInfo,
@@ -70,7 +76,8 @@ export const moveEngine = async (
   const step = stepOf(engineFlow, engine.state, trigger)
   if (!step.ok) return step
   const leaving = step.row.to === 'offline' ? await idleAgents(tx, engine.id) : []
-  // The heartbeat is the fence: an engine that was judged by an older one lives. Dates hold no microseconds, the store does.
+  // The heartbeat is the fence: an engine that sent one after it was judged is alive. A Date has no microseconds,
+  // but the store has, hence the millisecond.
   const row = await one<object>(
     tx,
     sql`update engine set state = ${step.row.to}, waiting = null

@@ -11,6 +11,7 @@ export type NewEscalation = Pick<
   'id' | 'goalId' | 'taskId' | 'runId' | 'kind' | 'happened' | 'tried' | 'question' | 'details' | 'choices'
 >
 
+/** Stores a question to a person, with its event. */
 export const openEscalation = async (tx: Queryable, escalation: NewEscalation): Promise<void> => {
   const { id, goalId, taskId, runId, kind, happened, tried, question, details, choices } = escalation
   await tx.query(sql`
@@ -45,7 +46,7 @@ export const pendingEscalationOf = async (db: Queryable, taskId: string): Promis
   return row === undefined ? undefined : read(row)
 }
 
-/** Compare-and-swap: the second of two answers gets `stale`. */
+/** Compare-and-swap: the second of two answers gets `stale`, so a question is decided once. */
 export const answerEscalation = async (
   tx: Queryable,
   escalation: Escalation,

@@ -1,4 +1,4 @@
-/** Events: what happened, written in the same transaction as the change they tell of. Append-only. */
+/** Events, written in the same transaction as the change they describe. Append-only. */
 import { fromRow, json, one, sql, type Queryable } from './db.ts'
 
 export interface NewEvent {
@@ -20,8 +20,8 @@ export interface StoredEvent {
 }
 
 /**
- * Tells listeners as well: every change has an event, and the notification is sent when its transaction commits. It carries
- * the name of the sender's connection, so that an engine is not woken by itself.
+ * Records an event and notifies listeners: the notification is sent when the transaction commits. It carries the name
+ * of the sender's connection, so that an engine does not wake itself.
  */
 export const appendEvent = async (db: Queryable, event: NewEvent): Promise<void> => {
   await db.query(sql`
@@ -42,11 +42,12 @@ export interface EventFilter {
 }
 
 /**
- * Up to where nothing can appear any more. Numbers are given when a row is written and seen when its transaction commits:
- * a follower that saw 8 before 7 was committed would never be told of 7. The highest number is read first, then whether
- * anybody else is writing; only then a hole is one that may still be filled, and an old one is what a rollback left.
+ * The highest id below which no event can appear any more. Ids are assigned when a row is written, but become visible
+ * when its transaction commits: a reader that saw 8 before 7 was committed would never see 7. So the highest id is
+ * read first, then whether another transaction is writing. Only then can a gap still be filled; an old gap is from a
+ * rollback.
  */
-const settledUpTo = async (db: Queryable): Promise<number> => {
+const stableUpTo = async (db: Queryable): Promise<number> => {
   const given = await one<{ last: number }>(db, sql`select last_value::float8 as last from event_id_seq`)
   const writing = await one(
     db,
@@ -63,12 +64,12 @@ const settledUpTo = async (db: Queryable): Promise<number> => {
   return hole?.before ?? last
 }
 
-/** In the order of their numbers, so that the last one is where a follower goes on. */
+/** Events in the order of their ids; a reader continues after the last one. */
 export const readEvents = async (db: Queryable, filter: EventFilter): Promise<StoredEvent[]> => {
-  const settled = await settledUpTo(db)
+  const stable = await stableUpTo(db)
   const rows = await db.query<object>(sql`
     select * from event
-    where id > ${filter.after} and id <= ${settled}
+    where id > ${filter.after} and id <= ${stable}
       and (${filter.goalId ?? null}::text is null or goal_id = ${filter.goalId ?? null})
       and (${filter.taskId ?? null}::text is null or task_id = ${filter.taskId ?? null})
       and (${filter.runId ?? null}::text is null or run_id = ${filter.runId ?? null})
@@ -76,10 +77,11 @@ export const readEvents = async (db: Queryable, filter: EventFilter): Promise<St
   return rows.map((row) => fromRow<StoredEvent>(row))
 }
 
-/** The number of the newest event; 0 when there is none. */
+/** The id of the newest event; 0 = there is none. */
 export const lastEventId = async (db: Queryable): Promise<number> =>
   (await one<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0
 
+/** The time of the store, which all due times and leases use. */
 export const storeNow = async (db: Queryable): Promise<Date> => {
   const row = await one<{ now: Date }>(db, sql`select unstuck_now() as now`)
   if (row === undefined) throw new Error('the store returned no time')

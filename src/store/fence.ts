@@ -1,8 +1,8 @@
-/** Asked immediately before a push, which no transaction of ours can take back: is the asker still the one who may act? */
+/** Checked immediately before a push, which no transaction can undo: does this engine still own the merge entry? */
 import type { MergeEntry } from '../domain/merge.ts'
 import { one, sql, type Queryable } from './db.ts'
 
-/** Whether nobody has moved this merge entry since it was claimed. */
+/** Whether the merge entry is unchanged since it was claimed. */
 export const holdsMerge = async (db: Queryable, entry: MergeEntry): Promise<boolean> =>
   (await one<object>(
     db,

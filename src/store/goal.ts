@@ -1,4 +1,6 @@
-/** All statements on goals. A state is written in `moveGoal` alone; `progressGoal` writes everything else, fenced alike. */
+/**
+ * All statements on goals. Only `moveGoal` writes a state; `progressGoal` writes everything else, with the same fence.
+ */
 import { stepOf } from '../domain/flow.ts'
 import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
 import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
@@ -19,6 +21,7 @@ export type NewGoal = Pick<
   | 'spend'
 >
 
+/** Stores a new goal in state `planning`, with its event. */
 export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
   const row = await one<object>(
     db,
@@ -43,7 +46,7 @@ export const getGoal = async (db: Queryable, id: string): Promise<Goal | undefin
 export const listGoals = async (db: Queryable): Promise<Goal[]> =>
   (await db.query<object>(sql`select * from goal order by created_at desc, id`)).map((row) => fromRow<Goal>(row))
 
-/** All that may still go on: one that failed is retried. */
+/** All goals that may still continue; a failed goal can be retried. */
 export const listUnendedGoals = async (db: Queryable): Promise<Goal[]> =>
   (
     await db.query<object>(
@@ -51,7 +54,7 @@ export const listUnendedGoals = async (db: Queryable): Promise<Goal[]> =>
     )
   ).map((row) => fromRow<Goal>(row))
 
-/** Without those that have ended for good: what the engine looks at in every pass must not grow with what it has done. */
+/** Goals that have not ended: what the engine reads in every pass must not grow with its history. */
 export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
   (
     await db.query<object>(
@@ -59,7 +62,7 @@ export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
     )
   ).map((row) => fromRow<Goal>(row))
 
-/** All that have not ended for good, and the `ended` newest of those that have; `leftOut` = how many more there are. */
+/** All goals that have not ended, and the `ended` newest of the others; `leftOut` = how many more there are. */
 export const listShownGoals = async (db: Queryable, ended: number): Promise<{ goals: Goal[]; leftOut: number }> => {
   const goals = (
     await db.query<object>(sql`
@@ -71,7 +74,7 @@ export const listShownGoals = async (db: Queryable, ended: number): Promise<{ go
   return { goals, leftOut: Math.max(0, (all?.n ?? 0) - goals.length) }
 }
 
-/** What a person allows the agents of a goal from their next launch on. */
+/** Stores what a person allows the agents of a goal from their next launch on. */
 export const allowInGoal = async (
   tx: Queryable,
   { id, grants, allowedDirs }: Pick<Goal, 'id' | 'grants' | 'allowedDirs'>,
@@ -80,7 +83,10 @@ export const allowInGoal = async (
     changed_at = unstuck_now() where id = ${id}`)
 }
 
-/** Moves a goal along its flow table and recomputes which of its tasks may start. */
+/**
+ * Moves a goal along its flow table, records the event and recomputes which of its tasks are ready. `stale` if another
+ * writer changed the goal first.
+ */
 export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<Moved<Goal>> => {
   const step = stepOf(goalFlow, goal.state, trigger)
   if (!step.ok) return step
@@ -92,7 +98,7 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
     where id = ${goal.id} and version = ${goal.version} returning *`,
   )
   if (row === undefined) return stale(`goal ${goal.id}`)
-  // Work in place has no goal branch that its events could speak of.
+  // Work in place has no goal branch, so its events must not name one.
   const mode = goal.repoMode === 'direct' ? { repoMode: goal.repoMode } : {}
   const payload = { from: goal.state, to, trigger, reason, ...mode }
   await appendEvent(db, { type: step.row.event, goalId: goal.id, payload })
@@ -102,8 +108,8 @@ export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reaso
 }
 
 /**
- * What a goal accumulates besides its state. Adds to the spend in the statement, so that parallel runs do not lose each
- * other's, and leaves `version` alone: it changes nothing that a decision about the state was based on.
+ * Writes what a goal accumulates besides its state. The spend is added in the statement, so that parallel runs do not
+ * overwrite each other. `version` stays unchanged, because no decision about the state depends on these fields.
  */
 export const progressGoal = async (
   db: Queryable,
@@ -130,16 +136,17 @@ export const progressGoal = async (
 }
 
 /**
- * Changes to the tasks of one goal take turns, goal before task, so that none waits for another in a circle. Two last needed
- * tasks that ended at the same moment would otherwise each see the other unfinished, and what needs both never gets ready.
+ * Serializes changes to the tasks of one goal. The goal is locked before the task, so that no two transactions wait
+ * for each other. Without the lock, two last dependencies that end at the same moment would each see the other as
+ * unfinished, and their dependent would never become ready.
  */
 export const lockGoal = async (db: Queryable, goalId: string): Promise<void> => {
   await db.query(sql`select 1 from goal where id = ${goalId} for no key update`)
 }
 
 /**
- * Frees what nothing of the goal needs any more: areas of tasks that neither run nor are about to be merged. A paused goal merges
- * nothing, and no other goal is to wait for a person who paused this one.
+ * Frees the areas of tasks that neither run nor are about to be merged. A paused goal merges nothing, and other goals
+ * must not wait until a person resumes it.
  */
 export const freeAreas = async (db: Queryable, goalId: string): Promise<void> => {
   await db.query(sql`
@@ -147,7 +154,10 @@ export const freeAreas = async (db: Queryable, goalId: string): Promise<void> =>
       and task.state <> 'running' and not (task.block_reason is not distinct from 'awaiting_judge' and goal.state = 'active')`)
 }
 
-/** Readiness is stored on change, so that a claim reads one partial index. The caller's transaction holds the goal. */
+/**
+ * Recomputes which tasks are ready. Readiness is stored, so that a claim reads one partial index. The caller's
+ * transaction holds the lock of the goal.
+ */
 export const refreshReady = async (db: Queryable, goalId: string): Promise<void> => {
   await db.query(sql`
     update task set ready = fresh.ready
@@ -161,12 +171,15 @@ export const refreshReady = async (db: Queryable, goalId: string): Promise<void>
     where fresh.id = task.id and task.ready is distinct from fresh.ready`)
 }
 
-/** A person's retry of a whole goal begins a new count of its budget. */
+/** A person's retry of a whole goal starts a new budget. */
 export const resetGoalSpend = async (db: Queryable, id: string): Promise<void> => {
   await db.query(sql`update goal set spend = '{"tokens": 0, "costUsd": 0, "seconds": 0}'::jsonb where id = ${id}`)
 }
 
-/** Cancelled goals with work or a question left: a cancel was cut short between its two transactions, so long ago at least. */
+/**
+ * Cancelled goals that still have open tasks or questions: a cancel was interrupted between its two transactions, at
+ * least `afterSeconds` ago.
+ */
 export const halfCancelled = async (db: Queryable, afterSeconds: number): Promise<string[]> =>
   (
     await db.query<{ id: string }>(sql`

@@ -1,7 +1,7 @@
 /**
- * Who leads: judges, merges, heals and runs the periodic jobs. The right to seek it is a session's lock (postgres-session.ts);
- * what counts is the term written here. Each write of a leader looks at it in its own transaction, so one that was overtaken
- * while it slept writes nothing more, whatever it still believes.
+ * The leader: the engine that judges, merges, reaps and runs the periodic jobs. A session lock decides who may become
+ * leader (postgres-session.ts); the term stored here decides who is. Each write of a leader checks the term in its own
+ * transaction, so an engine that was replaced while it was suspended cannot write any more.
  */
 import { one, sql, StaleError, type Db, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -16,7 +16,7 @@ export const leaderNow = async (db: Queryable): Promise<Leader> => {
   return { engineId: row?.engine_id ?? null, term: row?.term ?? 0 }
 }
 
-/** Begins a term. Waits for the writes of the one before that are under way. */
+/** Begins a term and returns its number. Waits for writes of the previous term that are in progress. */
 export const takeLead = async (db: Db, engineId: string): Promise<number> =>
   db.transaction(async (tx) => {
     const before = await leaderNow(tx)
@@ -34,8 +34,9 @@ export const takeLead = async (db: Db, engineId: string): Promise<number> =>
   })
 
 /**
- * Ends the session of a leader that is silent on two counts: its heartbeat is overdue, and the session that holds the lead,
- * which is tried every second, was not. A process that is stopped keeps its connection, and with it the lead, for ever.
+ * Ends the database session of a leader that does not respond, on two signals: its heartbeat is overdue, and its
+ * session, which queries every second, was idle. A stopped process keeps its connection, and with it the leadership,
+ * for ever.
  */
 export const unseatSilent = async (db: Queryable): Promise<{ engineId: string; silent: number } | undefined> => {
   const row = await one<{ engine_id: string; silent: number }>(db, {
@@ -50,18 +51,18 @@ export const unseatSilent = async (db: Queryable): Promise<{ engineId: string; s
   return row === undefined ? undefined : { engineId: row.engine_id, silent: row.silent }
 }
 
-/** Another engine leads: what this one knows as leader is void, and not just one view of one row. */
+/** Another engine is the leader: everything this one did as leader is outdated, not only its view of one row. */
 export class LeadLostError extends StaleError {}
 
 const checkTerm = async (tx: Queryable, term: number): Promise<void> => {
   const row = await one(tx, sql`select 1 from leader where term = ${term} for share`)
-  if (row === undefined) throw new LeadLostError('another engine leads now; this one lets go of the leading jobs')
+  if (row === undefined) throw new LeadLostError('another engine is the leader now; this one stops its leader jobs')
 }
 
-/** Before an effect outside the store: fails when another engine leads. */
+/** Called before an effect outside the store: throws `LeadLostError` if another engine is the leader. */
 export const confirmLead = (db: Db): Promise<void> => db.transaction(async () => undefined)
 
-/** The same store for the jobs of one term: whatever it writes, it writes while the term lasts. */
+/** The same store for the jobs of one term: every write fails once the term is over. */
 export const fencedBy = (db: Db, term: number): Db => ({
   ...db,
   query: (statement) =>

@@ -1,6 +1,7 @@
 /**
- * The owner lock beside a PGlite folder. Its holder is known by host, boot, pid and start time; it is taken over only from
- * a holder that is proven dead, never because it looks old: a stolen lock means two writers, and those lose rows silently.
+ * The owner lock of a PGlite folder. Its holder is identified by host, boot id, pid and start time. The lock is taken
+ * over only from a holder that is proven dead, never because it is old: two owners would be two writers, and those
+ * lose rows silently.
  */
 import {
   closeSync,
@@ -25,22 +26,22 @@ export interface OwnerLock {
 }
 
 /**
- * A lock is linked only when it is complete, so one that names nobody lost its content in a power failure, and its holder with
- * it. The file stands for that holder then: no start-up of this machine has an empty name, so it counts as dead.
+ * A lock appears only when its content is complete, so an empty one lost its content, and its holder, in a power
+ * failure. It is given an identity with an empty boot id, which no running machine has, so it counts as dead.
  */
-const nobody = (path: string): ProcessIdentity => {
+const lostIdentity = (path: string): ProcessIdentity => {
   const { ino, mtimeMs } = statSync(path)
   return { host: hostname(), bootId: '', pid: 0, startTime: `${ino}-${mtimeMs}` }
 }
 
-/** Of the right types: a forged one becomes a part of file names. */
+/** Checks the types: a forged value becomes part of file names. */
 const isIdentity = (value: unknown): value is ProcessIdentity => {
   if (typeof value !== 'object' || value === null) return false
   const { host, pid, startTime } = value as Partial<ProcessIdentity>
   return typeof host === 'string' && typeof pid === 'number' && typeof startTime === 'string'
 }
 
-/** Who holds the lock; one that only reads lets go of it within a moment. */
+/** The holder of the lock; one with `reading` releases it within a moment. */
 export type Holder = ProcessIdentity & { reading?: boolean }
 
 const parsed = (text: string): Holder | undefined => {
@@ -54,9 +55,9 @@ const parsed = (text: string): Holder | undefined => {
 
 const readHolder = (path: string): Holder | undefined => {
   try {
-    return parsed(readFileSync(path, 'utf8')) ?? nobody(path)
+    return parsed(readFileSync(path, 'utf8')) ?? lostIdentity(path)
   } catch {
-    return undefined // gone in between: the next attempt to create it decides
+    return undefined // removed in between: the next attempt to create it decides
   }
 }
 
@@ -74,14 +75,14 @@ const draftOf = (path: string, me: Holder): string => {
   return draft
 }
 
-/** Creates a lock complete or not at all: a crash between create and write would leave an owner nobody can judge. */
+/** Creates a complete lock or none: a crash between create and write would leave an owner that cannot be checked. */
 const create = (path: string, me: Holder): boolean => {
   const draft = draftOf(path, me)
   try {
     linkSync(draft, path)
     return true
   } catch (error) {
-    // Gone: the winner of a race that is over cleared away all guards, our draft of one among them.
+    // ENOENT: the winner of a race that has ended removed all guards, and our draft of a guard with them.
     if (['EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   } finally {
@@ -92,16 +93,16 @@ const create = (path: string, me: Holder): boolean => {
 const guardPrefix = (path: string): string => `${basename(path)}.heir-`
 
 /**
- * The right to replace one dead holder: a lock of its own, named after the dead one, so that of all racing successors one
- * has it. Its winner may die as well; then the right to replace that one is raced for, and so on. Undefined = a living
- * rival has it, or the race is over. Guards that lead back to one which was looked at come from no race but from a damaged
- * folder: every rival reads them in the same order, so the next name after them is raced for like any other.
+ * The right to replace one dead holder: a separate lock (guard) named after it, so that only one of all racing
+ * successors gets it. If the winner dies as well, the others race for the right to replace it, and so on. Undefined =
+ * a live rival has the guard, or the race is over. If the guards form a circle, the folder is damaged: all rivals read
+ * them in the same order, so they race for the next unused name.
  */
 const winGuard = (path: string, holder: ProcessIdentity, me: Holder): string | undefined => {
   const seen = new Set<string>()
   for (let dead: ProcessIdentity = holder; ;) {
     let guard = join(dirname(path), guardPrefix(path) + markOf(dead))
-    // No mark of a process has this character.
+    // A process mark never contains this character.
     while (seen.has(guard)) guard += '+'
     seen.add(guard)
     if (create(guard, me)) return guard
@@ -111,7 +112,7 @@ const winGuard = (path: string, holder: ProcessIdentity, me: Holder): string | u
   }
 }
 
-/** Guards are worth something only while their dead one holds the lock, and it never does again. */
+/** Guards matter only while their dead process holds the lock, which it never does again. */
 const clearGuards = (path: string): void => {
   for (const name of readdirSync(dirname(path))) {
     if (name.startsWith(guardPrefix(path))) rmSync(join(dirname(path), name), { force: true })
@@ -119,8 +120,8 @@ const clearGuards = (path: string): void => {
 }
 
 /**
- * Puts our lock in the place of a dead holder's in one rename, so that the lock is never absent and never two processes'.
- * What stands there is read again under the guard: a rival may have finished before we won it.
+ * Replaces a dead holder's lock in one rename, so that the lock is never missing and never held twice. The holder is
+ * read again under the guard, because a rival may have finished before we got it.
  */
 const replaceDead = (path: string, dead: ProcessIdentity, me: Holder): boolean => {
   const guard = winGuard(path, dead, me)
@@ -134,17 +135,25 @@ const replaceDead = (path: string, dead: ProcessIdentity, me: Holder): boolean =
   return true
 }
 
+/** The holder of a lock and whether it is alive; undefined = the lock is free. */
 export const ownerOf = (path: string): { holder: Holder; liveness: 'alive' | 'dead' | 'elsewhere' } | undefined => {
   const holder = readHolder(path)
   return holder === undefined ? undefined : { holder, liveness: livenessOf(holder) }
 }
 
-/** A rival that is about to take over has this long, in small steps: on a busy machine it may lose its core in the middle. */
+/**
+ * How long a rival may take to take over, in milliseconds, and the step of waiting: on a busy machine it may be
+ * suspended in the middle.
+ */
 const raceMs = 10_000
 const stepMs = 5
 
 const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, stepMs)
 
+/**
+ * Takes the lock, or throws `STORE_LOCKED` with the holder's pid and host. Blocks for up to `raceMs` while rivals race
+ * for a dead holder's lock.
+ */
 export const takeOwnerLock = (path: string, reading = false): OwnerLock => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const identity = identityOf(process.pid)
@@ -159,11 +168,11 @@ export const takeOwnerLock = (path: string, reading = false): OwnerLock => {
       const where = owner.liveness === 'elsewhere' ? ` on host ${owner.holder.host}` : ''
       throw new AppError(
         'STORE_LOCKED',
-        `process ${owner.holder.pid}${where} holds ${path}; use that engine (unstuck status), or stop it first`,
+        `process ${owner.holder.pid}${where} uses this store (${path}); use that engine ("unstuck status"), or stop it first ("unstuck stop")`,
       )
     }
     if (replaceDead(path, owner.holder, me)) return held
     pause()
   }
-  throw new AppError('STORE_LOCKED', `several processes fight over ${path}; try again`)
+  throw new AppError('STORE_LOCKED', `several processes are trying to open ${path} at the same time; try again`)
 }

@@ -1,4 +1,4 @@
-/** All statements on the merge queue. A unique index lets one entry per goal be in processing. */
+/** All statements on the merge queue. A unique index allows one entry per goal in processing. */
 import { stepOf } from '../domain/flow.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
@@ -7,7 +7,7 @@ import { appendEvent } from './event.ts'
 
 const read = (row: object): MergeEntry => fromRow<MergeEntry>(row)
 
-/** Puts a judged run's commit into the queue; a second call for the same run changes nothing. */
+/** Adds a judged run's commit to the queue; a second call for the same run changes nothing. */
 export const enqueueMerge = async (tx: Queryable, id: string, run: Run): Promise<void> => {
   const row = await one<{ number: number }>(
     tx,
@@ -44,11 +44,15 @@ export const getMerge = async (db: Queryable, id: string): Promise<MergeEntry | 
   return row === undefined ? undefined : read(row)
 }
 
-/** Its commit stands elsewhere on the goal branch, because that was rebased. */
+/** Stores the new commit of a merged entry after the goal branch was rebased. */
 export const relocateMerge = async (tx: Queryable, { id }: MergeEntry, landedCommit: string): Promise<void> => {
   await tx.query(sql`update merge_entry set landed_commit = ${landedCommit}, version = version + 1 where id = ${id}`)
 }
 
+/**
+ * Moves an entry along its flow table and records the event. A claim counts as an attempt, an unexpected error as a
+ * failure.
+ */
 export const moveMerge = async (
   tx: Queryable,
   entry: MergeEntry,

@@ -1,6 +1,6 @@
 /**
- * Numbered forward migrations. Each runs in one transaction whose first act is to insert its own number, so that racing
- * starters collide on the key and only one of them does the work.
+ * Numbered forward migrations. Each runs in one transaction that first inserts its own number, so that of several
+ * engines that start at once only one does the work and the others collide on the key.
  */
 import { AppError } from '../errors.ts'
 import { one, sql, type Db } from './db.ts'
@@ -43,12 +43,12 @@ const checkNotNewer = (have: number): void => {
   if (have > migrations.length) {
     throw new AppError(
       'STORE_VERSION',
-      `the store is at schema ${have}, this version knows ${migrations.length}; install the newer unstuck again`,
+      `the store has schema ${have}, but this version of unstuck knows only ${migrations.length}; install the newer version again`,
     )
   }
 }
 
-/** For a reader, which changes nothing: refuses a store of another version, and says what brings it up to date. */
+/** For a reader, which changes nothing: refuses a store of another version and says how to update it. */
 export const checkSchema = async (db: Db): Promise<void> => {
   const { found } = (await one<{ found: boolean }>(db, sql`select to_regclass('migration') is not null as found`)) ?? {
     found: false,
@@ -59,7 +59,7 @@ export const checkSchema = async (db: Db): Promise<void> => {
   if (have < migrations.length)
     throw new AppError(
       'STORE_VERSION',
-      `the store was written by an older version (schema ${have}, this version reads ${migrations.length}); "unstuck up" brings it up to date`,
+      `the store was written by an older version (schema ${have}, this version needs ${migrations.length}); "unstuck up" updates it`,
     )
 }
 
@@ -71,9 +71,10 @@ const apply = async (db: Db, number: number, text: string): Promise<void> => {
   }
 }
 
-/** Brings the schema up to this version; refuses a store that a newer one wrote. */
+/** Updates the schema to this version; refuses a store that a newer version wrote. */
 export const migrate = async (db: Db): Promise<void> => {
-  // "if not exists" looks and creates in two steps: without the lock, racing starters of an empty store would collide.
+  // "if not exists" checks and creates in two steps: without the lock, engines that start on an empty store at the
+  // same time would collide.
   await db.script(`begin;
     select pg_advisory_xact_lock(hashtextextended('unstuck migration ' || current_schema(), 0));
     create table if not exists migration (number integer primary key, applied_at timestamptz not null default now());

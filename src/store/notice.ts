@@ -1,7 +1,10 @@
-/** Tells a listener after every write that may have added events, so that whoever follows them need not poll. */
+/** Notifies a listener after every write that may have added events, so that readers of events need not poll. */
 import type { Db } from './db.ts'
 
-/** The same store. `written` is called after the commit and must not throw; it may be called without a new event. */
+/**
+ * The same store with a listener. `written` is called after the commit and must not throw; it may also be called when
+ * no event was added.
+ */
 export const withNotice = (db: Db, written: () => void): Db => ({
   ...db,
   query: async (statement) => {

@@ -1,7 +1,7 @@
 /**
- * Opens the store of one repository: owner lock first, then the data, then the migrations. Without a database it is the
- * embedded one. The choice is remembered beside it: an engine that starts without the URL must not begin a second, empty
- * store.
+ * Opens the store of one repository: first the owner lock, then the data, then the migrations. Without a database URL
+ * it is the embedded store. The choice is remembered in the state folder: an engine started without the URL must not
+ * begin a second, empty store.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,17 +20,17 @@ export interface StorePaths {
   cacheDir: string
   /** PostgreSQL instead of the embedded store; absent = embedded. */
   database?: DatabasePlace | undefined
-  /** Whether to seek the lead of those that share the database. */
+  /** Whether to try to become the leader among the engines that share the database. */
   lead?: boolean
-  /** Rung when somebody else changed the store (PostgreSQL). */
+  /** Called when another process changed the store (PostgreSQL). */
   changed?: (() => void) | undefined
 }
 
 export const lockPathOf = (stateDir: string): string => join(stateDir, 'store.lock')
 
 /**
- * A first start loads the template and says so in a file beside the data when it is complete: data without that file is
- * what a kill in between left, and is made anew.
+ * A first start loads the template and then writes a file next to the data. Data without that file was left by a kill
+ * in between and is made from scratch.
  */
 const openData = async (stateDir: string, cacheDir: string): Promise<PgliteDb> => {
   const dataDir = join(stateDir, 'store')
@@ -42,15 +42,15 @@ const openData = async (stateDir: string, cacheDir: string): Promise<PgliteDb> =
   return db
 }
 
-/** Says that the store lies in PostgreSQL; holds no URL. */
+/** The file that records that the store is in PostgreSQL; it contains no URL. */
 export const markOf = (stateDir: string): string => join(stateDir, 'store.postgres')
 
-/** Refuses to begin or to read an embedded store where the repository's lies in PostgreSQL. */
+/** Refuses to open an embedded store for a repository whose store is in PostgreSQL. */
 const checkEmbedded = (stateDir: string): void => {
   if (!existsSync(markOf(stateDir))) return
   throw new AppError(
     'CONFIG_INVALID',
-    `the store of this repository lies in PostgreSQL; give --database-url or UNSTUCK_DATABASE_URL (to begin an embedded one instead, remove ${markOf(stateDir)})`,
+    `the store of this repository is in PostgreSQL; set --database-url or UNSTUCK_DATABASE_URL (to start an empty embedded store instead, remove ${markOf(stateDir)})`,
   )
 }
 
@@ -65,7 +65,7 @@ const openDatabase = async ({ stateDir, database, lead = false, changed }: Store
   return db
 }
 
-/** A command that reads is done within seconds. */
+/** Milliseconds; a command that only reads holds the lock for seconds at most. */
 const readerMs = 30_000
 
 /** An engine that starts while a command reads waits for it, instead of taking it for another engine. */
@@ -82,7 +82,7 @@ const checked = async (db: Db, check: (db: Db) => Promise<void>): Promise<Db> =>
     await check(db)
     return db
   } catch (error) {
-    // Its process would keep this one alive, and hold the data after the lock was released.
+    // The database process would keep this one alive, and keep using the data after the lock was released.
     await db.close()
     throw error
   }
@@ -99,8 +99,8 @@ const withLock = (db: Db, lock: OwnerLock): Db => ({
 const readOnly = 'set session characteristics as transaction read only'
 
 /**
- * Opens the store of a repository on which no engine works, to read it: nothing is made, migrated or written. A database
- * needs no owner lock, as it takes any number of readers.
+ * Opens the store of a repository without a running engine, to read it: nothing is created, migrated or written. A
+ * database needs no owner lock, because it allows many readers.
  */
 export const openForReading = async ({
   stateDir,
@@ -125,6 +125,7 @@ export const openForReading = async ({
   }
 }
 
+/** Opens the store for an engine and updates its schema. Throws `STORE_LOCKED` if another process owns it. */
 export const openStore = async (paths: StorePaths): Promise<Db> => {
   const { stateDir, cacheDir } = paths
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })

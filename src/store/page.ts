@@ -1,6 +1,6 @@
 /**
- * Lists in pages, oldest first. The cursor is the id of the last row that the reader has: rows are compared by what they
- * are sorted by, so a page neither repeats nor skips a row, whatever is added meanwhile. Reads only.
+ * Lists in pages, oldest first. The cursor is the id of the last row that the reader has. Rows are compared by their
+ * sort keys, so a page neither repeats nor skips a row, whatever is added meanwhile. Reads only.
  */
 import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
@@ -12,7 +12,7 @@ import { readRun } from './run.ts'
 import { readTask } from './task.ts'
 
 export interface Page {
-  /** Null = from the start. An id that does not exist gives an empty page. */
+  /** Null = from the start. An unknown id gives an empty page. */
   after: string | null
   limit: number
 }
@@ -78,7 +78,7 @@ export interface Counts {
   events: { count: number; last: number }
 }
 
-/** How many of each there are, by state. One statement, so that the numbers belong together. */
+/** The number of rows of each kind, by state. One statement, so that all numbers are of the same moment. */
 export const countAll = async (db: Queryable): Promise<Counts> => {
   const rows = await db.query<{ kind: string; state: string; n: number }>(sql`
     select 'goals' as kind, state, count(*)::int as n from goal group by state
@@ -88,19 +88,19 @@ export const countAll = async (db: Queryable): Promise<Counts> => {
     union all select 'escalations', state, count(*)::int from escalation group by state
     union all select 'recoveries', status, count(*)::int from recovery group by status
     order by 1, 2`)
-  const of = (kind: string): Record<string, number> =>
+  const countsOf = (kind: string): Record<string, number> =>
     Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ state, n }) => [state, n]))
   const event = await one<{ count: number; last: number }>(
     db,
     sql`select count(*)::int as count, coalesce(max(id), 0)::float8 as last from event`,
   )
   return {
-    goals: of('goals'),
-    tasks: of('tasks'),
-    runs: of('runs'),
-    agents: of('agents'),
-    escalations: of('escalations'),
-    recoveries: of('recoveries'),
+    goals: countsOf('goals'),
+    tasks: countsOf('tasks'),
+    runs: countsOf('runs'),
+    agents: countsOf('agents'),
+    escalations: countsOf('escalations'),
+    recoveries: countsOf('recoveries'),
     events: event ?? { count: 0, last: 0 },
   }
 }

@@ -1,9 +1,9 @@
 /**
- * PGlite in a process of its own. It computes on the thread that calls it, and a two-second query there would stall keep-alives and
- * every timer; and its memory must not be the engine's: each start of a program copies the tables of all pages of the one who
- * starts it, which made a call of git take 15 ms of the engine's thread instead of 3.
+ * Runs PGlite in a separate process. PGlite computes on the thread that calls it: a two-second query in the engine
+ * would delay keep-alives and every timer. Its memory must not be in the engine either: starting a program copies the
+ * page tables of the parent, which made each git call take 15 ms of the engine's thread instead of 3.
  *
- * It opens the folder when it is told to, and ends with the channel: whoever asked it is gone.
+ * The process opens the folder on the first message and ends with the channel, because then its engine is gone.
  */
 import { PGlite } from '@electric-sql/pglite'
 
@@ -21,7 +21,7 @@ export interface Request {
 }
 
 export interface Reply {
-  /** Absent in the answer to the opening. */
+  /** Absent in the reply to the opening. */
   id?: number
   result?: unknown
   error?: { message: string; code: string | undefined }
@@ -49,7 +49,7 @@ const handle = async (db: PGlite, request: Request): Promise<unknown> => {
   }
 }
 
-/** Only what survives the channel: the class is lost, the SQLSTATE in `code` is what callers look at. */
+/** Only what survives the channel: the error class is lost, and callers check the SQLSTATE in `code`. */
 const portable = (error: unknown): NonNullable<Reply['error']> => ({
   message: error instanceof Error ? error.message : String(error),
   code: (error as { code?: string }).code,
@@ -69,9 +69,9 @@ const serve = async (opening: Opening): Promise<void> => {
 }
 
 if (process.send === undefined) throw new Error('pglite-process.ts is started by pglite.ts only')
-// At once: after its engine this process may not write, since another engine may own the folder by then.
+// At once: after its engine is gone this process must not write, since another engine may own the folder.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// A key press reaches the whole group of a terminal; the engine goes on using the store until it has stopped.
+// A key press in a terminal signals the whole process group, but the engine uses the store until it has stopped.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
 process.once('message', (opening: Opening) => {
   serve(opening).catch((error: unknown) => reply({ error: portable(error) }))

@@ -1,5 +1,5 @@
 /**
- * The embedded home of the store. One connection, so statements and transactions take turns in a queue. The caller holds
+ * The embedded store. There is one connection, so statements and transactions take turns in a queue. The caller holds
  * the owner lock (lock.ts): two processes on one PGlite folder lose rows silently.
  */
 import { fork, type ChildProcess } from 'node:child_process'
@@ -16,7 +16,7 @@ import type { Opening, Reply, Request } from './pglite-process.ts'
 export interface PgliteOptions {
   /** Null = in memory. */
   dataDir: string | null
-  /** Gzipped dump of a migrated, empty store: a first start from it skips initdb. */
+  /** Gzipped dump of a migrated, empty store, with which a first start skips initdb. */
   template?: Uint8Array | null
 }
 
@@ -28,14 +28,14 @@ const program = fileURLToPath(new URL(`./pglite-process${extname(import.meta.url
 
 const failure = ({ message, code }: NonNullable<Reply['error']>): Error => Object.assign(new Error(message), { code })
 
-/** Who works in the folder. Written before it begins there. */
+/** The file that identifies the process that uses the folder. Written before the process opens the folder. */
 const recordOf = (dataDir: string): string => `${dataDir}.process`
 
 const readRecord = (path: string): ProcessIdentity | undefined => {
   try {
     return (JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity | null) ?? undefined
   } catch {
-    return undefined // there was none, or a power failure took its content and the process
+    return undefined // no record, or a power failure took its content together with the process
   }
 }
 
@@ -46,30 +46,36 @@ const kill = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended between the look and the signal, or may not be ended by us: the next look tells which.
+    // The process ended meanwhile, or this user may not end it; the next check tells which.
   }
 }
 
-/** The process of an engine that was killed may still be in the middle of a statement: it ends before another one begins. */
+/**
+ * The database process of an engine that was killed may still be executing a statement: it must end before another one
+ * starts.
+ */
 const endEarlier = async (dataDir: string): Promise<void> => {
   const earlier = readRecord(recordOf(dataDir))
   if (earlier === undefined) return
   for (let waited = 0; livenessOf(earlier) === 'alive'; waited += stepMs) {
     if (waited === 0) kill(earlier.pid)
     if (waited > goneMs)
-      throw new AppError('STORE_LOCKED', `process ${earlier.pid} works in ${dataDir} and does not end; stop it first`)
+      throw new AppError(
+        'STORE_LOCKED',
+        `process ${earlier.pid} still uses ${dataDir} and does not end; stop it (kill ${earlier.pid}), then try again`,
+      )
     await sleep(stepMs)
   }
 }
 
 const writeRecord = (dataDir: string, pid: number): void => {
   const path = recordOf(dataDir)
-  // One that has ended already works nowhere; its opening says so.
+  // A process that has ended already has no identity; opening reports the failure.
   writeFileSync(`${path}.new`, JSON.stringify(identityOf(pid) ?? null), { mode: 0o600 })
   renameSync(`${path}.new`, path)
 }
 
-/** One process and what waits for its answers. */
+/** One database process and the requests that wait for its replies. */
 interface Wire {
   ask(kind: Request['kind'], text?: string, values?: unknown[]): Promise<unknown>
   hasEnded(): boolean
@@ -81,7 +87,7 @@ const opened = async (child: ChildProcess, opening: Opening): Promise<void> => {
   const [reply] = (await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(() => [
-      { error: { message: 'the process of the store ended while it opened', code: undefined } },
+      { error: { message: 'the database process ended while it opened the store', code: undefined } },
     ]),
   ])) as [Reply]
   if (reply.error !== undefined) throw failure(reply.error)
@@ -112,7 +118,7 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
   let closed = false
   let ended: Error | undefined
   const failAll = (error: Error): void => {
-    // The first reason is the true one; later requests fail with it instead of waiting for an answer that cannot come.
+    // The first error is the cause; later requests fail with it instead of waiting for a reply that cannot come.
     ended ??= error
     for (const entry of waiting.values()) entry.reject(error)
     waiting.clear()
@@ -149,18 +155,22 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
   }
 }
 
+/** Starts the database process on a folder or in memory. If the process ends, the next request starts another one. */
 export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
   let wire = await connect(options)
   let isClosed = false
   let tail: Promise<unknown> = Promise.resolve()
-  /** What was in the middle of a turn failed with its process; the next begins with another. In memory nothing is left to go on with. */
+  /**
+   * Starts another process after one ended; the turn in progress failed with it. An in-memory store is lost with its
+   * process.
+   */
   const renew = async (): Promise<void> => {
     if (wire.hasEnded() && !isClosed && options.dataDir !== null) wire = await connect({ dataDir: options.dataDir })
   }
-  /** One after the other; a failed turn does not stop the next. */
+  /** Runs work in order; a failed turn does not stop the next one. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = tail.then(renew).then(work)
-    tail = turn.catch(() => undefined) // the caller of that turn sees the error
+    tail = turn.catch(() => undefined) // the caller of that turn gets the error
     return turn
   }
   const direct: Queryable = {
@@ -177,7 +187,7 @@ export const openPglite = async (options: PgliteOptions): Promise<PgliteDb> => {
       throw error
     }
   }
-  /** A failed script must not leave its transaction open: the next turn would run, and fail, inside it. */
+  /** A failed script must not leave its transaction open: the next turn would run inside it and fail. */
   const runScript = async (text: string): Promise<void> => {
     try {
       await wire.ask('script', text)

@@ -1,10 +1,10 @@
 /**
- * Where a PostgreSQL store is and what its errors mean. The URL holds a password: it never leaves this module in a message,
- * and a place is named by host and database alone.
+ * The location of a PostgreSQL store and the meaning of its errors. The URL contains a password, so messages name only
+ * host and database.
  */
 import { AppError, messageOf } from '../errors.ts'
 
-/** One repository's part of a database. */
+/** The part of a database that belongs to one repository. */
 export interface DatabasePlace {
   url: string
   schema: string
@@ -12,24 +12,24 @@ export interface DatabasePlace {
 
 const identifierLimit = 63
 
-/** A schema per repository: the readable start of its id and the hash at the end that tells it from all others. */
+/** A schema per repository: the readable start of its id, and the hash at its end that makes it unique. */
 export const schemaOf = (repositoryId: string): string => {
   const plain = `unstuck_${repositoryId.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
   return plain.length <= identifierLimit ? plain : `${plain.slice(0, identifierLimit - 13)}_${plain.slice(-12)}`
 }
 
-/** Refuses what is no PostgreSQL URL without quoting it. */
+/** Checks a PostgreSQL URL. The error does not quote it, because it may contain a password. */
 export const databasePlace = (url: string, repositoryId: string): DatabasePlace => {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
     throw new AppError(
       'CONFIG_INVALID',
-      'the database URL (--database-url or UNSTUCK_DATABASE_URL) is not of the form postgresql://user:password@host:5432/database; correct it (percent-encode special characters of the password)',
+      'the database URL (--database-url or UNSTUCK_DATABASE_URL) is not valid; use postgresql://user:password@host:5432/database, with special characters of the password percent-encoded',
     )
   }
   return { url, schema: schemaOf(repositoryId) }
 }
 
-/** The choice of the store: a URL in the environment, else the embedded one. */
+/** The store to use: the database URL in the environment, else the embedded store (undefined). */
 export const databaseOf = (
   environment: Record<string, string | undefined>,
   repositoryId: string,
@@ -38,7 +38,7 @@ export const databaseOf = (
   return url === '' ? undefined : databasePlace(url, repositoryId)
 }
 
-/** For people and logs: no user, no password. */
+/** For people and logs, without user and password. */
 export const nameOf = ({ url, schema }: DatabasePlace): string => {
   const { hostname, port, pathname } = new URL(url)
   return `${hostname || 'localhost'}:${port || '5432'}${pathname}, schema ${schema}`
@@ -47,7 +47,7 @@ export const nameOf = ({ url, schema }: DatabasePlace): string => {
 export const storeName = (place: DatabasePlace | undefined): string =>
   place === undefined ? 'embedded' : nameOf(place)
 
-/** The schema goes in with the connection itself, so that no statement can run before it is set. */
+/** The schema is set with the connection, so that no statement can run before it is set. */
 export const connectionUrl = ({ url, schema }: DatabasePlace, more = ''): string => {
   const full = new URL(url)
   const own = `-c search_path=${schema} ${more}`.trim()
@@ -61,20 +61,20 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : ''
 }
 
-/** Connection exceptions, shutdown and start-up of the server, sessions ended by a timeout, too many connections. */
+/** Connection exceptions, shutdown and start of the server, sessions ended by a timeout, too many connections. */
 const lostStates = /^(08...|57P0[1-5]|25P0[34]|53300)$/
 const lostCalls = /^(ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/
 const lostWords =
   /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed)|Query read timeout)/
 
-/** Whether an error says that the connection, and not the statement, was at fault. */
+/** Whether the connection failed and not the statement. */
 export const isLost = (error: unknown): boolean =>
   error instanceof Error &&
   (lostStates.test(codeOf(error)) ||
     lostCalls.test(codeOf(error)) ||
     (codeOf(error) === '' && lostWords.test(error.message)))
 
-/** Wrong password, user, database or rights: waiting cures none of them. */
+/** Wrong password, user, database or rights: waiting does not help. */
 const isRefused = (error: unknown): boolean => /^(28...|3D000|42501)$/.test(codeOf(error))
 
 const textOf = (error: unknown): string => messageOf(error) || codeOf(error) || 'no reason given'
@@ -82,15 +82,15 @@ const textOf = (error: unknown): string => messageOf(error) || codeOf(error) || 
 export const unavailable = (place: DatabasePlace, error: unknown): AppError =>
   new AppError(
     'STORE_UNAVAILABLE',
-    `the database ${nameOf(place)} does not answer (${textOf(error)}); the engine goes on by itself when it is back`,
+    `the database ${nameOf(place)} does not respond (${textOf(error)}); check that the server runs. The engine continues by itself when it responds`,
   )
 
-/** For the opening of the store: what a person must mend is told as that. */
+/** For opening the store: a problem that a person must fix gets an error that says so. */
 export const openingError = (place: DatabasePlace, error: unknown): unknown => {
   if (isLost(error)) return unavailable(place, error)
   if (!isRefused(error)) return error
   return new AppError(
     'CONFIG_INVALID',
-    `the database ${nameOf(place)} refused the connection (${textOf(error)}); correct --database-url or UNSTUCK_DATABASE_URL, or the rights there`,
+    `the database ${nameOf(place)} refused the connection (${textOf(error)}); correct --database-url or UNSTUCK_DATABASE_URL, or grant this user the rights`,
   )
 }

@@ -1,7 +1,7 @@
 /**
- * The one long-lived session beside the pool: it seeks and holds the right to lead, an advisory lock that ends with it, and
- * listens for changes that others made. It reconnects by itself for as long as the store is open. What a leader writes is
- * fenced by its term (leader.ts), so a session that lost the lock without knowing it does no harm.
+ * The one long-lived session next to the pool. It tries to get and keep the leadership, an advisory lock that ends
+ * with the session, and listens for changes by others. It reconnects for as long as the store is open. The writes of a
+ * leader are fenced by its term (leader.ts), so a session that lost the lock without noticing does no harm.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -9,18 +9,24 @@ import { connectionUrl, isLost, unavailable, type DatabasePlace } from './postgr
 
 export interface SessionOptions {
   place: DatabasePlace
-  /** Name of this process's connections; a change that carries it is our own. */
+  /** The name of this process's connections. Notifications with this name come from our own writes and are ignored. */
   self: string
-  /** Whether to seek the lead. */
+  /** Whether to try to become the leader. */
   lead: boolean
-  /** Called at changes by others, and after a gap in which some may have been missed. Absent = do not listen. */
+  /**
+   * Called when others changed the store, and after a gap in which a notification may have been lost. Absent = do not
+   * listen.
+   */
   changed?: (() => void) | undefined
 }
 
 export interface Session {
-  /** Resolves while the session stands; waits for it, and rejects after `patienceMs` or at once for a closed store. */
+  /**
+   * Resolves when the session is connected. Rejects after `patienceMs`, or at once if the store is closed or refuses
+   * the connection.
+   */
   ready(patienceMs: number): Promise<void>
-  /** Whether this session holds the right to lead, as far as it knows. */
+  /** Whether this session is the leader, as far as it knows. */
   leads(): boolean
   close(): Promise<void>
 }
@@ -31,18 +37,27 @@ export const backoffMs = (attempt: number): number => Math.min(2_000, 50 * 2 ** 
 interface State {
   held: boolean
   leads: boolean
-  /** It stood once: what refuses it now may pass, so it is waited for. */
-  stood: boolean
+  /** It was connected once, so a refusal now may be temporary, and `ready` waits. */
+  wasConnected: boolean
   attempt: number
-  /** Why it does not stand; a first opening that nothing can cure rejects with it. */
+  /**
+   * Why it is not connected. If the first opening fails for a reason that waiting cannot cure, `ready` rejects with
+   * it.
+   */
   problem: unknown
 }
 
-/** How often the lead is sought, and its holder's connection is tried: a leader that is alive says so at this pace. */
+/**
+ * Milliseconds between two tries to become the leader. The leader queries at the same pace, which proves that it is
+ * alive.
+ */
 const leadPollMs = 1_000
 
-/** The schema may not be there yet, so its name is given: in an absent one the current schema is null, and so is the key. */
-const tryLead = async (client: Client, schema: string): Promise<boolean> => {
+/**
+ * The schema is passed by name because it may not exist yet: then `current_schema()` is null, and so would be the key
+ * of the lock.
+ */
+const tryLeadership = async (client: Client, schema: string): Promise<boolean> => {
   const { rows } = await client.query<{ held: boolean }>(
     `select pg_try_advisory_lock(hashtextextended('unstuck leader ' || $1::text, 0)) as held`,
     [schema],
@@ -50,25 +65,30 @@ const tryLead = async (client: Client, schema: string): Promise<boolean> => {
   return rows[0]?.held === true
 }
 
-/** Seeks the lead for as long as the connection stands. Rejects when it does not answer. */
-const seekLead = async (client: Client, options: SessionOptions, state: State, over: AbortSignal): Promise<void> => {
+/** Tries to become the leader for as long as the connection lasts. Rejects when the server does not respond. */
+const seekLeadership = async (
+  client: Client,
+  options: SessionOptions,
+  state: State,
+  over: AbortSignal,
+): Promise<void> => {
   while (!over.aborted) {
     if (state.leads) await client.query('select 1')
-    else if (await tryLead(client, options.place.schema)) {
+    else if (await tryLeadership(client, options.place.schema)) {
       state.leads = true
       options.changed?.()
     }
-    await delay(leadPollMs, undefined, { signal: over }).catch(() => undefined) // over: the loop ends
+    await delay(leadPollMs, undefined, { signal: over }).catch(() => undefined) // aborted: the loop ends
   }
 }
 
-/** One connection from its beginning to its end. */
+/** One connection, from connecting to its end. */
 const hold = async (options: SessionOptions, state: State, closing: AbortSignal): Promise<void> => {
   const client = new Client({
     connectionString: connectionUrl(options.place),
     application_name: options.self,
     connectionTimeoutMillis: 5_000,
-    // A server that does not answer for so long is gone for this session, and so is what it held.
+    // After this long without a response the session counts as lost, and its lock with it.
     query_timeout: 10_000,
     keepAlive: true,
   })
@@ -80,24 +100,24 @@ const hold = async (options: SessionOptions, state: State, closing: AbortSignal)
   })
   try {
     await client.connect()
-    if (options.lead) state.leads = await tryLead(client, options.place.schema)
+    if (options.lead) state.leads = await tryLeadership(client, options.place.schema)
     if (options.changed !== undefined) {
       client.on('notification', ({ payload }) => payload !== options.self && options.changed?.())
       await client.query(`listen "${options.place.schema}"`)
     }
-    Object.assign(state, { held: true, stood: true, attempt: 0, problem: undefined })
+    Object.assign(state, { held: true, wasConnected: true, attempt: 0, problem: undefined })
     options.changed?.()
-    const seeking = options.lead ? seekLead(client, options, state, over.signal) : gone
+    const seeking = options.lead ? seekLeadership(client, options, state, over.signal) : gone
     state.problem = await Promise.race([gone, seeking.catch((error: unknown) => error)])
   } finally {
     Object.assign(state, { held: false, leads: false })
     over.abort()
-    await client.end().catch(() => undefined) // it broke; there is nothing left to end
+    await client.end().catch(() => undefined) // the connection is broken already
   }
 }
 
 export const openSession = (options: SessionOptions): Session => {
-  const state: State = { held: false, leads: false, stood: false, attempt: 0, problem: undefined }
+  const state: State = { held: false, leads: false, wasConnected: false, attempt: 0, problem: undefined }
   const closing = new AbortController()
   const keep = async (): Promise<void> => {
     while (!closing.signal.aborted) {
@@ -106,7 +126,7 @@ export const openSession = (options: SessionOptions): Session => {
     }
   }
   const kept = keep()
-  const mayPass = (problem: unknown): boolean => state.stood || problem === undefined || isLost(problem)
+  const mayPass = (problem: unknown): boolean => state.wasConnected || problem === undefined || isLost(problem)
   return {
     ready: async (patienceMs) => {
       const deadline = performance.now() + patienceMs

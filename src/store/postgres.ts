@@ -1,7 +1,8 @@
 /**
- * The second home of the store. A pool of connections, each in the repository's own schema; connecting is repeated with
- * backoff, a statement never: when its connection broke it may have happened, so it fails with STORE_UNAVAILABLE and the
- * caller looks at what is there. Reads from the engine's own transactions see what PGlite would show.
+ * The store in PostgreSQL: a pool of connections, each in the repository's own schema. Connecting is retried with
+ * backoff, but a statement never is: when its connection broke, it may have been executed, so it fails with
+ * STORE_UNAVAILABLE and the caller reads the current state. Reads within the engine's own transactions return the same
+ * as PGlite.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,19 +13,19 @@ import { backoffMs, openSession, type Session } from './postgres-session.ts'
 
 export interface PostgresOptions {
   place: DatabasePlace
-  /** Refuse every change, and make nothing that is missing. */
+  /** Refuse every change, and create nothing that is missing. */
   reading?: boolean
-  /** Whether to seek the right to lead, which one process at a time has. */
+  /** Whether to try to become the leader, which one process at a time can be. */
   lead?: boolean
-  /** Rung when somebody else changed the store. Absent = polling alone. */
+  /** Called when another process changed the store. Absent = polling only. */
   changed?: (() => void) | undefined
-  /** How long a statement waits for a connection before it fails. */
+  /** Milliseconds that a statement waits for a connection before it fails. */
   patienceMs?: number
 }
 
 const int8 = 20
 
-/** As PGlite gives them: int8 as number. Per pool, so that another user of the package keeps its own. */
+/** Parses int8 as number, like PGlite. Set per pool, so that other users of the package keep their parsers. */
 const parsers: CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? Number : types.getTypeParser(oid, format)) as CustomTypesConfig['getTypeParser'],
@@ -46,18 +47,19 @@ const openPool = (place: DatabasePlace, self: string, reading: boolean): Pool =>
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
-    // A server that vanished without a word must not hold a statement for ever; it ends there first where it still runs.
+    // A server that vanished must not block a statement for ever. The server-side limit is shorter, so a statement
+    // that still runs ends there first.
     statement_timeout: 25_000,
     query_timeout: 30_000,
     idle_in_transaction_session_timeout: 60_000,
   })
-  // Without a listener a broken idle or borrowed connection would end the process; its next user sees the error.
+  // Without a listener a broken connection would end the process; its next user gets the error.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
   return pool
 }
 
-/** Connecting changes nothing, so it is repeated until it works or the caller's patience ends. */
+/** Connecting changes nothing, so it is retried until it works or the caller's patience ends. */
 const borrow = async ({ place, pool, session, patienceMs }: Link): Promise<PoolClient> => {
   const deadline = performance.now() + patienceMs
   await session.ready(patienceMs)
@@ -72,7 +74,7 @@ const borrow = async ({ place, pool, session, patienceMs }: Link): Promise<PoolC
   }
 }
 
-/** Runs `work` on one connection. A broken one is thrown away, and the error says that it was that. */
+/** Runs `work` on one connection. A broken connection is discarded, and the error becomes STORE_UNAVAILABLE. */
 const using = async <T>(link: Link, work: (client: PoolClient) => Promise<T>): Promise<T> => {
   const client = await borrow(link)
   try {
@@ -88,7 +90,10 @@ const using = async <T>(link: Link, work: (client: PoolClient) => Promise<T>): P
 const rowsOf = async <Row>(client: PoolClient, statement: Sql): Promise<Row[]> =>
   (await client.query(statement.text, statement.values)).rows as Row[]
 
-/** Leaves a connection as it was found; where that fails it is broken, and the first error tells more. */
+/**
+ * Rolls back, so that the connection can be reused. If that fails, the connection is broken, and the first error is
+ * the useful one.
+ */
 const undo = async (client: PoolClient, error: unknown): Promise<never> => {
   if (!isLost(error)) await client.query('rollback')
   throw error
@@ -99,8 +104,9 @@ const transact = async <T>(client: PoolClient, work: (tx: Queryable) => Promise<
   try {
     const result = await work({ query: (statement) => rowsOf(client, statement) })
     const { command } = await client.query('commit')
-    // A transaction in which a statement failed is rolled back by the server, and without an error.
-    if (command === 'ROLLBACK') throw new Error('a statement of this transaction failed and nothing of it was kept')
+    // The server rolls back a transaction in which a statement failed, and reports no error for the commit.
+    if (command === 'ROLLBACK')
+      throw new Error('a statement of this transaction failed, so the transaction was rolled back')
     return result
   } catch (error) {
     return await undo(client, error)
@@ -115,7 +121,9 @@ const runScript = async (client: PoolClient, text: string): Promise<void> => {
   }
 }
 
-/** Racing starters take turns; one without the right to create a schema may use one that is there. */
+/**
+ * Engines that start at the same time take turns. A user without the right to create a schema may use an existing one.
+ */
 const createSchema = ({ schema }: DatabasePlace): string => `
   begin;
   select pg_advisory_xact_lock(hashtextextended('unstuck schema ${schema}', 0));
@@ -124,6 +132,10 @@ const createSchema = ({ schema }: DatabasePlace): string => `
   end $$;
   commit;`
 
+/**
+ * Connects and creates the schema if it is missing. Throws an `AppError` that names host and database, never the
+ * password.
+ */
 export const openPostgres = async (options: PostgresOptions): Promise<Db> => {
   const { place } = options
   const self = `unstuck-${randomBytes(6).toString('hex')}`

@@ -1,6 +1,6 @@
 /**
  * All statements on recoveries: the persisted intent of an action, then the outcome of its post-condition. Budgets are
- * counts over these rows, so they survive every restart. The `recovery` event is written once, with the outcome.
+ * counts of these rows, so they survive restarts. The `recovery` event is written once, with the outcome.
  */
 import { fromRow, json, one, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -10,7 +10,7 @@ export interface Recovery {
   goalId: string
   taskId: string
   runId: string
-  /** Who failed: the harness. The seed's `worker`. */
+  /** The harness that failed (`worker` in the public event). */
   worker: string
   playbook: string
   rung: number
@@ -61,7 +61,7 @@ export const insertRecovery = async (tx: Queryable, entry: NewRecovery): Promise
   })
 }
 
-/** What a change of mode was before and after, so that a person can take it back. */
+/** The old and the new mode of a mode change, so that a person can revert it. */
 const modesOf = ({ type, chmod, ...action }: Recovery['action']): object => {
   const change = type === 'chmod' ? action : chmod
   if (typeof change !== 'object' || change === null) return {}
@@ -69,7 +69,7 @@ const modesOf = ({ type, chmod, ...action }: Recovery['action']): object => {
   return { directory, old_mode: oldMode, new_mode: newMode }
 }
 
-/** Decides a recovery by what was observed. A second decision changes nothing. */
+/** Stores the outcome of a recovery and records the event. A second call changes nothing. */
 export const settleRecovery = async (
   tx: Queryable,
   id: string,
@@ -81,30 +81,30 @@ export const settleRecovery = async (
     sql`update recovery set status = ${status}, detail = ${detail}, decided_at = unstuck_now() where id = ${id} and status = 'acting' returning *`,
   )
   if (row === undefined) return
-  const settled = fromRow<Recovery>(row)
+  const resolved = fromRow<Recovery>(row)
   await appendEvent(tx, {
     type: 'recovery',
-    goalId: settled.goalId,
-    taskId: settled.taskId,
-    runId: settled.runId,
+    goalId: resolved.goalId,
+    taskId: resolved.taskId,
+    runId: resolved.runId,
     payload: {
-      id: settled.id,
-      worker: settled.worker,
-      issue_detected: settled.issueDetected,
-      action_taken: settled.action.name,
+      id: resolved.id,
+      worker: resolved.worker,
+      issue_detected: resolved.issueDetected,
+      action_taken: resolved.action.name,
       status,
-      retry_count: settled.attempt,
-      playbook: settled.playbook,
-      rung: settled.rung,
-      label: settled.label,
+      retry_count: resolved.attempt,
+      playbook: resolved.playbook,
+      rung: resolved.rung,
+      label: resolved.label,
       detail,
-      ...modesOf(settled.action),
-      ms: Number(settled.decidedAt) - Number(settled.startedAt),
+      ...modesOf(resolved.action),
+      ms: Number(resolved.decidedAt) - Number(resolved.startedAt),
     },
   })
 }
 
-/** Waits that are not over: whatever waits so has succeeded as a run, so the wait stands nowhere else. */
+/** Open waits. Their runs have succeeded, so the wait is stored nowhere else. */
 export const openWaits = async (db: Queryable): Promise<Recovery[]> =>
   (
     await db.query<object>(
@@ -112,11 +112,11 @@ export const openWaits = async (db: Queryable): Promise<Recovery[]> =>
     )
   ).map((row) => fromRow<Recovery>(row))
 
-/** When a recovery that waits goes on. */
+/** When a wait ends. */
 export const waitEnd = ({ startedAt, action }: Recovery): Date =>
   new Date(startedAt.getTime() + Number(action['delayMs']))
 
-/** Recoveries of a task since its present count began, oldest first. */
+/** Recoveries of a task in its current retry budget, oldest first. */
 export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recovery[]> =>
   (
     await db.query<object>(sql`select recovery.* from recovery
@@ -125,7 +125,7 @@ export const recoveriesOf = async (db: Queryable, taskId: string): Promise<Recov
       order by run.epoch, recovery.started_at, recovery.id`)
   ).map((row) => fromRow<Recovery>(row))
 
-/** Recoveries that one run began, oldest first. */
+/** Recoveries that one run started, oldest first. */
 export const recoveriesOfRun = async (db: Queryable, runId: string): Promise<Recovery[]> =>
   (await db.query<object>(sql`select * from recovery where run_id = ${runId} order by started_at, id`)).map((row) =>
     fromRow<Recovery>(row),
@@ -138,7 +138,7 @@ export const listRecoveries = async (db: Queryable, goalId: string | null): Prom
     )
   ).map((row) => fromRow<Recovery>(row))
 
-/** How often each task of these goals was recovered so far; a task without one is not in it. */
+/** How many recoveries each task of these goals has had; tasks without one are missing. */
 export const countRecoveries = async (db: Queryable, goalIds: readonly string[]): Promise<Map<string, number>> => {
   const rows = await db.query<{ task: string; n: number }>(
     sql`select task_id as task, count(*)::int as n from recovery

@@ -1,10 +1,10 @@
-/** All statements on which git directory each host saw at the repository's path. */
+/** All statements on the git directory that each host last saw at the repository's path. */
 import { one, sql, type Queryable } from './db.ts'
 
 export const seenDirectory = async (db: Queryable, host: string): Promise<string | undefined> =>
   (await one<{ directory: string }>(db, sql`select directory from repository_seen where host = ${host}`))?.directory
 
-/** False = somebody else noted this one first. */
+/** False = another process recorded this directory first. */
 export const noteDirectory = async (tx: Queryable, host: string, directory: string): Promise<boolean> =>
   (await one<object>(
     tx,

@@ -1,6 +1,6 @@
 /**
- * All statements on runs and their leases. Every write is fenced by version, epoch and the living lease: an executor that
- * lost its lease writes nothing.
+ * All statements on runs and their leases. Every write is fenced by version, epoch and a live lease: an executor that
+ * lost its lease cannot write.
  */
 import { mustStep } from '../domain/flow.ts'
 import { runFlow, type CheckResult, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
@@ -38,7 +38,9 @@ export type RunProgress = Partial<
   >
 >
 
-/** Writes a run's progress. Stale when the run ended, another epoch took over, or somebody wrote in between. */
+/**
+ * Writes a run's progress. `stale` if the run ended, another epoch owns it, or another writer changed it in between.
+ */
 export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): Promise<Moved<Run>> => {
   const next = { ...run, ...progress }
   const row = await one<object>(
@@ -65,8 +67,8 @@ export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): P
 }
 
 /**
- * Ends a run: state, lease and agent in the caller's transaction, which also moves the task. `errorMeta` says why it did
- * not succeed.
+ * Ends a run, its lease and its agent's work in the caller's transaction, which also moves the task. `errorMeta` says
+ * why it did not succeed.
  */
 export const finishRun = async (
   tx: Queryable,
@@ -96,7 +98,7 @@ export const finishRun = async (
   return { ok: true, value: readRun(row) }
 }
 
-/** Claims a successful run for judgement; undefined when it was judged before. The verdict is final for this commit. */
+/** Claims a successful run for judgement; undefined = it was judged before. The verdict is final for this commit. */
 export const judgeRun = async (tx: Queryable, runId: string): Promise<Run | undefined> => {
   const row = await one<object>(
     tx,
@@ -107,8 +109,8 @@ export const judgeRun = async (tx: Queryable, runId: string): Promise<Run | unde
 }
 
 /**
- * Its commit was rebased, and these are the checks of what lands instead. The run itself has ended: nothing of it but what
- * its verdict lists changes.
+ * Stores the checks of a rebased commit, which lands instead of the run's own. The run has ended, so nothing but the
+ * list of checks changes.
  */
 export const recordChecks = async (tx: Queryable, runId: string, checks: readonly CheckResult[]): Promise<void> => {
   await tx.query(sql`
@@ -116,7 +118,7 @@ export const recordChecks = async (tx: Queryable, runId: string, checks: readonl
     where id = ${runId} and verdict is not null`)
 }
 
-/** Successful runs that no judge has looked at, oldest first. */
+/** Successful runs without a judgement, oldest first. */
 export const unjudgedRuns = async (db: Queryable): Promise<Run[]> =>
   (
     await db.query<object>(sql`select run.* from run join task on task.id = run.task_id
@@ -124,7 +126,7 @@ export const unjudgedRuns = async (db: Queryable): Promise<Run[]> =>
       order by run.ended_at`)
   ).map(readRun)
 
-/** Extends a lease by its full TTL. False = the lease is gone or another's: the holder must stop writing. */
+/** Extends a lease by its full TTL. False = the lease is lost, and the holder must stop writing. */
 export const renewLease = async (db: Queryable, run: Run, ttlSeconds: number): Promise<boolean> => {
   const row = await one<object>(
     db,
@@ -134,7 +136,10 @@ export const renewLease = async (db: Queryable, run: Run, ttlSeconds: number): P
   return row !== undefined
 }
 
-/** Extends all leases of an engine's executors at once; gives the runs whose lease is still theirs. */
+/**
+ * Extends the leases of an engine's executors in one statement; returns the ids of the runs whose lease it still
+ * holds.
+ */
 export const renewLeases = async (
   db: Queryable,
   held: readonly { runId: string; epoch: number }[],
@@ -149,13 +154,16 @@ export const renewLeases = async (
   return rows.map((row) => row.run_id)
 }
 
-/** For a write that its own statement does not fence: fails inside `tx` when the lease of this run is gone. */
+/**
+ * For writes that are not fenced by their own statement: throws `StaleError` inside `tx` if the lease of this run is
+ * lost.
+ */
 export const holdLease = async (tx: Queryable, run: Run): Promise<void> => {
   const row = await one(tx, sql`select 1 from lease where run_id = ${run.id} and epoch = ${run.epoch} for key share`)
-  if (row === undefined) throw new StaleError(`the lease of run ${run.id} is gone; another engine may act now`)
+  if (row === undefined) throw new StaleError(`the lease of run ${run.id} is lost; another engine may own the task now`)
 }
 
-/** Whether the lease of a run has ended by the store's clock; its row is locked, so that no renewal comes in between. */
+/** Whether the lease of a run has expired by the store's clock. Locks its row, so that no renewal comes in between. */
 export const lockExpired = async (tx: Queryable, runId: string, epoch: number): Promise<boolean> => {
   const row = await one<{ expired: boolean }>(
     tx,
@@ -164,7 +172,9 @@ export const lockExpired = async (tx: Queryable, runId: string, epoch: number): 
   return row?.expired ?? false
 }
 
-/** Removes a lease whose run or task is not running; undefined = it is in use after all, or gone. */
+/**
+ * Removes a lease whose run or task is not running and returns its agent; undefined = it is in use after all, or gone.
+ */
 export const dropDangling = async (tx: Queryable, runId: string): Promise<string | undefined> =>
   (
     await one<{ agent_id: string }>(
@@ -174,7 +184,7 @@ export const dropDangling = async (tx: Queryable, runId: string): Promise<string
     )
   )?.agent_id
 
-/** Asks whoever executes a run to end it. False = it has ended. */
+/** Asks the engine that executes a run to end it. False = the run has ended. */
 export const askStop = async (tx: Queryable, run: Run): Promise<boolean> => {
   const row = await one(
     tx,
@@ -191,7 +201,7 @@ export const askStop = async (tx: Queryable, run: Run): Promise<boolean> => {
   return true
 }
 
-/** Running runs of one engine's agents. `expired` = nobody renewed the lease for its whole life. */
+/** Running runs of one engine's agents. `expired` = the lease was not renewed for its whole life. */
 export const runsOfEngine = async (db: Queryable, engineId: string): Promise<{ run: Run; expired: boolean }[]> =>
   (
     await db.query<object & { expired: boolean }>(

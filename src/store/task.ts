@@ -1,4 +1,7 @@
-/** All statements on tasks but the claim, which is claim.ts. A state is written by `insertTasks`, `moveTask` and the claim alone. */
+/**
+ * All statements on tasks except the claim, which is in claim.ts. Only `insertTasks`, `moveTask` and the claim write a
+ * task's state.
+ */
 import { areasOf } from '../domain/area.ts'
 import { laneOfRole, rankOf } from '../domain/dispatch.ts'
 import { stepOf } from '../domain/flow.ts'
@@ -28,7 +31,7 @@ type TaskRow = Omit<Task, 'place' | 'retry'> & {
   blockReason: string | null
   retryAt: Date | null
   retry: object | null
-  /** The areas as the database compares them, and the place in the queue: of no use outside a statement. */
+  /** The areas in the database's form, and the position in the queue: useless outside a statement. */
   span: unknown
   rank: number
 }
@@ -102,7 +105,7 @@ export const listTasksOf = async (db: Queryable, goalIds: readonly string[]): Pr
       order by created_at, goal_id, number`)
   ).map(readTask)
 
-/** Tasks whose areas are taken: they run, or their work waits for its merge. */
+/** Tasks that hold their areas: they are running, or their work waits for its merge. */
 export const holdingTasks = async (db: Queryable): Promise<Task[]> =>
   (
     await db.query<object>(
@@ -111,7 +114,7 @@ export const holdingTasks = async (db: Queryable): Promise<Task[]> =>
     )
   ).map(readTask)
 
-/** Failed tasks, and those parked for a quota, whose persisted retry time has come by the store's clock. */
+/** Failed tasks and tasks parked for a quota whose persisted retry time has come by the store's clock. */
 export const dueTasks = async (db: Queryable): Promise<Task[]> =>
   (
     await db.query<object>(
@@ -119,7 +122,7 @@ export const dueTasks = async (db: Queryable): Promise<Task[]> =>
     )
   ).map(readTask)
 
-/** When the next retry comes due; undefined when none waits. */
+/** When the next retry is due; undefined = none is scheduled. */
 export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
   (
     await one<{ at: Date | null }>(
@@ -131,17 +134,20 @@ export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
 export interface TaskChange {
   retry?: Retry | null
   commands?: string[]
-  /** It goes on with another one. */
+  /** The task continues with this harness. */
   harness?: string
-  /** A person's retry begins a new count of recoveries. */
+  /** Whether a person's retry starts a new retry budget. */
   newCount?: boolean
-  /** Takes the place of the present one; null = there is none any more. */
+  /** Replaces the current hint; null = no hint. */
   hint?: string | null
-  /** Null = agents have it again. Absent = what the new place makes of it. */
+  /** Null = agents work on it again. Absent = derived from the new state. */
   takenOver?: TakenOver | null
 }
 
-/** Moves a task along its flow table with its event, and recomputes the readiness of its goal's tasks when that can change. */
+/**
+ * Moves a task along its flow table and records the event; recomputes which tasks of the goal are ready when that may
+ * change. `stale` if another writer changed the task first.
+ */
 export const moveTask = async (
   db: Queryable,
   task: Task,
@@ -184,7 +190,10 @@ export const moveTask = async (
   return writeFields(db, moved, moved.pendingEdit)
 }
 
-/** Gives a task new fields, and what follows from them. Checks that a person names are the task's own, with nothing dropped. */
+/**
+ * Writes new fields and what is derived from them. Checks that a person names become the task's own, with nothing
+ * dropped.
+ */
 const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
   const next = { ...task, ...fields }
   const areas = json(areasOf(next))
@@ -202,7 +211,7 @@ const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields
   return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
 }
 
-/** Keeps an edit beside the attempt that is under way. */
+/** Keeps an edit for later, because an attempt is in progress and must finish with what it started with. */
 const keepEdit = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
   const row = await one<object>(
     db,
@@ -212,7 +221,7 @@ const keepEdit = async (db: Queryable, task: Task, fields: Partial<TaskFields>):
   return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
 }
 
-/** What a person changed about a task, with its event: at once, or for the attempts after the one that is under way. */
+/** Applies a person's edit and records the event: at once, or for the attempts after the current one. */
 export const editTask = async (
   db: Queryable,
   task: Task,
@@ -232,7 +241,7 @@ export const editTask = async (
   return edited
 }
 
-/** A task that waits for a person is with one now. */
+/** Records that a person works on a task that waits for a person. */
 export const recordTakeOver = async (db: Queryable, task: Task, takenOver: TakenOver): Promise<Moved<Task>> => {
   const row = await one<object>(
     db,
@@ -250,7 +259,7 @@ export const recordTakeOver = async (db: Queryable, task: Task, takenOver: Taken
   return { ok: true, value: readTask(row) }
 }
 
-/** Folders in which persons work now. */
+/** Folders in which persons work at the moment. */
 export const takenOverFolders = async (db: Queryable): Promise<string[]> =>
   (
     await db.query<{ folder: string }>(
@@ -258,7 +267,10 @@ export const takenOverFolders = async (db: Queryable): Promise<string[]> =>
     )
   ).map(({ folder }) => folder)
 
-/** Drops a command from a task's plan while it runs. Fenced by the epoch of the run that decided it. */
+/**
+ * Replaces the commands of a running task. Fenced by the epoch of the run that decided it; false = another run owns
+ * the task.
+ */
 export const setTaskCommands = async (db: Queryable, run: Run, commands: string[]): Promise<boolean> => {
   const row = await one<object>(
     db,

@@ -1,16 +1,16 @@
 /**
- * What the healing layer looks at: everything in the store that does not fit together or has passed its time, by the
- * store's clock. Reads only; what is judged from it, and on which signals, is runtime/engine/heal.ts's business.
+ * What the reaper reads: all rows that are inconsistent or overdue by the store's clock. Reads only; runtime/engine
+ * decides from these signals what is dead.
  */
 import type { EngineState } from '../domain/engine.ts'
 import type { ProcessIdentity } from '../platform/process.ts'
 import { fromRow, one, sql, type Queryable } from './db.ts'
 
-/** The engine behind an agent; null fields where there is none (any more). */
+/** The engine behind an agent; null fields = there is none (any more). */
 export interface EngineSigns {
   engineId: string | null
   engineState: EngineState | null
-  /** Seconds since its last heartbeat, and for how many one counts. */
+  /** Seconds since its last heartbeat, and for how many seconds a heartbeat counts. */
   silent: number | null
   ttlSeconds: number | null
   engine: ProcessIdentity | null
@@ -21,51 +21,51 @@ export interface LeaseSigns extends EngineSigns {
   runId: string
   agentId: string
   epoch: number
-  /** Seconds since it ended; below 0 it holds. */
+  /** Seconds since the lease expired; negative = it is still valid. */
   expired: number
-  /** Its run is running, and its task is. */
+  /** Whether its run and its task are running. */
   used: boolean
   /** The shim of the run's newest launch. */
   shim: ProcessIdentity | null
 }
 
 export interface Vitals {
-  /** Leases that have ended, or whose run or task is not running. */
+  /** Leases that have expired, or whose run or task is not running. */
   leases: LeaseSigns[]
-  /** Running runs without a lease, for longer than a renewal takes. */
+  /** Running runs that have had no lease for longer than a renewal takes. */
   unleased: (EngineSigns & { runId: string; taskId: string; seconds: number })[]
-  /** Running tasks without a running run, likewise. */
+  /** Running tasks that have had no running run for as long. */
   orphans: { taskId: string; seconds: number }[]
-  /** Engines in service that were silent for longer than a lease lives. */
+  /** Engines in service without a heartbeat for longer than the life of a lease. */
   engines: (EngineSigns & {
     engineId: string
     leases: number
     expiredLeases: number
-    /** The server saw nothing on its connections for as long, or has none of it. */
+    /** The server saw no activity on its connections for as long, or has no connection of it. */
     mute: boolean
   })[]
 }
 
-const signs = `agent.engine_id, engine.state as engine_state, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, engine.ttl_seconds,
+const engineColumns = `agent.engine_id, engine.state as engine_state, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, engine.ttl_seconds,
   case when engine.id is null then null else jsonb_build_object('host', engine.host, 'bootId', engine.boot_id, 'pid', engine.pid, 'startTime', engine.start_time) end as engine`
 
 const rows = async <T>(db: Queryable, text: string, values: unknown[] = []): Promise<T[]> =>
   (await db.query<object>({ text, values })).map((row) => fromRow<T>(row))
 
-/** `renewSeconds`: what does not fit together for longer than this is no transaction under way. */
+/** `renewSeconds`: an inconsistency that lasts longer than this is not a transaction in progress. */
 export const readVitals = async (db: Queryable, renewSeconds: number): Promise<Vitals> => ({
   leases: await rows(
     db,
     `select lease.task_id, lease.run_id, lease.agent_id, lease.epoch,
       extract(epoch from unstuck_now() - lease.expires_at)::float8 as expired,
-      run.state = 'running' and task.state = 'running' as used, run.launches -> -1 -> 'shim' as shim, ${signs}
+      run.state = 'running' and task.state = 'running' as used, run.launches -> -1 -> 'shim' as shim, ${engineColumns}
     from lease join run on run.id = lease.run_id join task on task.id = lease.task_id
     join agent on agent.id = lease.agent_id left join engine on engine.id = agent.engine_id
     where lease.expires_at < unstuck_now() or run.state <> 'running' or task.state <> 'running' order by lease.task_id`,
   ),
   unleased: await rows(
     db,
-    `select run.id as run_id, run.task_id, extract(epoch from unstuck_now() - run.started_at)::float8 as seconds, ${signs}
+    `select run.id as run_id, run.task_id, extract(epoch from unstuck_now() - run.started_at)::float8 as seconds, ${engineColumns}
     from run left join agent on agent.id = run.agent_id left join engine on engine.id = agent.engine_id
     where run.state = 'running' and not exists (select 1 from lease where lease.run_id = run.id)
       and run.started_at < unstuck_now() - make_interval(secs => $1::float8) order by run.id`,
@@ -80,7 +80,7 @@ export const readVitals = async (db: Queryable, renewSeconds: number): Promise<V
   ),
   engines: await rows(
     db,
-    `select ${signs.replaceAll('agent.engine_id', 'engine.id as engine_id')},
+    `select ${engineColumns.replaceAll('agent.engine_id', 'engine.id as engine_id')},
       (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id) as leases,
       (select count(*)::int from lease join agent on agent.id = lease.agent_id where agent.engine_id = engine.id and lease.expires_at < unstuck_now()) as expired_leases,
       not exists (select 1 from pg_stat_activity a where a.application_name = engine.session
@@ -98,7 +98,10 @@ export interface Breaches {
   unleased: number
 }
 
-/** How often the rows break a promise at this moment; the doctor shows it. One statement, so that the numbers belong together. */
+/**
+ * How many rows violate an invariant at this moment; shown by the doctor. One statement, so that all numbers are of
+ * the same moment.
+ */
 export const countBreaches = async (db: Queryable): Promise<Breaches> => {
   const row = await one<object>(
     db,

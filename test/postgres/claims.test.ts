@@ -131,7 +131,7 @@ describe('the lead', () => {
     await until('one of both leads', () => first.leads?.() !== second.leads?.())
     const winner = first.leads?.() === true ? first : second
     const next = fencedBy(winner, await takeLead(winner, 'e-2'))
-    await expect(confirmLead(old)).rejects.toThrow('another engine leads')
+    await expect(confirmLead(old)).rejects.toThrow('another engine is the leader')
     await confirmLead(next)
     await Promise.all([first.close(), second.close()])
   })
@@ -148,7 +148,7 @@ describe('the lead', () => {
       expect(taken).toBe(false)
     })
     expect(await taking).toBe(2)
-    await expect(old.transaction(() => Promise.resolve())).rejects.toThrow('leads')
+    await expect(old.transaction(() => Promise.resolve())).rejects.toThrow('is the leader')
     await Promise.all([first.close(), second.close()])
   })
 

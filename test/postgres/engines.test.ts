@@ -250,7 +250,7 @@ describe('two engines on one store', () => {
       await waitFor('no ref is left', async () => leftRefs(world.root) === '')
       await mergedOnce(world, goal, tasks)
       const expired = (await events(db, 'lease.expired')).map(({ payload }) => String(payload.evidence))
-      for (const evidence of expired) expect(evidence).toMatch(/the lease ended \d+ s ago; .+/)
+      for (const evidence of expired) expect(evidence).toMatch(/the lease expired \d+ s ago; .+/)
       expect((await events(db, 'engine.clock_jumped')).length).toBeGreaterThan(0)
       const doctor = await b2.call<{ ok: boolean; checks: object[] }>('GET', '/doctor')
       expect(doctor, JSON.stringify(doctor)).toMatchObject({ ok: true })

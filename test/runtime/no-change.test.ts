@@ -170,7 +170,7 @@ describe('is not done', () => {
   test.each([
     ['lazy', /node check\.js does not pass/],
     // What was inferred passes whatever the task is about.
-    ['exit-0', /no check was asked for/],
+    ['exit-0', /the task has no check of its own/],
     ['unproven', /node empty\.js does not pass/],
   ])('%s: asked once more, and then a person is', async (name, why) => {
     await ended(name)

@@ -71,7 +71,7 @@ describe('one whose sent-back work does not go off its branch', () => {
     })
     const [asked] = await questions(goal)
     expect(asked?.question).toContain('commit abc conflicts with main: a.txt')
-    expect(asked?.details).toContain(`resolve that by hand, then unstuck resume ${goal.id}`)
+    expect(asked?.details).toContain(`resolve the conflict by hand, then unstuck resume ${goal.id}`)
   })
 
   it('is answered by a retry as well', async () => {

@@ -277,7 +277,7 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       expect(await renewLeases(db, held, 300)).toEqual([two.run.id])
       expect(await renewLeases(db, [], 300)).toEqual([])
       await db.transaction((tx) => holdLease(tx, two.run))
-      await expect(db.transaction((tx) => holdLease(tx, one1.run))).rejects.toThrow('is gone')
+      await expect(db.transaction((tx) => holdLease(tx, one1.run))).rejects.toThrow('is lost')
     })
 
     it('are expired by the clock of the store alone', async () => {
@@ -362,9 +362,9 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await first.transaction((tx) => appendEvent(tx, { type: 'engine.started' }))
       const second = fencedBy(db, await takeLead(db, 'e-2'))
       expect(await leaderNow(db)).toEqual({ engineId: 'e-2', term: 2 })
-      await expect(appendEvent(first, { type: 'engine.stopped' })).rejects.toThrow('another engine leads')
-      await expect(first.transaction((tx) => appendEvent(tx, { type: 'engine.stopped' }))).rejects.toThrow('leads')
-      await expect(confirmLead(first)).rejects.toThrow('leads')
+      await expect(appendEvent(first, { type: 'engine.stopped' })).rejects.toThrow('another engine is the leader')
+      await expect(first.transaction((tx) => appendEvent(tx, { type: 'engine.stopped' }))).rejects.toThrow('is the leader')
+      await expect(confirmLead(first)).rejects.toThrow('is the leader')
       await confirmLead(second)
       await appendEvent(second, { type: 'engine.stopped' })
       expect(await first.query(sql`select 1 as one`)).toEqual([{ one: 1 }])

@@ -92,7 +92,7 @@ describe('the owner of a store', () => {
     await first.line('row 1')
     await expect(open()).rejects.toMatchObject({
       code: 'STORE_LOCKED',
-      message: expect.stringContaining(`process ${first.process.pid} holds`) as string,
+      message: expect.stringContaining(`process ${first.process.pid} uses this store`) as string,
     })
     // The refused one took nothing away: the first goes on writing.
     const before = first.lines.length
@@ -139,7 +139,7 @@ describe('racing successors of a killed owner', () => {
     const said = await Promise.all(rivals.map((rival) => Promise.race([rival.line('won'), rival.line('lost')])))
     const winners = rivals.filter((rival) => rival.lines[0]?.startsWith('won') === true)
     expect(winners).toHaveLength(1)
-    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} holds`
+    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} uses this store`
     expect(said.filter((line) => !line.startsWith('won') && !line.startsWith(told))).toEqual([])
     expect(ownerOf(path)).toMatchObject({ holder: { pid: winners[0]?.process.pid }, liveness: 'alive' })
     expect(readdirSync(root)).toEqual(['store.lock'])
@@ -246,7 +246,7 @@ describe('racing successors of a killed owner', () => {
     await Promise.all(rivals.map((rival) => Promise.race([rival.line('won'), rival.line('lost')])))
     const winners = rivals.filter((rival) => rival.lines[0]?.startsWith('won') === true)
     expect(winners).toHaveLength(1)
-    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} holds`
+    const told = `lost STORE_LOCKED process ${winners[0]?.process.pid} uses this store`
     const losers = rivals.filter((rival) => !winners.includes(rival))
     expect(losers.filter((rival) => rival.lines[0]?.startsWith(told) !== true)).toEqual([])
     expect(readdirSync(root)).toEqual(['store.lock'])
@@ -255,7 +255,7 @@ describe('racing successors of a killed owner', () => {
   it('an owner on another host is never taken for dead', () => {
     const path = join(root, 'store.lock')
     writeFileSync(path, JSON.stringify({ host: 'elsewhere.example', bootId: 'x', pid: 1, startTime: '1' }))
-    expect(() => takeOwnerLock(path)).toThrow('process 1 on host elsewhere.example holds')
+    expect(() => takeOwnerLock(path)).toThrow('process 1 on host elsewhere.example uses this store')
   })
 
   it('a release after somebody else took over removes nothing', () => {

@@ -201,7 +201,7 @@ describe('a package that is not installed', { timeout: 400_000 }, () => {
   test('and a test that fails once it is there stays a failure', async () => {
     expect(await placeOf('installs-and-fails')).toBe('blocked(awaiting_human)')
     expect(await repairs('installs-and-fails')).toEqual([
-      ['dependency-install', 'success', expect.stringContaining('it runs now and fails by itself')],
+      ['dependency-install', 'success', expect.stringContaining('it runs now and fails on its own')],
     ])
     expect(await verdictOf('installs-and-fails')).toMatchObject({ outcome: 'not verified', checks: [{ exitCode: 1 }] })
   })
@@ -322,8 +322,8 @@ describe('a check that only a shell could run, with nothing beside it', { timeou
     expect(await verdictOf('asks-and-fails')).toMatchObject({ checks: [{ exitCode: 1 }] })
   })
   test.each([
-    ['asks-its-own', 'the answer was refused: the base commit has no file mine.js (node mine.js)'],
-    ['asks-nothing', expect.stringMatching(/^the answer was refused: true is neither a script/)],
+    ['asks-its-own', 'the suggested command was refused: the base commit has no file mine.js (node mine.js)'],
+    ['asks-nothing', expect.stringMatching(/^the suggested command was refused: true is neither a script/)],
   ])('%s: what the base commit does not have is refused', async (name, detail) => {
     await isAsked(name)
     expect(await repairs(name)).toEqual([['command-fix', 'failed', detail]])

@@ -131,7 +131,9 @@ describe('unstuck land', () => {
     expect(before.output).toMatch(/Landed: 0\n[^]*Ready to land on your branch: 1\n.*unstuck land g-/)
     writeFileSync(join(scene.root, 'same.txt'), `${list} mine`)
     const dirty = await cli(scene, 'land', goal)
-    expect(dirty.output).toMatch(/has uncommitted changes.*same\.txt.*commit or stash that, then: unstuck land g-/)
+    expect(dirty.output).toMatch(
+      /has uncommitted changes.*same\.txt.*commit or stash these changes, then: unstuck land g-/,
+    )
     expect(dirty.code).toBe(3)
     expect((await goalOf(scene, goal)).state).toBe('ready')
     git(scene.root, 'commit', '-qam', 'Mine')

@@ -1,6 +1,7 @@
 /**
- * The engine's sign of life: leases of its executors and its own heartbeat, renewed together five times within a lease's
- * life. An executor whose lease is gone, or could not be renewed for its whole life, lets go: another engine may act now.
+ * The heartbeat: renews the leases of this engine's executors and its own heartbeat, five times within the life of a
+ * lease. An executor whose lease is lost, or could not be renewed for its whole life, stops, because another engine
+ * may own the task by then.
  */
 import { renewMs } from '../../domain/lease.ts'
 import { beatEngine } from '../../store/engine.ts'
@@ -13,24 +14,24 @@ export interface BeatParts {
   engineId: string
   sessions: () => Session[]
   waiting: () => string | null
-  /** The others took this engine for dead: it registers again. */
+  /** Called when the other engines declared this engine dead: it registers again. */
   buried: () => Promise<void>
 }
 
-const letGoOfLapsed = (context: Context, sessions: Session[]): void => {
+const stopLapsed = (context: Context, sessions: Session[]): void => {
   const life = context.config().lease.ttlSeconds * 1000
   for (const session of sessions.filter(({ renewedAt }) => context.clock.elapsed() - renewedAt > life)) {
-    context.log.warn(
-      { run: session.run.id },
-      'the lease could not be renewed for its whole life; this executor lets go',
-    )
+    context.log.warn({ run: session.run.id }, 'the lease could not be renewed for its whole life; this executor stops')
     session.abort.abort('lease-lost')
   }
 }
 
+/**
+ * Renews all leases and the heartbeat once. Never rejects: a failure is logged, and executors whose lease lapsed stop.
+ */
 export const beatOnce = async (context: Context, parts: BeatParts): Promise<void> => {
   const sessions = parts.sessions().filter(({ abort }) => !abort.signal.aborted)
-  // Before the question: the lease begins anew when the store answers, which cannot be earlier.
+  // Taken before the query: the new lease starts when the store responds, which cannot be earlier.
   const at = context.clock.elapsed()
   try {
     const asked = sessions.map(({ run }) => ({ runId: run.id, epoch: run.epoch }))
@@ -48,16 +49,17 @@ export const beatOnce = async (context: Context, parts: BeatParts): Promise<void
   } catch (error) {
     context.log.warn({ error: String(error) }, 'the leases could not be renewed')
   }
-  letGoOfLapsed(context, sessions)
+  stopLapsed(context, sessions)
 }
 
-/** Beats until the function that is given back is called. */
+/** Sends heartbeats until the returned function is called. */
 export const startBeat = (context: Context, parts: BeatParts): (() => void) => {
-  let beating: Promise<void> | undefined
+  let sending: Promise<void> | undefined
   return context.clock.every(renewMs(context.config().lease.ttlSeconds), () => {
     if (context.stopping.aborted) return
-    // While the store hangs, no second request is put behind the first; what lapses meanwhile is let go all the same.
-    if (beating !== undefined) letGoOfLapsed(context, parts.sessions())
-    beating ??= beatOnce(context, parts).finally(() => (beating = undefined))
+    // While the store does not respond, no second request is sent; executors whose lease lapses meanwhile stop all
+    // the same.
+    if (sending !== undefined) stopLapsed(context, parts.sessions())
+    sending ??= beatOnce(context, parts).finally(() => (sending = undefined))
   })
 }

@@ -1,4 +1,7 @@
-/** The cycle manager's periodic work: due retries, dead dependencies, goals that have ended. Every pass is safe to repeat. */
+/**
+ * The periodic work on goals: due retries, dependents of cancelled tasks, goals that have ended. Every pass can be
+ * repeated.
+ */
 import { landCommand } from '../landing/goal-branch.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -26,7 +29,7 @@ import { refuseLanding } from '../landing/refused-landing.ts'
 import { isToVerify } from '../landing/goal-verify.ts'
 import { acceptedText } from '../landing/still-red.ts'
 
-/** Tasks whose persisted time has come go back to the queue, and limits whose time has come are over. */
+/** Requeues tasks whose persisted retry time has come, and drops account limits that have reset. */
 const requeueDue = async (context: Context): Promise<void> => {
   await context.db.transaction(dropEndedLimits)
   for (const task of await dueTasks(context.db)) {
@@ -42,61 +45,67 @@ const requeueDue = async (context: Context): Promise<void> => {
   }
 }
 
-/** Queued tasks that need a cancelled one, however long the chain. */
+/** Queued tasks that depend on a cancelled task, directly or through others. */
 const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
-  const dead = new Set(tasks.filter((task) => task.place === 'cancelled').map((task) => task.id))
-  const lost: Task[] = []
+  const cancelled = new Set(tasks.filter((task) => task.place === 'cancelled').map((task) => task.id))
+  const stranded: Task[] = []
   for (let found = true; found;) {
     const next = tasks.filter(
-      (task) => task.place === 'queued' && !dead.has(task.id) && task.dependsOn.some((id) => dead.has(id)),
+      (task) => task.place === 'queued' && !cancelled.has(task.id) && task.dependsOn.some((id) => cancelled.has(id)),
     )
-    for (const task of next) dead.add(task.id)
-    lost.push(...next)
+    for (const task of next) cancelled.add(task.id)
+    stranded.push(...next)
     found = next.length > 0
   }
-  return lost
+  return stranded
 }
 
-const lostText = ({ title }: Goal, { length }: readonly Task[]): string =>
-  `${length === 1 ? 'A task' : `${length} tasks`} of "${title}" ${length === 1 ? 'was' : 'were'} cancelled because a required task was cancelled.`
-
-const askAboutLost = (context: Context, tx: Queryable, goal: Goal, lost: readonly Task[]): Promise<void> =>
-  openEscalation(tx, {
+const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded: readonly Task[]): Promise<void> => {
+  const [one] = stranded.length === 1 ? stranded : []
+  const happened =
+    one === undefined
+      ? `${stranded.length} tasks of goal "${goal.title}" were cancelled, because a task they depend on was cancelled.`
+      : `Task ${one.number} "${one.title}" was cancelled, because a task it depends on was cancelled.`
+  return openEscalation(tx, {
     id: context.newId('q'),
     goalId: goal.id,
     taskId: null,
     runId: null,
     kind: 'exhausted',
-    happened: lostText(goal, lost),
+    happened,
     tried: [],
-    question: lostText(goal, lost),
-    details: lost.map((task) => `${task.number}. ${task.title}`).join('\n'),
+    question: happened,
+    details: stranded.map((task) => `${task.number}. ${task.title}`).join('\n'),
     choices: [retry(goal.id), cancel(goal.id)],
   })
+}
 
-/** Dependents of a cancelled task are cancelled, and one question per goal says so. */
+/** Cancels the dependents of a cancelled task, and asks one question per goal about them. */
 const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {
-  const lost = dependentsOfCancelled(tasks)
-  if (lost.length === 0) return false
+  const stranded = dependentsOfCancelled(tasks)
+  if (stranded.length === 0) return false
   const asked = (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(
     (entry) => entry.taskId === null,
   )
   await context.db.transaction(async (tx) => {
-    for (const task of lost)
+    for (const task of stranded)
       must(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
-    if (!asked) await askAboutLost(context, tx, goal, lost)
+    if (!asked) await askAboutStranded(context, tx, goal, stranded)
   })
   return true
 }
 
-/** Every task has ended: the goal is ready to land, or is over where tasks of it were cancelled. */
+/** Every task has ended: the goal becomes ready to land, or ends if tasks of it were cancelled. */
 const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
-  // The merge queue's flight has the next step.
+  // The merge queue rebases or verifies the goal first.
   if (goal.landing.outdated || isToVerify(goal, tasks)) return
   await dropAllUnused(context)
   const cancelled = tasks.filter((task) => task.place === 'cancelled').length
   if (cancelled > 0) {
-    const detail = `${cancelled} of ${tasks.length} task(s) were cancelled`
+    const detail =
+      tasks.length === 1
+        ? 'its only task was cancelled'
+        : `${cancelled} of ${tasks.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'work_cancelled', detail))
     return
   }
@@ -109,14 +118,14 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
   context.at('goal-ready')
 }
 
-/** What waits behind a question waits for a person as well, however long the chain. */
+/** True if every waiting task waits for a person, directly or behind a task that does. */
 const allWaitForPeople = (waiting: readonly Task[]): boolean => {
   const blockedOn = new Set(waiting.filter((task) => task.place === 'blocked(awaiting_human)').map((task) => task.id))
-  const stuckBehind = (task: Task): boolean =>
+  const waitsForPerson = (task: Task): boolean =>
     blockedOn.has(task.id) || (task.place === 'queued' && task.dependsOn.some((id) => blockedOn.has(id)))
   for (let before = -1; before !== blockedOn.size;) {
     before = blockedOn.size
-    for (const task of waiting.filter(stuckBehind)) blockedOn.add(task.id)
+    for (const task of waiting.filter(waitsForPerson)) blockedOn.add(task.id)
   }
   return waiting.every((task) => blockedOn.has(task.id))
 }
@@ -126,50 +135,49 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   if (waiting.length === 0) return endGoal(context, goal, tasks)
   if (!allWaitForPeople(waiting)) return
   await context.db.transaction((tx) =>
-    moveGoal(tx, goal, 'only_questions_left', 'every task that is left waits for a person'),
+    moveGoal(tx, goal, 'only_questions_left', 'every remaining task waits for your answer'),
   )
 }
 
-const tend = async (context: Context, goal: Goal, given: { look: Look; tipOf: TipOf }): Promise<void> => {
-  const { look, tipOf } = given
-  // Until its branch is there again, nothing that is read from it says anything.
+const advanceGoal = async (context: Context, goal: Goal, given: { poll: Look; tipOf: TipOf }): Promise<void> => {
+  const { poll, tipOf } = given
+  // Until the branch is restored, nothing that is read from it can be trusted.
   if (goal.landing.broken !== null) return
-  if (goal.state === 'ready' && lookDue(context, look, goal)) await tryLand(context, goal, look, tipOf)
+  if (goal.state === 'ready' && lookDue(context, poll, goal)) await tryLand(context, goal, poll, tipOf)
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)
   await followTarget(context, goal, tasks, given)
   if (await cancelDependents(context, goal, tasks)) return
   await finishGoal(context, goal, tasks)
   const after = await getGoal(context.db, goal.id)
-  if (after?.state === 'ready') await tryLand(context, after, look, tipOf)
+  if (after?.state === 'ready') await tryLand(context, after, poll, tipOf)
 }
 
-/** Told once, and not in every pass; one that is ready says with its state why it does not land. */
-const noteFailure = async (
+/** Reports a failure once instead of in every pass. A ready goal shows the reason with its state. */
+const reportFailure = async (
   context: Context,
   goalId: string,
-  { look, detail }: { look: Look; detail: string },
+  { poll, detail }: { poll: Look; detail: string },
 ): Promise<void> => {
   const goal = await getGoal(context.db, goalId)
   if (goal?.state === 'ready') await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
-  else if (look.failed !== detail)
-    context.log.error({ goal: goalId, error: detail }, 'a goal could not be looked after')
-  look.failed = detail
+  else if (poll.failed !== detail) context.log.error({ goal: goalId, error: detail }, 'a pass over this goal failed')
+  poll.failed = detail
 }
 
-/** Looks at every goal that has not ended and takes the next step that no run or merge takes. */
-export const cycleOnce = async (context: Context, looked: Looked): Promise<void> => {
+/** One pass over every live goal: takes the steps that belong to no run or merge. */
+export const cycleOnce = async (context: Context, polls: Looked): Promise<void> => {
   await requeueDue(context)
   const tipOf = tipsOfPass(context)
   for (const goal of await listLiveGoals(context.db)) {
-    const look = lookOf(looked, goal)
+    const poll = lookOf(polls, goal)
     try {
-      await tend(context, goal, { look, tipOf })
-      delete look.failed
+      await advanceGoal(context, goal, { poll, tipOf })
+      delete poll.failed
     } catch (error) {
       if (endsPass(context, error)) throw error
-      // Somebody changed it at the same moment; the next pass sees how it is then.
-      if (!(error instanceof StaleError)) await noteFailure(context, goal.id, { look, detail: messageOf(error) })
+      // Another writer changed the goal at the same moment; the next pass reads its new state.
+      if (!(error instanceof StaleError)) await reportFailure(context, goal.id, { poll, detail: messageOf(error) })
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Who this engine is to the others: an id that stays with its state folder, and what can be done here. */
+/** Identifies this engine to the others: an id that stays with its state folder, its roles and its harnesses. */
 import { join } from 'node:path'
 import type { EngineRole } from '../../domain/engine.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
@@ -8,7 +8,7 @@ import { storeNow } from '../../store/event.ts'
 import type { Context } from '../core/context.ts'
 import { harnessesHere } from '../harness/harness-choice.ts'
 
-/** A folder that was copied to another host belongs to another engine there. */
+/** A state folder that was copied to another host gets a new id there: two engines must not share one. */
 const idOf = (context: Context): string => {
   const { files } = context.ports
   const path = join(context.stateDir, 'engine-id.json')
@@ -34,24 +34,25 @@ export const selfOf = (context: Context, roles: readonly EngineRole[], identity:
   ttlSeconds: context.config().lease.ttlSeconds,
 })
 
-/** Slots of this engine; a control engine has none. */
+/** Ids of this engine's slots; an engine without the executor role has none. */
 export const agentIdsOf = (self: NewEngine, slots: number): string[] =>
   self.roles.includes('executor') ? Array.from({ length: slots }, (_value, index) => `${self.id}-${index + 1}`) : []
 
 /**
- * A folder is one repository on one host. The same path on another host names the same part of a database and may be
- * something else altogether; only a repository by URL is the same everywhere.
+ * Refuses to start if an engine on another host works on a folder of the same name with the same database. The same
+ * path on two hosts may be two repositories, and both would use the same schema; only a repository given by URL is the
+ * same everywhere.
  */
 export const checkNeighbours = async (context: Context): Promise<void> => {
   if (context.db.leads === undefined || context.repository.url !== undefined) return
   const now = await storeNow(context.db)
-  const stranger = (await listEngines(context.db)).find(
+  const other = (await listEngines(context.db)).find(
     ({ host, state, heartbeatAt, ttlSeconds }) =>
       host !== context.host && state !== 'offline' && now.getTime() - heartbeatAt.getTime() <= ttlSeconds * 1000,
   )
-  if (stranger === undefined) return
+  if (other === undefined) return
   throw new AppError(
     'STORE_LOCKED',
-    `an engine on host ${stranger.host} works on a folder of this name with this database; engines on several hosts share a repository by URL: start them with --repo <url>, or stop that one first`,
+    `an engine on host ${other.host} uses this database for a folder of the same path; to share a repository between hosts, start every engine with --repo <url>, or stop that engine first`,
   )
 }

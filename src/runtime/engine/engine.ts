@@ -1,6 +1,7 @@
 /**
- * The engine: one loop per repository that judges, merges, heals and dispatches, and the executors it started. Stopping it
- * leaves the agents to their shims; starting it takes up every run where its files say it is.
+ * The engine: one loop per repository that judges, merges, reaps and dispatches, and the executors that it started.
+ * When it stops, the agents keep running under their shims; when it starts, it re-attaches to every run at the point
+ * that its files show.
  */
 import { renewMs } from '../../domain/lease.ts'
 import { engineRoles, type EngineRole } from '../../domain/engine.ts'
@@ -33,7 +34,7 @@ import { checkRepository } from '../landing/same-repository.ts'
 import type { Session } from '../core/session.ts'
 import { dropUnborn } from '../goal/unborn.ts'
 
-/** Wakes the loop at the latest; everything that changes state wakes it at once. */
+/** Milliseconds between two passes without a wake-up; every change of state wakes the loop at once. */
 const pollMs = 3_000
 
 export interface Engine {
@@ -48,7 +49,7 @@ export interface Engine {
   id: string
 }
 
-const takeUp = async (context: Context, executors: Executors, run: Run): Promise<void> => {
+const reattachRun = async (context: Context, executors: Executors, run: Run): Promise<void> => {
   const task = await getTask(context.db, run.taskId)
   const goal = await getGoal(context.db, run.goalId)
   if (task === undefined || goal === undefined) return
@@ -65,33 +66,38 @@ const takeUp = async (context: Context, executors: Executors, run: Run): Promise
   executors.start(session)
 }
 
-/** Takes up every run of this engine that it left running. Its files and refs say how far it really got. */
+/** Re-attaches to every run that this engine left running. The files and refs of each run show how far it got. */
 const reattach = async (context: Context, executors: Executors, engineId: string): Promise<number> => {
   const runs = await runsOfEngine(context.db, engineId)
-  for (const { run } of runs) await takeUp(context, executors, run)
+  for (const { run } of runs) await reattachRun(context, executors, run)
   return runs.length
 }
 
-/** Looks after the runs of this engine: a person's wish to end one, and one whose executor is gone without a word. */
-const tendOwn = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
+/**
+ * Checks this engine's own runs: ends those that a person asked to end, and re-attaches to those that lost their
+ * executor.
+ */
+const checkOwnRuns = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   for (const { run, expired } of await runsOfEngine(context.db, engineId)) {
     const work = executors.working.get(run.taskId)
     if (work?.session.run.id === run.id) {
       if (run.stopAsked !== null) work.session.abort.abort('cancelled')
-    } else if (work === undefined && expired && !executors.unsure.has(run.id)) await takeUp(context, executors, run)
+    } else if (work === undefined && expired && !executors.unsure.has(run.id))
+      await reattachRun(context, executors, run)
   }
 }
 
 /**
- * The merge queue works beside the loop: verifying a rebased commit takes minutes, and nothing else should wait for it.
- * Goal branches are guarded in the same flight: beside a merge, the guard could take its newest commit for a foreign one.
+ * The merge queue runs next to the loop, because verifying a rebased commit takes minutes and must not delay other
+ * work. Goal branches are guarded in the same job: in parallel to a merge, the guard could take the merge's newest
+ * commit for a foreign one.
  */
 const createMerger = () => {
   let work: Promise<void> | undefined
   return {
     start: (context: Context): void => {
       work ??= safely(context, async () => {
-        // There is one flight: an entry in processing at its start was left there by trouble with the store.
+        // There is only one job at a time, so an entry in processing at its start was left by a store failure.
         await recoverMerges(context)
         await guardGoalBranches(context)
         await bringUpAll(context)
@@ -104,45 +110,50 @@ const createMerger = () => {
 
 interface Loop {
   engineId: string
-  /** Absent = this engine only executes. */
-  lead?: Lead
-  grace: Grace
+  /** Absent = this engine only executes runs. */
+  leadership?: Lead
+  gracePeriod: Grace
   executors: Executors
   merger: ReturnType<typeof createMerger>
-  looked: Looked
+  polls: Looked
 }
 
-const leadOnce = async (context: Context, { engineId, grace, merger, looked }: Loop): Promise<void> => {
+/**
+ * The leader's part of a pass. The reaper comes first, so that tasks of dead owners are free before anything else is
+ * decided.
+ */
+const leaderPass = async (context: Context, { engineId, gracePeriod, merger, polls }: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
-  if (grace.over()) await healAll(context, { engineId, liveness })
-  // While there is no repository (a disk that is not mounted), no goal and no merge is to blame for that.
+  if (gracePeriod.over()) await healAll(context, { engineId, liveness })
+  // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
   if (await checkRepository(context)) {
     await judgeAll(context)
     merger.start(context)
-    await cycleOnce(context, looked)
+    await cycleOnce(context, polls)
   }
   await finishCancels(context, cancelGraceSeconds)
 }
 
-const tick = async (context: Context, parts: Loop): Promise<void> => {
-  const { executors, engineId, grace, lead } = parts
-  await grace.look()
-  const leading = await lead?.context()
+/** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
+const pass = async (context: Context, parts: Loop): Promise<void> => {
+  const { executors, engineId, gracePeriod, leadership } = parts
+  await gracePeriod.look()
+  const leading = await leadership?.context()
   if (leading !== undefined) {
     try {
-      await leadOnce(leading, parts)
+      await leaderPass(leading, parts)
     } catch (error) {
       if (!(error instanceof StaleError)) throw error
-      // Another engine leads, or somebody changed what was just looked at; the next pass sees which.
-      context.log.info({ reason: error.message }, 'a pass of the leader was overtaken')
-      if (error instanceof LeadLostError) lead?.lost()
+      // Another engine became the leader, or a row changed after it was read; the next pass finds out which.
+      context.log.info({ reason: error.message }, 'a pass of the leader ended early, because the store had changed')
+      if (error instanceof LeadLostError) leadership?.lost()
     }
   }
-  await tendOwn(context, executors, engineId)
+  await checkOwnRuns(context, executors, engineId)
   if (!context.stopping.aborted && !executors.draining) await dispatch(context, executors, engineId)
 }
 
-/** One bad tick is logged and the next one tried: a loop that ends would leave everything without an owner. */
+/** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
 const safely = async (
   context: Context,
   work: () => Promise<void>,
@@ -157,72 +168,74 @@ const safely = async (
   }
 }
 
+/** Milliseconds until the next pass: at most the poll interval, less if a retry is due before that. */
 const waitMs = async (context: Context): Promise<number> => {
   const due = await nextRetryAt(context.db)
-  // By the clock that decides whether it is due: another host's may differ.
+  // Uses the store's clock, which decides whether a retry is due; the clock of this host may differ.
   const until = due === undefined ? pollMs : due.getTime() - (await storeNow(context.db)).getTime()
   return Math.max(10, Math.min(pollMs, until))
 }
 
-/** Resolves at the next `wake()`, which may already have happened. */
+/** A wake-up signal for the loop. One that was sent while the loop was busy is kept. */
 export interface Bell {
   ring(): void
   next(ms: number, clock: Context['clock'], signal: AbortSignal): Promise<void>
 }
 
 export const createBell = (): Bell => {
-  let rung = false
+  let woken = false
   let listener: (() => void) | undefined
   return {
     ring: () => {
-      rung = true
+      woken = true
       listener?.()
     },
     next: async (ms, clock, signal) => {
-      if (!rung && !signal.aborted) {
+      if (!woken && !signal.aborted) {
         const early = new AbortController()
         listener = () => early.abort()
         await clock.wait(ms, AbortSignal.any([early.signal, signal]))
         listener = undefined
       }
-      rung = false
+      woken = false
     },
   }
 }
 
-const loop = async (context: Context, parts: Loop, bell: Bell): Promise<void> => {
-  const { executors, grace, merger } = parts
-  // While the store was away nobody could show that he lives.
-  const failed = (error: unknown): void => (isStoreTrouble(error) ? grace.begin() : undefined)
+const loop = async (context: Context, parts: Loop, wakeUp: Bell): Promise<void> => {
+  const { executors, gracePeriod, merger } = parts
+  // While the store was unavailable no owner could renew its lease.
+  const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
   while (!context.stopping.aborted) {
-    await safely(context, () => tick(context, parts), failed)
+    await safely(context, () => pass(context, parts), failed)
     if (context.stopping.aborted) break
-    const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next tick says so
-    await bell.next(ms, context.clock, context.stopping)
+    const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next pass reports it
+    await wakeUp.next(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
 }
 
-const nobody: ProcessIdentity = { host: '', bootId: '', pid: 0, startTime: '' }
+/** Stands for this process where the machine cannot identify it (tests, simulation). */
+const unknownProcess: ProcessIdentity = { host: '', bootId: '', pid: 0, startTime: '' }
 
-/** Waits for the end of a run that another engine executes, after it was asked for. */
-const askElsewhere = async (context: Context, taskId: string): Promise<void> => {
+/** Asks the engine that executes the run to end it, and waits for that. */
+const stopElsewhere = async (context: Context, taskId: string): Promise<void> => {
   const [run] = await listRuns(context.db, { taskId, state: 'running' })
   if (run === undefined || !(await context.db.transaction((tx) => askStop(tx, run)))) return
   context.wake()
-  for (const began = context.clock.elapsed(); context.clock.elapsed() - began < askedMs;) {
+  for (const began = context.clock.elapsed(); context.clock.elapsed() - began < stopTimeoutMs;) {
     await context.clock.wait(100, context.stopping)
     if ((await getRun(context.db, run.id))?.state !== 'running') return
   }
   throw new AppError(
     'STALE',
-    `run ${run.id} is executed by another engine (agent ${run.agentId}), which was asked to end it and has not done so yet; see "unstuck status"`,
+    `run ${run.id} is executed by another engine (agent ${run.agentId}), which has not ended it within ${stopTimeoutMs / 1000} s; check it with "unstuck status", then try again`,
   )
 }
 
-/** How long a person's command waits for another engine. */
-const askedMs = 20_000
+/** How long a person's command waits for another engine, in milliseconds. */
+const stopTimeoutMs = 20_000
 
 /** Takes no new work from now on; resolves when nothing that has begun is left. */
 const drain = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
@@ -238,7 +251,7 @@ const drain = async (context: Context, executors: Executors, engineId: string): 
     ])
 }
 
-/** Says goodbye in order, so that nobody has to find out. */
+/** Marks this engine as offline, so that the others need not wait for its leases to expire. */
 const leave = async (context: Context, engineId: string): Promise<void> => {
   try {
     await context.db.transaction(async (tx) => {
@@ -246,27 +259,27 @@ const leave = async (context: Context, engineId: string): Promise<void> => {
       if (engine !== undefined && engine.state !== 'offline') must(await moveEngine(tx, engine, 'left'))
     })
   } catch (error) {
-    context.log.warn({ error: messageOf(error) }, 'the store could not be told of the end of this engine')
+    context.log.warn({ error: messageOf(error) }, 'this engine could not be marked as offline in the store')
   }
 }
 
 const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine): Loop => {
   const executors = createExecutors(context)
   executors.harnesses = harnesses
-  const grace = createGrace(context, engineId)
-  const parts = { engineId, grace, executors, merger: createMerger(), looked: new Map() }
-  return roles.includes('control') ? { ...parts, lead: createLead(context, engineId, grace) } : parts
+  const gracePeriod = createGrace(context, engineId)
+  const parts = { engineId, gracePeriod, executors, merger: createMerger(), polls: new Map() }
+  return roles.includes('control') ? { ...parts, leadership: createLead(context, engineId, gracePeriod) } : parts
 }
 
-/** Beats once, then periodically until the returned function is called. */
-const beginBeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
+/** Sends one heartbeat, then one per interval until the returned function is called. */
+const beginHeartbeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
   const sessions = (): Session[] => [...executors.working.values()].map((work) => work.session)
-  const beat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
-  await beatOnce(context, beat)
-  return startBeat(context, beat)
+  const heartbeat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
+  await beatOnce(context, heartbeat)
+  return startBeat(context, heartbeat)
 }
 
-const tellStarted = (
+const recordStarted = (
   context: Context,
   started: { engine: string; agents: number; reattached: number },
 ): Promise<void> =>
@@ -275,28 +288,28 @@ const tellStarted = (
     payload: { ...started, renewMs: renewMs(context.config().lease.ttlSeconds) },
   })
 
-/** Works until the engine is stopped, then leaves. */
-const work = async (context: Context, parts: Loop, bell: Bell, stopBeat: () => void): Promise<void> => {
-  await loop(context, parts, bell)
-  stopBeat()
+/** Runs the loop until the engine is stopped, then marks it as offline. */
+const work = async (context: Context, parts: Loop, wakeUp: Bell, stopHeartbeat: () => void): Promise<void> => {
+  await loop(context, parts, wakeUp)
+  stopHeartbeat()
   context.ports.processes.keepSpare(false)
   await leave(context, parts.engineId)
 }
 
 const cancelRunning = async (context: Context, executors: Executors, taskId: string): Promise<void> => {
   const own = executors.working.get(taskId)
-  if (own === undefined) return askElsewhere(context, taskId)
+  if (own === undefined) return stopElsewhere(context, taskId)
   own.session.abort.abort('cancelled')
   await own.done
 }
 
-/** Starts the engine on an open store. Returns when it has taken up what was there; the loop goes on. */
+/** Starts the engine on an open store. Returns when it has re-attached to its runs; the loop keeps running. */
 export const startEngine = async (
   context: Context,
-  bell: Bell,
+  wakeUp: Bell,
   roles: readonly EngineRole[] = engineRoles,
 ): Promise<Engine> => {
-  const self = selfOf(context, roles, context.machine?.self ?? nobody)
+  const self = selfOf(context, roles, context.machine?.self ?? unknownProcess)
   const slots = agentIdsOf(self, context.config().maxParallel)
   const register = (): Promise<void> => context.db.transaction((tx) => registerEngine(tx, self, slots))
   await checkNeighbours(context)
@@ -304,15 +317,15 @@ export const startEngine = async (
   await register()
   const parts = partsOf(context, self)
   const { executors } = parts
-  await parts.lead?.context()
+  await parts.leadership?.context()
   const reattached = await reattach(context, executors, self.id)
   void freeEnded(context)
-  const stopBeat = await beginBeat(context, parts, register)
-  await tellStarted(context, { engine: self.id, agents: slots.length, reattached })
+  const stopHeartbeat = await beginHeartbeat(context, parts, register)
+  await recordStarted(context, { engine: self.id, agents: slots.length, reattached })
   context.ports.processes.keepSpare(roles.includes('executor'))
   return {
     id: self.id,
-    stopped: work(context, parts, bell, stopBeat),
+    stopped: work(context, parts, wakeUp, stopHeartbeat),
     running: () => executors.working.size,
     draining: () => executors.draining,
     drain: () => drain(context, executors, self.id),

@@ -1,7 +1,7 @@
 /**
- * When nobody may be judged dead: right after taking the lead, after the store was away, and after a clock jumped or this
- * process slept. Whoever lives needs the time of one renewal to show it. Three clocks are compared: a monotonic one, the
- * wall clock and the store's.
+ * Grace periods in which no owner is declared dead: after becoming leader, after a store outage, after a clock jump,
+ * and after this process was suspended. A live owner needs one lease renewal to prove that it is alive. Three clocks
+ * are compared: a monotonic one, the wall clock and the store's.
  */
 import { renewMs } from '../../domain/lease.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
@@ -11,11 +11,11 @@ export interface Clocks {
   mono: number
   wall: number
   store: number
-  /** How long it took to ask the store: its time is known no better than this. */
+  /** Milliseconds that the query of the store's clock took: its time is only known to this precision. */
   asked: number
 }
 
-/** What happened between two looks at the clocks that the passing of time does not explain; undefined = nothing. */
+/** A difference between two comparisons that elapsed time does not explain; undefined = none. */
 export const jumpOf = (before: Clocks, now: Clocks, ttlSeconds: number): string | undefined => {
   const passed = now.mono - before.mono
   const tolerance = Math.max(2_000, renewMs(ttlSeconds) / 2)
@@ -33,14 +33,14 @@ export const jumpOf = (before: Clocks, now: Clocks, ttlSeconds: number): string 
 }
 
 export interface Grace {
-  /** Nobody is judged for the time of one renewal from now on. */
+  /** Starts a grace period of one renewal interval. */
   begin(): void
   over(): boolean
-  /** Compares the clocks, at most once a second; begins a grace and says so when one of them jumped. */
+  /** Compares the clocks, at most once a second. If one jumped, starts a grace period and records an event. */
   look(): Promise<void>
 }
 
-const lookEveryMs = 1_000
+const compareEveryMs = 1_000
 
 const clocksNow = async ({ clock, db }: Context): Promise<Clocks> => {
   const mono = clock.elapsed()
@@ -51,7 +51,7 @@ const clocksNow = async ({ clock, db }: Context): Promise<Clocks> => {
 
 const graceMs = (context: Context): number => renewMs(context.config().lease.ttlSeconds)
 
-const tellJump = async (context: Context, engine: string, evidence: string): Promise<void> => {
+const recordJump = async (context: Context, engine: string, evidence: string): Promise<void> => {
   context.log.warn({ evidence }, 'grace period: nothing is declared dead for a while')
   await appendEvent(context.db, {
     type: 'engine.clock_jumped',
@@ -70,13 +70,13 @@ export const createGrace = (context: Context, engineId: string): Grace => {
     begin,
     over: () => clock.elapsed() >= until,
     look: async () => {
-      if (before !== undefined && clock.elapsed() - before.mono < lookEveryMs) return
+      if (before !== undefined && clock.elapsed() - before.mono < compareEveryMs) return
       const now = await clocksNow(context)
       const evidence = before === undefined ? undefined : jumpOf(before, now, context.config().lease.ttlSeconds)
       before = now
       if (evidence === undefined) return
       begin()
-      await tellJump(context, engineId, evidence)
+      await recordJump(context, engineId, evidence)
     },
   }
 }

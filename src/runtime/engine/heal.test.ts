@@ -32,13 +32,13 @@ describe('a lease that has ended', () => {
   })
 
   it.each<[string, Partial<LeaseSigns>, string]>([
-    ['its engine is silent', { silent: 61 }, 'its engine gave no sign of life for 61 s'],
+    ['its engine is silent', { silent: 61 }, 'its engine sent no heartbeat for 61 s'],
     ['its engine left', { engineState: 'offline' }, 'its engine is offline'],
     ["its engine's process is gone", { engine: place('gone') }, "its engine's process is gone"],
     ['the shim of its agent is gone', { shim: place('gone') }, 'the shim of its agent is gone'],
-    ['no engine has its agent', { engineId: null, engine: null }, 'no engine has its agent'],
+    ['no engine owns its agent', { engineId: null, engine: null }, 'no engine owns its agent'],
   ])('is taken back when also %s', (_title, more, second) => {
-    expect(healed({ leases: [{ ...lease, ...more }] })).toEqual([`lease: the lease ended 10 s ago; ${second}`])
+    expect(healed({ leases: [{ ...lease, ...more }] })).toEqual([`lease: the lease expired 10 s ago; ${second}`])
   })
 
   it('or has not, dangles when its run or task is not running', () => {
@@ -59,10 +59,10 @@ describe('an engine that was silent', () => {
 
   it.each<[string, object, string]>([
     ['its process is gone', { engine: place('gone') }, 'its process is gone'],
-    ['all its leases ended', { leases: 2, expiredLeases: 2 }, 'all its 2 lease(s) ended'],
-    ['the server hears nothing of it', { mute: true }, 'its connections to the store are gone or silent'],
+    ['all its leases ended', { leases: 2, expiredLeases: 2 }, 'all of its 2 lease(s) expired'],
+    ['the server hears nothing of it', { mute: true }, 'its connections to the store are closed or idle'],
   ])('is dead when also %s', (_title, more, second) => {
-    expect(healed({ engines: [{ ...engine, ...more }] })).toEqual([`engine: no sign of life for 100 s; ${second}`])
+    expect(healed({ engines: [{ ...engine, ...more }] })).toEqual([`engine: no heartbeat for 100 s; ${second}`])
   })
 })
 
@@ -74,8 +74,8 @@ describe('what does not fit together', () => {
         orphans: [{ taskId: 't', seconds: 30 }],
       }),
     ).toEqual([
-      'unleased: it has no lease; it began 20 s ago',
-      'orphan: none of its runs is running; it did not change for 30 s',
+      'unleased: the run has no lease; it started 20 s ago',
+      "orphan: none of the task's runs is running; it did not change for 30 s",
     ])
   })
 

@@ -1,7 +1,7 @@
 /**
- * The healing layer, first in each pass of the leader: what is left of dead owners is taken back. Anything is judged dead on
- * two independent signals alone, the first a fact of the store, the second about whoever it belongs to. Each heal looks again
- * inside its transaction, and has an event with its evidence.
+ * The reaper, first in each pass of the leader: takes back what dead owners hold. An owner counts as dead only on two
+ * independent signals, one from the store and one about the owner itself; a single signal may only mean that it is
+ * slow. Each step checks again inside its transaction and records an event with its evidence.
  */
 import { renewMs } from '../../domain/lease.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
@@ -24,72 +24,74 @@ export type Heal =
   | { kind: 'orphan'; taskId: string; evidence: string }
 
 export interface Witness {
-  /** This engine: it looks after its own runs itself. */
+  /** This engine, whose own runs are not reaped: it re-attaches to them itself. */
   engineId: string
-  /** Of a process; what runs on another host cannot be told from here. */
+  /** Whether a process is alive; a process on another host cannot be checked from here. */
   liveness: (identity: ProcessIdentity) => 'alive' | 'dead' | 'elsewhere'
 }
 
 const seconds = (value: number): string => `${Math.round(value)} s`
 
-/** What speaks for the death of the engine behind an agent, beside the lease. */
-const againstEngine = (signs: EngineSigns, witness: Witness): string[] => {
-  if (signs.engineId === null || signs.engine === null) return ['no engine has its agent']
+/** Signals, in addition to the lease, that the engine behind an agent is dead. */
+const signalsAgainstEngine = (signals: EngineSigns, probe: Witness): string[] => {
+  if (signals.engineId === null || signals.engine === null) return ['no engine owns its agent']
   const found: string[] = []
-  if (signs.engineState === 'offline') found.push('its engine is offline')
-  if (signs.silent !== null && signs.ttlSeconds !== null && signs.silent > signs.ttlSeconds)
-    found.push(`its engine gave no sign of life for ${seconds(signs.silent)}`)
-  if (witness.liveness(signs.engine) === 'dead') found.push("its engine's process is gone")
+  if (signals.engineState === 'offline') found.push('its engine is offline')
+  if (signals.silent !== null && signals.ttlSeconds !== null && signals.silent > signals.ttlSeconds)
+    found.push(`its engine sent no heartbeat for ${seconds(signals.silent)}`)
+  if (probe.liveness(signals.engine) === 'dead') found.push("its engine's process is gone")
   return found
 }
 
-const leaseHeal = (lease: LeaseSigns, witness: Witness): Heal[] => {
+const reapsOfLease = (lease: LeaseSigns, probe: Witness): Heal[] => {
   const { runId, agentId, epoch } = lease
   if (!lease.used) return [{ kind: 'dangling', runId, agentId, evidence: 'its run or task is not running' }]
-  if (lease.expired <= 0 || lease.engineId === witness.engineId) return []
-  const second = againstEngine(lease, witness)
-  if (lease.shim !== null && witness.liveness(lease.shim) === 'dead') second.push('the shim of its agent is gone')
+  if (lease.expired <= 0 || lease.engineId === probe.engineId) return []
+  const second = signalsAgainstEngine(lease, probe)
+  if (lease.shim !== null && probe.liveness(lease.shim) === 'dead') second.push('the shim of its agent is gone')
   if (second.length === 0) return []
-  const evidence = [`the lease ended ${seconds(lease.expired)} ago`, ...second].join('; ')
+  const evidence = [`the lease expired ${seconds(lease.expired)} ago`, ...second].join('; ')
   return [{ kind: 'lease', runId, epoch, agentId, evidence }]
 }
 
-const engineHeal = (engine: Vitals['engines'][number], witness: Witness): Heal[] => {
-  if (engine.engineId === witness.engineId || engine.engine === null) return []
+const reapsOfEngine = (engine: Vitals['engines'][number], probe: Witness): Heal[] => {
+  if (engine.engineId === probe.engineId || engine.engine === null) return []
   const second = [
-    ...(witness.liveness(engine.engine) === 'dead' ? ['its process is gone'] : []),
-    ...(engine.mute ? ['its connections to the store are gone or silent'] : []),
-    ...(engine.leases > 0 && engine.expiredLeases === engine.leases ? [`all its ${engine.leases} lease(s) ended`] : []),
+    ...(probe.liveness(engine.engine) === 'dead' ? ['its process is gone'] : []),
+    ...(engine.mute ? ['its connections to the store are closed or idle'] : []),
+    ...(engine.leases > 0 && engine.expiredLeases === engine.leases
+      ? [`all of its ${engine.leases} lease(s) expired`]
+      : []),
   ]
   if (second.length === 0) return []
-  const evidence = [`no sign of life for ${seconds(engine.silent ?? 0)}`, ...second].join('; ')
+  const evidence = [`no heartbeat for ${seconds(engine.silent ?? 0)}`, ...second].join('; ')
   return [{ kind: 'engine', engineId: engine.engineId, evidence }]
 }
 
-/** What is to be healed, engines first: their death is a signal about what they held. Pure. */
-export const healsOf = (vitals: Vitals, witness: Witness): Heal[] => [
-  ...vitals.engines.flatMap((engine) => engineHeal(engine, witness)),
-  ...vitals.leases.flatMap((lease) => leaseHeal(lease, witness)),
+/** What has to be reaped. Engines come first, because their death is a signal for the leases they hold. Pure. */
+export const healsOf = (vitals: Vitals, probe: Witness): Heal[] => [
+  ...vitals.engines.flatMap((engine) => reapsOfEngine(engine, probe)),
+  ...vitals.leases.flatMap((lease) => reapsOfLease(lease, probe)),
   ...vitals.unleased.map(
-    // Without its lease no executor can write a word about it, so that it could only stay as it is.
+    // Without its lease no executor can write anything about the run, so it would stay as it is for ever.
     (run): Heal => ({
       kind: 'unleased',
       runId: run.runId,
-      evidence: `it has no lease; it began ${seconds(run.seconds)} ago`,
+      evidence: `the run has no lease; it started ${seconds(run.seconds)} ago`,
     }),
   ),
   ...vitals.orphans.map((task): Heal => ({
     kind: 'orphan',
     taskId: task.taskId,
-    evidence: `none of its runs is running; it did not change for ${seconds(task.seconds)}`,
+    evidence: `none of the task's runs is running; it did not change for ${seconds(task.seconds)}`,
   })),
 ]
 
-const healLease = async (context: Context, tx: Queryable, heal: Extract<Heal, { kind: 'lease' }>): Promise<void> => {
-  if (!(await lockExpired(tx, heal.runId, heal.epoch))) return
-  const run = await getRun(tx, heal.runId)
+const reapLease = async (context: Context, tx: Queryable, reap: Extract<Heal, { kind: 'lease' }>): Promise<void> => {
+  if (!(await lockExpired(tx, reap.runId, reap.epoch))) return
+  const run = await getRun(tx, reap.runId)
   if (run?.state !== 'running') return
-  const { agentId: agent, evidence } = heal
+  const { agentId: agent, evidence } = reap
   await appendEvent(tx, {
     type: 'lease.expired',
     goalId: run.goalId,
@@ -97,10 +99,10 @@ const healLease = async (context: Context, tx: Queryable, heal: Extract<Heal, { 
     runId: run.id,
     payload: { agent, evidence },
   })
-  await interruptRun(context, tx, run, `its lease was taken back: ${evidence}`)
+  await interruptRun(context, tx, run, `its lease was revoked: ${evidence}`)
 }
 
-const healUnleased = async (context: Context, tx: Queryable, runId: string, evidence: string): Promise<void> => {
+const reapUnleased = async (context: Context, tx: Queryable, runId: string, evidence: string): Promise<void> => {
   const run = await getRun(tx, runId)
   if (run?.state !== 'running') return
   await appendEvent(tx, {
@@ -113,56 +115,56 @@ const healUnleased = async (context: Context, tx: Queryable, runId: string, evid
   await interruptRun(context, tx, run, evidence)
 }
 
-const healDangling = async (tx: Queryable, heal: Extract<Heal, { kind: 'dangling' }>): Promise<void> => {
-  const agent = await dropDangling(tx, heal.runId)
+const reapDangling = async (tx: Queryable, reap: Extract<Heal, { kind: 'dangling' }>): Promise<void> => {
+  const agent = await dropDangling(tx, reap.runId)
   if (agent === undefined) return
-  const run = await getRun(tx, heal.runId)
+  const run = await getRun(tx, reap.runId)
   await appendEvent(tx, {
     type: 'lease.dangling',
     goalId: run?.goalId ?? null,
     taskId: run?.taskId ?? null,
-    runId: heal.runId,
-    payload: { agent, evidence: heal.evidence },
+    runId: reap.runId,
+    payload: { agent, evidence: reap.evidence },
   })
   await releaseAgent(tx, agent)
 }
 
-const healOrphan = async (tx: Queryable, taskId: string, evidence: string): Promise<void> => {
+const reapOrphan = async (tx: Queryable, taskId: string, evidence: string): Promise<void> => {
   const task = await getTask(tx, taskId)
   if (task?.place !== 'running') return
   await appendEvent(tx, { type: 'task.orphaned', goalId: task.goalId, taskId, payload: { evidence } })
   await moveTask(tx, task, 'interrupted', { payload: { reason: `orphaned: ${evidence}` } })
 }
 
-const carryOut = async (context: Context, tx: Queryable, heal: Heal): Promise<void> => {
-  switch (heal.kind) {
+const carryOut = async (context: Context, tx: Queryable, reap: Heal): Promise<void> => {
+  switch (reap.kind) {
     case 'engine': {
-      const engine = await getEngine(tx, heal.engineId)
+      const engine = await getEngine(tx, reap.engineId)
       if (engine !== undefined && engine.state !== 'offline')
-        must(await moveEngine(tx, engine, 'died', { evidence: heal.evidence }))
+        must(await moveEngine(tx, engine, 'died', { evidence: reap.evidence }))
       return
     }
     case 'lease':
-      return healLease(context, tx, heal)
+      return reapLease(context, tx, reap)
     case 'dangling':
-      return healDangling(tx, heal)
+      return reapDangling(tx, reap)
     case 'unleased':
-      return healUnleased(context, tx, heal.runId, heal.evidence)
+      return reapUnleased(context, tx, reap.runId, reap.evidence)
     case 'orphan':
-      return healOrphan(tx, heal.taskId, heal.evidence)
+      return reapOrphan(tx, reap.taskId, reap.evidence)
   }
 }
 
-/** Heals what can be proven dead. */
-export const healAll = async (context: Context, witness: Witness): Promise<void> => {
+/** Reaps everything that is proven dead. */
+export const healAll = async (context: Context, probe: Witness): Promise<void> => {
   const renewSeconds = renewMs(context.config().lease.ttlSeconds) / 1000
-  const heals = healsOf(await readVitals(context.db, renewSeconds), witness)
-  for (const heal of heals) {
+  const reaps = healsOf(await readVitals(context.db, renewSeconds), probe)
+  for (const reap of reaps) {
     try {
-      await context.db.transaction((tx) => carryOut(context, tx, heal))
-      context.log.warn({ ...heal }, 'healed')
+      await context.db.transaction((tx) => carryOut(context, tx, reap))
+      context.log.warn({ ...reap }, 'reaped')
     } catch (error) {
-      // Whoever it was about gave a sign of life in between. A lead that is lost ends all of it.
+      // The owner renewed its lease in between, so it is left alone. A lost leadership ends the whole pass.
       if (!(error instanceof StaleError) || error instanceof LeadLostError) throw error
     }
   }

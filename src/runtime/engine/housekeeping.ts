@@ -1,6 +1,8 @@
 /**
- * Removes what retention no longer needs. Installed packages go when their run has ended, workspaces when their run's work is merged or after 14 days,
- * snapshots after 14 days, results of checks then or when they take too much room, a run's ref on a git remote like its workspace, one in the repository when its merge has ended; what a run that is still of use left is never touched.
+ * Removes what retention no longer needs: installed packages when their run has ended; workspaces when the run's work
+ * is merged, or after 14 days; snapshots after 14 days; results of checks after 14 days, or when they take too much
+ * space; the ref of a run on a git remote together with its workspace; a published ref in the repository when its
+ * merge has ended. Artifacts of runs that are still needed are never removed.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
@@ -21,13 +23,16 @@ export interface Cleaned {
   kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref'
   id: string
   reason: string
-  /** What it takes on the disk. */
+  /** Its size on disk. */
   bytes?: number
 }
 
 const removedFile = (context: Context, runId: string): string => join(runPaths(context, runId).root, 'packages-removed')
 
-/** Packages of an ended run that are still there; with `dryRun` they stay. A run that goes on needs its own. */
+/**
+ * Removes the packages of an ended run and returns their folders; with `dryRun` nothing is removed. A running run
+ * needs its packages.
+ */
 const dropPackages = async (context: Context, runId: string, dryRun: boolean): Promise<string[]> => {
   const { files, git } = context.ports
   const { root, workspace } = runPaths(context, runId)
@@ -46,13 +51,16 @@ const runIds = (context: Context): string[] => {
   return context.ports.files.existsSync(folder) ? context.ports.files.readdirSync(folder) : []
 }
 
-/** Beside the work: gives back the ports of an ended run and frees what it has installed. A failure is reported; the next start tries again. */
+/**
+ * In the background: returns the ports of an ended run and removes its packages. A failure is logged, and the next
+ * start tries again.
+ */
 export const freeRun = async (context: Context, runId: string): Promise<void> => {
   try {
     if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
     if ((await getRun(context.db, runId))?.state !== 'running') {
       context.ports.processes.releasePorts(context.cacheDir, runId)
-      // Left where an engine was killed while checks ran, and the run ended without them.
+      // Left if an engine was killed while checks ran and the run then ended without them.
       const { checked } = runPaths(context, runId)
       if (context.ports.files.existsSync(checked)) await context.ports.git.removeWorkspace(checked)
       dropKept(context, { all: false, dryRun: false })
@@ -66,7 +74,10 @@ export const freeRun = async (context: Context, runId: string): Promise<void> =>
   }
 }
 
-/** While no run goes on, because its checks may use them; the next checks fill them again. */
+/**
+ * Empties the package caches when they are too large and no run is running, because checks may be using them. The next
+ * checks fill them again.
+ */
 const boundCaches = async (context: Context): Promise<void> => {
   const { git } = context.ports
   const caches = cachesOfChecks(context)
@@ -75,7 +86,7 @@ const boundCaches = async (context: Context): Promise<void> => {
   await git.removeWorkspace(caches)
 }
 
-/** What an engine that was killed left, and what has grown since the last start. */
+/** Removes what an engine that was killed left behind, and what has grown since the last start. */
 export const freeEnded = async (context: Context): Promise<void> => {
   for (const runId of runIds(context)) await freeRun(context, runId)
   await boundCaches(context)
@@ -88,23 +99,26 @@ const sizeOf = async (context: Context, folder: string, names: readonly string[]
   return { bytes }
 }
 
-/** Why a run's workspace may go; undefined keeps it. A person may work in it, also where no run began. */
+/**
+ * Why a run's workspace may be removed; undefined = it stays. A person may be working in it, even if no run ever
+ * started there.
+ */
 const workspaceReason = async (context: Context, runId: string): Promise<string | undefined> => {
   if ((await takenOverFolders(context.db)).includes(runPaths(context, runId).workspace)) return undefined
   const run = await getRun(context.db, runId)
-  if (run === undefined) return 'the store knows no such run'
+  if (run === undefined) return 'the store has no such run'
   if (run.state === 'running') return undefined
   const task = await getTask(context.db, run.taskId)
-  if (task?.place === 'done') return 'its task is merged'
+  if (task?.place === 'done') return 'its work is merged'
   const ended = run.endedAt ?? run.startedAt
   return context.clock.now().getTime() - ended.getTime() > retentionMs ? 'it ended more than 14 days ago' : undefined
 }
 
-/** Why a run's ref on the remote may go. One that this store does not know is another's. */
+/** Why a run's ref on the remote may be removed. A ref of a run unknown to this store belongs to another store. */
 const refReason = async (context: Context, runId: string): Promise<string | undefined> =>
   (await getRun(context.db, runId)) === undefined ? undefined : workspaceReason(context, runId)
 
-/** Last, because it needs the remote: what is ours here is gone by then. */
+/** Runs last, because the remote may be unreachable: local artifacts are removed by then. */
 const cleanRemote = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
   if (context.remote === undefined) return []
   const removed: Cleaned[] = []
@@ -116,7 +130,7 @@ const cleanRemote = async (context: Context, dryRun: boolean): Promise<Cleaned[]
   return removed
 }
 
-/** A run that ended keeps its workspace for a while, and its packages not at all. */
+/** An ended run keeps its workspace for some time, but not its packages. */
 const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promise<Cleaned | undefined> => {
   const { files, git } = context.ports
   const { workspace } = runPaths(context, runId)
@@ -134,7 +148,7 @@ const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promi
   return { kind: 'packages', id: runId, reason: 'its run has ended', ...size }
 }
 
-/** Results of checks are there for work on the same files: without a live goal nothing waits for one. */
+/** Results of checks are reused for work on the same files, so without a live goal none is needed. */
 const cleanChecks = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
   const all = (await listLiveGoals(context.db)).length === 0
   const { count, bytes } = dropKept(context, { all, dryRun })
@@ -149,6 +163,7 @@ const cleanChecks = async (context: Context, dryRun: boolean): Promise<Cleaned[]
   ]
 }
 
+/** Removes everything that retention no longer needs and lists it; with `dryRun` it only lists. */
 export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[]> => {
   const { git } = context.ports
   const removed: Cleaned[] = []
@@ -162,7 +177,7 @@ export const clean = async (context: Context, dryRun: boolean): Promise<Cleaned[
     if (!dryRun) await git.dropSnapshot(context.shadow, snapshot.id)
   }
   for (const runId of await listUnused(context)) {
-    removed.push({ kind: 'ref', id: handOverRef(runId), reason: 'no merge will read it any more' })
+    removed.push({ kind: 'ref', id: handOverRef(runId), reason: 'no merge needs it' })
     if (!dryRun) await dropUnused(context, runId)
   }
   removed.push(...(await cleanChecks(context, dryRun)))

@@ -1,7 +1,7 @@
 /**
- * Reads a Markdown checklist: every open box is a task, a ticked one is done already. Bullets below a box with a known
- * word (`paths:`, `denied:`, `run:`, `after:`, `harness:`) set that; all other indented text is the task's instructions.
- * Boxes in code fences are examples, not tasks. It only reads; `goal-input.ts` checks what was read as a whole.
+ * Reads a Markdown checklist: every unticked box is a task, a ticked box is done. Bullets below a box that start with
+ * a known word (`paths:`, `denied:`, `run:`, `after:`, `harness:`) are settings; all other indented text is the task's
+ * instructions. Boxes in code fences are examples. This file only reads; `goal-input.ts` checks the result as a whole.
  */
 import { AppError } from '../../errors.ts'
 import { parsePathRule } from '../../recovery/policy/rule.ts'
@@ -10,7 +10,7 @@ import { nearest, shown } from '../../validation.ts'
 import { maxTitle } from '../core/task-fields.ts'
 
 export interface Box {
-  /** From 1, ticked boxes counted, so that ticking one does not renumber the others. */
+  /** From 1. Ticked boxes count too, so that ticking a box does not renumber the others. */
   number: number
   line: number
   ticked: boolean
@@ -33,7 +33,10 @@ export interface Checklist {
 const words = ['paths', 'denied', 'run', 'after', 'harness'] as const
 type Word = (typeof words)[number]
 
-/** Other words people use for these; taken as a slip, because as instructions they would silently have no effect. */
+/**
+ * Other words for these settings. They are reported as mistakes, because read as instructions they would silently have
+ * no effect.
+ */
 const otherNames: Readonly<Record<string, Word>> = {
   allowed: 'paths',
   allowedpaths: 'paths',
@@ -55,24 +58,24 @@ const fence = /^\s*(?:[-*+]\s+)?(`{3,}|~{3,})([^`]*)$/
 const fail = (name: string, line: number, problem: string): AppError =>
   new AppError('INPUT_INVALID', `${name}:${line}: ${problem}`)
 
-/** A tab is four columns, as most editors show it. */
+/** A tab counts as four columns, as in most editors. */
 const indentOf = (text: string): number => (/^\s*/.exec(text)?.[0] ?? '').replaceAll('\t', '    ').length
 
 const unquoted = (text: string): string => /^`([^`]+)`$/.exec(text.trim())?.[1] ?? text.trim()
 
-/** Commas inside braces belong to the glob. */
+/** A comma inside braces belongs to the glob. */
 const listed = (text: string): string[] =>
   text
     .split(/,(?![^{]*\})/)
     .map(unquoted)
     .filter((item) => item !== '')
 
-interface Place {
+interface Location {
   name: string
   line: number
 }
 
-const setPaths = (target: string[], value: string, { name, line }: Place): void => {
+const setPaths = (target: string[], value: string, { name, line }: Location): void => {
   for (const item of listed(value)) {
     const parsed = parsePathRule(item)
     if (!parsed.ok)
@@ -81,7 +84,7 @@ const setPaths = (target: string[], value: string, { name, line }: Place): void 
   }
 }
 
-const set = (task: Box, word: Word, value: string, place: Place): void => {
+const set = (task: Box, word: Word, value: string, place: Location): void => {
   if (value.trim() === '')
     throw fail(place.name, place.line, `"${word}:" has no value; write one after the colon or remove the line`)
   switch (word) {
@@ -98,14 +101,21 @@ const set = (task: Box, word: Word, value: string, place: Place): void => {
     case 'harness': {
       const harness = unquoted(value)
       if (!harnessNamePattern.test(harness))
-        throw fail(place.name, place.line, `harness is ${shown(harness)}; allowed: the name of a harness`)
+        throw fail(
+          place.name,
+          place.line,
+          `harness is ${shown(harness)}; allowed: the name of a harness, such as claude or codex`,
+        )
       task.harness = harness
     }
   }
 }
 
-/** The setting a bullet makes, `undefined` when it is plain text. A near miss of a known word is an error. */
-const settingIn = (content: string, { name, line }: Place): { word: Word; value: string } | undefined => {
+/**
+ * The setting that a bullet makes; undefined = plain text. A near miss of a known word is an error, because it would
+ * be silently ignored.
+ */
+const settingIn = (content: string, { name, line }: Location): { word: Word; value: string } | undefined => {
   const match = /^([A-Za-z]+):(?:\s+(.*))?$/.exec(content)
   if (match === null) return undefined
   const written = match[1] ?? ''
@@ -118,19 +128,19 @@ const settingIn = (content: string, { name, line }: Place): { word: Word; value:
   throw fail(
     name,
     line,
-    `unknown word "${written}:". Did you mean "${guess}:"? (Plain instructions need no "${written}:" in front.)`,
+    `unknown word "${written}:". Did you mean "${guess}:"? (If it is an instruction, write it without "${written}:".)`,
   )
 }
 
-const newBox = (number: number, mark: string, title: string, place: Place): Box => {
+const newBox = (number: number, mark: string, title: string, place: Location): Box => {
   if (title === '') throw fail(place.name, place.line, 'the box has no title; write one after "[ ]" or remove the line')
   if (title.length > maxTitle)
     throw fail(
       place.name,
       place.line,
-      `the title has ${title.length} characters; allowed: ${maxTitle}. Move the rest to an indented line below it`,
+      `the title has ${title.length} characters; at most ${maxTitle} are allowed. Move the rest to an indented line below the box`,
     )
-  if (/\p{Cc}/u.test(title)) throw fail(place.name, place.line, 'the title holds a control character; remove it')
+  if (/\p{Cc}/u.test(title)) throw fail(place.name, place.line, 'the title contains a control character; remove it')
   return { number, line: place.line, ticked: mark !== ' ', title, text: [], paths: [], denied: [], run: [], after: [] }
 }
 
@@ -142,7 +152,7 @@ interface State {
   fence: { mark: string; line: number } | undefined
 }
 
-/** Opens or closes a code fence; true when the line belongs to one. */
+/** Opens or closes a code fence; true if the line belongs to one. */
 const inFence = (state: State, text: string, line: number): boolean => {
   const mark = fence.exec(text)?.[1]
   if (state.fence === undefined) {
@@ -166,7 +176,7 @@ const readBullet = (state: State, text: string, line: number): boolean => {
     if (setting !== undefined && state.current !== undefined) set(state.current, setting.word, setting.value, place)
     return setting !== undefined
   }
-  if (/^\[\](\s|$)/.test(content)) throw fail(state.name, line, '"[]" is no box; write "[ ]" with a space')
+  if (/^\[\](\s|$)/.test(content)) throw fail(state.name, line, '"[]" is not a box; write "[ ]" with a space')
   const found = box.exec(content)
   if (found === null) return false
   state.current = newBox(state.list.boxes.length + 1, found[1] ?? '', (found[2] ?? '').trim(), place)
@@ -178,7 +188,7 @@ const readBullet = (state: State, text: string, line: number): boolean => {
 const readLine = (state: State, text: string, line: number): void => {
   const blank = text.trim() === ''
   const below = state.current !== undefined && (blank || indentOf(text) > state.indent)
-  // A line at the margin ends the task, in front of a fence too; what stands there is for people.
+  // A line at the margin ends the task, also in front of a fence; text there is for people.
   if (!below && state.fence === undefined && !bullet.test(text)) state.current = undefined
   if (inFence(state, text, line)) {
     state.current?.text.push(text)
@@ -191,6 +201,7 @@ const readLine = (state: State, text: string, line: number): void => {
   if (heading !== undefined && state.list.heading === undefined) state.list.heading = heading
 }
 
+/** The boxes and the first heading of a checklist. Throws `INPUT_INVALID` with file and line. */
 export const readChecklist = (name: string, content: string): Checklist => {
   const state: State = { name, list: { boxes: [] }, current: undefined, indent: 0, fence: undefined }
   for (const [index, text] of content
@@ -202,13 +213,13 @@ export const readChecklist = (name: string, content: string): Checklist => {
     throw fail(
       name,
       state.fence.line,
-      'the code fence is never closed, so everything below it would be left out; close it',
+      'the code fence that starts here is never closed, so everything below it would be ignored; close it',
     )
   }
   return state.list
 }
 
-/** The lines without the indentation they share and without blank ends. */
+/** The lines without their common indentation and without blank lines at both ends. */
 export const dedented = (lines: readonly string[]): string => {
   const indents = lines.filter((text) => text.trim() !== '').map((text) => /^\s*/.exec(text)?.[0].length ?? 0)
   const shared = indents.length === 0 ? 0 : Math.min(...indents)

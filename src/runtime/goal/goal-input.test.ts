@@ -37,10 +37,10 @@ describe('a sentence', () => {
 
   it.each(
     byMessage([
-      ['', 'the goal: it is empty'],
-      [' \n', 'the goal: it is empty'],
-      ['a\0b', 'the goal: it holds a NUL byte'],
-      ['x'.repeat(1024 * 1024 + 1), 'the goal: it is larger than 1 MiB'],
+      ['', 'the goal: the text is empty'],
+      [' \n', 'the goal: the text is empty'],
+      ['a\0b', 'the goal: the text contains a NUL byte'],
+      ['x'.repeat(1024 * 1024 + 1), 'the goal: the text is larger than 1 MiB'],
     ]),
   )('refused: %s', (message, text) => {
     expect(problem(() => goalFromSentence(text))).toContain(message)
@@ -124,33 +124,33 @@ describe('a checklist', () => {
 
   it.each(
     byMessage([
-      ['just text', 't.md: there is no task in it; write each as "- [ ] Title"'],
-      ['```\n- [ ] a\n```', 't.md: there is no task in it'],
+      ['just text', 't.md: the checklist has no tasks; write each one as "- [ ] Title"'],
+      ['```\n- [ ] a\n```', 't.md: the checklist has no tasks'],
       ['- [x] a\n- [X] b', 't.md: all 2 boxes are ticked'],
-      ['- [ ] a\n\n```\n- [ ] b', 't.md:3: the code fence is never closed'],
+      ['- [ ] a\n\n```\n- [ ] b', 't.md:3: the code fence that starts here is never closed'],
       ['- [ ]', 't.md:1: the box has no title'],
-      ['- [ ] a\n- [] b', 't.md:2: "[]" is no box'],
-      ['- [ ] a\n- [ ] A', 't.md:2: the title "A" stands on line 1 already'],
+      ['- [ ] a\n- [] b', 't.md:2: "[]" is not a box'],
+      ['- [ ] a\n- [ ] A', 't.md:2: the title "A" is used on line 1 already'],
       ['- [ ] a\n  - path: src', 't.md:2: unknown word "path:". Did you mean "paths:"?'],
       ['- [ ] a\n  - commands: npm test', 't.md:2: unknown word "commands:". Did you mean "run:"?'],
       ['- [ ] a\n  - paths: src, ../b', 't.md:2: path "../b": it leaves the repository'],
       ['- [ ] a\n  - denied: /etc', 't.md:2: path "/etc": it is absolute'],
       ['- [ ] a\n  - run:', 't.md:2: "run:" has no value'],
       ['- [ ] a\n  - harness: -x', 't.md:2: harness is "-x"; allowed'],
-      ['- [ ] a\n  - after: 7', 't.md:2: after "7": there is no such task. allowed: a number from 1 to 1'],
+      ['- [ ] a\n  - after: 7', 't.md:2: after "7": no task has this number or title. allowed: a number from 1 to 1'],
       [
         '- [ ] Clean up\n- [ ] b\n  - after: clean pu',
-        't.md:3: after "clean pu": there is no such task. Did you mean "Clean up"?',
+        't.md:3: after "clean pu": no task has this number or title. Did you mean "Clean up"?',
       ],
       [
         '- [ ] a\n  - after: 2\n- [ ] b\n  - after: 1',
-        't.md: the tasks wait for each other in a circle: 1 after 2 after 1',
+        't.md: the tasks depend on each other in a circle: 1 after 2 after 1',
       ],
-      ['- [ ] a\n  - after: 1', 't.md: the tasks wait for each other in a circle: 1 after 1'],
-      ['- [ ] a\u001b[31m', 't.md:1: the title holds a control character'],
+      ['- [ ] a\n  - after: 1', 't.md: the tasks depend on each other in a circle: 1 after 1'],
+      ['- [ ] a\u001b[31m', 't.md:1: the title contains a control character'],
       [`- [ ] ${'a'.repeat(300)}`, 't.md:1: the title has 300 characters'],
-      ['- [ ] a\0', 't.md: it holds a NUL byte'],
-      ['', 't.md: it is empty'],
+      ['- [ ] a\0', 't.md: the text contains a NUL byte'],
+      ['', 't.md: the text is empty'],
     ]),
   )('refused: %s', (message, text) => {
     expect(problem(() => goalFromChecklist('t.md', text))).toContain(message)
@@ -196,7 +196,7 @@ describe('a task file', () => {
 
   it.each(
     byMessage([
-      ['{', 't.json: it is not JSON'],
+      ['{', 't.json: the file is not valid JSON'],
       ['[]', 't.json: the whole file is []'],
       [file({ version: 2 }), 't.json: version is 2; allowed: 1'],
       [file({ tsks: [] }), 't.json: unknown key tsks. Did you mean "tasks"?'],
@@ -225,7 +225,7 @@ describe('a task file', () => {
       [file({ tasks: [{ ...task, model: '--yolo' }] }), 'tasks[0].model is "--yolo"; allowed: the name of a model'],
       [file({ tasks: [{ ...task, harness: 'a b' }] }), 'tasks[0].harness is "a b"; allowed: the name of a harness'],
       [file({ allowedDirs: ['rel'] }), 't.json: allowedDirs[0] is "rel"; allowed: an absolute folder'],
-      [file({ tasks: [{ ...task, id: '2' }, task] }), 't.json: tasks[1].id is "2", as tasks[0].id'],
+      [file({ tasks: [{ ...task, id: '2' }, task] }), 't.json: tasks[1].id is "2", the same as tasks[0].id'],
       [
         file({
           tasks: [
@@ -233,7 +233,7 @@ describe('a task file', () => {
             { ...task, after: ['biuld'] },
           ],
         }),
-        't.json: tasks[1].after[0] is "biuld": there is no such task. Did you mean "build"?',
+        't.json: tasks[1].after[0] is "biuld": no task has this id. Did you mean "build"?',
       ],
       [
         file({
@@ -244,7 +244,7 @@ describe('a task file', () => {
             { ...task, id: 'c', after: ['x', 'b'] },
           ],
         }),
-        't.json: the tasks wait for each other in a circle: a after c after b after a',
+        't.json: the tasks depend on each other in a circle: a after c after b after a',
       ],
     ]),
   )('refused: %s', (message, text) => {
@@ -290,18 +290,18 @@ describe('the argument of run', () => {
   })
 
   it.each([
-    ['missing.md', 'missing.md: there is no such file'],
-    ['TODO', 'TODO: it is a file, but neither'],
-    ['bad.md', 'bad.md: it is not UTF-8'],
-    ['big.md', 'big.md: it is larger than 1 MiB'],
-    ['', 'the goal: it is empty'],
-    ['a\0.md', 'the goal: it holds a NUL byte'],
+    ['missing.md', 'missing.md: the file does not exist'],
+    ['TODO', 'TODO: this file is neither'],
+    ['bad.md', 'bad.md: the file is not UTF-8'],
+    ['big.md', 'big.md: the file is larger than 1 MiB'],
+    ['', 'the goal: the text is empty'],
+    ['a\0.md', 'the goal: the text contains a NUL byte'],
   ])('refused: %j', (argument, message) => {
     expect(problem(() => readGoal(argument, read))).toContain(message)
   })
 })
 
-it('any text is either a goal that keeps its promises or an error with a message', () => {
+it('any text is either a valid goal or an error with a message', () => {
   const piece = fc.constantFrom(
     '- [ ] a',
     '- [x] b',

@@ -1,7 +1,7 @@
 /**
- * What `unstuck run` takes, made into one goal with tasks: a sentence, a Markdown checklist or a JSON task file.
- * Always true of the result: at least one task, ids unique, every `after` names a task of the goal, no cycle, all paths
- * inside the repository. Anything else is `INPUT_INVALID` before the store hears of it. It plans nothing and runs nothing.
+ * Turns the input of `unstuck run` (a sentence, a Markdown checklist or a JSON task file) into one goal with tasks.
+ * The result always has at least one task, unique ids, `after` entries that name tasks of the goal, no cycle, and
+ * paths inside the repository. Any other input fails with `INPUT_INVALID` before anything is stored.
  */
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
@@ -15,14 +15,14 @@ export { taskFileSchema } from './task-file.ts'
 export type { TaskRole } from './task-file.ts'
 
 export interface TaskInput {
-  /** Unique in the goal; stands in `after` of other tasks. The store gives its own ids. */
+  /** Unique in the goal and used in `after` of other tasks. The store assigns its own ids. */
   id: string
   title: string
   instructions: string
-  /** Path rules in text form; `['**']` where none was written. */
+  /** Path rules as text; `['**']` by default. */
   allowedPaths: string[]
   deniedPaths: string[]
-  /** As written; empty = to be inferred. */
+  /** As written; empty = inferred from the repository. */
   commands: string[]
   after: string[]
   priority: number
@@ -34,11 +34,11 @@ export interface TaskInput {
 
 export interface GoalInput {
   title: string
-  /** The whole text the user gave. */
+  /** The complete input of the user. */
   requirement: string
   tasks: TaskInput[]
   allowedDirs: string[]
-  /** What will not work as written but does not prevent the start. */
+  /** Problems that do not prevent the start. */
   warnings: string[]
 }
 
@@ -72,12 +72,12 @@ const warningsOf = (tasks: readonly TaskInput[]): string[] =>
       const plan = planCommand(command)
       if (plan.ok) return []
       return [
-        `task ${task.id}: the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason}); it will fail as ${plan.code}`,
+        `task ${task.id}: the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason}); it will fail with ${plan.code}. Put it into a script and name the script instead`,
       ]
     }),
   )
 
-/** Ids along the first cycle found, the first one again at the end. */
+/** The ids of the first cycle found; the first id is repeated at the end. */
 const cycleIn = (tasks: readonly TaskInput[]): string[] | undefined => {
   const after = new Map(tasks.map((task) => [task.id, task.after]))
   const finished = new Set<string>()
@@ -104,19 +104,20 @@ const finish = (source: string, goal: Omit<GoalInput, 'warnings'>): GoalInput =>
   if (cycle !== undefined) {
     throw invalid(
       source,
-      `the tasks wait for each other in a circle: ${cycle.join(' after ')}. Remove one "after" of these`,
+      `the tasks depend on each other in a circle: ${cycle.join(' after ')}. Remove one of these "after"`,
     )
   }
   return { ...goal, warnings: warningsOf(goal.tasks) }
 }
 
 const checkText = (source: string, text: string): void => {
-  if (text.includes('\0')) throw invalid(source, 'it holds a NUL byte; remove it or give a text file')
-  if (Buffer.byteLength(text) > maxBytes) throw invalid(source, 'it is larger than 1 MiB; split it into several goals')
-  if (text.trim() === '') throw invalid(source, 'it is empty; say what is to be done')
+  if (text.includes('\0')) throw invalid(source, 'the text contains a NUL byte; remove it, or use a text file')
+  if (Buffer.byteLength(text) > maxBytes)
+    throw invalid(source, 'the text is larger than 1 MiB; split it into several goals')
+  if (text.trim() === '') throw invalid(source, 'the text is empty; describe what has to be done')
 }
 
-/** A sentence is one task. */
+/** A sentence makes one task. */
 export const goalFromSentence = (text: string): GoalInput => {
   checkText('the goal', text)
   const requirement = text.trim()
@@ -124,7 +125,10 @@ export const goalFromSentence = (text: string): GoalInput => {
   return { title, requirement, tasks: [newTask('1', title, requirement)], allowedDirs: [], warnings: [] }
 }
 
-/** Numbers or titles; the whole text is tried as a title first, because titles may hold commas. Ticked ones are done. */
+/**
+ * Resolves "after:", which lists numbers or titles. The whole text is tried as a title first, because a title may
+ * contain commas. Ticked boxes are done and need no wait.
+ */
 const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number]): string[] => {
   const find = (text: string): Box | undefined =>
     /^#?\d+$/.test(text)
@@ -145,7 +149,7 @@ const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number
       guess === undefined
         ? `allowed: a number from 1 to ${list.boxes.length} or the title of a box`
         : `Did you mean "${guess}"?`
-    throw invalid(`${name}:${wanted.line}`, `after ${shown(part)}: there is no such task. ${advice}`)
+    throw invalid(`${name}:${wanted.line}`, `after ${shown(part)}: no task has this number or title. ${advice}`)
   })
 }
 
@@ -168,18 +172,20 @@ const checkTitles = (name: string, boxes: readonly Box[]): void => {
     if (first !== undefined)
       throw invalid(
         `${name}:${box.line}`,
-        `the title ${shown(box.title)} stands on line ${first.line} already; give each task its own`,
+        `the title ${shown(box.title)} is used on line ${first.line} already; give each task its own title`,
       )
     seen.set(box.title.toLowerCase(), box)
   }
 }
 
+/** One task per unticked box. `name` is the file as the user wrote it, for error messages. */
 export const goalFromChecklist = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const list = readChecklist(name, text)
-  if (list.boxes.length === 0) throw invalid(name, 'there is no task in it; write each as "- [ ] Title"')
+  if (list.boxes.length === 0) throw invalid(name, 'the checklist has no tasks; write each one as "- [ ] Title"')
   const open = list.boxes.filter((box) => !box.ticked)
-  if (open.length === 0) throw invalid(name, `all ${list.boxes.length} boxes are ticked; nothing is left to do`)
+  if (open.length === 0)
+    throw invalid(name, `all ${list.boxes.length} boxes are ticked, so nothing is left to do; untick a box or add one`)
   checkTitles(name, list.boxes)
   const tasks = open.map((box) => taskOfBox(name, list, box))
   const file = name.split('/').pop() ?? name
@@ -203,7 +209,7 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
     if (first !== undefined)
       throw invalid(
         name,
-        `tasks[${index}].id is ${shown(id)}, as tasks[${first}].id (a task without id has its position); give each its own`,
+        `tasks[${index}].id is ${shown(id)}, the same as tasks[${first}].id (the default id is the position of the task); give each task its own id`,
       )
     positions.set(id, index)
   }
@@ -214,10 +220,11 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
     const guess = nearest(unknown, [...positions.keys()])
     const advice =
       guess === undefined ? `Known ids: ${[...positions.keys()].slice(0, 20).join(', ')}` : `Did you mean "${guess}"?`
-    throw invalid(name, `tasks[${index}].after[${at}] is ${shown(unknown)}: there is no such task. ${advice}`)
+    throw invalid(name, `tasks[${index}].after[${at}] is ${shown(unknown)}: no task has this id. ${advice}`)
   }
 }
 
+/** One task per entry of the JSON file. `name` is the file as the user wrote it, for error messages. */
 export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   checkText(name, text)
   const written = readTaskFile(name, text)
@@ -231,19 +238,19 @@ export const goalFromTaskFile = (name: string, text: string): GoalInput => {
   })
 }
 
-/** Content of a regular file; `undefined` where there is none. */
+/** Reads a regular file; undefined = there is no such file. */
 export type ReadInput = (path: string) => Uint8Array | undefined
 
 const decode = (name: string, bytes: Uint8Array): string => {
-  if (bytes.byteLength > maxBytes) throw invalid(name, 'it is larger than 1 MiB; split it into several goals')
+  if (bytes.byteLength > maxBytes) throw invalid(name, 'the file is larger than 1 MiB; split it into several goals')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw invalid(name, 'it is not UTF-8 text; save it as UTF-8') // the decoder's own message says no more
+    throw invalid(name, 'the file is not UTF-8 text; save it as UTF-8') // the decoder's message has no more details
   }
 }
 
-/** The argument of `unstuck run`: the name of a .md or .json file, else a sentence. */
+/** Reads the argument of `unstuck run`: the name of a .md or .json file, else a sentence. */
 export const readGoal = (argument: string, read: ReadInput): GoalInput => {
   if (argument.trim() === '' || argument.includes('\0')) return goalFromSentence(argument)
   const kind = /\.(md|markdown|json)$/i.exec(argument)?.[1]?.toLowerCase()
@@ -251,13 +258,13 @@ export const readGoal = (argument: string, read: ReadInput): GoalInput => {
   const bytes = kind !== undefined || isName ? read(argument) : undefined
   if (bytes === undefined) {
     if (kind !== undefined && isName)
-      throw invalid(argument, 'there is no such file; check the name, or write the goal as a sentence')
+      throw invalid(argument, 'the file does not exist; check its name, or write the goal as a sentence')
     return goalFromSentence(argument)
   }
   if (kind === undefined)
     throw invalid(
       argument,
-      'it is a file, but neither a checklist (.md) nor a task file (.json); rename it, or write the goal as a sentence',
+      'this file is neither a checklist (.md) nor a task file (.json); rename it, or write the goal as a sentence',
     )
   return kind === 'json'
     ? goalFromTaskFile(argument, decode(argument, bytes))

@@ -1,6 +1,6 @@
 /**
- * Makes a goal out of what the user gave: a sentence, a checklist or a task file. No model is asked here. Goal, tasks and
- * the goal branch come into being together or not at all.
+ * Creates a goal from a sentence, a checklist or a task file, without a model. Goal, tasks and goal branch are created
+ * together or not at all.
  */
 import { refusedAllowance } from '../../wide-folder.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -18,6 +18,7 @@ import { checksOf } from '../checks/first-checks.ts'
 import { forgetUnborn, noteUnborn } from './unborn.ts'
 import { readContract } from '../checks/verify-contract.ts'
 
+/** What the user chose for this goal on top of the input text. */
 export interface GoalOptions {
   autoMerge: boolean
   repoMode: Goal['repoMode']
@@ -27,7 +28,7 @@ export interface GoalOptions {
 }
 
 const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
-  // Only a mirror is here: what the commit holds is what its clones will hold.
+  // With a remote there is only a mirror here, so the commit shows what clones will contain.
   if (context.remote !== undefined && start.head !== null)
     return context.ports.git.topOfCommit(context.repository, start.head, manifests)
   return topOfFolder(context.ports.files, context.repository.root)
@@ -58,7 +59,7 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       commands: checks.commands,
       commandSource: checks.source,
       dependsOn: task.after.map((id) => ids.get(id) as string),
-      // Work in place shares one folder, so its tasks take turns.
+      // Work in place shares one folder, so its tasks must run one at a time.
       targetArea: options.repoMode === 'direct' ? `direct:${goalId}` : (task.targetArea ?? null),
       harness: chooseHarness(
         context.ports.files,
@@ -77,14 +78,14 @@ interface Start {
   head: string | null
 }
 
-/** What the engine was started for decides: a goal of another kind would work on something that is not there. */
+/** An engine works either in a folder or on a git remote: a goal of the other mode would have nothing to work on. */
 const checkMode = ({ remote }: Context, { repoMode }: GoalOptions): void => {
   if ((remote !== undefined) === (repoMode === 'remote')) return
   throw new AppError(
     'INPUT_INVALID',
     remote === undefined
-      ? 'repoMode is "remote", and this engine works in a folder; start one with --repo <url>'
-      : `repoMode is "${repoMode}", and this engine works on ${remote.url}; give "remote"`,
+      ? 'repoMode is "remote", but this engine works in a folder; start an engine with --repo <url>'
+      : `repoMode is "${repoMode}", but this engine works on ${remote.url}; use "remote"`,
   )
 }
 
@@ -108,7 +109,9 @@ const startOf = async (context: Context, options: GoalOptions): Promise<Start> =
   return { branch: now.branch, head: now.head }
 }
 
-/** On a remote the branch is pushed at once: who may not push there learns it before anything is paid for. */
+/**
+ * On a remote the branch is pushed at once: a user without the right to push learns it before any agent is paid for.
+ */
 const makeBranch = async (context: Context, goalId: string, start: string): Promise<void> => {
   if (context.remote === undefined) {
     await context.ports.git.ensureGoalBranch(context.repository, { name: goalBranch(goalId), start })
@@ -118,7 +121,7 @@ const makeBranch = async (context: Context, goalId: string, start: string): Prom
   if (pushed.kind === 'done') return
   throw new AppError(
     'REMOTE_REFUSED',
-    `${context.remote.url} does not take the branch ${goalBranch(goalId)} (${pushed.detail}); allow this user to push branches below unstuck/ there, then run again`,
+    `${context.remote.url} refused the branch ${goalBranch(goalId)} (${pushed.detail}); allow this user to push branches that start with unstuck/, then run again`,
   )
 }
 
@@ -129,15 +132,19 @@ const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOption
   return dirs
 }
 
+/**
+ * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
+ * or the repository does not allow it.
+ */
 export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
   const config = context.config()
-  // A contract that cannot be read is told now and not when the first task is verified.
+  // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
   const allowedDirs = allowedDirsOf(context, input, options)
   const start = await startOf(context, options)
   const id = context.newId('g')
   const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
-  // The branch first: a goal without its branch could not land, a branch without its goal is only a name.
+  // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
   if (start.head !== null) {
     if (context.remote === undefined) noteUnborn(context, id, start.head)
     await makeBranch(context, id, start.head)
@@ -157,7 +164,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       spend: noSpend,
     })
     await insertTasks(tx, tasks)
-    return must(await moveGoal(tx, created, 'planned', `${tasks.length} task(s)`))
+    return must(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
   })
   context.at('goal-created')
   forgetUnborn(context, id)

@@ -1,6 +1,7 @@
 /**
- * The JSON task file of `unstuck run`: its schema (published as schema/tasks.schema.json) and its reading into tasks.
- * All objects are closed; an error names the file, the place in it and what is allowed there.
+ * The JSON task file of `unstuck run`: its schema (published as schema/tasks.schema.json) and how it is read. All
+ * objects are closed, so that a misspelt key is an error; each error names the file, the JSON path and what is allowed
+ * there.
  */
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
@@ -21,18 +22,18 @@ const id = line(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 export const taskSchema = z.strictObject({
   id: id
     .exactOptional()
-    .meta({ description: 'Name by which other tasks wait for this one. Absent: its position, from 1.' }),
+    .meta({ description: 'Name that other tasks use in "after". Default: the position of the task, from 1.' }),
   title: taskFields.title.meta({ description: 'One line; becomes the subject of the commit.' }),
   instructions: taskFields.instructions.meta({ description: 'What the agent is asked to do.' }),
   allowedPaths: taskFields.allowedPaths
     .exactOptional()
-    .meta({ description: 'Paths, folders or globs that may change. Absent: all.' }),
+    .meta({ description: 'Paths, folders or globs that the task may change. Default: all.' }),
   deniedPaths: taskFields.deniedPaths
     .exactOptional()
-    .meta({ description: 'Paths that must not change; wins over allowedPaths.' }),
+    .meta({ description: 'Paths that the task must not change; overrides allowedPaths.' }),
   commands: taskFields.commands
     .exactOptional()
-    .meta({ description: 'Checks that must pass. Absent: inferred from the repository.' }),
+    .meta({ description: 'Checks that must pass. Default: inferred from the repository.' }),
   after: list(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
   harness: taskFields.harness.exactOptional(),
   model: taskFields.model.exactOptional(),
@@ -41,10 +42,10 @@ export const taskSchema = z.strictObject({
     .min(-100, { error: 'allowed: a whole number from -100 to 100' })
     .max(100, { error: 'allowed: a whole number from -100 to 100' })
     .exactOptional()
-    .meta({ description: 'Higher goes first.' }),
+    .meta({ description: 'Tasks with a higher priority start first. Default: 0.' }),
   targetArea: line('one line').exactOptional().meta({
     description:
-      'Part of the repository that it works on, or several with commas between; of overlapping ones one task runs at a time. Absent: what allowedPaths cover.',
+      'Part of the repository that the task works on; several are separated by commas. Tasks with overlapping areas run one at a time. Default: what allowedPaths cover.',
   }),
   role: z.enum(taskRoles, { error: `allowed: ${taskRoles.map((role) => `"${role}"`).join(', ')}` }).exactOptional(),
 })
@@ -63,13 +64,13 @@ export const fileSchema = z.strictObject({
     .max(maxTasks, { error: `allowed: at most ${maxTasks} tasks` }),
   allowedDirs: list(directory, 'a list of absolute folders')
     .exactOptional()
-    .meta({ description: 'Folders outside the workspace that agents may be given.' }),
+    .meta({ description: 'Folders outside the workspace that agents may use.' }),
 })
 
 export type WrittenTask = z.output<typeof taskSchema>
 export type WrittenFile = z.output<typeof fileSchema>
 
-/** The JSON Schema that is published; `scripts/generate.ts` writes it to schema/tasks.schema.json. */
+/** The published JSON Schema; `scripts/generate.ts` writes it to schema/tasks.schema.json. */
 export const taskFileSchema = (): Record<string, unknown> => ({
   ...(z.toJSONSchema(fileSchema, { target: 'draft-2020-12' }) as Record<string, unknown>),
   title: 'Task file of unstuck run',
@@ -78,11 +79,14 @@ export const taskFileSchema = (): Record<string, unknown> => ({
 const knownKeys = (at: readonly PropertyKey[]): string[] =>
   Object.keys(at[0] === 'tasks' ? taskSchema.shape : fileSchema.shape).filter((key) => key !== '$schema')
 
-/** Throws `INPUT_INVALID` naming file, JSON path, value found and what is allowed. */
+/** Throws `INPUT_INVALID` with the file, the JSON path, the value found and what is allowed. */
 export const readTaskFile = (name: string, content: string): WrittenFile => {
   const json = parseJson(content)
   if (!json.ok)
-    throw new AppError('INPUT_INVALID', `${name}: it is not JSON (${json.problem}). Correct it and run again.`)
+    throw new AppError(
+      'INPUT_INVALID',
+      `${name}: the file is not valid JSON (${json.problem}). Correct it and run again.`,
+    )
   const result = fileSchema.safeParse(json.value)
   if (!result.success)
     throw new AppError('INPUT_INVALID', `${name}: ${explainIssue(result.error, json.value, knownKeys)}`)

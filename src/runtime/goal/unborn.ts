@@ -1,6 +1,7 @@
 /**
- * A goal's branch is made before its row in the store. What a kill in between leaves is known by a note, and put away when
- * the engine starts again: a branch of that name at any other commit is somebody's, and a goal that is there keeps its own.
+ * The goal branch is made before the goal is stored. If the engine is killed in between, the branch has no goal. A
+ * file records each branch being made, and the next start of the engine removes what was left. A branch of that name
+ * at any other commit is not ours, and the branch of a stored goal stays.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
@@ -8,43 +9,43 @@ import { isStoreTrouble } from '../../store/db.ts'
 import { getGoal } from '../../store/goal.ts'
 import { goalRef, type Context } from '../core/context.ts'
 
-type Place = Pick<Context, 'ports' | 'stateDir'>
+type Parts = Pick<Context, 'ports' | 'stateDir'>
 
-const folderOf = ({ stateDir }: Place): string => join(stateDir, 'unborn')
+const folderOf = ({ stateDir }: Parts): string => join(stateDir, 'unborn')
 
-/** Before the branch is made. */
-export const noteUnborn = (context: Place, goalId: string, start: string): void => {
+/** Called before the branch is made. */
+export const noteUnborn = (context: Parts, goalId: string, start: string): void => {
   const { files } = context.ports
   files.mkdirSync(folderOf(context), { recursive: true, mode: 0o700 })
   files.writeFileSync(join(folderOf(context), goalId), start, { mode: 0o600 })
 }
 
-/** When its goal is in the store. */
-export const forgetUnborn = (context: Place, goalId: string): void =>
+/** Called when the goal is stored. */
+export const forgetUnborn = (context: Parts, goalId: string): void =>
   context.ports.files.rmSync(join(folderOf(context), goalId), { force: true })
 
-const dropOne = async (context: Context, goalId: string): Promise<void> => {
+const removeOne = async (context: Context, goalId: string): Promise<void> => {
   const { files, git } = context.ports
   const start = files.readFileSync(join(folderOf(context), goalId), 'utf8')
-  // A note of half its length was being written: its branch was not made yet.
-  const whole = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(start)
-  if (whole && (await getGoal(context.db, goalId)) === undefined)
+  // A truncated record means that the kill came while it was written, before the branch was made.
+  const isComplete = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(start)
+  if (isComplete && (await getGoal(context.db, goalId)) === undefined)
     await git.restoreRef(context.repository, { ref: goalRef(goalId), from: start, to: null })
   forgetUnborn(context, goalId)
 }
 
-/** At the start of the engine, before it takes goals. */
+/** Called when the engine starts, before it accepts goals. */
 export const dropUnborn = async (context: Context): Promise<void> => {
   const { files } = context.ports
   const folder = folderOf(context)
   for (const goalId of files.existsSync(folder) ? files.readdirSync(folder) : []) {
     try {
-      await dropOne(context, goalId)
+      await removeOne(context, goalId)
     } catch (error) {
       if (isStoreTrouble(error)) throw error
       context.log.warn(
         { goal: goalId, error: messageOf(error) },
-        'the branch of a goal that was never taken is still there',
+        'the branch of a goal that was never stored could not be removed',
       )
     }
   }

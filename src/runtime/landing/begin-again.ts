@@ -1,6 +1,6 @@
 /**
- * A goal whose branch is gone for good begins again, because a person said so: on what its target is now, with every task whose
- * work is not on it. The branch first, then the store; a crash in between does both again.
+ * Restarts a goal whose branch is lost, because a person chose so: from its target's current commit, with every task
+ * whose work is not there. The branch is moved first, then the store; a crash in between repeats both.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -16,7 +16,10 @@ import { failOpen } from '../core/store-record.ts'
 import { noteBroken } from './broken-branch.ts'
 import { tipOnRemote } from './remote-target.ts'
 
-/** Where the goal begins: its target, or what is checked out where it has none. Null = the folder itself, undefined = nowhere. */
+/**
+ * The commit to start from: the target, or the checkout for a goal without a target. Null = work in place, undefined =
+ * no such branch.
+ */
 const startOf = async (context: Context, goal: Goal): Promise<string | null | undefined> => {
   const { ports, repository } = context
   if (goal.repoMode === 'direct') return null
@@ -45,32 +48,32 @@ const moveBranch = async (context: Context, goal: Goal, to: string): Promise<boo
   return (await git.restoreRef(context.repository, { ref, from, to })) === 'done'
 }
 
-/** Of the tasks that are done, those whose work the start holds already. */
-const heldBy = async (context: Context, goal: Goal, start: string | null): Promise<Set<string>> => {
+/** Ids of finished tasks whose work is in the start commit already. */
+const containedIn = async (context: Context, goal: Goal, start: string | null): Promise<Set<string>> => {
   const { ports, repository, db } = context
-  const held = new Set<string>()
-  if (start === null) return held
+  const contained = new Set<string>()
+  if (start === null) return contained
   for (const { taskId, landedCommit: commit } of await listMerges(db, { goalId: goal.id, state: 'merged' })) {
     if (commit === null || !(await ports.git.isCommitOf(repository, { commit, below: null, not: null }))) continue
-    if (await ports.git.isBelow(repository, commit, start)) held.add(taskId)
+    if (await ports.git.isBelow(repository, commit, start)) contained.add(taskId)
   }
-  return held
+  return contained
 }
 
-const isToRedo = ({ id, place }: Task, held: ReadonlySet<string>): boolean =>
-  place === 'blocked(awaiting_judge)' || (place === 'done' && !held.has(id))
+const isToRedo = ({ id, place }: Task, contained: ReadonlySet<string>): boolean =>
+  place === 'blocked(awaiting_judge)' || (place === 'done' && !contained.has(id))
 
 const record = async (
   context: Context,
   goal: Goal,
-  { start, held }: { start: string | null; held: ReadonlySet<string> },
+  { start, contained }: { start: string | null; contained: ReadonlySet<string> },
 ): Promise<void> => {
-  const redone = (await listTasks(context.db, goal.id)).filter((task) => isToRedo(task, held))
+  const redone = (await listTasks(context.db, goal.id)).filter((task) => isToRedo(task, contained))
   await context.db.transaction(async (tx) => {
     for (const entry of await listMerges(tx, { goalId: goal.id, state: 'pending' }))
-      must(await moveMerge(tx, entry, 'cancelled', { detail: 'its goal began again' }))
+      must(await moveMerge(tx, entry, 'cancelled', { detail: 'its goal was restarted' }))
     for (const task of redone) {
-      await failOpen(tx, task.id, 'the goal began again')
+      await failOpen(tx, task.id, 'the goal was restarted')
       must(await moveTask(tx, task, 'conflicted', { newCount: true, payload: { reason: 'began_again' } }))
     }
     const landing = { outdated: false, unverified: false, sentBack: false, tries: 0, refused: null, broken: null }
@@ -84,16 +87,16 @@ const record = async (
   })
 }
 
-/** False = nothing more can be done about it now. */
+/** False = nothing more can be done now. */
 export const beginAgain = async (context: Context, goal: Goal): Promise<boolean> => {
   const start = await startOf(context, goal)
   if (start === undefined) {
-    const detail = `there is no branch ${goal.targetBranch ?? 'checked out'} to begin on`
+    const detail = `the branch ${goal.targetBranch ?? 'of your checkout'} does not exist, so the goal cannot restart on it`
     await noteBroken(context, goal.id, { reason: 'failed', detail })
     return false
   }
   if (start !== null && !(await moveBranch(context, goal, start))) return false
-  await record(context, goal, { start, held: await heldBy(context, goal, start) })
+  await record(context, goal, { start, contained: await containedIn(context, goal, start) })
   context.wake()
   return true
 }

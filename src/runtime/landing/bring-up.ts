@@ -1,4 +1,7 @@
-/** Goals that stand on an older target than there is: rebased, then verified there. Part of the merge queue's one flight. */
+/**
+ * Rebases goals whose target branch has moved and verifies their work on the new base. Runs inside the merge queue's
+ * single in-flight job, so a rebase and a merge never move the same goal branch at once.
+ */
 import { isLanding, mayStartWork, type Goal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
 import { StaleError } from '../../store/db.ts'
@@ -14,7 +17,7 @@ import { isToVerify, verifyGoal } from './goal-verify.ts'
 import { isReachable } from './merge-queue.ts'
 import { isRested, refuseLanding } from './refused-landing.ts'
 
-/** Nothing is to be done about a goal whose branch is not there, but to begin it again where a person says so. */
+/** A goal whose branch is missing can only be restarted, and only after a person chose that. */
 const isOpen = (goal: Goal): boolean => mayStartWork(goal) && goal.landing.broken?.again !== false
 
 const isWanted = async (context: Context, goal: Goal): Promise<boolean> => {
@@ -24,31 +27,34 @@ const isWanted = async (context: Context, goal: Goal): Promise<boolean> => {
   return unverified && isToVerify(goal, await listTasks(context.db, goal.id))
 }
 
-/** What lands first moves the target: whoever is brought up beside it would be outrun. */
-const goesFirst = (other: Goal, goal: Goal): boolean =>
+/**
+ * Another goal that is landing on the same target moves it. A rebase done now would be outdated at once, so this goal
+ * waits.
+ */
+const landsFirst = (other: Goal, goal: Goal): boolean =>
   other.id !== goal.id && other.targetBranch === goal.targetBranch && isLanding(other)
 
-/** Rebased as often as work of it is sent back, then verified: nothing of the goal starts before that. */
-const bringUp = async (context: Context, id: string): Promise<void> => {
-  for (let goesOn = true; goesOn && !context.stopping.aborted;) {
+/** Rebases until no more work is sent back, then verifies. No run of the goal starts before this ends. */
+const updateGoal = async (context: Context, id: string): Promise<void> => {
+  for (let hasMore = true; hasMore && !context.stopping.aborted;) {
     const goal = await getGoal(context.db, id)
     if (goal === undefined || !isOpen(goal)) return
-    if (goal.landing.broken?.again === true) goesOn = await beginAgain(context, goal)
-    else goesOn = await (goal.landing.outdated ? rebaseGoal(context, goal) : verifyGoal(context, goal))
+    if (goal.landing.broken?.again === true) hasMore = await beginAgain(context, goal)
+    else hasMore = await (goal.landing.outdated ? rebaseGoal(context, goal) : verifyGoal(context, goal))
   }
 }
 
 const isDue = async (context: Context, goal: Goal, goals: readonly Goal[]): Promise<boolean> =>
   (await isWanted(context, goal)) &&
-  !goals.some((other) => goesFirst(other, goal)) &&
+  !goals.some((other) => landsFirst(other, goal)) &&
   (await isRested(context, goal)) &&
   (await isReachable(context, goal))
 
-const noteFailure = async (context: Context, { id }: Goal, error: unknown): Promise<void> => {
-  // Somebody changed it at the same moment; the next pass sees how it is then.
+const recordFailure = async (context: Context, { id }: Goal, error: unknown): Promise<void> => {
+  // Another writer changed the goal at the same moment; the next pass reads its new state.
   if (isOutage(error) || error instanceof StaleError) return
   const detail = messageOf(error)
-  context.log.error({ goal: id, error: detail }, 'a goal could not be brought onto its target')
+  context.log.error({ goal: id, error: detail }, 'a goal could not be rebased onto its target, or verified there')
   await context.ports.processes.sweep(`${id}-check`)
   const goal = await getGoal(context.db, id)
   if (goal === undefined) return
@@ -57,17 +63,18 @@ const noteFailure = async (context: Context, { id }: Goal, error: unknown): Prom
   else await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
 }
 
+/** Updates every goal that needs it, one after the other. A goal that fails does not stop the others. */
 export const bringUpAll = async (context: Context): Promise<void> => {
   const goals = await listLiveGoals(context.db)
   for (const goal of goals) {
     if (context.stopping.aborted) return
     try {
       if (!(await isDue(context, goal, goals))) continue
-      await bringUp(context, goal.id)
+      await updateGoal(context, goal.id)
     } catch (error) {
       if (context.stopping.aborted) return
       if (endsPass(context, error)) throw error
-      await noteFailure(context, goal, error)
+      await recordFailure(context, goal, error)
     }
     context.wake()
   }

@@ -1,6 +1,7 @@
 /**
- * A goal whose branch is not where it belongs and does not go back there: it was deleted and its commits pruned, git refuses,
- * or the repository is another one. The goal rests or pauses with one question, and everybody else goes on.
+ * Handles a goal branch that is not where it belongs and cannot be restored: it was deleted and its commits pruned,
+ * git fails, or the repository was replaced. The goal is retried, or paused with one question, and other goals
+ * continue.
  */
 import { brokenLimit, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import type { Choice } from '../../domain/escalation.ts'
@@ -8,78 +9,78 @@ import { must, type Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, openEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
-import { cancel as end, resume, retry } from '../core/choices.ts'
+import { cancel, resume, retry } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 
-/** Its commits are neither in the user's repository nor in the shadow. */
+/** The commits of the branch are neither in the user's repository nor in the shadow repository. */
 export class BranchLostError extends Error {}
 
-/** Milliseconds. What keeps git from working may be over after some of them. */
+/** Milliseconds before the first retry: a passing problem of git needs some time. */
 const firstRestMs = 3_000
 
-interface Asked {
+interface BranchQuestion {
   question: string
-  /** What each answer means. */
+  /** What each choice does. */
   help: string[]
   choices: Choice[]
 }
 
-const again = ({ id, targetBranch }: Goal): string =>
-  `unstuck retry ${id}: the goal begins again on what ${targetBranch ?? 'your checkout'} is now; work that is not on it is done again.`
-const beginAgain = ({ id, targetBranch }: Goal): Choice => ({
+const restartHelp = ({ id, targetBranch }: Goal): string =>
+  `unstuck retry ${id}: restart the goal on the current ${targetBranch ?? 'checkout'} and redo the work that is not there.`
+const restart = ({ id, targetBranch }: Goal): Choice => ({
   ...retry(id),
   label: 'Do the work again',
-  effect: `The goal begins again on what ${targetBranch ?? 'your checkout'} is now; work that is not on it is done again.`,
+  effect: `The goal restarts on the current ${targetBranch ?? 'checkout'}, and work that is not there is redone.`,
 })
-const cancel = ({ id }: Goal): string => `unstuck cancel ${id}: the goal ends.`
+const cancelHelp = ({ id }: Goal): string => `unstuck cancel ${id}: end the goal.`
 
-/** Over there its owner may have the commit still, and only a look of ours that is asked for finds it. */
-const askedAboutLost = ({ remote }: Context, goal: Goal, detail: string): Asked => {
+/** On a remote the owner may still have the commit, and only a fetch after "resume" finds it. */
+const questionAboutLost = ({ remote }: Context, goal: Goal, detail: string): BranchQuestion => {
   const branch = goalBranch(goal.id)
   const commit = goal.headCommit ?? ''
-  const gone = `"${goal.title}" was deleted, and its commits are gone: ${detail}.`
+  const gone = `goal "${goal.title}" was deleted, and its commits are gone: ${detail}.`
   const isRemote = goal.repoMode === 'remote'
   const elsewhere = isRemote
-    ? `Where the commit is kept elsewhere: git push ${remote?.url ?? '<remote>'} ${commit}:refs/heads/${branch}, then unstuck resume ${goal.id}.`
-    : `Where the commit is kept elsewhere: fetch it and set the branch (git branch ${branch} ${commit}); the goal then continues by itself.`
+    ? `If you have the commit elsewhere: git push ${remote?.url ?? '<remote>'} ${commit}:refs/heads/${branch}, then unstuck resume ${goal.id}.`
+    : `If you have the commit elsewhere: fetch it, then git branch ${branch} ${commit}; the goal then continues by itself.`
   return {
     question: `The branch ${branch} of ${gone}`,
-    help: [again(goal), cancel(goal), elsewhere],
-    choices: [beginAgain(goal), ...(isRemote ? [resume(goal.id)] : []), end(goal.id)],
+    help: [restartHelp(goal), cancelHelp(goal), elsewhere],
+    choices: [restart(goal), ...(isRemote ? [resume(goal.id)] : []), cancel(goal.id)],
   }
 }
 
-const askedAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): Asked => {
+const questionAbout = (context: Context, goal: Goal, { reason, detail }: BrokenBranch): BranchQuestion => {
   const { repository } = context
   const branch = goalBranch(goal.id)
-  const about = `"${goal.title}"`
+  const about = `goal "${goal.title}"`
   switch (reason) {
     case 'lost':
-      return askedAboutLost(context, goal, detail)
+      return questionAboutLost(context, goal, detail)
     case 'failed':
       return {
         question: `The branch ${branch} of ${about} could not be restored: ${detail}.`,
-        help: [`unstuck resume ${goal.id}: restoring it is tried again.`, again(goal), cancel(goal)],
-        choices: [resume(goal.id), beginAgain(goal), end(goal.id)],
+        help: [`unstuck resume ${goal.id}: try again to restore the branch.`, restartHelp(goal), cancelHelp(goal)],
+        choices: [resume(goal.id), restart(goal), cancel(goal.id)],
       }
     case 'replaced':
       return {
-        question: `${about} was started in another repository than the one at ${repository.root}: ${detail}.`,
+        question: `The repository of ${about} at ${repository.root} was replaced: ${detail}.`,
         help: [
-          again(goal),
-          `unstuck resume ${goal.id}: if it is the same repository, cloned again or restored from an older backup; the branch is restored from Unstuck's own copy.`,
-          cancel(goal),
+          restartHelp(goal),
+          `unstuck resume ${goal.id}: if this is the same repository, cloned again or restored from an older backup; Unstuck restores the branch from its own copy.`,
+          cancelHelp(goal),
         ],
-        choices: [beginAgain(goal), resume(goal.id), end(goal.id)],
+        choices: [restart(goal), resume(goal.id), cancel(goal.id)],
       }
   }
 }
 
-/** Of the goal's own questions, the one about its branch. */
+/** The pending question about the branch, among the goal's questions. */
 const pendingQuestion = async (tx: Queryable, { id, landing }: Goal) =>
   (await listEscalations(tx, { goalId: id, pendingOnly: true })).find((entry) => entry.id === landing.broken?.question)
 
-const overtake = async (tx: Queryable, goal: Goal): Promise<string | undefined> => {
+const withdrawQuestion = async (tx: Queryable, goal: Goal): Promise<string | undefined> => {
   const pending = await pendingQuestion(tx, goal)
   if (pending !== undefined) must(await answerEscalation(tx, pending, 'overtaken'))
   return pending?.question
@@ -89,14 +90,14 @@ const overtake = async (tx: Queryable, goal: Goal): Promise<string | undefined> 
 const triedFor = ({ reason }: BrokenBranch): string[] =>
   reason === 'failed' ? [`restored the branch ${brokenLimit} times, with the same result`] : []
 
-/** The question stays the same one while nothing else is asked. */
-const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {
-  const { question, help, choices } = askedAbout(context, goal, broken)
+/** Keeps the pending question as long as its text does not change. */
+const askPerson = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {
+  const { question, help, choices } = questionAbout(context, goal, broken)
   const pending = await pendingQuestion(tx, goal)
   const id = pending?.question === question ? pending.id : context.newId('q')
   if (pending?.id !== id) {
-    await overtake(tx, goal)
-    const kept = 'What the runs left is kept: unstuck runs, unstuck restore <run> --into <folder>.'
+    await withdrawQuestion(tx, goal)
+    const kept = 'The work of the runs is kept: unstuck runs, then unstuck restore <run> --into <folder>.'
     const details = [...help, kept].join('\n')
     await openEscalation(tx, {
       ...{ id, goalId: goal.id, taskId: null, runId: null },
@@ -109,7 +110,7 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBr
 
 const canPause: readonly Goal['state'][] = ['active', 'awaiting_human', 'ready', 'paused']
 
-/** Counts what git does not do; asks at once where no further try changes anything. */
+/** Counts failures of git and asks after the last allowed one; asks at once where no retry can help. */
 export const noteBroken = async (
   context: Context,
   goalId: string,
@@ -122,33 +123,36 @@ export const noteBroken = async (
     const tries = reason === 'failed' ? Math.min((before?.tries ?? 0) + 1, brokenLimit) : brokenLimit
     const broken = { reason, detail, tries, question: before?.question ?? null, again: false }
     if (tries < brokenLimit || !canPause.includes(goal.state)) await progressGoal(tx, goal.id, { landing: { broken } })
-    else await ask(context, tx, goal, broken)
+    else await askPerson(context, tx, goal, broken)
   })
 }
 
-/** One that goes on although nobody said how: a task of it was retried, or what could not be paused before can be now. */
+/**
+ * Asks again about a goal that became active without a decision about its branch: a person retried a task, or the goal
+ * could not be paused before.
+ */
 export const askAgain = async (context: Context, goalId: string): Promise<void> => {
   await context.db.transaction(async (tx) => {
     const goal = await getGoal(tx, goalId)
     const broken = goal?.landing.broken
-    if (goal !== undefined && broken && canPause.includes(goal.state)) await ask(context, tx, goal, broken)
+    if (goal !== undefined && broken && canPause.includes(goal.state)) await askPerson(context, tx, goal, broken)
   })
 }
 
-/** The branch is there again: what was asked about it is over, and what paused for it alone goes on. */
+/** The branch is restored: withdraws the question about it and resumes the goal if it was paused for nothing else. */
 export const noteMended = async (context: Context, goalId: string): Promise<void> => {
   await context.db.transaction(async (tx) => {
     const goal = await getGoal(tx, goalId)
     if (goal === undefined || goal.landing.broken === null) return
-    const asked = await overtake(tx, goal)
+    const asked = await withdrawQuestion(tx, goal)
     await progressGoal(tx, goal.id, { landing: { broken: null } })
     if (goal.state === 'paused' && goal.reason === asked)
-      must(await moveGoal(tx, goal, 'resumed', 'its branch is there again'))
+      must(await moveGoal(tx, goal, 'resumed', 'its branch was restored'))
   })
   context.wake()
 }
 
-/** Whether another try makes sense by now. */
+/** Whether the pause after the last failure is over. */
 export const isBranchRested = async (context: Context, { landing: { broken }, changedAt }: Goal): Promise<boolean> => {
   if (broken === null || broken.tries === 0) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()

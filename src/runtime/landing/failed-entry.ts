@@ -1,7 +1,7 @@
 /**
- * What becomes of finished work that cannot be merged: it waits for the end of an outage, its task is done once more on the
- * newer base, or a person is asked. The same for an entry of the queue and for a commit that was merged before and does not
- * fit onto where the target went since.
+ * Decides what happens to finished work that cannot be merged: wait for an outage to end, redo the task on the newer
+ * base, or ask a person. The same rules apply to a queue entry and to a merged commit that conflicts with its moved
+ * target.
  */
 import type { AnyFacts, Diagnosis } from '../../recovery/types.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
@@ -19,7 +19,7 @@ import { decide, failAttempt, failOpen, recordIntent } from '../core/store-recor
 import { dropUnused, isHandedOver } from './hand-overs.ts'
 import { headOf, type Landing } from './landing.ts'
 
-/** What of the machine is at fault, where a probe saw it. */
+/** The part of the machine that is at fault (disk, memory, …), if a probe measured it. */
 export const machineOf = ({ facts }: { facts: AnyFacts }): string | undefined => facts.machine
 
 const happenedText = ({ task }: Landing, diagnosis: Diagnosis): string => {
@@ -32,10 +32,10 @@ const happenedText = ({ task }: Landing, diagnosis: Diagnosis): string => {
 const detailsOf = ({ run }: Landing, diagnosis: Diagnosis): string =>
   [
     ...(machineOf(diagnosis) === undefined ? [] : [`It could not be merged: ${diagnosis.evidence}`]),
-    `The work is kept as commit ${run.commit ?? '?'} and in ${run.id}'s snapshots (unstuck restore ${run.id} --into <folder>).`,
+    `The work is kept: commit ${run.commit ?? '?'}, and in the snapshots of the run (unstuck restore ${run.id} --into <folder>).`,
   ].join('\n')
 
-const ask = async (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<void> => {
+const askPerson = async (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promise<void> => {
   const happened = happenedText(landing, diagnosis)
   const tried = triedLines(await recoveriesOf(tx, landing.task.id), diagnosis.evidence)
   await openEscalation(tx, {
@@ -54,14 +54,17 @@ const ask = async (tx: Queryable, landing: Landing, diagnosis: Diagnosis): Promi
   })
 }
 
-/** Takes the work out: of the queue, or off the goal branch, which is made again without it before anything else starts. */
+/**
+ * Takes the work out of the queue, or off the goal branch: the branch is then rebuilt without it before anything else
+ * starts.
+ */
 const takeOut = async (tx: Queryable, { goal, entry }: Landing, detail: string): Promise<void> => {
   if (entry.state === 'merged')
     await progressGoal(tx, goal.id, { landing: { outdated: true, sentBack: true, tries: 0 } })
   else must(await moveMerge(tx, entry, 'failed', { detail }))
 }
 
-/** The task waits for a person's answer, and the work is kept. */
+/** Blocks the task with a question to a person; the work is kept. */
 export const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void> => {
   const { context, goal, task, run } = landing
   const { label, evidence } = diagnosis
@@ -70,12 +73,12 @@ export const fail = async (landing: Landing, diagnosis: Diagnosis): Promise<void
     await takeOut(tx, landing, evidence)
     const current = (await getTask(tx, task.id)) ?? task
     must(await moveTask(tx, current, 'escalated', { runId: run.id, payload: { label, evidence } }))
-    await ask(tx, landing, diagnosis)
+    await askPerson(tx, landing, diagnosis)
   })
   if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
 
-/** Back to the queue: the next run begins where the work did not fit. */
+/** Requeues the task: the next run begins on the newer base, with the old diff as context. */
 const runAgain = async (landing: Landing, chosen: Chosen): Promise<void> => {
   const { context, goal, task, run } = landing
   const { evidence } = chosen.diagnosis
@@ -91,7 +94,10 @@ const runAgain = async (landing: Landing, chosen: Chosen): Promise<void> => {
   if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
 
-/** The work does not fit onto what landed meanwhile, in its lines or in what its checks say there. */
+/**
+ * The work conflicts with what landed meanwhile, in its lines or in its checks. Redoes the task where the retry budget
+ * allows it, else asks a person.
+ */
 export const failFit = async (
   landing: Landing,
   found: { conflicts: string[]; onto: string; failed?: string },
@@ -102,8 +108,8 @@ export const failFit = async (
 }
 
 /**
- * As the ladder says of the same failure in a run. An outage that a probe saw as well ends by itself: the entry stays in the
- * queue, and only its checks run again; the agent's work is done and is not made twice.
+ * Applies the same recovery as to a failed check in a run. An outage that a probe confirmed ends by itself: the entry
+ * stays in the queue and only its checks run again, because the agent's work is done.
  */
 export const failChecks = async (landing: Landing, evidence: Evidence): Promise<void> => {
   const { context, task, run, entry } = landing

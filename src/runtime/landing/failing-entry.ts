@@ -1,7 +1,7 @@
 /**
- * A merge entry that ends with an error which says nothing about its work: git fails, an object is gone, we have a mistake. It is
- * tried again after a rest, and after the third failure set aside with a question. The count is in the store, so no restart
- * of the engine begins it anew, and the entries behind it go on.
+ * Retries merge entries that fail for a reason unrelated to their work (git fails, an object is missing, a bug of
+ * ours). The entry is retried after a pause; after the third failure it leaves the queue and a person is asked. The
+ * count is stored, so a restart of the engine does not reset it, and entries behind it are processed meanwhile.
  */
 import type { MergeEntry } from '../../domain/merge.ts'
 import { messageOf } from '../../errors.ts'
@@ -18,28 +18,32 @@ import { fail } from './failed-entry.ts'
 
 const failureLimit = 3
 
-/** Milliseconds. Whatever keeps it from working may be over after some of them. */
+/** Milliseconds before the first retry: a passing problem (a lock, a full disk) needs some time. */
 const firstRestMs = 3_000
 
-/** Whether another try makes sense by now. */
+/** Whether the pause after the last failure is over. */
 export const isRested = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): Promise<boolean> => {
   if (entry.failures === 0) return true
   const restedMs = (await storeNow(db)).getTime() - entry.changedAt.getTime()
-  // Before it failed = the clock was set back: better a try too early than a rest as long as the jump.
+  // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
+  // jump.
   return restedMs < 0 || restedMs >= firstRestMs * 4 ** (entry.failures - 1)
 }
 
-/** A check that could not be followed to its end may still run. */
+/** A check that the failed merge started may still run; end it so that it does not disturb the next try. */
 const endCheck = async ({ ports, log }: Context, { id }: MergeEntry): Promise<void> => {
   try {
     await ports.processes.sweep(`${id}-check`)
   } catch (error) {
-    log.warn({ entry: id, error: messageOf(error) }, 'the check of a failed merge could not be ended')
+    log.warn({ entry: id, error: messageOf(error) }, 'a check that a failed merge left running could not be ended')
   }
 }
 
-/** A task that is no longer on its way to the goal branch has somebody else who takes its next step. */
-const setAside = async (context: Context, entry: MergeEntry, detail: string): Promise<void> => {
+/**
+ * Takes the entry out of the queue. A person is asked only if the task still waits for this merge; otherwise the task
+ * has another next step.
+ */
+const giveUp = async (context: Context, entry: MergeEntry, detail: string): Promise<void> => {
   const goal = await getGoal(context.db, entry.goalId)
   const run = await getRun(context.db, entry.runId)
   const task = await getTask(context.db, entry.taskId)
@@ -48,15 +52,16 @@ const setAside = async (context: Context, entry: MergeEntry, detail: string): Pr
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'failed', { detail })))
 }
 
+/** Counts a failure of a merge entry that says nothing about its work; after the last allowed one a person is asked. */
 export const noteFailure = async (context: Context, { id, goalId }: MergeEntry, error: unknown): Promise<void> => {
   const entry = await getMerge(context.db, id)
   if (entry === undefined || (entry.state !== 'pending' && entry.state !== 'processing')) return
   const detail = messageOf(error)
   await endCheck(context, entry)
-  // Its goal is asked about, and the entry waits with it.
+  // A person is asked about the goal, and the entry waits for the response.
   if (error instanceof BranchLostError) await noteBroken(context, goalId, { reason: 'lost', detail })
   const failures = entry.failures + 1
   context.log.error({ entry: id, failures, error: detail }, 'a merge failed unexpectedly')
-  if (failures >= failureLimit) return setAside(context, entry, detail)
+  if (failures >= failureLimit) return giveUp(context, entry, detail)
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'threw', { detail })))
 }

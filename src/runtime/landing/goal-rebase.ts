@@ -1,7 +1,8 @@
 /**
- * The goal branch follows its target. Where that has commits that the branch lacks, the branch's own are put onto its tip, one
- * by one, and the branch is moved by compare-and-swap. Equal input gives equal commits, so what was moved before a crash is
- * known by its name. The work of a task that is to be done again is left out; a commit that does not fit sends its task back.
+ * Rebases the goal branch onto its moved target: the branch's own commits are applied to the target's tip one by one,
+ * and the branch is moved by compare-and-swap. Equal input gives equal commits, so after a crash a matching hash
+ * proves that the branch was moved already. Work of a task that has to be redone is left out, and a commit that
+ * conflicts sends its task back.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
@@ -20,23 +21,26 @@ import { baseOnRemote } from './remote-landing.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
 
-/** More than a goal branch holds. */
+/** An upper limit; no goal branch has as many commits. */
 const longestLine = 100_000
 
 interface Picked {
   commit: string
-  /** Absent for a commit that others put there. */
+  /** Absent for a commit that others put on the branch. */
   entry: MergeEntry | undefined
 }
 
-/** Commits of a line, oldest first, that the target lacks. What its user merged already would be put onto itself, and may conflict there. */
+/**
+ * The commits that the target lacks, oldest first. A commit that the user merged already would be applied to itself,
+ * and may conflict there.
+ */
 const lacking = async ({ ports, repository }: Context, line: readonly string[], onto: string): Promise<string[]> => {
   let held = 0
   while (held < line.length && (await ports.git.isBelow(repository, line[held] ?? '', onto))) held += 1
   return line.slice(held)
 }
 
-/** What is on the branch and stays there, oldest first, and how many commits do not stay. */
+/** The commits that stay on the branch, oldest first, and how many are left out. */
 const pick = async (
   context: Context,
   goal: Goal,
@@ -62,7 +66,7 @@ type Replayed =
   | { ok: true; head: string; moved: { entry: MergeEntry | undefined; to: string }[] }
   | { ok: false; entry: MergeEntry | undefined; commit: string; conflicts: string[] }
 
-/** Puts the commits onto `onto`. One whose change is there already leaves nothing behind. */
+/** Applies the commits to `onto`. A commit whose change is there already gives no new commit. */
 const replay = async ({ ports, shadow }: Context, stays: readonly Picked[], onto: string): Promise<Replayed> => {
   const moved: { entry: MergeEntry | undefined; to: string }[] = []
   let head = onto
@@ -76,11 +80,11 @@ const replay = async ({ ports, shadow }: Context, stays: readonly Picked[], onto
   return { ok: true, head, moved }
 }
 
-/** Where target and goal branch stand; `from` is what the branch holds, commits of others on top included. */
+/** The observed tips. `from` is the content of the goal branch, with commits of others on top. */
 interface Seen {
   tip: string
   from: string
-  /** What a compare-and-swap expects. */
+  /** The value that the compare-and-swap expects. */
   found: string | null
 }
 
@@ -96,7 +100,7 @@ const seeRemote = async (context: Context, goal: Goal): Promise<Seen | undefined
   return tip === undefined ? undefined : { tip, from: found ?? headOf(goal), found }
 }
 
-/** Moves the local goal branch. False = something else moved it, which the next try puts back. */
+/** Moves the local goal branch. False = something else moved it; the next try restores it first. */
 const publishLocal = async (context: Context, goal: Goal, move: { onto: string; to: string }): Promise<boolean> => {
   const { git } = context.ports
   const ref = goalRef(goal.id)
@@ -119,8 +123,8 @@ const publishRemote = async (
   return pushed.kind === 'done'
 }
 
-/** The commit to rebase, after what was moved otherwise on the remote was put back. */
-const settledOnRemote = async (context: Context, goal: Goal, seen: Seen): Promise<Seen> => {
+/** The commit to rebase. Restores the branch on the remote first if something other than a commit on top moved it. */
+const restoredOnRemote = async (context: Context, goal: Goal, seen: Seen): Promise<Seen> => {
   const from = await baseOnRemote(context, goal, { head: headOf(goal), tip: seen.found })
   return { ...seen, from, found: from }
 }
@@ -136,7 +140,7 @@ const record = async (
   await context.db.transaction(async (tx) => {
     for (const { entry, to } of moved) if (entry !== undefined) await relocateMerge(tx, entry, to)
     const unverified = moved.length > 0 && (goal.landing.unverified || head !== before)
-    // Where work was sent back, this was tried until it went: what was refused on the way is over.
+    // The sent-back work is off the branch now, so the refusals on the way are over.
     const freed = goal.landing.sentBack ? { tries: 0, refused: null } : {}
     await progressGoal(tx, goal.id, {
       baseCommit: onto,
@@ -154,7 +158,7 @@ const record = async (
   return true
 }
 
-/** The task whose commit does not fit is done again there, or a person is asked; a commit of others is a person's matter. */
+/** Redoes the task whose commit conflicts, or asks a person. A conflicting commit of others always needs a person. */
 const sendBack = async (
   context: Context,
   goal: Goal,
@@ -168,13 +172,13 @@ const sendBack = async (
     await failFit({ context, goal, task, run, entry, tries: 0 }, { conflicts, onto })
     return true
   }
-  const detail = `commit ${commit.slice(0, 12)} on the goal branch is not ours and conflicts with ${goal.targetBranch}`
+  const detail = `commit ${commit.slice(0, 12)} on the goal branch is not from Unstuck and conflicts with ${goal.targetBranch}`
   await refuseLanding(context, goal, { reason: 'conflict', detail, paths: conflicts })
   return false
 }
 
-/** Whether the branch was moved before a crash; others may have gone on from there. */
-const isThere = async (
+/** Whether a run of this step before a crash moved the branch already; others may have added commits since. */
+const isPublished = async (
   context: Context,
   goal: Goal,
   { found, head, goes }: { found: string | null; head: string; goes: number },
@@ -185,26 +189,27 @@ const isThere = async (
 }
 
 /**
- * Brings a goal branch onto the tip of its target, as far as one pass can; what was sent back is left out by the next. False =
- * nothing more can be done about it now.
+ * Rebases a goal branch onto the tip of its target, as far as one pass can; work that is sent back is left out by the
+ * next pass. False = nothing more can be done now.
  */
 export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean> => {
   const isRemote = goal.repoMode === 'remote'
-  const looked = isRemote ? await seeRemote(context, goal) : await seeLocal(context, goal)
-  if (looked === undefined) {
-    const detail = `there is no branch ${goal.targetBranch} any more`
+  const observed = isRemote ? await seeRemote(context, goal) : await seeLocal(context, goal)
+  if (observed === undefined) {
+    const detail = `the branch ${goal.targetBranch} does not exist any more`
     await refuseLanding(context, goal, { reason: 'branch-missing', detail, paths: [] })
     return false
   }
   const { git } = context.ports
-  const isBehind = await git.isBelow(context.repository, looked.tip, headOf(goal))
-  const onto = isBehind ? (goal.baseCommit ?? looked.tip) : looked.tip
-  // What was pushed before a crash is on the remote under the name that the store's own head gives it.
+  const isBehind = await git.isBelow(context.repository, observed.tip, headOf(goal))
+  const onto = isBehind ? (goal.baseCommit ?? observed.tip) : observed.tip
+  // A push before a crash left the commit that replaying from the store's own head gives, so replay from there
+  // first.
   const own = await pick(context, goal, { from: headOf(goal), onto })
   const again = await replay(context, own.stays, onto)
-  if (again.ok && (await isThere(context, goal, { found: looked.found, head: again.head, goes: own.goes })))
+  if (again.ok && (await isPublished(context, goal, { found: observed.found, head: again.head, goes: own.goes })))
     return record(context, goal, { onto, replayed: again, goes: own.goes })
-  const seen = isRemote ? await settledOnRemote(context, goal, looked) : looked
+  const seen = isRemote ? await restoredOnRemote(context, goal, observed) : observed
   const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, { from: seen.from, onto })
   const replayed = seen.from === headOf(goal) ? again : await replay(context, stays, onto)
   if (!replayed.ok) return sendBack(context, goal, { ...replayed, onto })
@@ -212,6 +217,6 @@ export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean>
   const move = { onto, to: replayed.head, found: seen.found }
   const published = isRemote ? await publishRemote(context, goal, move) : await publishLocal(context, goal, move)
   context.at('goal-rebase-published')
-  // Otherwise it is still outdated, and the next pass begins from what is there then.
+  // If the branch was not moved, the goal stays outdated, and the next pass starts from the branch as it is then.
   return published && record(context, goal, { onto, replayed, goes })
 }

@@ -1,6 +1,6 @@
 /**
- * After a rebase nobody has seen the goal's work on what it now stands on: every check that its verdicts stand on runs there
- * once more, before the goal is called ready.
+ * A rebase gives the goal's work a base on which no check has run. Every check behind its verdicts runs once more
+ * there before the goal becomes ready; otherwise a goal could land with work that fails on the current target.
  */
 import { taskEnded } from '../../domain/task.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -25,7 +25,7 @@ import { headOf } from './landing.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { recheck, settleWaits } from './reverify.ts'
 
-/** One task's part of the branch, and what it was verified by. */
+/** The work of one task on the branch, and the checks that verified it. */
 interface Part {
   task: Task
   run: Run
@@ -44,8 +44,8 @@ const partsOf = async (context: Context, tasks: readonly Task[], goal: Goal): Pr
   return parts
 }
 
-/** Whether nothing of the goal waits for an outage to end. */
-const mayRun = async (context: Context, parts: readonly Part[]): Promise<boolean> => {
+/** False while a task of the goal waits for an outage to end: its checks would fail again for the same reason. */
+const checksMayRun = async (context: Context, parts: readonly Part[]): Promise<boolean> => {
   const now = (await storeNow(context.db)).getTime()
   for (const { task } of parts)
     for (const past of await recoveriesOf(context.db, task.id))
@@ -53,7 +53,12 @@ const mayRun = async (context: Context, parts: readonly Part[]): Promise<boolean
   return true
 }
 
-const tell = async (context: Context, goal: Goal, parts: readonly Part[], report: HonestReport): Promise<void> => {
+const recordReport = async (
+  context: Context,
+  goal: Goal,
+  parts: readonly Part[],
+  report: HonestReport,
+): Promise<void> => {
   const { results, findings, failed } = report
   const passed = results.filter(proves).length
   await context.db.transaction(async (tx) => {
@@ -79,19 +84,25 @@ const tell = async (context: Context, goal: Goal, parts: readonly Part[], report
   })
 }
 
-/** Whose check it is: the last that brought it, since what came before had passed with it. */
+/**
+ * The task to blame for a failed check: the last one that brought the check, because everything before it had passed
+ * with it.
+ */
 const ownerOf = (parts: readonly Part[], command: string): Part | undefined =>
   parts.findLast(({ checks }) => checks.some((check) => check.command === command))
 
-/** As in the merge queue: an outage is waited for, the machine is a person's matter, and work that does not fit is done again. */
-const failOn = async (context: Context, goal: Goal, part: Part, check: ObservedCheck): Promise<boolean> => {
+/**
+ * Same rules as in the merge queue: wait out an outage, ask a person about a fault of the machine, redo work that
+ * fails on the new base. True = work was taken off the branch.
+ */
+const handleFailedCheck = async (context: Context, goal: Goal, part: Part, check: ObservedCheck): Promise<boolean> => {
   const { task, run } = part
   const { diagnosis, step } = await decide(context, run, { kind: 'check', check })
   if (step.kind === 'recover' && step.action.type === 'wait') {
     await context.db.transaction(async (tx) => {
       await failAttempt(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
       await recordIntent(context, tx, run, { diagnosis, step })
-      await progressGoal(tx, goal.id, { reason: `its checks run again after "${diagnosis.evidence}"` })
+      await progressGoal(tx, goal.id, { reason: `its checks run again when this is over: "${diagnosis.evidence}"` })
     })
     context.at('recovery-intended')
     return false
@@ -104,28 +115,31 @@ const failOn = async (context: Context, goal: Goal, part: Part, check: ObservedC
     )
     return true
   }
-  const detail = `its checks are held up by this machine (${machine})`
+  const detail = `its checks cannot run on this machine (${machine})`
   await refuseLanding(context, goal, { reason: 'checks', detail, paths: [] })
   return false
 }
 
-/** The workspace for its checks could not be made, which is none of the work's. */
+/** The workspace for the checks could not be made. That says nothing about the work, so only the landing is refused. */
 const notReady = async (context: Context, goal: Goal, evidence: Evidence): Promise<false> => {
   const detail = `its checks could not run again (${diagnose(evidence).evidence})`
   await refuseLanding(context, goal, { reason: 'checks', detail, paths: [] })
   return false
 }
 
-/** Everything of it has ended well, on a base that it was not verified on. */
+/** All tasks have ended, and the goal branch has a base on which its checks have not run. */
 export const isToVerify = (goal: Goal, tasks: readonly Task[]): boolean =>
   goal.landing.unverified && goal.landing.refused === null && tasks.every(({ place }) => taskEnded(place))
 
-/** True = work was taken off the branch for it. */
+/**
+ * Runs the checks of the goal on its new base. True = work was taken off the branch, so the goal has to be rebased
+ * once more.
+ */
 export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean> => {
   const tasks = await listTasks(context.db, goal.id)
   if (!isToVerify(goal, tasks)) return false
   const parts = await partsOf(context, tasks, goal)
-  if (!(await mayRun(context, parts))) return false
+  if (!(await checksMayRun(context, parts))) return false
   const checks = parts.flatMap((part) => part.checks)
   const commands = [...new Set(checks.map(({ command }) => command))]
   const installs = parts.flatMap(({ run }) => run.verdict?.installed ?? [])
@@ -137,8 +151,8 @@ export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean>
   if (checked.kind === 'stopped') return false
   if (checked.kind === 'not ready') return notReady(context, goal, checked.evidence)
   const { report } = checked
-  await tell(context, goal, parts, report)
+  await recordReport(context, goal, parts, report)
   context.at('goal-reverified')
   const owner = report.failed === undefined ? undefined : ownerOf(parts, report.failed.command)
-  return report.failed !== undefined && owner !== undefined && failOn(context, goal, owner, report.failed)
+  return report.failed !== undefined && owner !== undefined && handleFailedCheck(context, goal, owner, report.failed)
 }

@@ -1,6 +1,7 @@
 /**
- * The refs by which engines on one repository hand each other a run's commit. Whoever has no use for one any more drops it;
- * who was killed or overtaken in between cannot, so the leader drops what is left before a goal is called ready.
+ * Refs that publish a run's commit in the shared repository, so that another engine on it can merge the commit. Each
+ * engine drops a ref when it is no longer needed. An engine that was killed or lost its lease cannot, so the leader
+ * drops leftovers before a goal becomes ready.
  */
 import type { Goal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
@@ -12,36 +13,42 @@ import type { Context } from '../core/context.ts'
 
 const prefix = 'refs/unstuck/runs'
 
-/** Whoever merges may be another engine, with a shadow of its own. By a remote, commits go another way. */
+/**
+ * Needed only where another engine, with its own shadow repository, may do the merge. With a git remote, commits are
+ * pushed instead.
+ */
 export const isHandedOver = (context: Context, goal: Goal): boolean =>
   context.db.leads !== undefined && goal.repoMode === 'local'
 
 export const handOverRef = (runId: string): string => `${prefix}/${runId}`
 
-/** Whether a merge may still read a run's commit there. A ref of a run that this store does not know is another store's. */
+/** Whether a merge may still need the ref. A ref of a run that is unknown to this store belongs to another store. */
 const isUsed = async (context: Context, runId: string): Promise<boolean> => {
   const run = await getRun(context.db, runId)
   if (run === undefined || run.state === 'running') return true
   if (run.state !== 'success') return false
   const entry = (await listMerges(context.db, { goalId: run.goalId })).find((merge) => merge.runId === runId)
   if (entry !== undefined) return entry.state === 'pending' || entry.state === 'processing'
-  // A person may approve it as it is.
+  // A person may still approve the run's commit.
   const place = (await getTask(context.db, run.taskId))?.place
   return place === 'blocked(awaiting_judge)' || place === 'blocked(awaiting_human)'
 }
 
-/** Drops the ref of one run if nothing reads it any more. Rejects with trouble of the store alone: a ref that stays is found later. */
+/**
+ * Drops the ref of a run unless a merge may still need it. Rejects only for store errors: a ref that stays is dropped
+ * later.
+ */
 export const dropUnused = async (context: Context, runId: string): Promise<void> => {
   if (await isUsed(context, runId)) return
   try {
     await context.ports.git.dropHandOver(context.repository, runId)
   } catch (error) {
     if (isStoreTrouble(error)) throw error
-    context.log.warn({ run: runId, error: messageOf(error) }, 'the ref of a handed over commit could not be dropped')
+    context.log.warn({ run: runId, error: messageOf(error) }, 'a published ref of a run could not be dropped')
   }
 }
 
-/** Runs whose ref is there and of no more use. */
+/** Ids of the runs whose ref exists and is no longer needed. */
 export const listUnused = async (context: Context): Promise<string[]> => {
   const found: string[] = []
   for (const ref of Object.keys(await context.ports.git.readRefs(context.repository, `${prefix}/`))) {
@@ -51,13 +58,15 @@ export const listUnused = async (context: Context): Promise<string[]> => {
   return found
 }
 
-/** Where commits are handed over at all. */
+/**
+ * Drops every ref that is no longer needed. Does nothing where runs publish none (a single engine, or a git remote).
+ */
 export const dropAllUnused = async (context: Context): Promise<void> => {
   if (context.db.leads === undefined || context.remote !== undefined) return
   try {
     for (const runId of await listUnused(context)) await dropUnused(context, runId)
   } catch (error) {
     if (isStoreTrouble(error)) throw error
-    context.log.warn({ error: messageOf(error) }, 'the refs of handed over commits could not be read')
+    context.log.warn({ error: messageOf(error) }, 'the published refs of runs could not be read')
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The judge in mode `auto`: it looks at gates only, never at words. A run is claimed for judgement once; the verdict is
- * final for its commit. Fail-closed: what is not proven green, or weakened its checks unasked, is not enqueued.
+ * The judge in mode `auto`: it decides by check results, never by what an agent wrote. A run is claimed for judgement
+ * once, and the verdict is final for its commit. Fail-closed: work whose checks did not pass, or that weakened its own
+ * checks without being asked to, is not merged.
  */
 import { proves, type Run, type Weakening } from '../../domain/run.ts'
 import { mayStartWork } from '../../domain/goal.ts'
@@ -21,22 +22,22 @@ import type { Context } from '../core/context.ts'
 import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { endsPass } from '../core/pass.ts'
 
-/** Why a run may not be merged; undefined = every gate holds. */
+/** Why a run may not be merged; undefined = every gate passes. */
 export const rejectionOf = (run: Run): string | undefined => {
   const { verdict } = run
-  if (run.commit === null) return 'the run left no commit'
+  if (run.commit === null) return 'the run made no commit'
   if (verdict === null || verdict.outcome === 'not verified') return 'the run was not verified'
   const failed = verdict.checks.find(
     (check) =>
       check.excused === undefined && (check.exitCode !== 0 || check.timedOut || check.ranNothing !== undefined),
   )
-  if (failed !== undefined) return `${failed.command} did not pass`
+  if (failed !== undefined) return `its check "${failed.command}" did not pass`
   if (verdict.outcome === 'verified' && verdict.checks.length === 0) return 'no check ran'
   if (verdict.outcome === 'verified' && !verdict.checks.some(proves)) return 'no check passed'
   return undefined
 }
 
-const placeOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId })
+const idsOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId })
 
 type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held: Weakening[] }
 
@@ -45,14 +46,14 @@ const reviewOf = (task: Task, run: Run): Review => {
   if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection, held: [] }
   const held = heldOf(task, run)
   return held.length === 0
-    ? { verdict: 'approve', reason: 'every gate holds', held }
+    ? { verdict: 'approve', reason: 'every gate passed', held }
     : { verdict: 'ask_person', reason: heldReason(held), held }
 }
 
-const tellReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
+const recordReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
   appendEvent(tx, {
     type: 'judge.review',
-    ...placeOf(run),
+    ...idsOf(run),
     payload: {
       ...{ mode: 'auto', verdict, reason },
       weakened: (run.verdict?.weakened ?? []).map(weakeningText),
@@ -67,7 +68,7 @@ const questionOf = (
   if (held.length > 0) return weakenedQuestion(task, run, { held, tried })
   const happened = `Task ${task.number} "${task.title}" was not approved: ${reason}.`
   return {
-    ...placeOf(run),
+    ...idsOf(run),
     kind: 'exhausted',
     ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The work is kept as commit ${run.commit ?? 'none'}: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
@@ -84,7 +85,7 @@ const judgeOne = async (context: Context, run: Run): Promise<void> => {
     const task = await getTask(tx, run.taskId)
     if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
     const review = reviewOf(task, judged)
-    await tellReview(tx, judged, review)
+    await recordReview(tx, judged, review)
     if (review.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), judged)
     must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
     const tried = triedLines(await recoveriesOf(tx, task.id))
@@ -100,7 +101,10 @@ export const judgeAll = async (context: Context): Promise<void> => {
       await judgeOne(context, run)
     } catch (error) {
       if (endsPass(context, error)) throw error
-      context.log.error({ run: run.id, error: messageOf(error) }, 'a run could not be judged')
+      context.log.error(
+        { run: run.id, error: messageOf(error) },
+        'a run could not be judged; the next pass tries again',
+      )
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A finished goal on its way to the user's branch: by a fast-forward or not at all. Where the branch has moved on meanwhile the
- * goal goes back to work, is rebased and verified again, and comes here once more.
+ * Lands a finished goal on the user's branch, by a fast-forward or not at all. If the branch has moved, the goal
+ * becomes active again, is rebased and verified, and then lands.
  */
 import { isToLand, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
@@ -16,27 +16,28 @@ import { refuseLanding } from './refused-landing.ts'
 import { acceptedText, whyNotByItself } from './still-red.ts'
 import { forwardTarget, isOnTarget, tipOnRemote } from './remote-target.ts'
 
-/** If the target keeps moving while the goal is verified again, it stays ready after this many tries. */
+/** If the target moves again after each of this many rebases, the goal stays ready and a person lands it. */
 const outrunLimit = 5
 
-/** What was seen at the last look at a goal. Only saves git calls; losing it costs nothing. */
+/** What the last poll of a goal observed. It only saves git calls; losing it costs nothing. */
 export interface Look {
-  /** Milliseconds. */
+  /** Milliseconds since the epoch. */
   at: number
-  /** Tip of the target branch, which did not hold the goal's commits. */
+  /** Tip of the target branch that did not contain the goal's commits. */
   without?: string
-  /** Tip and head of which the second holds the first. */
+  /** A pair of target tip and goal head of which the head contains the tip. */
   within?: string
-  /** What went wrong then. */
+  /** The error of the last poll, so that it is logged once. */
   failed?: string
 }
 
-/** Goal id -> its last look. */
+/** Goal id -> its last poll. */
 export type Looked = Map<string, Look>
 
-/** Tips of target branches in one pass: many goals have one target, and each git call is a process. */
+/** Tips of target branches, cached for one pass: many goals share a target, and each git call is a process. */
 export type TipOf = (branch: string) => Promise<string | null>
 
+/** Returns a reader of target tips that caches them for one pass. */
 export const tipsOfPass = (context: Context): TipOf => {
   const read = new Map<string, Promise<string | null>>()
   return (branch) => {
@@ -46,28 +47,32 @@ export const tipsOfPass = (context: Context): TipOf => {
   }
 }
 
-export const lookOf = (looked: Looked, goal: Goal): Look => {
-  const look = looked.get(goal.id) ?? { at: 0 }
-  looked.set(goal.id, look)
-  return look
+/** The last poll of a goal; creates the entry for a goal that was never polled. */
+export const lookOf = (polls: Looked, goal: Goal): Look => {
+  const poll = polls.get(goal.id) ?? { at: 0 }
+  polls.set(goal.id, poll)
+  return poll
 }
 
 type Ready = Goal & { headCommit: string; targetBranch: string }
 
 const hasTarget = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
 
-const isLanded = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<boolean> => {
+const isLanded = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<boolean> => {
   if (goal.repoMode === 'remote') return isOnTarget(context, goal)
   const tip = await tipOf(goal.targetBranch)
-  if (tip === null || tip === look.without) return false
+  if (tip === null || tip === poll.without) return false
   if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return true
-  look.without = tip
+  poll.without = tip
   return false
 }
 
-/** A git failure is a refusal with its text: thrown on, it would end the pass for every other goal, and be told to nobody. */
+/**
+ * Turns a git failure into a refusal with its text. Thrown, it would end the pass for every other goal and reach no
+ * person.
+ */
 const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward> => {
-  // Outside the try: one who was overtaken moves nothing, and this is no refusal of git.
+  // Outside the try: losing the leadership is no refusal of git, and must end the pass.
   await confirmLead(context.db)
   try {
     return await context.ports.git.fastForward(context.repository, { branch, to })
@@ -76,15 +81,18 @@ const tryForward = async (context: Context, branch: string, to: string): Promise
   }
 }
 
-/** Back to work: the goal branch is brought onto the target's tip, or verified there, before the target moves. */
+/**
+ * Makes the goal active again: its branch is rebased onto the target's tip, or verified there, before the target
+ * moves.
+ */
 const reopen = async (context: Context, goal: Ready): Promise<void> => {
   const { tries } = goal.landing
   const { targetBranch } = goal
   if (tries >= outrunLimit) {
-    const detail = `${targetBranch} moved ${tries} times while the goal was brought onto it`
+    const detail = `${targetBranch} moved ${tries} times while the goal was rebased onto it`
     return refuseLanding(context, goal, { reason: 'outrun', detail, paths: [] })
   }
-  const reason = `${targetBranch} has moved on: the goal branch is brought onto it and verified there`
+  const reason = `${targetBranch} has moved on: the goal branch is rebased onto it and verified there`
   await context.db.transaction(async (tx) => {
     must(await moveGoal(tx, goal, 'outdated', reason))
     await progressGoal(tx, goal.id, { landing: { outdated: true, tries: tries + 1, refused: null } })
@@ -96,8 +104,11 @@ const reopen = async (context: Context, goal: Ready): Promise<void> => {
 const targetTip = async (context: Context, goal: Ready, tipOf: TipOf): Promise<string | null> =>
   goal.repoMode === 'remote' ? tipOnRemote(context, goal) : tipOf(goal.targetBranch)
 
-/** It waits for a word of its owner, unless the target has moved on: what was red there may be mended. */
-const hold = async (
+/**
+ * Refuses the landing until a person accepts the failures, unless the target has moved: the failures may be fixed
+ * there.
+ */
+const holdBack = async (
   context: Context,
   goal: Ready,
   { held, tip }: { held: string; tip: string | null },
@@ -107,19 +118,19 @@ const hold = async (
   await refuseLanding(context, goal, { reason: 'still-failing', detail: held, paths: [] })
 }
 
-const landGoal = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<void> => {
+const landGoal = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<void> => {
   const landed = async (how: string): Promise<void> => {
     const reason = `${how}${await acceptedText(context, goal)}`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', reason))
   }
-  if (await isLanded(context, goal, look, tipOf)) {
+  if (await isLanded(context, goal, poll, tipOf)) {
     await landed(`its commits are on ${goal.targetBranch}`)
     return
   }
   if (!isToLand(goal)) return
   if (goal.landing.unverified) return reopen(context, goal)
   const held = goal.landing.asked ? undefined : await whyNotByItself(context, goal)
-  if (held !== undefined) return hold(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
+  if (held !== undefined) return holdBack(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
   const moved =
     goal.repoMode === 'remote'
       ? await forwardTarget(context, goal)
@@ -127,12 +138,15 @@ const landGoal = async (context: Context, goal: Ready, look: Look, tipOf: TipOf)
   context.at('goal-landed')
   if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`)
   else if (moved.reason === 'diverged') await reopen(context, goal)
-  // Moved at this very moment: the next look begins with where it is then.
+  // The target moved at this moment; the next poll starts from its new tip.
   else if (moved.reason !== 'moved') await refuseLanding(context, goal, moved)
 }
 
-/** A remote that is away, or lets nobody in, must not end the pass for every other goal: this one is looked at again. */
-const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+/**
+ * Skips the goal while its remote is unreachable or denies access. Thrown, the error would end the pass for every
+ * other goal.
+ */
+const unlessUnreachable = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
   try {
     return await work()
   } catch (error) {
@@ -141,65 +155,70 @@ const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => 
   }
 }
 
-export const tryLand = async (context: Context, goal: Goal, look: Look, tipOf: TipOf): Promise<void> => {
-  if (hasTarget(goal)) await unlessAway(() => landGoal(context, goal, look, tipOf))
+/**
+ * Lands a goal with a target if that is possible now; any other outcome is stored as a refusal, or tried again at the
+ * next poll.
+ */
+export const tryLand = async (context: Context, goal: Goal, poll: Look, tipOf: TipOf): Promise<void> => {
+  if (hasTarget(goal)) await unlessUnreachable(() => landGoal(context, goal, poll, tipOf))
 }
 
-/** How often a ready goal's target branch is looked at: its user merges it when it suits him. */
-const landingLookMs = 10_000
+/** Milliseconds between two polls of a ready goal's target branch, which its user may merge at any time. */
+const pollMs = 10_000
 
-/** A remote is not to be asked all the time for what only a person can change. */
-const lookMsOf = (goal: Goal): number => {
+/** A remote is polled less often for a change that only a person makes. */
+const pollMsOf = (goal: Goal): number => {
   if (goal.landing.asked) return 0
-  if (goal.repoMode !== 'remote') return landingLookMs
-  if (!goal.autoMerge) return 6 * landingLookMs
-  return goal.landing.refused === null ? landingLookMs : 60 * landingLookMs
+  if (goal.repoMode !== 'remote') return pollMs
+  if (!goal.autoMerge) return 6 * pollMs
+  return goal.landing.refused === null ? pollMs : 60 * pollMs
 }
 
-const isDue = (context: Context, look: Look, everyMs: number): boolean => {
+const isDue = (context: Context, poll: Look, everyMs: number): boolean => {
   const now = context.clock.now().getTime()
-  if (now - look.at < everyMs) return false
-  look.at = now
+  if (now - poll.at < everyMs) return false
+  poll.at = now
   return true
 }
 
-export const lookDue = (context: Context, look: Look, goal: Goal): boolean => {
+/** Whether it is time to poll the target of this goal; if so, starts the next interval. */
+export const lookDue = (context: Context, poll: Look, goal: Goal): boolean => {
   if (goal.repoMode === 'remote' && (context.remote?.restMs() ?? 0) > 0) return false
-  return isDue(context, look, lookMsOf(goal))
+  return isDue(context, poll, pollMsOf(goal))
 }
 
-/** Nothing of it is under way, and the next thing that happens is a new run. */
+/** No run or merge of the goal is in progress, and a task is about to start. */
 const isAboutToStart = (tasks: readonly Task[]): boolean =>
   tasks.some(({ place, ready }) => place === 'queued' && ready) &&
   !tasks.some(({ place }) => place === 'running' || place === 'blocked(awaiting_judge)')
 
-const newerTip = async (context: Context, goal: Ready, look: Look, tipOf: TipOf): Promise<string | undefined> => {
+const newerTip = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<string | undefined> => {
   const isRemote = goal.repoMode === 'remote'
-  if (isRemote && !lookDue(context, look, goal)) return undefined
+  if (isRemote && !lookDue(context, poll, goal)) return undefined
   const tip = await targetTip(context, goal, tipOf)
-  if (tip === null || tip === goal.baseCommit || look.within === `${tip} ${goal.headCommit}`) return undefined
+  if (tip === null || tip === goal.baseCommit || poll.within === `${tip} ${goal.headCommit}`) return undefined
   if (!(await context.ports.git.isBelow(context.repository, tip, goal.headCommit))) return tip
-  look.within = `${tip} ${goal.headCommit}`
+  poll.within = `${tip} ${goal.headCommit}`
   return undefined
 }
 
 /**
- * A goal that begins something new begins it on what its target is now: what the user mended there meanwhile counts, and
- * less of the work meets a conflict at the end. Work that is under way is never moved.
+ * Rebases a goal before it starts new work: fixes on the target count, and there are fewer conflicts at the end. Work
+ * in progress is never moved.
  */
 export const followTarget = async (
   context: Context,
   goal: Goal,
   tasks: readonly Task[],
-  given: { look: Look; tipOf: TipOf },
+  given: { poll: Look; tipOf: TipOf },
 ): Promise<void> => {
   if (!hasTarget(goal) || goal.repoMode === 'direct' || goal.landing.outdated || goal.landing.refused !== null) return
   if (!isAboutToStart(tasks)) return
-  const tip = await unlessAway(() => newerTip(context, goal, given.look, given.tipOf))
+  const tip = await unlessUnreachable(() => newerTip(context, goal, given.poll, given.tipOf))
   if (tip === undefined) return
   await context.db.transaction(async (tx) => {
     await progressGoal(tx, goal.id, { landing: { outdated: true } })
-    const reason = `${goal.targetBranch} has moved on: what is to begin begins there`
+    const reason = `${goal.targetBranch} has moved on: the next task starts from there`
     await appendEvent(tx, { type: 'goal.outdated', goalId: goal.id, payload: { reason, tip, base: goal.baseCommit } })
   })
   context.at('goal-outdated')

@@ -1,4 +1,4 @@
-/** One entry of the merge queue while it is worked on, with everything that it belongs to. */
+/** One merge of a queue entry in progress, with the records it belongs to. */
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import type { Run } from '../../domain/run.ts'
@@ -11,11 +11,11 @@ export interface Landing {
   task: Task
   run: Run
   entry: MergeEntry
-  /** Claims of the entry so far, without those that ended in a wait for something that its checks need. */
+  /** How often the entry was claimed so far, not counting claims that ended in a wait for something its checks need. */
   tries: number
 }
 
-/** Where the goal branch stands by the store. */
+/** The commit of the goal branch as the store knows it. Throws for a goal without a branch (direct mode). */
 export const headOf = (goal: Goal): string => {
   const head = goal.headCommit ?? goal.baseCommit
   if (head === null) throw new Error(`goal ${goal.id} has no head`)

@@ -1,7 +1,7 @@
 /**
- * The commits of a goal by URL, where the mirror has lost them: it was pruned, or removed and made again. Everything that
- * lands needs them there. They come from the goal's branch on the remote, else from the shadow; a branch that is gone over
- * there is put back by the next merge, as always.
+ * Restores the commits of a goal on a git remote after the local mirror lost them (pruned, or removed and made again);
+ * every landing step needs them there. They come from the goal's branch on the remote, else from the shadow
+ * repository. A branch that is missing on the remote is restored by the next merge.
  */
 import { waitsForBranch, type Goal } from '../../domain/goal.ts'
 import { goalRef, type Context } from '../core/context.ts'
@@ -9,11 +9,11 @@ import { linkOf } from '../core/remote-link.ts'
 import { askAgain, BranchLostError, isBranchRested, noteMended } from './broken-branch.ts'
 import { headOf } from './landing.ts'
 
-const bringHead = async (context: Context, goal: Goal): Promise<void> => {
+const restoreHead = async (context: Context, goal: Goal): Promise<void> => {
   const { repository, shadow, ports } = context
   const to = headOf(goal)
-  const has = (place: typeof repository | string): Promise<boolean> =>
-    ports.git.isCommitOf(place, { commit: to, below: null, not: null })
+  const has = (where: typeof repository | string): Promise<boolean> =>
+    ports.git.isCommitOf(where, { commit: to, below: null, not: null })
   await linkOf(context).see([goalRef(goal.id)])
   if (await has(repository)) return
   if (!(await has(shadow.gitDir)))
@@ -21,6 +21,7 @@ const bringHead = async (context: Context, goal: Goal): Promise<void> => {
   await ports.git.bringObjects(repository, shadow, { from: null, to })
 }
 
+/** Restores the commits of one goal in the mirror, or asks a person where they are lost. */
 export const guardHead = async (context: Context, goal: Goal): Promise<void> => {
   const { broken } = goal.landing
   if (broken?.again === true) return
@@ -29,7 +30,7 @@ export const guardHead = async (context: Context, goal: Goal): Promise<void> => 
   if (!isHere) {
     if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAgain(context, goal.id)
     if (linkOf(context).restMs() > 0 || !(await isBranchRested(context, goal))) return
-    await bringHead(context, goal)
+    await restoreHead(context, goal)
   }
   if (broken !== null) await noteMended(context, goal.id)
 }

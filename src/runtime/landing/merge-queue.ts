@@ -1,7 +1,7 @@
 /**
- * The merge queue: one processor per goal brings approved commits onto the goal branch, in order. A commit that does not
- * fit on top is rebased and verified again. After a crash the commit that we would publish is looked for first, so nothing is
- * merged twice; the branch itself moves by compare-and-swap.
+ * The merge queue: one processor per goal merges approved commits into the goal branch, in order. A commit that does
+ * not apply on top is rebased and verified again. After a crash we first look for the commit we would publish, so no
+ * entry is merged twice; the branch moves by compare-and-swap.
  */
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
@@ -26,7 +26,7 @@ import { guardBranch } from './ref-guard.ts'
 import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
 import { verifyRebased } from './reverify.ts'
 
-/** If something else keeps moving the goal branch, a person is asked after this many tries. */
+/** If something else moves the goal branch during each of this many tries, a person is asked. */
 const outrunLimit = 5
 
 const record = async (landing: Landing, landedCommit: string): Promise<void> => {
@@ -53,20 +53,20 @@ const record = async (landing: Landing, landedCommit: string): Promise<void> => 
   if (isHandedOver(context, goal)) await dropUnused(context, run.id)
 }
 
-/** What an entry waited for so far: the run itself is a success, so its waits are those of the merge. */
+/** The waits of an entry so far. The run itself succeeded, so any wait with its id belongs to the merge. */
 const waitsOf = async (context: Context, { taskId, runId }: MergeEntry): Promise<Recovery[]> =>
   (await recoveriesOf(context.db, taskId)).filter((past) => past.runId === runId && past.action.type === 'wait')
 
 const isOver = async (context: Context, wait: Recovery): Promise<boolean> =>
   (await storeNow(context.db)).getTime() >= waitEnd(wait).getTime()
 
-/** The run's own ref has done its work once its commit is on the goal branch. */
+/** Also drops the run's ref on the remote, which is no longer needed once its commit is on the goal branch. */
 const recordRemote = async (landing: Landing, landedCommit: string): Promise<void> => {
   await record(landing, landedCommit)
   await dropRunRef(landing.context, landing.run.id, landing.entry.commit)
 }
 
-/** As `land`, on the goal branch of the remote. */
+/** Like `land`, for the goal branch on the remote. */
 const landRemote = async (landing: Landing): Promise<void> => {
   const { context, goal, entry } = landing
   const head = headOf(goal)
@@ -87,7 +87,7 @@ const landRemote = async (landing: Landing): Promise<void> => {
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: pushed.detail })))
 }
 
-/** Moves the goal branch from the commit that was built upon, and records what became of that. */
+/** Moves the goal branch by compare-and-swap from the commit that was merged onto, and records the outcome. */
 const publish = async (landing: Landing, move: { from: string; to: string }): Promise<void> => {
   const { context, goal, entry, tries } = landing
   const ref = goalRef(goal.id)
@@ -97,7 +97,7 @@ const publish = async (landing: Landing, move: { from: string; to: string }): Pr
   if (published === 'done') return record(landing, move.to)
   const text = `another process moved ${ref} ${tries} times`
   if (tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text }))
-  const detail = 'the goal branch moved meanwhile'
+  const detail = 'the goal branch moved during the merge'
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
 }
 
@@ -106,8 +106,8 @@ const land = async (landing: Landing): Promise<void> => {
   const { git } = context.ports
   const head = headOf(goal)
   const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
-  // Equal input gives an equal commit, so what was published before a crash is known by its name. A trailer proves
-  // nothing: anyone with write access to the repository can put one on the branch.
+  // Commits are deterministic, so a matching hash proves that this commit was published before a crash. A trailer
+  // proves nothing: anybody with write access to the repository can write one.
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
   await guardBranch(context, goal)
@@ -121,11 +121,11 @@ const land = async (landing: Landing): Promise<void> => {
   await publish(landing, { from: head, to: integrated.commit })
 }
 
-const letWait = async ({ context, entry }: Landing, error: Error): Promise<void> => {
+const requeue = async ({ context, entry }: Landing, error: Error): Promise<void> => {
   must(await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: error.message })))
 }
 
-/** Whether a merge can begin: while the remote is away its entries stay where they are, and no try is counted. */
+/** Whether the remote responds. While it is unreachable, entries stay in the queue and no try is counted. */
 export const isReachable = async (context: Context, goal: Goal): Promise<boolean> => {
   if (goal.repoMode !== 'remote') return true
   const link = linkOf(context)
@@ -134,7 +134,7 @@ export const isReachable = async (context: Context, goal: Goal): Promise<boolean
   try {
     await link.see([goalRef(goal.id)])
   } catch (error) {
-    // A refusal is no outage: it is met again in the merge, where its tries are counted.
+    // A refusal is no outage: the merge meets it again and counts it as a try.
     if (isOutage(error)) return false
     if (!isRefusal(error)) throw error
   }
@@ -146,7 +146,7 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   const run = await getRun(context.db, pending.runId)
   const task = await getTask(context.db, pending.taskId)
   if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
-  // What it stands on is about to be another.
+  // The base of the entry is about to change.
   if (goal.landing.outdated || goal.landing.broken !== null) return
   if (!(await isRested(context, pending)) || !(await isReachable(context, goal))) return
   const waits = await waitsOf(context, pending)
@@ -158,22 +158,24 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   try {
     await (goal.repoMode === 'remote' ? landRemote(landing) : land(landing))
   } catch (error) {
-    // What it was going to publish is looked for on the remote before it is pushed again.
+    // The next try looks on the remote for the commit before it pushes again.
     if (!isOutage(error) || context.stopping.aborted) throw error
-    await letWait(landing, error)
+    await requeue(landing, error)
   }
   context.wake()
 }
 
-/** Entries that a crash left in processing go back to the queue; their effect is looked for on the branch. */
+/** Requeues entries that a crash left in processing; their effect is looked for on the branch. */
 export const recoverMerges = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'processing' })) {
-    // One that a person took out meanwhile has gone its way.
-    await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: 'the engine ended meanwhile' }))
+    // A failed move means that a person took the entry out meanwhile.
+    await context.db.transaction((tx) =>
+      moveMerge(tx, entry, 'interrupted', { detail: 'the engine ended during the merge' }),
+    )
   }
 }
 
-/** Works off the pending entries, oldest first. Called by one loop only, so that there is one processor. */
+/** Processes the pending entries, oldest first. Only one loop calls it, so there is one processor. */
 export const mergeAll = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'pending' })) {
     if (context.stopping.aborted) return
@@ -181,7 +183,8 @@ export const mergeAll = async (context: Context): Promise<void> => {
       await process(context, entry)
     } catch (error) {
       if (context.stopping.aborted) return
-      // What was written last is unknown, and the merge is not to blame: the next flight looks for its effect.
+      // The store failed, and the last write is unknown. The merge is not to blame: the next pass looks for its
+      // effect.
       if (endsPass(context, error)) throw error
       await noteFailure(context, entry, error)
     }

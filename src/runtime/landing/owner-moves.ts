@@ -1,13 +1,15 @@
 /**
- * Which changes of the user's refs the user made: git's own logs say so. A checkout, commit or new branch in the user's
- * checkout is noted there; what an agent brings from its clone comes by a fetch, a push or a bare write.
+ * Tells from the reflog which ref changes the user made. A checkout, commit or new branch in the user's checkout is
+ * noted there; commits from an agent's clone arrive by a fetch, a push or a bare write.
  */
 import type { RefChange, RefLogEntry } from '../../workspace/refs.ts'
 
-/** Notes of the commands that work on a checkout. */
+/** Reflog notes of commands that work on a checkout. */
 const inCheckout = /^(?:commit|merge|pull|rebase|cherry-pick|revert|am|reset|branch: Created|clone)\b/
 
-/** The entries since a ref was at `before`; all of them where it was not there, none where the log does not reach back. */
+/**
+ * The entries since the ref was at `before`: all if the ref did not exist then, none if the log does not reach back.
+ */
 const since = (log: readonly RefLogEntry[], before: string | null): readonly RefLogEntry[] =>
   before === null
     ? log
@@ -19,7 +21,7 @@ const since = (log: readonly RefLogEntry[], before: string | null): readonly Ref
         ),
       )
 
-/** HEAD names another branch, or none: its newest checkout led there. */
+/** HEAD points at another branch or commit: was it switched by the newest checkout? */
 const switchedTo = (log: readonly RefLogEntry[], after: string): boolean => {
   const to = /^checkout: moving from \S+ to (\S+)$/.exec(
     log.find(({ note }) => note.startsWith('checkout:'))?.note ?? '',
@@ -28,7 +30,10 @@ const switchedTo = (log: readonly RefLogEntry[], after: string): boolean => {
   return after.startsWith('ref: ') ? after === `ref: refs/heads/${to[1]}` : log[0]?.to === after
 }
 
-/** By the log of the ref itself. A deleted ref has none, so nothing tells who deleted it. */
+/**
+ * Whether every move in the ref's log is the user's. A deleted ref has no log, so its deletion is never attributed to
+ * the user.
+ */
 export const isOwnersMove = ({ ref, before, after }: RefChange, log: readonly RefLogEntry[]): boolean => {
   if (after === null) return false
   if (ref === 'HEAD') return switchedTo(log, after)

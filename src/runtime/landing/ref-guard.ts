@@ -1,8 +1,8 @@
 /**
- * What an agent does to refs of the user's repository: read before the program starts, compared when it has ended,
- * reported in one event. A branch that work is to land on is put back when it stands on a commit that can only come
- * from the run's own clone; any other move may be the user's own and is left alone. Goal branches are ours: the merge
- * queue puts them back (`guardGoalBranches`), never an executor, because only the queue knows that no merge is under way.
+ * Guards the refs of the user's repository against agents. Refs are read before the agent starts and compared after it
+ * ended; one event reports all changes. A target branch is restored if its new commit can only come from the run's
+ * clone. Any other change may be the user's own and stays. Goal branches belong to Unstuck: only the merge queue
+ * restores them (`guardGoalBranches`), because only the queue knows that no merge is in progress.
  */
 import { waitsForBranch, type Goal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
@@ -25,13 +25,13 @@ import type { Session } from '../core/session.ts'
 
 const shownRefs = 20
 
-/** Our own branches are guarded elsewhere; a branch that stands where a goal was landed was moved by us. */
+/** Refs of Unstuck are guarded elsewhere, and a target branch at the head of a goal was moved by a landing. */
 const isOurs = ({ ref, after }: RefChange, goals: Goal[]): boolean =>
   ref.startsWith('refs/heads/unstuck/') ||
   ref.startsWith('refs/unstuck/') ||
   goals.some((goal) => `refs/heads/${goal.targetBranch}` === ref && goal.headCommit === after)
 
-/** Whether the new commit of a branch is one that only this run's clone can have brought. */
+/** Whether only this run's clone can have brought the commit. */
 const isFromClone = async (session: Session, commit: string): Promise<boolean> => {
   const { context, paths, run } = session
   const { git } = context.ports
@@ -44,21 +44,24 @@ const isFromClone = async (session: Session, commit: string): Promise<boolean> =
   return false
 }
 
-/** How far back the moves of a branch are looked at. */
+/** How many reflog entries of a branch are read. */
 const longestLog = 200
 
-/** A move that its owner makes, as git notes it. What an agent brings from its clone comes by a fetch, a push or a bare write. */
+/**
+ * Reflog notes of commands that the user runs. Commits from an agent's clone arrive by a fetch, a push or a bare
+ * write.
+ */
 const byOwner = /^(?:commit|merge|pull|rebase|cherry-pick|revert|am)\b/
 
-/** Where the branch belongs: what its owner committed and what landed there since the run began stays. */
-const placeOf = async (
+/** The commit to restore: the user's own commits and landings since the run began are kept. */
+const restorePointOf = async (
   session: Session,
   { ref, before, after }: { ref: string; before: string; after: string },
   goals: readonly Goal[],
 ): Promise<string> => {
   const { context } = session
   const moves = await context.ports.git.readRefLog(context.repository, ref, longestLog)
-  // Without the place where the run began, nothing tells how old an entry is.
+  // If the log does not reach back to the start of the run, the age of its entries is unknown.
   const since = moves.findIndex(({ to }) => to === before)
   for (const { to, note } of moves.slice(0, Math.max(0, since))) {
     if (to === after) continue
@@ -68,19 +71,22 @@ const placeOf = async (
   return before
 }
 
-/** What the user did in their own checkout meanwhile is no report about the agent. A commit of its clone never counts as that. */
+/**
+ * Changes that the user made in their checkout are not reported as the agent's. A commit from the agent's clone is
+ * never taken for the user's.
+ */
 const isUsers = async (session: Session, change: RefChange): Promise<boolean> => {
   const { ref, after } = change
   if (after === null || (!after.startsWith('ref: ') && (await isFromClone(session, after)))) return false
   return isOwnersMove(change, await session.context.ports.git.readRefLog(session.context.repository, ref, longestLog))
 }
 
-const putBack = async (session: Session, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
+const restoreTarget = async (session: Session, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
   const { context, goal } = session
   const { ref, before, after } = change
   if (ref !== `refs/heads/${goal.targetBranch}` || goal.repoMode === 'direct') return false
   if (before === null || after === null || !(await isFromClone(session, after))) return false
-  const to = await placeOf(session, { ref, before, after }, goals)
+  const to = await restorePointOf(session, { ref, before, after }, goals)
   const done = await context.ports.git.restoreRef(context.repository, { ref, from: after, to })
   if (done !== 'done') return false
   await appendEvent(context.db, {
@@ -93,7 +99,7 @@ const putBack = async (session: Session, change: RefChange, goals: readonly Goal
   return true
 }
 
-/** When the agent has ended: one event for everything that moved, after what could be put back was put back. */
+/** Runs after the agent ended: restores what may be restored, then reports all changes in one event. */
 export const compareAfterRun = async (session: Session): Promise<void> => {
   const { context } = session
   const { git } = context.ports
@@ -107,7 +113,7 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
   if (found.length === 0) return keepRefs(session, after)
   const refs: (RefChange & { restored: boolean })[] = []
   for (const change of found.slice(0, shownRefs))
-    refs.push({ ...change, restored: await putBack(session, change, goals) })
+    refs.push({ ...change, restored: await restoreTarget(session, change, goals) })
   await appendEvent(context.db, {
     type: 'ref.moved',
     goalId: session.goal.id,
@@ -115,29 +121,35 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
     runId: session.run.id,
     payload: { refs, more: found.length - refs.length },
   })
-  // Not reported again after a relaunch or a restart.
+  // Remembered as the new state, so that a relaunch or a restart does not report it again.
   keepRefs(session, await git.readRefs(context.repository))
 }
 
-/** Where it was deleted or moved, its commits may be pruned by now: the shadow has what was made here. */
-const bringBack = async (context: Context, goal: Goal, move: { from: string | null; to: string }): Promise<void> => {
+/**
+ * Publishes the goal branch again. After it was deleted or moved, git may have pruned its commits; the shadow
+ * repository has every commit that was made here.
+ */
+const republish = async (context: Context, goal: Goal, move: { from: string | null; to: string }): Promise<void> => {
   const { repository, shadow, ports } = context
-  // Into a repository that was made again at this path nothing of an older one is put.
+  // Nothing of an old goal is written into a repository that replaced the old one at this path.
   if (!(await checkRepository(context)) || (await getGoal(context.db, goal.id))?.landing.broken?.reason === 'replaced')
-    throw new Error(`there is another repository at ${repository.root}, or none`)
+    throw new Error(`the repository at ${repository.root} was replaced or is missing`)
   if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: move.to, below: null, not: null })))
     throw new BranchLostError(`commit ${move.to} is neither in the repository nor in Unstuck's own copy`)
   await ports.git.publish(repository, shadow, { ref: goalRef(goal.id), ...move })
 }
 
-/** The goal branch is ours: if it differs from the store, something else moved it. It is put back, and an event says so. */
+/**
+ * Restores the goal branch, which belongs to Unstuck, if it differs from the store, and records an event. Throws
+ * `BranchLostError` if its commits are gone.
+ */
 export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
   const head = headOf(goal)
   const found = await context.ports.git.readRef(context.repository, goalRef(goal.id))
   if (found === head) return
-  // What this engine knows may be old: to another leader's commit the branch must not be taken back.
+  // What this engine read may be outdated: it must not move the branch back behind a commit of another leader.
   await confirmLead(context.db)
-  await bringBack(context, goal, { from: found, to: head })
+  await republish(context, goal, { from: found, to: head })
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
@@ -145,8 +157,11 @@ export const guardBranch = async (context: Context, goal: Goal): Promise<void> =
   })
 }
 
-/** A branch that is moved may be so by a merge or rebase that a crash cut short; no crash of ours deletes one. */
-const isOthersMatter = async (context: Context, goal: Goal): Promise<boolean> => {
+/**
+ * A moved branch may be the result of a merge or rebase that a crash interrupted, which the queue finishes. A deleted
+ * branch never is.
+ */
+const mayBeOurMove = async (context: Context, goal: Goal): Promise<boolean> => {
   if (goal.landing.outdated) return true
   const merges = await listMerges(context.db, { goalId: goal.id })
   return merges.some(({ state }) => state === 'pending' || state === 'processing')
@@ -155,24 +170,27 @@ const isOthersMatter = async (context: Context, goal: Goal): Promise<boolean> =>
 const guardOne = async (context: Context, goal: Goal, found: string | undefined): Promise<void> => {
   const { broken } = goal.landing
   if (broken?.again === true) return
-  const isHome = found === goal.headCommit
-  if (isHome && broken !== null && broken.reason !== 'replaced') return noteMended(context, goal.id)
+  const isUnchanged = found === goal.headCommit
+  if (isUnchanged && broken !== null && broken.reason !== 'replaced') return noteMended(context, goal.id)
   if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAgain(context, goal.id)
-  if (isHome || (found !== undefined && (await isOthersMatter(context, goal)))) return
+  if (isUnchanged || (found !== undefined && (await mayBeOurMove(context, goal)))) return
   if (!(await isBranchRested(context, goal))) return
   await guardBranch(context, goal)
   if (broken !== null) await noteMended(context, goal.id)
 }
 
-/** Of goals in the user's repository, where their branches stand. */
+/** The current commits of the goal branches in the user's repository. */
 const branchesOf = async ({ ports, repository }: Context, goals: readonly Goal[]): Promise<Record<string, string>> =>
   goals.some(({ repoMode }) => repoMode === 'local')
     ? ports.git.readRefs(repository, `refs/heads/${goalBranch('')}`)
     : {}
 
-/** Puts back goal branches that something else moved or deleted. What does not let itself be put back stops no other goal. */
+/**
+ * Restores goal branches that something else moved or deleted. A branch that cannot be restored does not stop the
+ * other goals.
+ */
 export const guardGoalBranches = async (context: Context): Promise<void> => {
-  // One that waits for a person too: it is resumed, or looked at, from where it is.
+  // Goals that wait for a person as well: they are resumed and inspected from their branch.
   const goals = (await listLiveGoals(context.db)).filter(
     ({ repoMode, headCommit }) =>
       headCommit !== null && (repoMode === 'local' || (repoMode === 'remote' && context.remote !== undefined)),
@@ -184,10 +202,10 @@ export const guardGoalBranches = async (context: Context): Promise<void> => {
       else await guardOne(context, goal, refs[goalRef(goal.id)])
     } catch (error) {
       if (endsPass(context, error)) throw error
-      // A remote that is unreachable or denies access says nothing about the branch.
+      // An unreachable remote, or one that denies access, says nothing about the branch.
       if (error instanceof StaleError || isOutage(error) || isRefusal(error)) continue
       const detail = messageOf(error)
-      context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be put back')
+      context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be restored')
       await noteBroken(context, goal.id, { reason: error instanceof BranchLostError ? 'lost' : 'failed', detail })
     }
   }

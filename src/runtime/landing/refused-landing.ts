@@ -1,4 +1,7 @@
-/** Why a goal does not land: kept with the goal, so that the same refusal is told once and not at every look. */
+/**
+ * Records why a goal did not land. The refusal is stored with the goal, so that it is reported once instead of at
+ * every poll.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { mayStartWork, type Goal, type GoalLanding, type LandingRefusal } from '../../domain/goal.ts'
 import { must, type Queryable } from '../../store/db.ts'
@@ -18,52 +21,59 @@ const pathText = (paths: readonly string[]): string => {
   return `: ${paths.slice(0, namedPaths).join(', ')}${more}`
 }
 
-/** What a person does about it, by the reason. */
-const cure: Record<string, string> = {
-  dirty: 'commit or stash that',
-  'untracked-in-the-way': 'move or remove them',
-  'branch-missing': 'bring the branch back',
-  conflict: 'resolve that by hand',
-  outrun: 'wait until it rests',
-  refused: 'see what the remote wants',
+/** What a person has to do, by the reason of the refusal. */
+const remedy: Record<string, string> = {
+  dirty: 'commit or stash these changes',
+  'untracked-in-the-way': 'move or remove these files',
+  'branch-missing': 'create the branch again',
+  conflict: 'resolve the conflict by hand',
+  outrun: 'wait until nobody pushes to it',
+  refused: 'allow this push on the remote',
   checks: 'fix that',
-  'still-failing': 'accept them',
+  'still-failing': 'accept these failures',
 }
 
-/** What happened, and what to do. */
+/** What happened and what to do, ending with the exact command. */
 export const refusalText = (goal: Goal, { reason, detail, paths }: LandingRefusal): string =>
-  `${detail}${pathText(paths)}; ${cure[reason] ?? 'fix that'}, then: ${landCommand(goal)}`
+  `${detail}${pathText(paths)}; ${remedy[reason] ?? 'fix that'}, then: ${landCommand(goal)}`
 
-/** Seen where the goal stood on the target's tip: from here on the target's moves are counted anew. */
-const atRest = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
+/**
+ * Refusals that occur only when the goal is based on the current tip of its target: the count of the target's moves
+ * starts again.
+ */
+const onCurrentTip = new Set(['dirty', 'untracked-in-the-way', 'still-failing'])
 
-/** If what was sent back still is on the branch after this many tries, a person is asked. */
+/** If work that has to be redone is still on the branch after this many tries, a person is asked. */
 const triesLimit = 5
 
-/** What no further try changes: only a person does. */
+/** Reasons that no retry changes, so a person is asked at once. */
 const forPerson = new Set(['conflict', 'branch-missing'])
 
-/** Milliseconds. Whatever keeps git from working may be over after some of them. */
+/** Milliseconds before the first retry: a passing problem of git needs some time. */
 const firstRestMs = 10_000
 
-/** Nothing of the goal goes on before this is over: sent-back work is on its branch, or git keeps it from being verified. */
-const isHeldUp = ({ sentBack, unverified }: GoalLanding, { reason }: LandingRefusal): boolean =>
+/**
+ * Nothing of the goal can start before this is resolved: work to be redone is still on the branch, or git fails while
+ * the goal is verified.
+ */
+const blocksGoal = ({ sentBack, unverified }: GoalLanding, { reason }: LandingRefusal): boolean =>
   sentBack || (unverified && reason === 'git-failed')
 
-/** Whether what was refused, and nothing can start without, is to be tried again by now. */
+/** Whether a refusal that blocks the goal is due for a retry. */
 export const isRested = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
-  if (landing.refused === null || !isHeldUp(landing, landing.refused)) return true
+  if (landing.refused === null || !blocksGoal(landing, landing.refused)) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
-  // Before it was refused = the clock was set back: better a try too many than a rest as long as the jump.
+  // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
+  // jump.
   return restedMs < 0 || restedMs >= firstRestMs * 2 ** (landing.tries - 1)
 }
 
-/** The goal pauses with a question: nothing of it can start before its branch is as it should be. */
-const ask = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
+/** Pauses the goal with a question: none of its tasks can start before its branch is repaired. */
+const askPerson = async (context: Context, tx: Queryable, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const { reason, detail, paths } = refused
   const what = goal.landing.sentBack
-    ? `Work of "${goal.title}" must be done again, and it could not be removed from ${goalBranch(goal.id)}`
-    : `"${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
+    ? `Work of goal "${goal.title}" has to be redone, but could not be removed from ${goalBranch(goal.id)}`
+    : `Goal "${goal.title}" could not be verified on ${goal.targetBranch ?? 'its target'}`
   const happened = `${what}: ${detail}${pathText(paths)}.`
   const { tries } = goal.landing
   const tried = tries === 0 ? [] : [`tried it ${tries + 1} times, with the same result`]
@@ -73,24 +83,29 @@ const ask = async (context: Context, tx: Queryable, goal: Goal, refused: Landing
     ...{ kind: 'blocker', happened, tried, choices: [resume(goal.id), cancel(goal.id)] },
     question: questionWithTried(happened, tried),
     details: [
-      'No work of this goal starts until this is fixed. All work is kept, on the branch and in the snapshots of its runs.',
-      `Next step: ${cure[reason] ?? 'fix that'}, then unstuck resume ${goal.id}.`,
+      'No task of this goal starts before that is fixed. All work is kept, on the branch and in the snapshots of its runs.',
+      `Next step: ${remedy[reason] ?? 'fix that'}, then unstuck resume ${goal.id}.`,
     ].join('\n'),
   })
 }
 
-/** A request to land has had its answer; a goal that lands by itself is looked at again. */
+/**
+ * Refuses a landing: the request of a person is done, and a goal that lands automatically is tried again at the next
+ * poll.
+ */
 export const refuseLanding = async (context: Context, goal: Goal, refused: LandingRefusal): Promise<void> => {
   const isNew = await context.db.transaction(async (tx) => {
     const now = (await getGoal(tx, goal.id)) ?? goal
     const { sentBack, tries } = now.landing
-    // Work that was sent back is still on the branch: it has to go before anything starts, whatever stands in the way of landing.
-    const isStuck = isHeldUp(now.landing, refused) && mayStartWork(now)
-    const counted = isStuck ? { tries: tries + 1 } : atRest.has(refused.reason) ? { tries: 0 } : {}
+    // Work that has to be redone is still on the branch and must be removed before anything starts, whatever blocks
+    // the landing.
+    const isStuck = blocksGoal(now.landing, refused) && mayStartWork(now)
+    const counted = isStuck ? { tries: tries + 1 } : onCurrentTip.has(refused.reason) ? { tries: 0 } : {}
     const landing = { ...now.landing, asked: false, outdated: sentBack, refused, ...counted }
     if (isDeepStrictEqual(landing, now.landing)) return false
     await progressGoal(tx, goal.id, { reason: refusalText(goal, refused), landing })
-    if (isStuck && (landing.tries >= triesLimit || forPerson.has(refused.reason))) await ask(context, tx, now, refused)
+    if (isStuck && (landing.tries >= triesLimit || forPerson.has(refused.reason)))
+      await askPerson(context, tx, now, refused)
     if (isDeepStrictEqual(refused, now.landing.refused)) return false
     await appendEvent(tx, { type: 'goal.not_landed', goalId: goal.id, payload: { ...refused } })
     return true

@@ -1,7 +1,8 @@
 /**
- * The merge queue's work on a repository by URL. The remote's goal branch moves by compare-and-swap only, after a look at
- * the store; before any push what this entry would publish is looked for over there. Commits that others put on top
- * of the branch are built upon, never overwritten; a branch that was moved otherwise is put back, and what it held is kept.
+ * Merging on a repository given by URL. The goal branch on the remote moves by compare-and-swap only, after the store
+ * confirmed that this engine still leads. Before any push we look on the remote for the commit we would publish, so a
+ * crash never merges an entry twice. Commits that others put on top of the branch are kept as the new base; a branch
+ * moved in any other way is restored, and what it held is kept under refs/unstuck/kept.
  */
 import type { Goal } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
@@ -16,7 +17,10 @@ import type { Landing } from './landing.ts'
 
 type Entry = Pick<Landing, 'context' | 'goal' | 'run' | 'entry'>
 
-/** Where the goal branch stands on the remote (null: nowhere). The commits of branch and run are here afterwards. */
+/**
+ * The commit of the goal branch on the remote (null: the branch is missing there). Fetches the commits of the branch
+ * and of the run.
+ */
 export const seeGoalBranch = async ({ context, goal, run }: Omit<Entry, 'entry'>): Promise<string | null> => {
   const ref = goalRef(goal.id)
   const commit = run.commit ?? ''
@@ -25,17 +29,18 @@ export const seeGoalBranch = async ({ context, goal, run }: Omit<Entry, 'entry'>
   if (!here && seen[runRef(run.id)] !== commit)
     throw new AppError(
       'REPOSITORY_STATE',
-      `commit ${commit} of run ${run.id} is neither here nor at ${runRef(run.id)} on ${linkOf(context).url}`,
+      `commit ${commit} of run ${run.id} is neither in the local mirror nor at ${runRef(run.id)} on ${linkOf(context).url}`,
     )
   return seen[ref] ?? null
 }
 
-/** How many commits others may have put onto the goal branch since the store's head. */
+/** Upper limit of commits by others on top of the head that the store knows. */
 const longestTail = 200
 
 /**
- * The commit under which this entry is on the branch already. A trailer nominates a commit, which anybody can write; what
- * proves it is its name: integrating the run's commit onto its parent gives exactly this commit again.
+ * The commit under which this entry is on the branch already. Anybody can write a trailer, so a trailer only names a
+ * candidate. The proof is the hash: integrating the run's commit onto the candidate's parent must give exactly this
+ * commit again.
  */
 export const findLanded = async (
   { context, run, entry }: Entry,
@@ -51,14 +56,18 @@ export const findLanded = async (
   return undefined
 }
 
-const putBack = async (context: Context, goal: Goal, where: { head: string; tip: string | null }): Promise<void> => {
+const restoreOnRemote = async (
+  context: Context,
+  goal: Goal,
+  where: { head: string; tip: string | null },
+): Promise<void> => {
   const ref = goalRef(goal.id)
   const { head, tip } = where
   const kept = `refs/unstuck/kept/${goal.id}/${tip?.slice(0, 12) ?? ''}`
   const keep = tip === null ? [] : [{ ref: kept, to: tip, expected: null }]
   await confirmLead(context.db)
   const pushed = await linkOf(context).push([...keep, { ref, to: head, expected: tip }])
-  if (pushed.kind !== 'done') throw new AppError('REMOTE_REFUSED', `${ref} could not be put back: ${pushed.detail}`)
+  if (pushed.kind !== 'done') throw new AppError('REMOTE_REFUSED', `${ref} could not be restored: ${pushed.detail}`)
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
@@ -66,7 +75,7 @@ const putBack = async (context: Context, goal: Goal, where: { head: string; tip:
   })
 }
 
-/** The commit to build upon: the store's head, or a tip that holds it. */
+/** The commit to merge onto: the head that the store knows, or a tip of the remote that contains it. */
 export const baseOnRemote = async (
   context: Context,
   goal: Goal,
@@ -83,11 +92,14 @@ export const baseOnRemote = async (
     })
     return tip
   }
-  await putBack(context, goal, where)
+  await restoreOnRemote(context, goal, where)
   return head
 }
 
-/** The push itself, fenced by the entry's version. */
+/**
+ * Pushes the merged commit, fenced by the version of the merge entry: an engine that lost the entry must not publish
+ * it.
+ */
 export const pushLanding = async (
   { context, goal, run, entry }: Entry,
   move: { from: string; to: string },

@@ -1,6 +1,6 @@
 /**
- * A finished goal on its way to the target branch of the remote: by a push that is a fast-forward or nothing. A branch of
- * the user's is never forced.
+ * Lands a finished goal on the target branch of the remote by a fast-forward push. The user's branch is never
+ * force-pushed.
  */
 import { AppError } from '../../errors.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -13,18 +13,18 @@ import { linkOf } from '../core/remote-link.ts'
 
 export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
 
-/** Where the target branch stands over there; its commits are here afterwards. */
+/** The commit of the target branch on the remote (null: missing), with its commits fetched. */
 export const tipOnRemote = async (context: Context, goal: Goal): Promise<string | null> =>
   (await linkOf(context).see([targetRef(goal)]))[targetRef(goal)] ?? null
 
-/** Whether the target branch over there holds the goal's work. */
+/** Whether the target branch on the remote contains the goal's work. */
 export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
-  // The goal's branch as well: another engine may have merged it.
+  // Fetch the goal branch too: another engine may have merged it, and then its commits are missing here.
   const tip = (await linkOf(context).see([targetRef(goal), goalRef(goal.id)]))[targetRef(goal)]
   return tip !== undefined && context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip)
 }
 
-/** Pushes the goal's head to the target, if it is still the goal that the store knows. */
+/** Pushes the goal's head to the target, unless the goal changed in the store since it was read. */
 export const forwardTarget = async (context: Context, goal: Goal): Promise<FastForward> => {
   const ref = targetRef(goal)
   const to = goal.headCommit ?? ''
@@ -58,7 +58,7 @@ export const remoteChecks = async (
   goals: readonly Goal[],
 ): Promise<RemoteCheck[]> => {
   const link = linkOf(context)
-  const name = 'the git remote answers'
+  const name = 'the git remote responds'
   try {
     const seen = await link.see(['HEAD', ...goals.map(({ id }) => goalRef(id))])
     const moved: string[] = []
@@ -66,14 +66,14 @@ export const remoteChecks = async (
       const tip = seen[goalRef(goal.id)]
       const holds =
         tip !== undefined && (await context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip))
-      if (!holds) moved.push(`${goal.id} ${tip === undefined ? 'is missing' : `stands at ${tip.slice(0, 12)}`}`)
+      if (!holds) moved.push(`${goal.id} ${tip === undefined ? 'is missing' : `is at ${tip.slice(0, 12)}`}`)
     }
     return [
       { name, ok: true, detail: link.url },
       {
         name: 'goal branches on the remote hold what the store says',
         ok: moved.length === 0,
-        detail: moved.length === 0 ? 'all in place' : `${moved.join(', ')}; the next merge of that goal puts it back`,
+        detail: moved.length === 0 ? 'all in place' : `${moved.join(', ')}; the next merge of that goal restores it`,
       },
     ]
   } catch (error) {

@@ -1,4 +1,7 @@
-/** A rebased commit is another one than its run's checks have seen: they run once more on it before anything lands. */
+/**
+ * Checks ran on the commit of the run; a rebase made a different commit. The checks run once more on that commit
+ * before it may land.
+ */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
 import { proves, type CheckResult, type CheckSource, type Install } from '../../domain/run.ts'
@@ -17,20 +20,23 @@ import { cachesOfChecks, type Context } from '../core/context.ts'
 import { settleOpen } from '../core/store-record.ts'
 import { headOf, type Landing } from './landing.ts'
 
-/** Checks that are to run again on a commit of the user's repository, in a clone of its own. */
+/** A request to run checks on a commit of the user's repository, in a separate clone. */
 export interface Recheck {
   context: Context
-  /** Names the clone, its branch and what runs in it. */
+  /** Names the clone and its branch, and marks the processes that run in it. */
   id: string
   commit: string
-  /** What fails on this commit as well is not the work's. */
+  /** A check that also fails on this commit is not blamed on the work. */
   base: string
   commands: string[]
   source: (command: string) => CheckSource
   installs: readonly Install[]
 }
 
-/** Stopped: what the engine's end cut short failed by nothing else, and the next engine looks again. */
+/**
+ * `stopped`: the engine is shutting down, and the interrupted check says nothing about the work. The next engine runs
+ * it again.
+ */
 export type Rechecked =
   | { kind: 'stopped' }
   | { kind: 'not ready'; evidence: Evidence }
@@ -44,16 +50,16 @@ const cloneOf = async ({ context, id, commit }: Recheck, workspace: string): Pro
   return copyProblem === undefined ? undefined : { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
 }
 
-/** Where a commit is checked, and the ports that are lent meanwhile. */
-interface Place {
+/** The folder in which a commit is checked, and the ports lent to its commands. */
+interface CheckFolder {
   root: string
   ports: PortLease | undefined
 }
 
-const workspaceIn = ({ root }: Place): string => join(root, 'workspace')
+const workspaceIn = ({ root }: CheckFolder): string => join(root, 'workspace')
 
-/** Everything but the commands: the same for the installs and for the checks. */
-const requestOf = ({ context, id }: Recheck, place: Place) => {
+/** What installs and checks have in common; the commands are added by the caller. */
+const requestOf = ({ context, id }: Recheck, place: CheckFolder) => {
   const config = context.config()
   return {
     ...context,
@@ -71,12 +77,12 @@ const requestOf = ({ context, id }: Recheck, place: Place) => {
 
 type Passed = ReadonlyMap<string, CheckResult>
 
-const runAll = async (given: Recheck, place: Place, passed: Passed): Promise<HonestReport> => {
+const runAll = async (given: Recheck, place: CheckFolder, passed: Passed): Promise<HonestReport> => {
   const { root } = place
   const { context, installs, source } = given
   const commands = stillToRun(given.commands, passed)
   const request = requestOf(given, place)
-  // Where it fails, the checks say what is missing.
+  // A failed install needs no handling here: the checks that follow report what is missing.
   await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
   return runHonestly({
     ...request,
@@ -87,7 +93,7 @@ const runAll = async (given: Recheck, place: Place, passed: Passed): Promise<Hon
   })
 }
 
-const recheckIn = async (given: Recheck, place: Place, passed: Passed): Promise<Rechecked> => {
+const recheckIn = async (given: Recheck, place: CheckFolder, passed: Passed): Promise<Rechecked> => {
   const { context } = given
   const { root } = place
   const missing = await cloneOf(given, workspaceIn(place))
@@ -103,8 +109,8 @@ const recheckIn = async (given: Recheck, place: Place, passed: Passed): Promise<
   return { kind: 'ran', report }
 }
 
-/** In the order of the list, up to a check that failed. */
-const together = ({ commands, source }: Recheck, passed: Passed, report: HonestReport): HonestReport => {
+/** Joins results of this time with the kept ones, in the order of the list, up to the first failed check. */
+const joined = ({ commands, source }: Recheck, passed: Passed, report: HonestReport): HonestReport => {
   const results = commands.flatMap((command) => {
     const known = passed.get(command)
     const result = report.results.find((each) => each.command === command) ?? known
@@ -113,16 +119,16 @@ const together = ({ commands, source }: Recheck, passed: Passed, report: HonestR
   return { ...report, results }
 }
 
-/** What passed on the same files with the same packages does not run again. */
+/** Runs the checks. A check that passed on the same files with the same packages is not repeated. */
 export const recheck = async (given: Recheck): Promise<Rechecked> => {
   const { context, commands } = given
   const place = { ...context, ...given }
   const passed = await passedBefore(context.ports, place, commands)
   if (commands.every((command) => passed.has(command)))
-    return { kind: 'ran', report: together(given, passed, { results: [], findings: [] }) }
+    return { kind: 'ran', report: joined(given, passed, { results: [], findings: [] }) }
   const checked = await recheckRest(given, passed)
   if (checked.kind !== 'ran') return checked
-  const report = together(given, passed, checked.report)
+  const report = joined(given, passed, checked.report)
   await keepPassed(context.ports, place, report.results)
   return { kind: 'ran', report }
 }
@@ -141,7 +147,7 @@ const recheckRest = async (given: Recheck, passed: Passed): Promise<Rechecked> =
   }
 }
 
-/** What waited for checks of this task has helped. */
+/** Resolves the recoveries that waited for these checks: they helped if a check ran and passed. */
 export const settleWaits = (tx: Queryable, taskId: string, passed: number): Promise<void> =>
   settleOpen(tx, taskId, (condition) =>
     condition.type === 'remaining_checks_pass'
@@ -149,7 +155,7 @@ export const settleWaits = (tx: Queryable, taskId: string, passed: number): Prom
       : undefined,
   )
 
-const tellVerified = async (
+const recordVerified = async (
   { context, goal, task, run, entry }: Landing,
   commit: string,
   { results, findings, failed }: HonestReport,
@@ -169,12 +175,16 @@ const tellVerified = async (
   })
 }
 
-/** Runs the checks that the run's verdict stands on once more, on the rebased commit. */
+/**
+ * Runs the checks behind the run's verdict once more, on the rebased commit. Returns the evidence of a failure, or
+ * undefined if all passed or the engine is stopping.
+ */
 export const verifyRebased = async (landing: Landing, commit: string): Promise<Evidence | undefined> => {
   const { context, run, goal, task, entry } = landing
   const { repository, shadow } = context
   const checks = run.verdict?.checks ?? []
-  // The clone borrows the user's object store, so the rebased commit must be there; no ref points at it before it is verified.
+  // The clone borrows the objects of the user's repository, so the rebased commit must be there. No ref points at it
+  // until it is verified.
   await context.ports.git.bringObjects(repository, shadow, { from: goal.headCommit, to: commit })
   const checked = await recheck({
     ...{ context, id: entry.id, commit, base: headOf(goal) },
@@ -184,6 +194,6 @@ export const verifyRebased = async (landing: Landing, commit: string): Promise<E
   })
   if (checked.kind !== 'ran') return checked.kind === 'stopped' ? undefined : checked.evidence
   const { report } = checked
-  await tellVerified(landing, commit, report)
+  await recordVerified(landing, commit, report)
   return report.failed === undefined ? undefined : { kind: 'check', check: report.failed }
 }

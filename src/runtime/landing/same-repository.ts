@@ -1,6 +1,7 @@
 /**
- * Whether the repository at this path is the one that the goals began in. Another git directory alone says nothing: a copy or a
- * backup makes one too, and brings the goals' branches along. Where a goal's branch did not come along, its owner is asked.
+ * Detects that the repository at this path was replaced since the goals began. A changed git directory alone proves
+ * nothing: a copy or a restored backup has a new one and still contains the goals' branches. Only if the branch of a
+ * goal is missing is its owner asked.
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Queryable } from '../../store/db.ts'
@@ -10,18 +11,18 @@ import { noteDirectory, seenDirectory } from '../../store/repository.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { noteBroken, noteMended } from './broken-branch.ts'
 
-const detail = 'the git directory is a new one, and the branch of the goal is not in it'
+const detail = 'the git directory was replaced, and the new one does not contain the branch of this goal'
 
-const settle = async (context: Context, goal: Goal, isThere: boolean): Promise<void> => {
+const updateGoal = async (context: Context, goal: Goal, isThere: boolean): Promise<void> => {
   const { broken } = goal.landing
   if (!isThere) await noteBroken(context, goal.id, { reason: 'replaced', detail })
   else if (broken?.reason === 'replaced' && !broken.again) await noteMended(context, goal.id)
 }
 
-const note = (tx: Queryable, host: string, before: string, now: string): Promise<void> =>
+const appendReplaced = (tx: Queryable, host: string, before: string, now: string): Promise<void> =>
   appendEvent(tx, { type: 'repository.replaced', payload: { host, before, now } })
 
-/** False = there is no repository at its path now, and nothing is to be learnt about any goal. */
+/** False = there is no repository at the path now, so nothing can be concluded about any goal. */
 export const checkRepository = async (context: Context): Promise<boolean> => {
   const { db, host, repository, ports } = context
   if (context.remote !== undefined || repository.commonDir === null) return true
@@ -31,11 +32,11 @@ export const checkRepository = async (context: Context): Promise<boolean> => {
   if (before === now) return true
   if (before !== undefined) {
     const refs = await ports.git.readRefs(repository, `refs/heads/${goalBranch('')}`)
-    // Before it is noted: a crash in between begins here again.
-    for (const goal of await listUnendedGoals(db)) await settle(context, goal, refs[goalRef(goal.id)] !== undefined)
+    // Before the new directory is recorded: a crash in between repeats this step.
+    for (const goal of await listUnendedGoals(db)) await updateGoal(context, goal, refs[goalRef(goal.id)] !== undefined)
   }
   await db.transaction(async (tx) => {
-    if ((await noteDirectory(tx, host, now)) && before !== undefined) await note(tx, host, before, now)
+    if ((await noteDirectory(tx, host, now)) && before !== undefined) await appendReplaced(tx, host, before, now)
   })
   return true
 }

@@ -1,4 +1,7 @@
-/** What keeps a goal that is ready from landing by itself: tests that were red before its work, which it leaves red. */
+/**
+ * Keeps a ready goal from landing automatically while tests that failed before its work still fail: landing it accepts
+ * these failures, which is for a person to decide.
+ */
 import type { Goal } from '../../domain/goal.ts'
 import type { StillRed } from '../../domain/run.ts'
 import { redOfGoal, redText, unknownRed } from '../../domain/still-red.ts'
@@ -10,7 +13,10 @@ import type { Context } from '../core/context.ts'
 const redLeftBy = async (db: Queryable, { id }: Goal): Promise<StillRed[]> =>
   redOfGoal(await listRuns(db, { goalId: id, state: 'success' }), await listMerges(db, { goalId: id }))
 
-/** Why a goal does not land by itself, in words; undefined = it may. A person who lands it accepts what it leaves red. */
+/**
+ * The reason why a goal does not land automatically; undefined = it may. A person who lands it accepts the failures it
+ * leaves.
+ */
 export const whyNotByItself = async (
   { db, config }: Pick<Context, 'db' | 'config'>,
   goal: Goal,
@@ -21,7 +27,7 @@ export const whyNotByItself = async (
     : `it does not land by itself, because these tests failed before the work and still fail: ${redText(red)}; landing it accepts them for this goal, verify.knownFailures for every goal`
 }
 
-/** What landing this goal accepts, for the record; '' = nothing. */
+/** The failures that landing this goal accepts, for the record; empty = none. */
 export const acceptedText = async ({ db, config }: Pick<Context, 'db' | 'config'>, goal: Goal): Promise<string> => {
   const red = await redLeftBy(db, goal)
   const unknown = unknownRed(red, config().verify.knownFailures)

@@ -1,4 +1,4 @@
-/** Runs the checks of a run on a clean clone of what its agent left, and of the commit that it began from. */
+/** Runs the checks of a run on a clean clone of the agent's work and on its base commit. */
 import { join } from 'node:path'
 import { proves } from '../../domain/run.ts'
 import { runOnBase } from '../checks/baseline.ts'
@@ -29,17 +29,18 @@ const requestOf = (session: Session, planned: PlannedChecks): HonestRequest => {
   }
 }
 
+/** Runs the planned checks on the work. Paths in the report are those of the agent's workspace. */
 export const checkWork = async (session: Session, planned: PlannedChecks): Promise<HonestReport> => {
   const { context } = session
   const begun = context.clock.elapsed()
-  // What an interrupted verification left running must not write into this one's files.
+  // An interrupted verification may have left files; mixed with these results they would be read as new.
   context.ports.files.rmSync(join(session.paths.root, 'checks'), { recursive: true, force: true })
   const report = await runHonestly(requestOf(session, planned))
   addUsed(session, begun)
   return asInWorkspace(session, report)
 }
 
-/** What the checks that pass now do on another commit. */
+/** Results, on another commit, of the checks that pass now. */
 const passedOn = async (
   session: Session,
   { planned, report, commit }: { planned: PlannedChecks; report: HonestReport; commit: string },
@@ -57,7 +58,7 @@ const passedOn = async (
 export const passedOnBase = (session: Session, planned: PlannedChecks, report: HonestReport): Promise<Baseline[]> =>
   passedOn(session, { planned, report, commit: session.run.baseCommit ?? '' })
 
-/** The same on the collected work, but for these paths, which are as they were on the base commit. */
+/** The same on the collected work, with these paths as in the base commit. */
 export const passedWithout = async (
   session: Session,
   { planned, found, paths }: { planned: PlannedChecks; found: ChangeList; paths: readonly string[] },

@@ -1,7 +1,7 @@
 /**
- * Where the checks of a run look at its work: the collected tree in a clean clone that no agent has been in, with packages of
- * ours and what the owner's set-up makes. So nothing that git ignores, and nothing that changes after the collection, can make
- * a check pass.
+ * Makes the workspace in which checks run: the collected tree in a clean clone that no agent has touched, with our
+ * packages and the result of the owner's set-up. Files that git ignores, and changes after the collection, can
+ * therefore not make a check pass.
  */
 import { join } from 'node:path'
 import { messageOf } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { bothSignals, letGo, type Session } from '../core/session.ts'
 import { wantInstalls } from './needed-installs.ts'
 import { carryOutRepairs, placeOfChecks } from './repair.ts'
 
-/** The collected tree as a commit: a clone begins at one. */
+/** The collected tree as a commit, because a clone needs one to start from. */
 const commitOf = (session: Session, { base, tree }: Pick<ChangeList, 'base' | 'tree'>): Promise<string> =>
   session.context.ports.git.buildCommit(session.context.shadow, {
     ...{ base, tree, subject: 'The work as it is checked', body: '', trailers: {} },
@@ -27,14 +27,14 @@ const setUp = async (session: Session, remaining: number): Promise<NotReady | un
   context.ports.files.rmSync(folder, { recursive: true, force: true })
   const request = { ...placeOfChecks(session), folder: (number: number) => join(folder, String(number)) }
   const failed = await runSetup(request, context.config().workspace)
-  // It passed where the work began: now it is one more check of the work.
+  // The set-up passed on the base commit, so on the work it counts as one more check.
   return failed === undefined ? undefined : { kind: 'check', check: { ...failed.check, remaining } }
 }
 
-/** Makes the clone. What stands in the way is told; undefined also where the run was let go. */
+/** Makes the clone. Returns why it is not usable; undefined = it is ready, or the run was stopped. */
 export const layOut = async (session: Session, found: ChangeList, checks: number): Promise<NotReady | undefined> => {
   const { context, goal, paths, run } = session
-  // In the user's own folder there is nothing but that folder to look at.
+  // Work in place has no clone: the checks run in the user's folder.
   if (goal.repoMode === 'direct') return undefined
   const { copyProblem } = await makeClean(context.ports, {
     ...context,
@@ -49,7 +49,10 @@ export const layOut = async (session: Session, found: ChangeList, checks: number
   return undefined
 }
 
-/** What the checks wrote is no part of the work. Whether it can be removed says nothing about that: the end of the run tries again. */
+/**
+ * Removes the clone: files that checks wrote are not part of the work. A failure is only logged, because the end of
+ * the run removes it again.
+ */
 export const discard = async ({ context, goal, paths, run }: Session): Promise<void> => {
   if (goal.repoMode === 'direct') return
   try {
@@ -61,8 +64,8 @@ export const discard = async ({ context, goal, paths, run }: Session): Promise<v
   }
 }
 
-/** Tells of places in the agent's own workspace: the clean one is gone when it reads of them. */
-export const asInWorkspace = <T>({ paths }: Session, told: T): T => {
+/** Rewrites paths of the clean clone to the agent's workspace: the clone is gone when the agent reads the text. */
+export const asInWorkspace = <T>({ paths }: Session, report: T): T => {
   const inJson = (path: string): string => JSON.stringify(path).slice(1, -1)
-  return JSON.parse(JSON.stringify(told).replaceAll(inJson(paths.checked), inJson(paths.workspace))) as T
+  return JSON.parse(JSON.stringify(report).replaceAll(inJson(paths.checked), inJson(paths.workspace))) as T
 }

@@ -1,6 +1,6 @@
 /**
- * A run that launches no agent: a person gave a task back, and what is in their folder is the work. The folder is only read;
- * the run goes on with a copy, so that the person's files, and a terminal that is open there, are never touched.
+ * A run without an agent: a person gave a task back, and the content of their folder is the work. The folder is only
+ * read and copied, so the person's files, and a terminal that is open there, are never touched.
  */
 import type { TakenOver } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
@@ -13,7 +13,10 @@ import { save, type Session } from '../core/session.ts'
 import type { Next } from './phase.ts'
 import { bringBase } from './remote-run.ts'
 
-/** All of it, whatever its size: what is too large is refused by the same rules as an agent's work, and not left out here. */
+/**
+ * No size limit: files that are too large are refused by the same rules as an agent's work, instead of being silently
+ * left out here.
+ */
 const everySize = Number.MAX_SAFE_INTEGER / 16
 
 const installedIn = async ({ context }: Session, runId: string | null): Promise<string[]> =>
@@ -41,14 +44,14 @@ const copyWork = async (session: Session, { folder, base, runId }: TakenOver): P
   notePrepared(session, prepared)
 }
 
-/** In place of `prepare` and `launch`. Replay-safe: the copy is made anew. */
+/** Replaces `prepare` and `launch`. It can be repeated: the copy is made from scratch. */
 export const collectGiven = async (session: Session, takenOver: TakenOver): Promise<Next> => {
   const { context, goal, task } = session
   const { folder, base } = takenOver
   if (!context.ports.files.existsSync(folder))
     throw new AppError(
       'REPOSITORY_STATE',
-      `the folder in which a person worked on task ${task.id} is not here: ${folder}`,
+      `the folder in which a person worked on task ${task.id} does not exist: ${folder}; restore it and give the task back again, or cancel the task`,
     )
   if (goal.repoMode === 'remote') await bringBase(session, base)
   await save(session, { baseCommit: base })

@@ -1,6 +1,6 @@
 /**
- * One run from claim to ending, phase by phase. The phase is written before its work, so that a restarted engine enters
- * at the same one: every phase is replay-safe or looks first at what the files and refs say.
+ * Runs a session from claim to ending, phase by phase. Each phase is stored before its work, so a restarted engine
+ * continues with the same phase. Every phase can be repeated, or first checks what the files and refs show.
  */
 import type { RunPhase } from '../../domain/run.ts'
 import { AppError, messageOf } from '../../errors.ts'
@@ -27,10 +27,13 @@ import { verify } from './phases/verify.ts'
 
 const phases: Record<RunPhase, Phase> = { prepare, launch, supervise, collect, verify, policy, commit, finish }
 
-/** Ends a run whose preparation or engine work failed: operational errors are evidence, anything else is a bug and said so. */
+/**
+ * Ends a run after an error of the engine: an operational error is evidence for a recovery, any other error is a bug
+ * and logged as such.
+ */
 const endWithError = async (session: Session, error: unknown): Promise<void> => {
   if (error instanceof StaleError) {
-    session.context.log.warn({ run: session.run.id }, `${error.message}; this executor lets go`)
+    session.context.log.warn({ run: session.run.id }, `${error.message}; this executor stops`)
     return
   }
   if (!(error instanceof AppError)) unexpected(session.context, session, error)
@@ -42,25 +45,27 @@ const endWithError = async (session: Session, error: unknown): Promise<void> => 
 
 const afterAbort = async (session: Session): Promise<void> => {
   if (session.context.stopping.aborted) return
-  // Another owner may already be working on the task: anything this agent still did would be wasted, and cost money.
+  // Another engine may own the task by now: anything this agent still does is wasted, and costs money.
   if (session.abort.signal.reason !== 'cancelled') return stopLaunch(session, 'abandoned')
   await endPrograms(session, 'cancelled')
-  // Once more: between the snapshot before the stop and its end the agent may have written.
+  // A second snapshot: the agent may have written between the first one and its end.
   await keepSnapshot(session, 'cancelled')
   await endCancelled(session)
 }
 
-/** Between two looks while the store is away. */
+/** Milliseconds between two tries while the store is unavailable. */
 const outageMs = 500
 const longestPauseMs = 60_000
-/** Failures of a run's own ending, outages not among them, before it is left to the next start of the engine. */
+/**
+ * How often ending a run may fail, store outages not counted, before the run is left to the next start of the engine.
+ */
 const mostFailures = 10
 
 /**
- * After a store failure it is unknown what was written last, so the run is read again and re-entered at its phase, as
- * after a restart of the engine. False = it has ended or belongs to another engine now.
+ * After a store failure the last write is unknown, so the run is read again and continues at its stored phase, as
+ * after a restart of the engine. False = it has ended or another engine owns it.
  */
-const takeUpAgain = async (session: Session, pauseMs: number): Promise<boolean> => {
+const reattach = async (session: Session, pauseMs: number): Promise<boolean> => {
   const { context } = session
   while (!context.stopping.aborted) {
     await context.clock.wait(pauseMs, context.stopping)
@@ -71,26 +76,26 @@ const takeUpAgain = async (session: Session, pauseMs: number): Promise<boolean> 
       if (run?.state !== 'running' || run.epoch !== session.run.epoch) return false
       Object.assign(session, { run, task, goal })
       delete session.collected
-      context.log.info({ run: run.id, phase: run.phase }, 'the run is taken up again at its phase')
+      context.log.info({ run: run.id, phase: run.phase }, 'the run continues at its stored phase')
       return true
     } catch (error) {
-      // Only looking failed: whatever the reason, without this executor the run would have no owner.
+      // Only the read failed. Keep trying: without this executor the run would have no owner.
       context.log.warn({ run: session.run.id, error: messageOf(error) }, 'a run could not be read')
     }
   }
   return false
 }
 
-const ride = async (session: Session): Promise<void> => {
+const runPhases = async (session: Session): Promise<void> => {
   let next: Next = 'on'
   while (next === 'on' && !letGo(session)) next = await phases[session.run.phase](session)
   if (letGo(session)) await afterAbort(session)
 }
 
-/** To the run's ending; an error of its own is one of the endings. Rejects with trouble of the store alone. */
-const rideToEnd = async (session: Session): Promise<void> => {
+/** Runs all phases; an error of the run itself leads to an ending. Rejects only for store errors. */
+const runToEnding = async (session: Session): Promise<void> => {
   try {
-    await ride(session)
+    await runPhases(session)
   } catch (error) {
     if (session.context.stopping.aborted) return
     if (isStoreTrouble(error)) throw error
@@ -98,41 +103,41 @@ const rideToEnd = async (session: Session): Promise<void> => {
   }
 }
 
-/** An ending that fails is tried again: a run that is `running` without an executor would be stuck until the engine is restarted. */
-const rideOut = async (session: Session): Promise<void> => {
+/** Retries an ending that failed: a `running` run without an executor would be stuck until the engine is restarted. */
+const runWithRetry = async (session: Session): Promise<void> => {
   const { context } = session
   for (let failures = 0; failures <= mostFailures;) {
     try {
-      return await rideToEnd(session)
+      return await runToEnding(session)
     } catch (error) {
       if (context.stopping.aborted) return
       const outage = isStoreTrouble(error)
       if (outage) context.log.warn({ run: session.run.id, error: messageOf(error) }, 'the store failed during a run')
       else unexpected(context, session, error)
       failures += outage ? 0 : 1
-      if (!(await takeUpAgain(session, Math.min(longestPauseMs, outageMs * 2 ** failures)))) return
+      if (!(await reattach(session, Math.min(longestPauseMs, outageMs * 2 ** failures)))) return
     }
   }
 }
 
-const handsOver: readonly RunPhase[] = ['commit', 'finish']
+const publishingPhases: readonly RunPhase[] = ['commit', 'finish']
 
-/** An executor that lost its lease while handing over its commit has left a ref that no merge will ever use. */
-const dropVainHandOver = async (session: Session): Promise<void> => {
+/** An executor that lost its lease while it published its commit has left a ref that no merge will use. */
+const dropUselessRef = async (session: Session): Promise<void> => {
   const { context, run, goal } = session
   if (context.stopping.aborted || run.state === 'success') return
-  if (!isHandedOver(context, goal) || !handsOver.includes(run.phase)) return
+  if (!isHandedOver(context, goal) || !publishingPhases.includes(run.phase)) return
   try {
     await dropUnused(context, run.id)
   } catch (error) {
-    // The leader looks for it once more before the goal is ready.
+    // The leader drops it before the goal becomes ready.
     context.log.warn({ run: run.id, error: messageOf(error) }, 'the store failed after a run')
   }
 }
 
-/** Runs a session to its ending, or lets go of it when the engine stops or another engine has taken over. Never rejects. */
+/** Runs a session to its ending, or stops when the engine stops or another engine owns the run. Never rejects. */
 export const executeRun = async (session: Session): Promise<void> => {
   session.ports = await lendPorts(session.context, session.run.id)
-  await rideOut(session)
-  await dropVainHandOver(session)
+  await runWithRetry(session)
+  await dropUselessRef(session)
 }

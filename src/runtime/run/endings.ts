@@ -1,6 +1,6 @@
 /**
- * How a run ends. Each ending is one transaction over run, lease, agent, task, goal and escalation, so that there is no
- * moment in which a task has no next step.
+ * How a run ends. Each ending is one transaction over run, lease, agent, task, goal and escalation; a crash can
+ * therefore never leave a task without a next step.
  */
 import type { AccountLimit } from '../../domain/account.ts'
 import type { Goal } from '../../domain/goal.ts'
@@ -27,9 +27,13 @@ import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-r
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Session } from '../core/session.ts'
 
-/** Interruptions that are nobody's fault (lost shim, reboot) requeue the task; after this many in one count a person is asked. */
+/**
+ * Interruptions without a fault of the task (lost shim, reboot) requeue it. After this many in one retry budget a
+ * person is asked.
+ */
 export const interruptionLimit = 3
 
+/** The stored reason of a failed run, from its diagnosis. */
 export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}): ErrorMeta => ({
   source: 'execution',
   failureCode: diagnosis.failureCode,
@@ -39,7 +43,10 @@ export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}
   ...extra,
 })
 
-/** Run, lease, agent and the goal's spend; the caller moves the task in the same transaction. */
+/**
+ * Ends the run and its lease, frees the agent and adds to the goal's spend. The caller moves the task in the same
+ * transaction.
+ */
 const closeRun = async (
   tx: Queryable,
   session: Session,
@@ -56,8 +63,11 @@ const freshTask = async (tx: Queryable, session: Session) => {
   return task
 }
 
-/** What no judge sees, because it lands nowhere: the task is not done before a person said so. */
-const holdInPlace = async (
+/**
+ * Work in place never reaches a judge, because it does not land. If it weakened checks, the task is done only after a
+ * person approved that.
+ */
+const askAboutWeakened = async (
   tx: Queryable,
   { context, run }: Session,
   { task, held }: { task: Task; held: Weakening[] },
@@ -67,10 +77,11 @@ const holdInPlace = async (
   await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, { held, tried }) })
 }
 
+/** The run succeeded. Its task waits for the judge, or is done at once where nothing has to land. */
 export const endSucceeded = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
-    // Only what an interrupted run had begun can still be open here.
-    await failAttempt(tx, session.task.id, 'its run was interrupted and a later one did without it')
+    // Only a recovery that an interrupted run began can still be open here.
+    await failAttempt(tx, session.task.id, 'its run was interrupted, and a later run succeeded without it')
     await closeRun(tx, session, 'succeeded', null)
     const task = await freshTask(tx, session)
     const payload = { verdict: session.run.verdict, commit: session.run.commit }
@@ -82,7 +93,7 @@ export const endSucceeded = async (session: Session): Promise<void> => {
       )
       await judgeRun(tx, session.run.id)
       const held = heldOf(task, session.run)
-      if (held.length > 0) return holdInPlace(tx, session, { task, held })
+      if (held.length > 0) return askAboutWeakened(tx, session, { task, held })
       must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
     } else {
       must(await moveTask(tx, task, 'run_succeeded', { runId: session.run.id, payload }))
@@ -117,7 +128,10 @@ const pauseGoal = async (
   })
 }
 
-/** No recovery is left: the run failed, the task waits for a person, and for rung 1 the goal pauses. */
+/**
+ * No recovery is left: the run failed and the task waits for a person. A permission failure also pauses the goal,
+ * because every other task of it would meet the same refusal.
+ */
 export const endExhausted = async (session: Session, decision: Decision, errorMeta: ErrorMeta): Promise<void> => {
   const { diagnosis, step } = decision
   if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
@@ -145,8 +159,8 @@ export const endExhausted = async (session: Session, decision: Decision, errorMe
   })
 }
 
-/** What one run met counts for every other on the same account. */
-const breakAccount = async (
+/** Stores the limit for the account, so that no other run on the same account is launched into it. */
+const storeAccountLimit = async (
   tx: Queryable,
   { context, task, run }: Session,
   { until, diagnosis }: { until: Date; diagnosis: Diagnosis },
@@ -157,7 +171,7 @@ const breakAccount = async (
   await limitAccount(tx, limit, run.goalId)
 }
 
-/** A persisted wait: the run failed, the task is requeued when its time has come. */
+/** Ends the run with a persisted wait; the task is requeued when the time has come, also after a restart. */
 export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wait'>>): Promise<void> => {
   const { action } = decision.step
   const { context } = session
@@ -171,7 +185,10 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
     const reason = parks ? 'quota_wait' : decision.diagnosis.label
     const retry = { reason, at, count: action.count, limit: action.limit }
     if (parks)
-      await breakAccount(tx, session, { until: dueAt({ ...action, jitterMs: 0 }, now), diagnosis: decision.diagnosis })
+      await storeAccountLimit(tx, session, {
+        until: dueAt({ ...action, jitterMs: 0 }, now),
+        diagnosis: decision.diagnosis,
+      })
     must(
       await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
         runId: session.run.id,
@@ -189,7 +206,10 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
   context.at('recovery-intended')
 }
 
-/** Another harness goes on, because the account of this one is at its limit or its work does not pass: back to the queue at once. */
+/**
+ * Requeues the task at once for another harness, because this account is at its limit or this harness's work does not
+ * pass.
+ */
 export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'switch_harness'>>): Promise<void> => {
   const { action } = decision.step
   const { diagnosis } = decision
@@ -201,7 +221,7 @@ export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'s
     const { harness, delayMs, until } = action
     if (delayMs !== undefined) {
       const limit = { delayMs, ...(until === undefined ? {} : { until }) }
-      await breakAccount(tx, session, { until: dueAt(limit, await storeNow(tx)), diagnosis })
+      await storeAccountLimit(tx, session, { until: dueAt(limit, await storeNow(tx)), diagnosis })
     }
     const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }
     must(await moveTask(tx, await freshTask(tx, session), 'harness_switched', { runId: run.id, harness, payload }))
@@ -210,8 +230,8 @@ export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'s
 }
 
 /**
- * The account reached its limit between the claim and the launch: back to the queue, where the task is not taken before the
- * limit resets. Nothing was tried, so what is open stays open.
+ * The account reached its limit between claim and launch. The task goes back to the queue and is claimed after the
+ * reset. Nothing was tried, so open recoveries stay open.
  */
 export const endHeld = async (session: Session, { account, until }: AccountLimit): Promise<void> => {
   const reason = `account ${account} is at its limit until ${until.toISOString()}`
@@ -244,23 +264,23 @@ const cancellation: ErrorMeta = {
 }
 
 /**
- * Nobody's fault: the attempt does not count and the task goes back to the queue, unless that happens again and again. One
- * whose end a person had asked for ends cancelled.
+ * Ends an interrupted run: the attempt does not count and the task is requeued, unless interruptions repeat. A run
+ * that a person asked to end is cancelled instead.
  */
 export const interruptRun = async (context: Context, tx: Queryable, run: Run, reason: string): Promise<Run> => {
   const task = await getTask(tx, run.taskId)
   if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
-  const unwanted = run.stopAsked !== null || (await getGoal(tx, run.goalId))?.state === 'cancelled'
+  const isCancelled = run.stopAsked !== null || (await getGoal(tx, run.goalId))?.state === 'cancelled'
   const earlier = (await listRuns(tx, { taskId: task.id, state: 'cancelled' })).filter(
     (old) => old.epoch > task.countFromEpoch && old.errorMeta?.failureCode === 'interrupted',
   )
-  const [trigger, meta] = unwanted
+  const [trigger, meta] = isCancelled
     ? (['cancelled', cancellation] as const)
     : (['interrupted', interruption(reason)] as const)
   const ended = must(await finishRun(tx, run, trigger, meta))
   await progressGoal(tx, run.goalId, { spend: ended.spend })
-  if (unwanted) await failOpen(tx, task.id, 'the task was cancelled')
-  if (unwanted || earlier.length < interruptionLimit) {
+  if (isCancelled) await failOpen(tx, task.id, 'the task was cancelled')
+  if (isCancelled || earlier.length < interruptionLimit) {
     must(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
     return ended
   }
@@ -280,11 +300,18 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
   return ended
 }
 
+/**
+ * The run was interrupted without a fault of its own: its task is requeued, or a person is asked after repeated
+ * interruptions.
+ */
 export const endInterrupted = async (session: Session, reason: string): Promise<void> => {
   session.run = await session.context.db.transaction((tx) => interruptRun(session.context, tx, session.run, reason))
 }
 
-/** The goal was paused before the agent (re)started: back to the queue, where the task is not claimable until it is resumed. */
+/**
+ * The goal was paused before the agent was started or restarted. The task goes back to the queue and is claimed after
+ * the goal is resumed.
+ */
 export const endPaused = async (session: Session): Promise<void> => {
   const reason = `goal ${session.goal.id} is ${session.goal.state}`
   await session.context.db.transaction(async (tx) => {
@@ -303,6 +330,7 @@ export const endPaused = async (session: Session): Promise<void> => {
   })
 }
 
+/** A person cancelled the run: its task is cancelled too. */
 export const endCancelled = async (session: Session): Promise<void> => {
   await session.context.db.transaction(async (tx) => {
     await failOpen(tx, session.task.id, 'the task was cancelled')
@@ -311,7 +339,7 @@ export const endCancelled = async (session: Session): Promise<void> => {
   })
 }
 
-/** Used by callers that end a session after an unexpected error; says so instead of guessing. */
+/** Logs an unexpected error with its stack, for callers that end the session because of it. */
 export const unexpected = (context: Context, session: Session, error: unknown): void =>
   context.log.error(
     { run: session.run.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },

@@ -1,4 +1,4 @@
-/** What became of the failures that an agent was told: decided by what the checks, and the paths of its work, show next. */
+/** Resolves recoveries that reported failures to the agent, by the next results of the checks and the changed paths. */
 import { proves, type CheckResult, type Weakening } from '../../domain/run.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { isStrictlyLess } from '../../recovery/failing-set.ts'
@@ -9,23 +9,25 @@ import type { Outcome } from '../core/recovery-record.ts'
 import { settleOpen } from '../core/store-record.ts'
 import type { Session } from '../core/session.ts'
 
-interface Seen {
+interface Observed {
   results: readonly CheckResult[]
   failed?: ObservedCheck
 }
 
-/** What it was told of fails still, and is excused now: the commit from before the work could not be looked at then. */
+/**
+ * The reported failures are still there but excused now: the base commit could not be checked when they were reported.
+ */
 const excusedSince = ({ command, failing }: Told, results: readonly CheckResult[]): boolean => {
   const excused = results.find((check) => check.command === command)?.excused
   return excused !== undefined && excused.because !== 'flaky' && failing.every((item) => excused.failing.includes(item))
 }
 
-const effectOf = (told: Told, { results, failed }: Seen): Outcome => {
-  const { command, failing } = told
+const effectOf = (reported: Told, { results, failed }: Observed): Outcome => {
+  const { command, failing } = reported
   if (failed === undefined)
-    return excusedSince(told, results)
+    return excusedSince(reported, results)
       ? { holds: false, detail: `${command} fails as it did before the work` }
-      : { holds: true, detail: `${command} does not fail any more` }
+      : { holds: true, detail: `${command} no longer fails` }
   if (failed.command !== command) {
     const passes = results.some((check) => check.command === command && proves(check))
     return { holds: passes, detail: `${command} ${passes ? 'passes' : 'was not reached'}; ${failed.command} fails` }
@@ -36,29 +38,29 @@ const effectOf = (told: Told, { results, failed }: Seen): Outcome => {
     holds: less,
     detail: less
       ? `${failing.length - now.length} of ${failing.length} failure(s) are fixed`
-      : `${command} fails still, and not by less`,
+      : `${command} still fails, with no fewer failures`,
   }
 }
 
-export const settleFeedback = (tx: Queryable, { task }: Session, seen: Seen): Promise<void> =>
+export const settleFeedback = (tx: Queryable, { task }: Session, seen: Observed): Promise<void> =>
   settleOpen(tx, task.id, (condition) => (condition.type === 'fewer_failures' ? effectOf(condition, seen) : undefined))
 
-/** `removed`: failing tests that are gone. */
+/** `removed`: failing tests that the work removed. */
 export const settleTests = (tx: Queryable, { task }: Session, removed: readonly string[]): Promise<void> =>
   settleOpen(tx, task.id, ({ type }) => {
     if (type !== 'tests_kept') return undefined
     return removed.length === 0
-      ? { holds: true, detail: 'the tests are there again' }
-      : { holds: false, detail: `gone still: ${removed.join(', ')}` }
+      ? { holds: true, detail: 'the tests were restored' }
+      : { holds: false, detail: `still missing: ${removed.join(', ')}` }
   })
 
-/** `left`: what the work weakened and its task does not name. */
+/** `left`: checks and tests that the work weakened and its task does not mention. */
 export const settleWeakened = (tx: Queryable, { task }: Session, left: readonly Weakening[]): Promise<void> =>
   settleOpen(tx, task.id, ({ type }) => {
     if (type !== 'checks_kept') return undefined
     return left.length === 0
       ? { holds: true, detail: 'the checks and tests are as they were' }
-      : { holds: false, detail: `weakened still: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
+      : { holds: false, detail: `still weakened: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
   })
 
 /** `outside`: the changed paths that the task may not change. */
@@ -67,6 +69,6 @@ export const settlePaths = (tx: Queryable, { task }: Session, outside: readonly 
     if (condition.type !== 'paths_allowed') return undefined
     const left = condition.paths.filter((path) => outside.includes(path))
     return left.length === 0
-      ? { holds: true, detail: 'the changes outside of the task were taken back' }
-      : { holds: false, detail: `changed still: ${left.join(', ')}` }
+      ? { holds: true, detail: 'the changes outside the task were reverted' }
+      : { holds: false, detail: `still changed: ${left.join(', ')}` }
   })

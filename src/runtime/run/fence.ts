@@ -1,4 +1,4 @@
-/** The paths that a task may change, held against what its agent changed. */
+/** Compares what an agent changed with the paths that its task may change. */
 import { AppError } from '../../errors.ts'
 import { checkPolicy, type PolicyVerdict } from '../../recovery/policy/check.ts'
 import { parsePathRule, type PathRule } from '../../recovery/policy/rule.ts'
@@ -6,7 +6,7 @@ import type { ChangeList } from '../../workspace/contract.ts'
 import type { Session } from '../core/session.ts'
 import { secretLines } from './secret-lines.ts'
 
-/** Read from the tree that will be committed: a check that the agent wrote could change the link in the work tree. */
+/** Read from the tree that will be committed: in the work tree, a check that the agent wrote could change the link. */
 const linkTargets = async (session: Session, found: ChangeList): Promise<Map<string, string>> => {
   const targets = new Map<string, string>()
   for (const { path } of found.changes.filter((candidate) => candidate.newMode === '120000')) {
@@ -15,7 +15,10 @@ const linkTargets = async (session: Session, found: ChangeList): Promise<Map<str
   return targets
 }
 
-/** Rules were checked when the goal was accepted; one that cannot be read now must not widen the fence. */
+/**
+ * Rules were validated with the goal. A rule that cannot be read now fails the run: skipping it would permit what it
+ * forbids.
+ */
 const rulesOf = (texts: string[]): PathRule[] =>
   texts.map((text) => {
     const parsed = parsePathRule(text)
@@ -23,13 +26,16 @@ const rulesOf = (texts: string[]): PathRule[] =>
     return parsed.rule
   })
 
-/** Configuration and instructions for the next agents: one that writes them would decide what it may do. */
+/**
+ * Holds configuration and instructions for later agents: an agent that writes there could widen its own permissions.
+ */
 const ownersFolder = '.unstuck'
 
-/** Files that git would store as other text than the agent wrote. */
+/** Files that git would store with other content than the agent wrote. */
 const encoded = ({ leftOut }: ChangeList): PolicyVerdict['violations'] =>
   leftOut.flatMap(({ path, encoding }) => (encoding === undefined ? [] : [{ path, kind: 'encoding', rule: encoding }]))
 
+/** The violations of the task's paths in a set of changes, including secrets, links and re-encoded files. */
 export const checkFence = async (session: Session, found: ChangeList): Promise<PolicyVerdict> => {
   const { task, context } = session
   const checked = checkPolicy({

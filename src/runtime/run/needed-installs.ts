@@ -1,7 +1,8 @@
 /**
- * Packages that a clone needs beside those of the pool. What an agent installed for its work is found where it installed it: the
- * clean clone is given the same by the package manager, from the work's own lockfile. Without it every task that adds a
- * dependency would be a failed check first. A virtual environment of the owner's knows its own path, so it is made, not copied.
+ * Packages that a clone needs in addition to those from the pool. If an agent installed a dependency, the package
+ * manager installs it in the clean clone too, from the lockfile of the work; otherwise every task that adds a
+ * dependency would fail its checks first. A virtual environment contains its own path, so it is created in the clone
+ * instead of copied.
  */
 import { basename, dirname, join } from 'node:path'
 import { keptVerdict, type Install } from '../../domain/run.ts'
@@ -13,20 +14,23 @@ import { readOr, type Files } from '../core/files.ts'
 import { save, type Session } from '../core/session.ts'
 import { placeOfChecks } from './repair.ts'
 
-interface Look {
+interface InstallSearch {
   files: Files
   clean: string
   workspace: string
   changed: readonly string[]
 }
 
-/** Installs whose result the agent's workspace has and the clean clone has not: at the top, and where the work is. */
-export const missingInstalls = ({ files, clean, workspace, changed }: Look): Install[] => {
+/**
+ * Installs whose result exists in the agent's workspace and not in the clean clone, at the top level and where the
+ * work changed a manifest.
+ */
+export const missingInstalls = ({ files, clean, workspace, changed }: InstallSearch): Install[] => {
   const folders = new Set(['', ...changed.filter((path) => isManifest(basename(path))).map((path) => dirname(path))])
   folders.delete('.')
   return [...folders].flatMap((folder) =>
     installsIn(folder, (name) => readOr(files, join(clean, folder, name))).filter((install) => {
-      // A package of a larger repository has a manifest and no lockfile; what it needs is installed from the top.
+      // A package of a monorepo has a manifest and no lockfile; its dependencies are installed from the top level.
       if (install.manager === 'npm-unlocked' && folder !== '') return false
       return madeBy([install]).some(
         (made) => files.existsSync(join(workspace, made)) && !files.existsSync(join(clean, made)),
@@ -35,10 +39,10 @@ export const missingInstalls = ({ files, clean, workspace, changed }: Look): Ins
   )
 }
 
-/** Notes what is missing with the run; what is noted there is carried out in every clone that its checks run in. */
+/** Stores the missing installs with the run; they are carried out in every clone in which its checks run. */
 export const wantInstalls = async (session: Session, found: ChangeList): Promise<void> => {
   const { context, paths, run } = session
-  // The owner's own command sets the clone up.
+  // The owner's set-up command prepares the clone.
   if (context.config().workspace.setup !== undefined) return
   const kept = keptVerdict(run.verdict)
   const known = new Set((kept.installed ?? []).map(installKeyOf))
@@ -50,22 +54,28 @@ export const wantInstalls = async (session: Session, found: ChangeList): Promise
   if (added.length > 0) await save(session, { verdict: { ...kept, installed: [...(kept.installed ?? []), ...added] } })
 }
 
-/** An agent can do without, and a registry that does not answer must not hold it up for long. */
+/**
+ * Milliseconds. The agent can work without the environment, so a registry that does not respond may delay it only this
+ * long.
+ */
 const environmentMs = 180_000
 
-/** Where the owner's checkout has a virtual environment, the agent's clone gets one, before the agent begins. */
+/** Creates a virtual environment in the agent's clone, before the agent starts, if the owner's checkout has one. */
 export const makeEnvironment = async (session: Session): Promise<void> => {
   const { context, paths, run } = session
   if (context.config().workspace.setup !== undefined) return
-  const look = { files: context.ports.files, clean: paths.workspace, workspace: context.repository.root, changed: [] }
-  const [install] = missingInstalls(look).filter((each) => madeBy([each]).includes('/.venv'))
+  const search = { files: context.ports.files, clean: paths.workspace, workspace: context.repository.root, changed: [] }
+  const [install] = missingInstalls(search).filter((each) => madeBy([each]).includes('/.venv'))
   if (install === undefined) return
   const place = placeOfChecks(session, paths.workspace)
-  // Left by an engine that was killed in the middle of it.
+  // Ends what an engine that was killed here left running.
   await context.ports.processes.sweep(place.marker)
   const folder = (number: number): string => join(paths.root, 'environment', String(number))
   const made = await carryOutInstall({ ...place, folder, totalMs: Math.min(place.totalMs, environmentMs) }, install)
-  context.log.info({ run: run.id, manager: install.manager, ...made }, 'the virtual environment of the workspace')
+  context.log.info(
+    { run: run.id, manager: install.manager, ...made },
+    'creation of the virtual environment in the workspace ended',
+  )
   if (!made.ok) context.ports.files.rmSync(join(paths.workspace, '.venv'), { recursive: true, force: true })
   else await save(session, { verdict: { ...keptVerdict(run.verdict), installed: [install] } })
 }

@@ -1,6 +1,7 @@
 /**
- * A turn that ended well and changed nothing. That is done only if checks that somebody asked for show that nothing had to
- * be done; those that were inferred from the repository pass whatever the task is about.
+ * Handles a turn that succeeded and changed nothing. The task counts as done only if checks that somebody asked for
+ * show that nothing had to be done. Checks inferred from the repository pass whatever the task says, so they prove
+ * nothing here.
  */
 import { keptVerdict, outcomeOf, proves, type Verdict } from '../../domain/run.ts'
 import { isGivenBack } from '../../domain/task.ts'
@@ -17,21 +18,21 @@ import { letGo, save, type Session } from '../core/session.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { leftOutNotes } from '../agent/collected.ts'
 
-/** Decides the recoveries that wait for work to appear. */
+/** Resolves the recoveries whose post-condition is that the agent produces work. */
 export const settleWork = (session: Session, seen: { holds: boolean; detail: string }): Promise<void> =>
   session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
     await settleOpen(tx, session.task.id, (condition) => (condition.type === 'work_appears' ? seen : undefined))
   })
 
-const askedOf = ({ task }: Session, planned: PlannedChecks): PlannedChecks => ({
+const requestedChecks = ({ task }: Session, planned: PlannedChecks): PlannedChecks => ({
   ...planned,
   commands: planned.commands.filter(
     (command) => task.commandSource !== 'inferred' || planned.fromContract.has(command),
   ),
 })
 
-/** Why the checks do not show that nothing had to be done; undefined = they do. */
+/** Why the checks do not prove that nothing had to be done; undefined = they do. */
 const doubtOf = (report: HonestReport): string | undefined => {
   const failed = report.failed?.command ?? report.results.find((check) => !proves(check))?.command
   const listed = report.results.find(({ excused }) => excused?.because === 'fails on the base commit')?.command
@@ -39,20 +40,27 @@ const doubtOf = (report: HonestReport): string | undefined => {
   return command === undefined ? undefined : `${command} does not pass`
 }
 
-/** A script or target that is not there, now or on the base commit: it says nothing about work, and no agent can be blamed. */
+/**
+ * A check whose script or target is missing, on the work and on the base commit. It proves nothing, and no agent is to
+ * blame for it.
+ */
 const isMissing = (check: ObservedCheck): boolean => {
   const { label, facts } = diagnose({ kind: 'check', check })
   return (label === 'missing_script' || label === 'missing_make_target') && facts.droppable === true
 }
 
-interface Looked {
+interface CheckedUnchanged {
   report: HonestReport
-  /** What cannot be run here, and was left out. */
+  /** Checks that were left out because they cannot run here. */
   missing: Verdict['dropped']
 }
 
-/** Runs the checks, without those that cannot be run here. */
-const lookWithout = async (session: Session, asked: PlannedChecks, check: Unchanged['check']): Promise<Looked> => {
+/** Runs the checks and leaves out those that cannot run here. */
+const runPossible = async (
+  session: Session,
+  asked: PlannedChecks,
+  check: Unchanged['check'],
+): Promise<CheckedUnchanged> => {
   const missing: Verdict['dropped'] = []
   for (let left = asked; ;) {
     const report = await check(left)
@@ -63,29 +71,29 @@ const lookWithout = async (session: Session, asked: PlannedChecks, check: Unchan
   }
 }
 
-/** With what was changed and left out: an agent that is told "no change" would write it at the same place again. */
+/** Names the changes that were left out: an agent that only reads "no change" would write to the same place again. */
 const unchangedBecause = ({ run, collected }: Session, because: string) => {
   const leftOut = collected?.leftOut ?? []
   return { kind: 'noChange', because, tree: run.tree ?? '', ...(leftOut.length === 0 ? {} : { leftOut }) } as const
 }
 
 /**
- * Checks that pass without a change, or that cannot run, do not tell a task that was done before from one that was not begun,
- * so the agent is asked once. Its second "nothing to do" is believed.
+ * Checks that pass without a change, or cannot run, do not tell a finished task from one that was never started. So
+ * the agent is asked once more, and a second "nothing to do" is accepted.
  */
-const askAgain = async (session: Session, because: string): Promise<Next | undefined> => {
-  // A person who gives back nothing means it.
+const askAgentAgain = async (session: Session, because: string): Promise<Next | undefined> => {
+  // A person who gives back unchanged work did so on purpose.
   if (isGivenBack(session.task)) return undefined
   const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }
 
-const endUnchanged = async (session: Session, { report, missing }: Looked): Promise<Next> => {
+const endUnchanged = async (session: Session, { report, missing }: CheckedUnchanged): Promise<Next> => {
   const kept = keptVerdict(session.run.verdict)
   const note =
     missing.length === 0
-      ? 'the agent changed nothing, and every check that was asked for passes without a change'
-      : 'the agent changed nothing, also when it was asked again, and what was to check that cannot run here'
+      ? 'the agent changed nothing, and every check of the task passes without a change'
+      : 'the agent changed nothing, even when asked again, and the checks of the task cannot run here'
   await save(session, {
     phase: 'finish',
     verdict: {
@@ -105,23 +113,24 @@ export interface Unchanged {
   check: (planned: PlannedChecks) => Promise<HonestReport>
 }
 
-/** Phase `verify` of work without a change: the verdict is its end, or the agent is asked once more. */
+/** Phase `verify` for a turn without a change: stores the verdict, or asks the agent once more. */
 export const verifyUnchanged = async (session: Session, { planned, dropped, check }: Unchanged): Promise<Next> => {
-  const asked = askedOf(session, planned)
+  const asked = requestedChecks(session, planned)
   const doubt = async (because: string): Promise<Next> => {
-    await settleWork(session, { holds: false, detail: 'it ended without a change again' })
+    await settleWork(session, { holds: false, detail: 'the agent again ended without a change' })
     return recover(session, unchangedBecause(session, because))
   }
-  if (asked.commands.length === 0) return doubt('no check was asked for that could show that nothing had to be done')
+  if (asked.commands.length === 0)
+    return doubt('the task has no check of its own that could show that nothing had to be done')
   const [gone] = dropped
-  if (gone !== undefined) return doubt(`${gone.command} is not looked at any more`)
-  const looked = await lookWithout(session, asked, check)
+  if (gone !== undefined) return doubt(`its check "${gone.command}" was dropped`)
+  const checked = await runPossible(session, asked, check)
   if (letGo(session)) return 'ended'
-  const because = doubtOf(looked.report)
+  const because = doubtOf(checked.report)
   if (because !== undefined) return doubt(because)
-  const [missing] = looked.missing
-  const passing = 'its checks pass without a change, so they do not show whether the task is done'
-  const again = await askAgain(session, missing?.reason ?? passing)
+  const [missing] = checked.missing
+  const passing = 'its checks pass without a change, so they do not prove that the task is done'
+  const again = await askAgentAgain(session, missing?.reason ?? passing)
   if (again !== undefined) return again
   await settleWork(session, {
     holds: false,
@@ -129,7 +138,7 @@ export const verifyUnchanged = async (session: Session, { planned, dropped, chec
   })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
-    await settleFeedback(tx, session, looked.report)
+    await settleFeedback(tx, session, checked.report)
   })
-  return endUnchanged(session, looked)
+  return endUnchanged(session, checked)
 }

@@ -1,4 +1,4 @@
-/** What every phase of a run is: work that can be entered again after a crash, and whether the run goes on after it. */
+/** The type of a run's phases. Every phase can be repeated after a crash, and returns whether the run continues. */
 import type { Session } from '../core/session.ts'
 
 /** Whether the run continues with its (possibly new) phase, or has ended. */

@@ -1,4 +1,4 @@
-/** The actions of the scope `launch`: the same run starts its agent again with something changed. */
+/** Actions of scope `launch`: the same run starts its agent again with something changed. */
 import { carriedVerdict, lastLaunch } from '../../domain/run.ts'
 import { nextLaunch } from '../agent/corrections.ts'
 import { correctedLaunch } from '../agent/launch.ts'
@@ -9,10 +9,11 @@ import { recordIntent } from '../core/store-record.ts'
 import { abilitiesOf } from '../harness/abilities.ts'
 import type { Next } from './phase.ts'
 
-/** A new session knows nothing of the one before, so its hint also describes the work so far. */
+/** A new session does not know the previous one, so its hint also describes the work so far. */
 const actionFor = async (session: Session, { step: { action } }: Chosen<ActionOf<'relaunch'>>) =>
   action.fresh === true ? { ...action, hint: `${action.hint}\n${await workSoFar(session)}` } : action
 
+/** Stores the corrected launch; phase `launch` starts it, also after a restart of the engine. */
 export const relaunch = async (session: Session, chosen: Chosen<ActionOf<'relaunch'>>): Promise<Next> => {
   const { context, run } = session
   const last = lastLaunch(run)
@@ -21,9 +22,9 @@ export const relaunch = async (session: Session, chosen: Chosen<ActionOf<'relaun
   const action = await actionFor(session, chosen)
   const change = nextLaunch(last.corrections, action, can.resume ? run.sessionId : null)
   await context.db.transaction(async (tx) => {
-    // With the hint as it is given, so that the event shows what the agent is told.
+    // Recorded with the complete hint, so that the event shows the text the agent receives.
     await recordIntent(context, tx, session.run, { ...chosen, step: { ...chosen.step, action } })
-    // What was dropped stays listed, and what was installed stays there: the next look at the work is made the same way.
+    // Dropped checks and installs are kept, so that the next verification runs under the same conditions.
     const verdict = carriedVerdict(session.run.verdict)
     const launches = [...session.run.launches, correctedLaunch(last, change)]
     await save(session, { phase: 'launch', launches, tree: null, verdict }, tx)

@@ -1,7 +1,7 @@
 /**
- * A run on a repository by URL: its base is brought here before the clone is made, and its commit goes to the remote before
- * the run counts as a success, so that whichever engine merges finds it there. While the remote is away the run
- * waits in its phase, under its lease: what an agent made is not made again because of a network.
+ * The remote side of a run on a repository given by URL. The base is fetched before the clone is made, and the commit
+ * is pushed before the run counts as a success, so that any engine can merge it. While the remote is unreachable the
+ * run waits in its phase, under its lease: an agent's work is never repeated because of the network.
  */
 import { AppError } from '../../errors.ts'
 import { must, StaleError } from '../../store/db.ts'
@@ -18,7 +18,10 @@ import { settleOpen } from '../core/store-record.ts'
 const isHere = ({ context }: Session, commit: string): Promise<boolean> =>
   context.ports.git.isCommitOf(context.repository, { commit, below: null, not: null })
 
-/** Brings the base commit into the mirror. An outage is thrown: no agent has run yet, so the task can wait outside. */
+/**
+ * Fetches the base commit into the mirror. An outage is thrown: no agent has run yet, so the task can wait in the
+ * queue.
+ */
 export const bringBase = async (session: Session, base: string): Promise<void> => {
   const { context, goal } = session
   if (!(await isHere(session, base))) {
@@ -27,7 +30,7 @@ export const bringBase = async (session: Session, base: string): Promise<void> =
     if (!(await isHere(session, base)))
       throw new AppError(
         'REPOSITORY_STATE',
-        `commit ${base}, the base of goal ${goal.id}, is on no branch of ${linkOf(context).url} any more; push it there again, or cancel the goal`,
+        `commit ${base}, the base of goal ${goal.id}, is not on any branch of ${linkOf(context).url}; push it there again, or cancel the goal`,
       )
   }
   await context.db.transaction(async (tx) => {
@@ -38,14 +41,17 @@ export const bringBase = async (session: Session, base: string): Promise<void> =
   })
 }
 
-/** Long waits are cut, so that the lease is renewed meanwhile. */
+/** Milliseconds. Long waits are split so that the lease is renewed in between. */
 const longestPauseMs = 20_000
 
 const pause = async (session: Session, ms: number): Promise<void> => {
   await session.context.clock.wait(Math.min(longestPauseMs, Math.max(ms, 100)), bothSignals(session))
 }
 
-/** Asks the store first: a holder whose lease is gone pushes nothing. What may slip in between is a ref of this run's own. */
+/**
+ * Renews the lease first: an engine that lost it must not push. If the lease is lost in between, only this run's own
+ * ref is pushed, which does no harm.
+ */
 const pushOnce = async (session: Session, commit: string): Promise<PushOutcome | 'away'> => {
   const { context, run } = session
   if (!(await renewLease(context.db, run, context.config().lease.ttlSeconds))) throw new StaleError(`run ${run.id}`)
@@ -61,7 +67,10 @@ const pushOnce = async (session: Session, commit: string): Promise<PushOutcome |
   }
 }
 
-/** Phase `commit`, second half: the intent is saved, the push repeated until it is there, refused, or not ours any more. */
+/**
+ * Second half of phase `commit`: stores the commit, then pushes until it is on the remote, is refused, or the run
+ * belongs to another engine.
+ */
 export const publishRun = async (session: Session, commit: string): Promise<Next> => {
   const { context, run } = session
   const link = linkOf(context)

@@ -1,4 +1,4 @@
-/** Tests that failed, or that fail with the work, and that it took away: a check that passes without them shows nothing about them. */
+/** Finds failing tests that the work removed: a check that passes without them proves nothing about them. */
 import type { Weakening } from '../../domain/run.ts'
 import { isNamed } from '../../recovery/named-by-task.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
@@ -7,7 +7,7 @@ import type { Session } from '../core/session.ts'
 
 const takesAway: readonly Weakening['kind'][] = ['file deleted', 'test removed', 'test renamed', 'test skipped']
 
-/** Whether this entry took away the test of this name, or one of a failure without names. */
+/** Whether this change removed the named test, or may have removed a failure without a name. */
 const tookAway = async (session: Session, { kind, path, detail }: Weakening, name: string | null): Promise<boolean> => {
   if (name === null) return true
   const short = name.split(' > ').at(-1) ?? name
@@ -16,22 +16,25 @@ const tookAway = async (session: Session, { kind, path, detail }: Weakening, nam
   return before?.includes(short) === true
 }
 
-/** Names of what failed in the rounds of this run before. */
-const toldBefore = async ({ context, run, task }: Session): Promise<string[]> =>
+/** Names of the failures that earlier rounds of this run reported to the agent. */
+const reportedBefore = async ({ context, run, task }: Session): Promise<string[]> =>
   (await recoveriesOf(context.db, task.id))
     .filter(({ runId }) => runId === run.id)
     .flatMap(({ action }) => (action['feedback'] as { failing?: string[] } | undefined)?.failing ?? [])
 
-/** Null = something failed there that has no name. */
+/** Null = a failure without a name. */
 const failedOn = (base: Baseline): (string | null)[] => {
   if (base.state !== 'fails' || base.set.infra) return []
   return base.set.tests ?? (base.set.label === 'test_failure' ? [null] : [])
 }
 
-/** What the checks that pass now do elsewhere; asked only where tests are gone at all. */
+/**
+ * Results of the currently passing checks on other commits. Called only if tests were removed, because it runs the
+ * checks again.
+ */
 interface Elsewhere {
   onBase(): Promise<Baseline[]>
-  /** On the work with these files as they were on the base commit. */
+  /** On the work, with these files as in the base commit. */
   withTests(paths: string[]): Promise<Baseline[]>
 }
 
@@ -47,7 +50,7 @@ const goneOf = async (
   return [...new Set(found)].slice(0, 20)
 }
 
-/** What failed, on the base commit, in an earlier round or by the work itself, and is gone from the tests. */
+/** Tests that failed on the base commit, in an earlier round or with the work itself, and that the work removed. */
 export const removedFailures = async (
   session: Session,
   weakened: readonly Weakening[],
@@ -55,11 +58,11 @@ export const removedFailures = async (
 ): Promise<string[]> => {
   const gone = weakened.filter((entry) => takesAway.includes(entry.kind) && !isNamed(session.task, entry.path))
   if (gone.length === 0) return []
-  const failed = [...(await toldBefore(session)), ...(await elsewhere.onBase()).flatMap(failedOn)]
+  const failed = [...(await reportedBefore(session)), ...(await elsewhere.onBase()).flatMap(failedOn)]
   const found = await goneOf(session, gone, failed)
   if (found.length > 0) return found
   const hidden = (await elsewhere.withTests(gone.map(({ path }) => path))).flatMap(failedOn)
-  // In a file that is still there, other tests may fail because the work changed them rightly.
+  // In a file that still exists, other tests may fail for a good reason: the work changed them on purpose.
   const areDeleted = gone.every(({ kind }) => kind === 'file deleted')
   return goneOf(session, gone, areDeleted ? hidden : hidden.filter((name) => name !== null))
 }

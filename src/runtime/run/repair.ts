@@ -1,7 +1,6 @@
 /**
- * Rung 4 within a run: repairs of a check that cannot run as it stands. The intent is recorded first, what is to be done
- * stands in the run's verdict, and the phase `verify` does it in each clean clone that it makes: so a restarted engine does
- * it again.
+ * Repairs of a check that cannot run as written. The intent is stored first, in the run's verdict, and phase `verify`
+ * carries it out in each clean clone, so a restarted engine repeats it.
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
@@ -21,7 +20,10 @@ import { recordIntent, settleOpen } from '../core/store-record.ts'
 import { portVariables } from '../core/lent-ports.ts'
 import { bothSignals, letGo, passedNames, save, checkedTreeOf, type Session } from '../core/session.ts'
 
-/** Time that verification of this run has used so far, installs among it: a relaunch does not begin a new half hour. */
+/**
+ * The milliseconds that verification of this run has used, installs included. Stored, because a relaunch must not
+ * start with a full time budget.
+ */
 const usedFile = (session: Session): string => join(session.paths.root, 'verification-ms')
 
 export const usedMs = (session: Session): number => {
@@ -32,13 +34,13 @@ export const usedMs = (session: Session): number => {
   }
 }
 
-/** Adds what has passed since `begun`, by the clock that no jump touches. */
+/** Adds the time since `begun`, by the monotonic clock, which jumps of the wall clock do not change. */
 export const addUsed = (session: Session, begun: number): void => {
   const now = Math.round(usedMs(session) + session.context.clock.elapsed() - begun)
   session.context.ports.files.writeFileSync(usedFile(session), String(now), { mode: 0o600 })
 }
 
-/** What commands in a workspace of a run have in common. */
+/** What all commands in a workspace of a run have in common. */
 export const placeOfChecks = (session: Session, workspace = checkedTreeOf(session)): Omit<InstallRequest, 'folder'> => {
   const { context } = session
   const config = context.config()
@@ -60,7 +62,7 @@ export const placeOfChecks = (session: Session, workspace = checkedTreeOf(sessio
 
 interface Change {
   verdict: Verdict
-  /** The task's commands from now on; absent = as they are. */
+  /** The task's commands from now on; absent = unchanged. */
   commands?: string[]
 }
 
@@ -69,7 +71,7 @@ type Repair = 'install' | 'reorder' | 'drop_command' | 'replace_command'
 
 type Changes = { [T in Repair]: (session: Session, action: ActionOf<T>, evidence: string) => Change }
 
-/** A check that is not looked at any more, or by another one that stands for it. */
+/** Drops a check, or replaces it with another command. */
 const withoutCheck = ({ task, run }: Session, dropped: Dropped): Change => {
   const kept = keptVerdict(run.verdict)
   const { command, by } = dropped
@@ -79,7 +81,7 @@ const withoutCheck = ({ task, run }: Session, dropped: Dropped): Change => {
   }
 }
 
-/** How the plan of checks changes by each repair. */
+/** The change that each repair makes to the plan of checks. */
 const changes: Changes = {
   install: ({ run }, { install }) => {
     const kept = keptVerdict(run.verdict)
@@ -94,7 +96,7 @@ const changes: Changes = {
   replace_command: (session, { command, by }, reason) => withoutCheck(session, { command, reason, by }),
 }
 
-/** The intent is all that is stored: the phase carries it out when it is entered again. */
+/** Stores only the intent; phase `verify` carries it out. */
 const intend = async (session: Session, chosen: Chosen, { commands, verdict }: Change): Promise<Next> => {
   const { context } = session
   await context.db.transaction(async (tx) => {
@@ -120,7 +122,7 @@ export const repairs: Carriers<Session, Next, Repair> = {
   replace_command: repair('replace_command'),
 }
 
-/** The phase that needs the folder makes the change of its mode when it is entered again. */
+/** Stores the intent of a mode change; the phase that needs the folder carries it out. */
 export const intendChange = async (session: Session, chosen: Chosen<ActionOf<'chmod'>>): Promise<Next> => {
   const { context } = session
   await context.db.transaction(async (tx) => {
@@ -144,7 +146,7 @@ const installFailed = (session: Session, install: Install, detail: string): Prom
   })
 }
 
-/** Brings what the checks of this run were found to need into the clone that they are about to run in. */
+/** Installs what the checks of this run were found to need in the clone in which they are about to run. */
 export const carryOutRepairs = async (session: Session): Promise<void> => {
   for (const [index, install] of (session.run.verdict?.installed ?? []).entries()) {
     const begun = session.context.clock.elapsed()
@@ -156,17 +158,21 @@ export const carryOutRepairs = async (session: Session): Promise<void> => {
   }
 }
 
-interface Seen {
+interface Observed {
   results: readonly CheckResult[]
   failed?: ObservedCheck
 }
 
-/** Whether the check that a repair was made for ran again and did run something. */
-const ranAgain = (command: string, label: string, { results, failed }: Seen): { holds: boolean; detail: string } => {
+/** Whether the repaired check ran again and executed at least one test. */
+const ranAgain = (
+  command: string,
+  label: string,
+  { results, failed }: Observed,
+): { holds: boolean; detail: string } => {
   if (failed?.command === command) {
     const now = diagnose({ kind: 'check', check: failed })
     const runs = now.category === 'test' && now.label !== label
-    return { holds: runs, detail: `it ${runs ? 'runs now and fails by itself' : 'cannot run still'}: ${now.evidence}` }
+    return { holds: runs, detail: `it ${runs ? 'runs now and fails on its own' : 'still cannot run'}: ${now.evidence}` }
   }
   const result = results.find((check) => check.command === command)
   if (result === undefined)
@@ -176,12 +182,12 @@ const ranAgain = (command: string, label: string, { results, failed }: Seen): { 
     : { holds: result.ranNothing === undefined, detail: `${command} ran` }
 }
 
-/** The check that runs in the place of this one. */
-const standsFor = ({ run }: Session, command: string): string =>
+/** The command that replaced this one, or the command itself. */
+const replacementOf = ({ run }: Session, command: string): string =>
   run.verdict?.dropped.find((entry) => entry.command === command)?.by ?? command
 
-/** Decides the open repairs by what was seen of the checks. */
-export const settleRepairs = (tx: Queryable, session: Session, seen: Seen): Promise<void> =>
+/** Resolves the open repairs by the results of the checks. */
+export const settleRepairs = (tx: Queryable, session: Session, seen: Observed): Promise<void> =>
   settleOpen(tx, session.task.id, (condition: PostCondition, { label }) =>
-    condition.type === 'check_runs' ? ranAgain(standsFor(session, condition.command), label, seen) : undefined,
+    condition.type === 'check_runs' ? ranAgain(replacementOf(session, condition.command), label, seen) : undefined,
   )

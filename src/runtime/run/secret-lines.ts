@@ -1,6 +1,6 @@
 /**
- * Secrets in what an agent added: every changed file is searched as it will be committed, and what stood in the base
- * already, in that file or in one that is gone now, is none of the agent's doing.
+ * Finds secrets that an agent added. Every changed file is searched as it will be committed. A line that the base
+ * contains already, in that file or in a deleted one, is not blamed on the agent.
  */
 import { findSecrets, type SecretFound } from '../../recovery/policy/secret-text.ts'
 import type { ChangeList } from '../../workspace/contract.ts'
@@ -18,7 +18,7 @@ const isFile = (mode: string): boolean => mode !== absent && mode !== repository
 
 type Visit = (object: string, text: string) => void | Promise<void>
 
-/** Calls for each of the objects with its text, and returns those that are too large. */
+/** Calls `visit` with the text of each object; returns the objects that are too large. */
 const eachText = async ({ context }: Session, objects: Iterable<string>, visit: Visit): Promise<string[]> => {
   const tooLarge: string[] = []
   for (let left = [...new Set(objects)]; left.length > 0;) {
@@ -37,7 +37,7 @@ interface Found {
   secrets: SecretFound[]
 }
 
-/** Lets others have the thread when it was held for a while. */
+/** Yields the thread after it was busy for a while, so that lease renewals are not delayed. */
 const pauseOf = ({ context: { clock } }: Session): (() => Promise<void>) => {
   let since = clock.elapsed()
   return async () => {
@@ -58,7 +58,10 @@ const searchNew = async (session: Session, changes: readonly RawChange[]) => {
   return { found, tooLarge: new Set(tooLarge) }
 }
 
-/** The lines of the base, by object: of the files that changed, and of those that are gone, whose lines may have moved. */
+/**
+ * Tells whether a line is in the base: in the old version of the changed file, or in a deleted file, whose lines may
+ * have moved.
+ */
 const baseLines = async (session: Session, changes: readonly RawChange[]) => {
   const byObject = new Map<string, Set<string>>()
   const before = changes.filter(({ oldMode }) => isFile(oldMode))
@@ -75,7 +78,7 @@ const textOf = (secrets: readonly SecretFound[]): string => {
   return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }
 
-/** Those of what was found whose lines are not all of the base. */
+/** The found secrets with at least one line that the base does not contain. */
 const withoutKnown = async (
   session: Session,
   changes: readonly RawChange[],
@@ -101,12 +104,13 @@ const search = async (session: Session, { base, tree }: ChangeList): Promise<Sea
   return { tree, found: await withoutKnown(session, changes, found), tooLarge: unread.map(({ path }) => path) }
 }
 
-/** Searched once for each tree: before it is accepted, and again by an engine that takes the run up. */
+/** Searched once per tree: before it is accepted, and again by an engine that re-attaches to the run. */
 export const secretLines = async (session: Session, found: ChangeList): Promise<Searched> => {
   if (session.searched?.tree !== found.tree) session.searched = await search(session, found)
   return session.searched
 }
 
+/** Notes for the verdict about files that were too large to search. */
 export const unsearchedNotes = ({ tooLarge }: Searched): string[] =>
   tooLarge.map(
     (path) => `${path} is larger than ${limits.mostBytesEach / mebibyte} MiB and was not searched for secrets`,

@@ -1,4 +1,4 @@
-/** The answer of a launch that was asked for a command: taken into the plan of checks, or refused with its reason. */
+/** Takes the command that an agent was asked to suggest into the plan of checks, or refuses it with a reason. */
 import { join } from 'node:path'
 import { keptVerdict, lastLaunch } from '../../domain/run.ts'
 import { judges } from '../../recovery/command/replacement.ts'
@@ -12,7 +12,10 @@ import { readLaunch } from '../agent/denials.ts'
 import { scriptsIn } from '../checks/repair-facts.ts'
 import { save, type Session } from '../core/session.ts'
 
-/** What the base commit lacks for the suggestion; undefined = it has all of it. */
+/**
+ * What the suggestion needs and the base commit lacks; undefined = nothing. A command whose program or script the
+ * agent wrote itself would prove nothing.
+ */
 const lackOf = async (session: Session, need: Need): Promise<string | undefined> => {
   const at = (path: string): Promise<string | undefined> =>
     session.context.ports.git.textAt(session.context.shadow, session.run.baseCommit ?? '', path)
@@ -28,9 +31,9 @@ const lackOf = async (session: Session, need: Need): Promise<string | undefined>
   return 'no makefile'
 }
 
-const judged = async (session: Session, asked: string): Promise<Suggestion> => {
+const checkedSuggestion = async (session: Session, requested: string): Promise<Suggestion> => {
   const { final, lastText } = readLaunch(session)
-  const read = readSuggestion(final?.text || lastText, asked)
+  const read = readSuggestion(final?.text || lastText, requested)
   if (!read.ok) return read
   for (const need of read.needs) {
     const lack = await lackOf(session, need)
@@ -39,25 +42,34 @@ const judged = async (session: Session, asked: string): Promise<Suggestion> => {
   return read
 }
 
-const take = (session: Session, { id, issueDetected }: Recovery, asked: string, answer: Suggestion): Promise<void> => {
+/** Replaces the failing command by the suggestion, or resolves the recovery as failed. */
+const take = (
+  session: Session,
+  { id, issueDetected }: Recovery,
+  requested: string,
+  suggestion: Suggestion,
+): Promise<void> => {
   const kept = keptVerdict(session.run.verdict)
   return session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
-    if (!answer.ok) return settleRecovery(tx, id, 'failed', `the answer was refused: ${answer.reason}`)
-    const by = answer.command
-    const commands = session.task.commands.map((command) => (command === asked ? by : command))
+    if (!suggestion.ok)
+      return settleRecovery(tx, id, 'failed', `the suggested command was refused: ${suggestion.reason}`)
+    const by = suggestion.command
+    const commands = session.task.commands.map((command) => (command === requested ? by : command))
     if (!(await setTaskCommands(tx, session.run, commands))) throw new StaleError(`task ${session.task.id}`)
-    const dropped = [...kept.dropped, { command: asked, reason: issueDetected, by }]
+    const dropped = [...kept.dropped, { command: requested, reason: issueDetected, by }]
     await save(session, { verdict: { ...kept, dropped } }, tx)
     session.task = { ...session.task, commands }
   })
 }
 
+/** Reads the suggestion of the last launch, if it was asked for one, and resolves the open recovery with it. */
 export const takeSuggestion = async (session: Session): Promise<void> => {
-  const asked = lastLaunch(session.run)?.ask
-  if (asked === undefined || session.run.verdict?.dropped.some(({ command }) => command === asked) === true) return
+  const requested = lastLaunch(session.run)?.ask
+  if (requested === undefined || session.run.verdict?.dropped.some(({ command }) => command === requested) === true)
+    return
   const open = (await recoveriesOf(session.context.db, session.task.id)).find(
-    ({ status, runId, action }) => status === 'acting' && runId === session.run.id && action['ask'] === asked,
+    ({ status, runId, action }) => status === 'acting' && runId === session.run.id && action['ask'] === requested,
   )
-  if (open !== undefined) await take(session, open, asked, await judged(session, asked))
+  if (open !== undefined) await take(session, open, requested, await checkedSuggestion(session, requested))
 }

@@ -1,7 +1,8 @@
 /**
- * Engines and their agents, lanes, areas and the order of the queue. Areas are ranges of text: `src/api` is everything from
- * `src/api/` up to (without) `src/api0`, the character after the slash, so one range overlaps another exactly where one
- * area is, or lies in, the other. A lease carries them, and the database itself refuses two that overlap.
+ * Engines and their agents, lanes, areas and the order of the queue. An area is a range of text: `src/api` covers
+ * everything from `src/api/` up to, but not including, `src/api0` (the character after the slash), so two ranges
+ * overlap exactly if one area is, or lies in, the other. A lease carries the areas, and the database refuses two
+ * leases that overlap.
  */
 export const migration = `
 create type area_range as range (subtype = text, collation = "C");

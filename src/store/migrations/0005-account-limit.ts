@@ -1,4 +1,4 @@
-/** Accounts of model providers that are at their limit. No secret stands here: an account is named by a digest. */
+/** Accounts of model providers that are at their limit. No secret is stored: an account is named by a digest. */
 export const migration = `
 create table account_limit (
   account text primary key,

@@ -1,10 +1,10 @@
 /**
- * The state of an agent follows from its lease, its slot and its engine, and is stored no longer: a column could disagree
- * with them, and each change of one of them had to write it. Of a slot that its engine's configuration no longer has, the
- * row stays with the time it went: runs name it, and it is shown as offline.
+ * The state of an agent follows from its lease, its slot and its engine, and is no longer stored: a column could
+ * disagree with them, and each change of one of them had to write it. The row of a slot that is no longer configured
+ * stays, with the time it went: runs refer to it, and it is shown as offline.
  *
- * What was offline counts as gone: either its slot was, or its engine is offline and clears the mark when it registers again.
- * The first statement locks the table, so that no claim comes between the others.
+ * Agents that were offline count as gone: either the slot is, or the engine is offline and clears the mark when it
+ * registers again. The first statement locks the table, so that no claim comes between the statements.
  */
 export const migration = `
 alter table agent add column gone_at timestamptz;

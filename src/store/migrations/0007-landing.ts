@@ -1,7 +1,7 @@
 /**
- * What a goal still needs before it can land. And areas that are held from a claim until its work is merged or given up: the
- * lease ends with the run, and a task that began between that and the merge would begin on a base that lacks the work beside
- * it. Tasks that already wait for their merge hold theirs too, the oldest first where they overlap.
+ * What a goal still needs before it can land, and areas that are held from a claim until the work is merged or given
+ * up. The lease ends with the run: a task that started between that and the merge would start from a base without that
+ * work. Tasks that already wait for their merge hold their areas too, the oldest first if they overlap.
  */
 export const migration = `
 alter table goal add column landing jsonb not null

@@ -1,6 +1,6 @@
 /**
- * What a person told a task: the hint for its next attempts, and an edit that waits for the attempt that is under way to
- * end, so that the attempt keeps what it began with.
+ * A person's hint for the next attempts of a task, and an edit that waits until the current attempt ends, so that the
+ * attempt keeps what it started with.
  */
 export const migration = `
 alter table task add column hint text;

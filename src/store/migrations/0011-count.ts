@@ -1,6 +1,6 @@
 /**
- * Where a task's present count of recoveries begins, by its runs and not by the clock: after the clock was set back, what had
- * been tried lay before the time of the count, and every budget began anew with each look.
+ * The run from which a task's recoveries count, instead of a time: after the clock was set back, earlier attempts lay
+ * before the stored time, and every budget started again and again.
  */
 export const migration = `
 alter table task add column count_from_epoch integer not null default 0;

@@ -1,6 +1,6 @@
 /**
- * What keeps one goal from stopping the others: how often a merge entry failed for no fault of its work, why a goal's branch is
- * not where it belongs, and which git directory each host saw at the repository's path.
+ * Keeps one goal from stopping the others: how often a merge entry failed for no fault of its work, why a goal's
+ * branch is not where it belongs, and which git directory each host saw at the repository's path.
  */
 export const migration = `
 alter table merge_entry add column failures integer not null default 0;

@@ -1,6 +1,6 @@
 /**
- * A question says what happened and what was tried, and each of its choices is a record instead of a word. What a person
- * allowed a harness to run is kept with the goal.
+ * A question says what happened and what was tried, and each of its choices is a record instead of a word. What a
+ * person allowed a harness to run is stored with the goal.
  */
 export const migration = `
 alter table escalation add column happened text not null default '';

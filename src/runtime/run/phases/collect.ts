@@ -1,4 +1,4 @@
-/** Phase `collect`: what the agent left, before verification can write into it. */
+/** Phase `collect`: captures what the agent left, before verification can write into the workspace. */
 import { isOwed } from '../../../recovery/diagnosis/agent.ts'
 import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch, standingDenials } from '../../agent/denials.ts'
@@ -8,7 +8,7 @@ import { recover } from '../carry-out.ts'
 import { settleWork } from '../no-change.ts'
 import type { Next, Phase } from '../phase.ts'
 
-/** Kept as a snapshot, never merged: the commit that lands is ours. */
+/** Keeps the agent's own commits as a snapshot. They are never merged: the commit that lands is built by Unstuck. */
 const keepCommits = async (session: Session, base: string): Promise<void> => {
   const { context, goal, paths, run } = session
   if (goal.repoMode === 'direct') return
@@ -20,7 +20,10 @@ const keepCommits = async (session: Session, base: string): Promise<void> => {
   if (reason !== null) context.log.info({ run: run.id, reason }, "the agent's own commits were not all kept")
 }
 
-/** A turn without a change has a cause, or nothing had to be done: then the checks are asked. */
+/**
+ * Looks for the cause of a turn without a change (a refusal, a loop); without a cause the checks decide whether
+ * nothing had to be done.
+ */
 const causeOfNothing = async (session: Session): Promise<Next | undefined> => {
   const reading = readLaunch(session)
   const denials = await observedDenials(session, reading.denials)
@@ -31,8 +34,8 @@ const causeOfNothing = async (session: Session): Promise<Next | undefined> => {
 }
 
 /**
- * A path that the agent may be given was refused. What it was to hold is missing from the work, and no check need know of it:
- * so neither other changes nor checks that pass make up for it.
+ * The agent was refused a path that it may be granted, so the work may be incomplete in a way no check notices.
+ * Neither other changes nor passing checks make up for that.
  */
 const causeOfGap = async (session: Session): Promise<Next | undefined> => {
   const denials = (await standingDenials(session)).filter(isOwed)
@@ -41,6 +44,10 @@ const causeOfGap = async (session: Session): Promise<Next | undefined> => {
     : recover(session, { kind: 'denial', harness: session.driver.name, denials, because: 'it may be granted' })
 }
 
+/**
+ * Captures the work and keeps the agent's own commits; a turn without a change, or with a refused path, may lead to a
+ * recovery.
+ */
 export const collect: Phase = async (session) => {
   const found = await collectNow(session)
   await keepCommits(session, found.base)

@@ -1,4 +1,7 @@
-/** Phase `commit`: one commit of the permitted paths. Equal input gives an equal commit, so it can be made again after a crash. */
+/**
+ * Phase `commit`: makes one commit of the permitted paths. Equal input gives an equal commit, so the phase can be
+ * repeated after a crash.
+ */
 import { stillRed, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
 import { redText } from '../../../domain/still-red.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
@@ -18,7 +21,7 @@ const checkLine = ({ command, excused }: CheckResult): string => {
 const part = (head: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`${head}\n${lines.map((text) => `- ${text}`).join('\n')}`]
 
-/** What the verdict rests on. Where no check ran it says so, and nothing below may read as if one had. */
+/** What the verdict is based on. If no check ran, the message says so, and no other line may read as if one had. */
 const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdict): string[] => [
   ...(outcome === 'verified'
     ? part('Verified by:', checks.map(checkLine))
@@ -40,14 +43,14 @@ const bodyOf = ({ task, run }: Session): string =>
     .filter((text) => text !== '')
     .join('\n\n')
 
-/** As git writes a time, with the zone of this machine. */
+/** A time as git writes it, with the time zone of this machine. */
 const stampOf = (now: Date): string => {
   const minutes = -now.getTimezoneOffset()
   const two = (value: number): string => String(Math.trunc(Math.abs(value))).padStart(2, '0')
   return `@${Math.floor(now.getTime() / 1000)} ${minutes < 0 ? '-' : '+'}${two(minutes / 60)}${two(minutes % 60)}`
 }
 
-/** Author and time, decided once: a replay on another machine or at another time makes the same commit. */
+/** Author and time are stored once, so that a replay on another machine or at another time makes the same commit. */
 const intentOf = async (session: Session): Promise<CommitIntent> => {
   const { context, run } = session
   if (run.commitIntent !== null) return run.commitIntent
@@ -63,11 +66,13 @@ const goBack = async (session: Session, phase: 'policy' | 'verify'): Promise<Nex
   return 'on'
 }
 
+/** Builds the commit, and publishes it where another engine may do the merge. */
 export const commit: Phase = async (session) => {
   const { context, run, task } = session
   const base = run.baseCommit ?? ''
   const found = await collectedWork(session)
-  // What was checked lands as it is or not at all: since then the owner may have denied a path, or an older engine looked.
+  // The commit must be exactly the tree that was checked. Since then the owner may have denied a path, or an engine
+  // of an older version ran the checks.
   const { violations } = await checkFence(session, found)
   if (violations.length > 0) return goBack(session, 'policy')
   if (run.verdict?.tree !== found.tree) return goBack(session, 'verify')

@@ -1,4 +1,4 @@
-/** Phase `finish`: everything is there, so the run is a success. */
+/** Phase `finish`: all work is stored, so the run succeeds. */
 import { endSucceeded } from '../endings.ts'
 import type { Phase } from '../phase.ts'
 

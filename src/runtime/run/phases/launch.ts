@@ -1,4 +1,4 @@
-/** Phase `launch`: an agent is started, unless something speaks against new work now. */
+/** Phase `launch`: starts the agent, unless new work must not start now. */
 import { overrunOf, overrunText } from '../../../domain/budget.ts'
 import { mayStartWork } from '../../../domain/goal.ts'
 import { getGoal } from '../../../store/goal.ts'
@@ -14,24 +14,27 @@ import { recover } from '../carry-out.ts'
 import { endCancelled, endHeld, endPaused } from '../endings.ts'
 import type { Next, Phase } from '../phase.ts'
 
-/** What an earlier launch left running is ended and its work kept, before the run ends. */
-const putDown = async (session: Session, reason: string): Promise<void> => {
+/** Ends what an earlier launch left running and keeps its work, before the run ends. */
+const endEarlier = async (session: Session, reason: string): Promise<void> => {
   await endPrograms(session, 'shutdown')
   await keepSnapshot(session, reason)
 }
 
-/** A launch begins new work: not while the goal is paused, its account at its limit, or a ceiling reached. */
-const holdBack = async (session: Session): Promise<Next | undefined> => {
+/**
+ * A launch starts new work, which is not allowed while the goal is paused, the account is at its limit, or a budget is
+ * used up.
+ */
+const refuseStart = async (session: Session): Promise<Next | undefined> => {
   const { context, goal, run } = session
   if (!mayStartWork(goal)) {
-    await putDown(session, `the goal is ${goal.state}`)
+    await endEarlier(session, `the goal is ${goal.state}`)
     await (goal.state === 'cancelled' ? endCancelled(session) : endPaused(session))
     return 'ended'
   }
-  const held = await limitOn(context, context.db, run.harness)
-  if (held !== undefined) {
-    await putDown(session, `its account is at its limit: ${held.account}`)
-    await endHeld(session, held)
+  const limit = await limitOn(context, context.db, run.harness)
+  if (limit !== undefined) {
+    await endEarlier(session, `its account is at its limit: ${limit.account}`)
+    await endHeld(session, limit)
     return 'ended'
   }
   const overrun = overrunOf(goal.limits, run.spend, goal.spend)
@@ -49,7 +52,7 @@ export const launch: Phase = async (session) => {
   const goal = await getGoal(session.context.db, session.goal.id)
   if (goal !== undefined) session.goal = goal
   if (!hasBegun(session)) {
-    const next = await holdBack(session)
+    const next = await refuseStart(session)
     if (next !== undefined) return next
     await mendBeforeLaunch(session)
   }

@@ -1,4 +1,4 @@
-/** Phase `policy`: nothing outside of the task's paths may reach a commit. */
+/** Phase `policy`: stops changes outside the task's paths before they reach a commit. */
 import { collectedWork } from '../../agent/collected.ts'
 import { save } from '../../core/session.ts'
 import { holdLease } from '../../../store/run.ts'
@@ -8,6 +8,7 @@ import { checkFence } from '../fence.ts'
 import type { Phase } from '../phase.ts'
 import { secretLines, unsearchedNotes } from '../secret-lines.ts'
 
+/** Compares the changed paths with those of the task; any violation goes to the ladder. */
 export const policy: Phase = async (session) => {
   const found = await collectedWork(session)
   const result = await checkFence(session, found)

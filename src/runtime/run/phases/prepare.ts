@@ -1,4 +1,7 @@
-/** Rung 0: what must be there before an agent starts: folders that can be used, a clone of its own, dependencies, a program. */
+/**
+ * Phase `prepare`: makes sure that everything an agent needs is there: usable folders, its own clone, dependencies,
+ * and the program.
+ */
 import { join } from 'node:path'
 import { AppError } from '../../../errors.ts'
 import { missingLogin } from '../../../harness/logins.ts'
@@ -32,9 +35,9 @@ export interface NeededDirectories {
 }
 
 /**
- * `prepare_worker_environment` of the founding document: the workspace is made when missing, target and orchestrator must
- * exist, and all three be usable. Gives the first that is in the way. The workspace lies inside the orchestrator, so it comes
- * last: making it must not make what it stands in.
+ * Creates the workspace if it is missing; target and orchestrator must exist, and all three must be usable. Returns
+ * the first folder that is not. The workspace lies inside the orchestrator and is checked last, because creating it
+ * must not create its parent.
  */
 export const prepareWorkerEnvironment = (
   files: Files,
@@ -61,8 +64,8 @@ const checkProgram = (session: Session): void => {
 }
 
 /**
- * Without credentials a CLI retries for minutes before it says so. Where the owner hands it anything of their own (a program,
- * arguments, variables), it may log in with that, and only trying tells.
+ * Without credentials an agent CLI retries for minutes before it fails. If the owner passes it a program, arguments or
+ * variables, these may log it in, and only a launch can tell.
  */
 const missingCredentials = ({ context, driver, harness }: Session): string | undefined => {
   const passed = passedNames(context.config(), harness)
@@ -71,13 +74,13 @@ const missingCredentials = ({ context, driver, harness }: Session): string | und
   return missingLogin(driver, environment, (path) => context.ports.files.existsSync(path))
 }
 
-/** The owner's command in the workspace, and the files as it leaves them. */
+/** Runs the owner's set-up command in the workspace, and captures the files it leaves. */
 const setUp = async (session: Session, base: string): Promise<{ failed?: Evidence; tree: string | null }> => {
   const { context, paths, run } = session
   const { workspace } = context.config()
   if (workspace.setup === undefined) return { tree: null }
   const folder = join(paths.root, 'setup')
-  // Left by an engine that was killed in the middle of it.
+  // Ends what an engine that was killed here left running.
   await context.ports.processes.sweep(`${run.id}-check`)
   context.ports.files.rmSync(folder, { recursive: true, force: true })
   const request = {
@@ -93,8 +96,8 @@ const setUp = async (session: Session, base: string): Promise<{ failed?: Evidenc
   return { tree }
 }
 
-/** Told where there is something to tell. */
-const tellPrepared = async ({ context, run, task }: Session, prepared: Prepared): Promise<void> => {
+/** Records an event if there is something to report. */
+const recordPrepared = async ({ context, run, task }: Session, prepared: Prepared): Promise<void> => {
   const { laid, missing, copied, setupTree } = prepared
   if (laid.length + missing.length + copied.length === 0 && setupTree === null) return
   await context.db.transaction(async (tx) => {
@@ -113,7 +116,7 @@ const tellPrepared = async ({ context, run, task }: Session, prepared: Prepared)
 const prepareClone = async (session: Session, base: string): Promise<Next | undefined> => {
   const { context, paths, run } = session
   const { workspace: config } = context.config()
-  // Made before a crash, on a goal branch that another task has moved on since.
+  // A crash may have left a clone of an older state of the goal branch.
   await context.ports.git.removeWorkspace(paths.workspace)
   const fresh = await makeFresh(context.ports, {
     clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
@@ -121,7 +124,7 @@ const prepareClone = async (session: Session, base: string): Promise<Next | unde
     ...{ stateDir: context.stateDir, config, signal: context.stopping },
   })
   context.at('workspace-made')
-  // While the agent works, for its checks and for the next run.
+  // In the background while the agent works: packages for its checks and for the next run.
   void tendPackages(context)
   context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
   if (fresh.copyProblem !== undefined)
@@ -132,11 +135,11 @@ const prepareClone = async (session: Session, base: string): Promise<Next | unde
   if (failed !== undefined) return recover(session, failed, { source: 'engine' })
   const prepared = { ...fresh.submodules, copied: config.copy, setupTree: tree }
   notePrepared(session, prepared)
-  await tellPrepared(session, prepared)
+  await recordPrepared(session, prepared)
   return undefined
 }
 
-/** Ends in the next look at the folders, which is this phase once more, or in a person's hands. */
+/** A failed folder leads to another pass of this phase after a recovery, or to a question. */
 const checkFolders = async (session: Session): Promise<Next | undefined> => {
   const { context, paths } = session
   const failed = await changeModes(fencedRecoveries(context, session.run), context.ports.files, session.run.id)
@@ -150,7 +153,7 @@ const checkFolders = async (session: Session): Promise<Next | undefined> => {
   return recover(session, { kind: 'directory', directory: found }, { source: 'engine' })
 }
 
-/** The commit that the work begins from; in a folder that is worked on in place, one of its state now. */
+/** The commit from which the work starts; for work in place, a commit of the folder's current state. */
 const baseOf = async ({ context, goal, paths, run }: Session): Promise<string> => {
   if (goal.repoMode === 'direct')
     return (
@@ -167,10 +170,10 @@ const baseOf = async ({ context, goal, paths, run }: Session): Promise<string> =
   return base
 }
 
-/** Phase `prepare`. Replay-safe: no agent has run yet, so a half-made clone is made anew. */
+/** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
 export const prepare: Phase = async (session) => {
   const { context, goal, paths } = session
-  // First: the configuration, which names the program, lies in one of them.
+  // Before everything else: the configuration, which names the program, is in one of these folders.
   const stopped = await checkFolders(session)
   if (stopped !== undefined) return stopped
   const { takenOver } = session.task

@@ -1,4 +1,4 @@
-/** Phase `supervise`: from a running agent to what its launch amounts to, and to the recovery of one that ended badly. */
+/** Phase `supervise`: waits for the agent to end, and chooses the recovery if it ended badly. */
 import { overrunText } from '../../../domain/budget.ts'
 import { lastLaunch, spendOfLaunches, type Launch } from '../../../domain/run.ts'
 import type { LaunchExit } from '../../../process/contract.ts'
@@ -19,7 +19,10 @@ import type { Next, Phase } from '../phase.ts'
 
 type Ended = Extract<LaunchResult, { kind: 'ended' }>
 
-/** Replaces what an earlier reading of the same launch wrote, so a crash in between does not count it twice. */
+/**
+ * Replaces the spend that an earlier reading of the same launch stored, so that a crash in between does not count it
+ * twice.
+ */
 const countSpend = (session: Session, { spend }: Exclude<LaunchResult, { kind: 'let-go' }>) => {
   const launches = replaceLast(session.run.launches, { ...(lastLaunch(session.run) as Launch), spend })
   return { launches, spend: spendOfLaunches(launches) }
@@ -31,7 +34,7 @@ const endCutShort = async (session: Session, kept: string, reason: string): Prom
   return 'ended'
 }
 
-/** Ends that the agent did not make itself and that are no failure of its turn; undefined = none of them. */
+/** Ends caused from outside, which are not failures of the turn; undefined = none of them. */
 const endedFromOutside = async (session: Session, { overrun, exit }: Ended): Promise<Next | undefined> => {
   if (overrun !== undefined) return recover(session, { kind: 'budget', text: overrunText(overrun) })
   const causes: Partial<Record<NonNullable<LaunchExit['cause']>, () => Promise<Next>>> = {
@@ -40,7 +43,7 @@ const endedFromOutside = async (session: Session, { overrun, exit }: Ended): Pro
         kind: 'budget',
         text: `the run's limit of ${session.goal.limits.runSeconds ?? '?'} seconds is reached`,
       }),
-    // A person's request whose run a crash had cut short.
+    // A person cancelled the run, and a crash interrupted the ending.
     cancelled: async () => {
       await keepSnapshot(session, 'cancelled')
       await endCancelled(session)
@@ -55,8 +58,8 @@ const endedFromOutside = async (session: Session, { overrun, exit }: Ended): Pro
 const endAbandoned = (session: Session): Promise<Next> =>
   endCutShort(
     session,
-    'the agent was ended while no engine was there',
-    'no engine was there for longer than the lease allows; the shim ended the agent',
+    'the agent was ended while no engine was running',
+    'no engine was running for longer than the lease allows, so the shim ended the agent',
   )
 
 const recoverTurn = async (session: Session, { reading, settled, exit }: Ended): Promise<Next> => {
@@ -88,7 +91,8 @@ export const supervise: Phase = async (session) => {
   session.context.at('supervising')
   const result = await superviseLaunch(session)
   if (result.kind === 'let-go') return 'ended'
-  // What follows puts refs back and is no write to the store; a holder that slept past its lease must not get there.
+  // The next step restores refs and is not a write to the store, so the lease is checked here: an engine that was
+  // suspended past its lease must not restore anything.
   await session.context.db.transaction((tx) => holdLease(tx, session.run))
   await compareAfterRun(session)
   const counted = countSpend(session, result)

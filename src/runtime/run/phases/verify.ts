@@ -1,6 +1,6 @@
 /**
- * Phase `verify`: runs the task's checks on the collected work, and says honestly what that proves. A command that cannot
- * be run as it stands may be dropped; a check of the code never is.
+ * Phase `verify`: runs the task's checks on the collected work and records what they prove. A command that cannot run
+ * as written may be dropped; a check that runs and fails never is.
  */
 import { keptVerdict, outcomeOf, proves, stillRed, type Verdict, type Weakening } from '../../../domain/run.ts'
 import { redIn, redText, unknownRed } from '../../../domain/still-red.ts'
@@ -45,7 +45,7 @@ const failedCheckMeta = (report: HonestReport): Parameters<typeof errorMetaOf>[1
   failedCommandStderr: (report.failed?.stderr ?? '').slice(-2_000),
 })
 
-const tellWeakened = async (tx: Queryable, { run }: Session, weakened: readonly Weakening[]): Promise<void> => {
+const recordWeakened = async (tx: Queryable, { run }: Session, weakened: readonly Weakening[]): Promise<void> => {
   if (weakened.length === 0) return
   await appendEvent(tx, {
     type: 'verify.weakened',
@@ -56,11 +56,11 @@ const tellWeakened = async (tx: Queryable, { run }: Session, weakened: readonly 
   })
 }
 
-/** Resolves the recoveries whose post-condition is that the checks that are left pass. */
-const settleRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
+/** Resolves the recoveries whose post-condition is that the remaining checks pass. */
+const resolveRemaining = (tx: Queryable, { task }: Session, holds: boolean, detail: string): Promise<void> =>
   settleOpen(tx, task.id, ({ type }) => (type === 'remaining_checks_pass' ? { holds, detail } : undefined))
 
-const elsewhere = async ({ context, task, run }: Session): Promise<{ otherHarness?: string }> => {
+const otherHarnessOf = async ({ context, task, run }: Session): Promise<{ otherHarness?: string }> => {
   const otherHarness = await untriedHarness(context, task, run)
   return otherHarness === undefined ? {} : { otherHarness }
 }
@@ -75,24 +75,24 @@ const failedVerification = async (session: Session, report: HonestReport, verdic
     await settleFeedback(tx, session, { results: report.results, failed })
     await save(session, { verdict: { ...verdict, checks: report.results } }, tx)
   })
-  const evidence: Evidence = { kind: 'check', check: failed, ...(await elsewhere(session)) }
+  const evidence: Evidence = { kind: 'check', check: failed, ...(await otherHarnessOf(session)) }
   const { diagnosis, step } = await decide(session.context, session.run, evidence)
   if (step.kind === 'recover' && scopeOf[step.action.type] === 'run') return carryOut(session, { diagnosis, step })
   await session.context.db.transaction(async (tx) => {
     await holdLease(tx, session.run)
-    await settleRemaining(tx, session, false, `${failed.command} failed as well`)
+    await resolveRemaining(tx, session, false, `${failed.command} failed as well`)
   })
   const denials = await readDenials(session)
   if (denials.length === 0) return recover(session, evidence, failedCheckMeta(report))
   const denial: Evidence = { kind: 'denial', harness: session.driver.name, denials, because: 'verification failed' }
   const cure = await decide(session.context, session.run, denial)
   if (cure.step.kind === 'recover') return carryOut(session, { diagnosis: cure.diagnosis, step: cure.step })
-  // Nothing can be granted. The agent may find a way without it; if it does not, the refusal is the cause.
+  // Nothing can be granted. The agent may find a way without it; otherwise the refusal is the cause.
   if (step.kind === 'recover') return carryOut(session, { diagnosis, step })
   return endWithout(session, { diagnosis: cure.diagnosis, step: cure.step }, failedCheckMeta(report))
 }
 
-/** Everything that was asked for and is not looked at any more, in this run or in an earlier one of the task. */
+/** All checks that were dropped, in this run or in an earlier run of the task. */
 const droppedSoFar = ({ task, run }: Session): Verdict['dropped'] => {
   const now = run.verdict?.dropped ?? []
   const earlier = task.originalCommands.filter(
@@ -101,7 +101,7 @@ const droppedSoFar = ({ task, run }: Session): Verdict['dropped'] => {
   return [...earlier.map((command) => ({ command, reason: 'dropped in an earlier run of the task' })), ...now]
 }
 
-/** What the checks are run on, and everything that shapes how they are looked at. */
+/** What the checks run on, and which ones. */
 interface Work {
   found: ChangeList
   planned: PlannedChecks
@@ -119,7 +119,7 @@ const workOf = async (session: Session): Promise<Work> => {
 const nothingRan =
   'no verification command is left or could be inferred; add "commands" to the task or to .unstuck/verify.contract.json, or verify.commands to .unstuck/config.json'
 
-/** A check that passes without the tests that fail is none. */
+/** A check that passes because its failing tests were removed proves nothing. */
 const refuseRemoved = async (
   session: Session,
   { found, planned, verdict }: Work,
@@ -137,8 +137,10 @@ const refuseRemoved = async (
   return recover(session, { kind: 'testsRemoved', tests: removed }, { source: 'verification' })
 }
 
-/** The agent is told once what it weakened; what stays is for a person, with the finished work. */
-const tellUnnamed = async (session: Session, { verdict }: Work): Promise<Next | undefined> => {
+/**
+ * Reports to the agent once which checks it weakened; what remains is for a person, together with the finished work.
+ */
+const reportWeakened = async (session: Session, { verdict }: Work): Promise<Next | undefined> => {
   const { context, run, task } = session
   const left = unnamed(task, verdict.weakened ?? [])
   await context.db.transaction(async (tx) => {
@@ -148,12 +150,12 @@ const tellUnnamed = async (session: Session, { verdict }: Work): Promise<Next | 
   if (left.length === 0) return undefined
   const { diagnosis, step } = await decide(context, run, { kind: 'weakened', weakened: left.map(weakeningText) })
   if (step.kind !== 'recover') return undefined
-  await context.db.transaction((tx) => tellWeakened(tx, session, left))
+  await context.db.transaction((tx) => recordWeakened(tx, session, left))
   return carryOut(session, { diagnosis, step })
 }
 
-/** The agent is told once what was red before its work and still is, unless the owner accepted that. */
-const tellRed = async (session: Session, { results }: HonestReport): Promise<Next | undefined> => {
+/** Reports to the agent once which tests failed before its work and still fail, unless the owner accepted them. */
+const reportStillRed = async (session: Session, { results }: HonestReport): Promise<Next | undefined> => {
   const { context, run } = session
   const red = unknownRed(stillRed(results), context.config().verify.knownFailures)
   if (red.length === 0) return undefined
@@ -161,8 +163,8 @@ const tellRed = async (session: Session, { results }: HonestReport): Promise<Nex
   return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
 }
 
-/** Decides the recoveries that wait for tests to pass which were red before the work. */
-const settleRed = (tx: Queryable, { task }: Session, { results }: HonestReport): Promise<void> =>
+/** Resolves the recoveries that wait for tests which failed before the work. */
+const resolveStillRed = (tx: Queryable, { task }: Session, { results }: HonestReport): Promise<void> =>
   settleOpen(tx, task.id, (condition) => {
     if (condition.type !== 'tests_pass') return undefined
     const now = redIn(condition.red, stillRed(results))
@@ -171,7 +173,7 @@ const settleRed = (tx: Queryable, { task }: Session, { results }: HonestReport):
       : { holds: false, detail: `still failing: ${redText(now)}` }
   })
 
-/** Every check passed that there is: the verdict is stored with everything that was found on the way. */
+/** Every check passed: stores the verdict with everything that was found on the way. */
 const passedVerification = async (session: Session, { found, verdict }: Work, report: HonestReport): Promise<Next> => {
   const { context } = session
   const notes = [
@@ -180,7 +182,7 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
     ...leftOutNotes(found),
   ]
   const { installed: installs = [] } = verdict
-  // In the user's own folder other files than those of the work took part.
+  // For work in place the results are not reused: other files of the folder took part.
   if (session.goal.repoMode !== 'direct')
     await keepPassed(context.ports, { ...context, commit: found.tree, installs }, report.results)
   const outcome = outcomeOf(report.results, true)
@@ -188,12 +190,12 @@ const passedVerification = async (session: Session, { found, verdict }: Work, re
   await context.db.transaction(async (tx) => {
     await tellFindings(tx, session.run, report.findings)
     await settleRepairs(tx, session, report)
-    await settleRed(tx, session, report)
+    await resolveStillRed(tx, session, report)
     await settleFeedback(tx, session, report)
     const nothing = outcome === 'nothing to verify'
     const detail = nothing ? 'nothing is left to verify' : `${passed} remaining check(s) ran and passed`
-    await settleRemaining(tx, session, nothing || passed > 0, detail)
-    await tellWeakened(tx, session, verdict.weakened ?? [])
+    await resolveRemaining(tx, session, nothing || passed > 0, detail)
+    await recordWeakened(tx, session, verdict.weakened ?? [])
     const whole = { ...verdict, outcome, checks: report.results, notes, tree: found.tree }
     await save(session, { phase: 'policy', verdict: whole }, tx)
   })
@@ -206,10 +208,11 @@ const withoutRepeats = (weakened: readonly Weakening[]): Weakening[] => [
 ]
 
 const verifyChanged = async (session: Session, { found, planned, verdict }: Work): Promise<Next> => {
-  // One that was dropped is looked at as well: the work may be the reason why it could not run.
+  // Dropped checks are inspected too: the work may be the reason why they could not run.
   const commands = [...new Set([...planned.commands, ...verdict.dropped.map(({ command }) => command)])]
   const weakened = await weakenedIn(session, found, commands)
-  // Before, since what runs in a check could take its traces away; afterwards, since a check may install as well.
+  // Inspected before the checks, because a check could hide the traces, and after them, because a check may install
+  // programs.
   const laid = await programsLaid(session, found, commands)
   const report = await checkWork(session, planned)
   laid.push(...(await programsLaid(session, found, commands)))
@@ -220,13 +223,13 @@ const verifyChanged = async (session: Session, { found, planned, verdict }: Work
     return recover(session, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })
   return (
     (await refuseRemoved(session, work, report)) ??
-    (await tellUnnamed(session, work)) ??
-    (await tellRed(session, report)) ??
+    (await reportWeakened(session, work)) ??
+    (await reportStillRed(session, report)) ??
     passedVerification(session, work, report)
   )
 }
 
-/** The clone for the checks is not there: the owner's files are missing, or the set-up fails with this work. */
+/** The clone for the checks could not be made: the owner's files are missing, or the set-up fails with this work. */
 const withoutClone = (session: Session, { verdict }: Work, notReady: NotReady): Promise<Next> =>
   notReady.kind === 'copy'
     ? recover(session, notReady, { source: 'engine' })
@@ -234,11 +237,11 @@ const withoutClone = (session: Session, { verdict }: Work, notReady: NotReady): 
 
 const verifyClean = async (session: Session): Promise<Next> => {
   const { found, planned: asked } = await workOf(session)
-  // Without a check there is nothing to look at.
+  // Without a check no clone is needed.
   const count = asked.commands.length
   const notReady = count === 0 ? undefined : await layOut(session, found, count)
   if (letGo(session)) return 'ended'
-  // Once more: an install that failed is not part of the verdict any more.
+  // Read again: a failed install was removed from the verdict.
   const work = await workOf(session)
   if (notReady !== undefined) return withoutClone(session, work, notReady)
   if (!isUnchanged(work.found)) return verifyChanged(session, work)
@@ -246,6 +249,7 @@ const verifyClean = async (session: Session): Promise<Next> => {
   return verifyUnchanged(session, { planned, dropped: verdict.dropped, check: (list) => checkWork(session, list) })
 }
 
+/** Ends processes that could disturb the checks, then verifies the work in a clean clone that is removed afterwards. */
 export const verify: Phase = async (session) => {
   await session.context.ports.processes.sweep(`${session.run.id}-check`)
   const left = await leftRunning(session)
