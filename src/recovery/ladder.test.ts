@@ -5,7 +5,7 @@ import type { AnyFacts, Diagnosis } from './types.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
-import { backoffMs, quotaWait } from './playbooks/provider.ts'
+import { transientDelayMs, quotaWait } from './playbooks/provider.ts'
 
 const policy: RecoveryPolicy = {
   playbooks,
@@ -440,17 +440,17 @@ describe('backoff', () => {
   it('grows, is bounded and is the same after a restart', () => {
     fc.assert(
       fc.property(retries, fc.string(), fc.nat(2000), (retry, seed, attempt) => {
-        const now = backoffMs(retry, attempt, seed)
-        expect(now).toBe(backoffMs(retry, attempt, seed))
+        const now = transientDelayMs(retry, attempt, seed)
+        expect(now).toBe(transientDelayMs(retry, attempt, seed))
         expect(now).toBeGreaterThan(0)
         expect(now).toBeLessThanOrEqual(1000 * retry.transientMaxSeconds)
-        expect(backoffMs(retry, attempt + 1, seed)).toBeGreaterThanOrEqual(now)
+        expect(transientDelayMs(retry, attempt + 1, seed)).toBeGreaterThanOrEqual(now)
       }),
     )
   })
 
   it('differs between tasks, so that they do not return in one moment', () => {
-    const delays = Array.from({ length: 20 }, (_, index) => backoffMs(policy.retry, 1, `task-${index}`))
+    const delays = Array.from({ length: 20 }, (_, index) => transientDelayMs(policy.retry, 1, `task-${index}`))
     expect(new Set(delays).size).toBeGreaterThan(10)
   })
 })

@@ -4,7 +4,7 @@
  */
 import type { Stalled } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'
-import { backoffMs } from './provider.ts'
+import { transientDelayMs } from './provider.ts'
 import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const namedPaths = 8
@@ -172,7 +172,7 @@ const unknownRequeue = playbook({
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',
-    delayMs: backoffMs(retry, attempts, taskId),
+    delayMs: transientDelayMs(retry, attempts, taskId),
     count: attempts + 1,
     limit: 1,
   }),

@@ -2,42 +2,37 @@
  * Rung 2: the provider refuses, is overloaded or out of reach. The wait is the change; it is persisted and consumes no other
  * budget. Where the provider says when it answers again, the wait goes on until then.
  */
+import { backoff, jitterFraction } from '../../domain/backoff.ts'
 import type { LimitFacts } from '../types.ts'
 import { playbook, type Action, type Playbook, type RetryPolicy } from '../playbook.ts'
 
-/** 32-bit FNV-1a, so that the jitter of a retry is the same after a restart. */
-const hash = (text: string): number => {
-  let value = 0x811c9dc5
-  for (const char of text) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193)
-  return value >>> 0
-}
+/** The delay after a transient failure, in milliseconds. The jitter spreads tasks that failed at the same moment. */
+export const transientDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
+  backoff(attempts, {
+    firstMs: 1_000 * retry.transientBaseSeconds,
+    maxMs: 1_000 * retry.transientMaxSeconds,
+    jitter: { share: 0.2, seed: taskId },
+  })
 
-/** From 0 to 1, the same for the same attempt of the same task. */
-const chance = (seed: string, attempt: number): number => (hash(`${seed}:${attempt}`) % 1000) / 1000
-
-interface Growth {
-  baseSeconds: number
-  maxSeconds: number
-}
-
-const growingMs = ({ baseSeconds, maxSeconds }: Growth, attempt: number, seed: string): number =>
-  Math.round(
-    1000 * Math.min(maxSeconds, Math.min(maxSeconds, baseSeconds * 2 ** attempt) * (1 + 0.2 * chance(seed, attempt))),
-  )
-
-/** Exponential backoff with up to 20 % deterministic jitter, never above the maximum. Milliseconds. */
-export const backoffMs = (retry: RetryPolicy, attempt: number, seed: string): number =>
-  growingMs({ baseSeconds: retry.transientBaseSeconds, maxSeconds: retry.transientMaxSeconds }, attempt, seed)
+const quotaDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
+  backoff(attempts, {
+    firstMs: 1_000 * retry.quotaBaseSeconds,
+    maxMs: 1_000 * retry.quotaMaxSeconds,
+    jitter: { share: 0.2, seed: taskId },
+  })
 
 /** All that wait for one limit must not come back in one moment: up to a tenth of the wait, between one second and a minute. */
 const afterReset = (
   { resetAt, resetInMs = 0 }: LimitFacts,
-  attempt: number,
-  seed: string,
+  attempts: number,
+  taskId: string,
 ): Pick<Extract<Action, { type: 'wait' }>, 'until' | 'jitterMs'> => {
   if (resetAt === undefined) return {}
   const most = Math.min(60_000, Math.max(2_000, resetInMs / 10))
-  return { until: resetAt.toISOString(), jitterMs: Math.round(1_000 + (most - 1_000) * chance(seed, attempt)) }
+  return {
+    until: resetAt.toISOString(),
+    jitterMs: Math.round(1_000 + (most - 1_000) * jitterFraction(taskId, attempts)),
+  }
 }
 
 /** About two days of the longest wait, two years of a weekly limit: nobody is asked for what ends by itself. */
@@ -54,12 +49,11 @@ export const quotaWait = playbook({
   needs:
     "a structured error of the CLI, or its own last words, that name a usage limit, used-up credit or a rate limit; the time of the reset is the provider's where it says one",
   plan: ({ facts }, { attempts, taskId, retry }) => {
-    const growth = { baseSeconds: retry.quotaBaseSeconds, maxSeconds: retry.quotaMaxSeconds }
     const trusted = facts.resetAt !== undefined && attempts < trustedResets
     return {
       type: 'wait',
       name: 'WAIT_FOR_QUOTA',
-      delayMs: trusted ? 0 : growingMs(growth, facts.resetAt === undefined ? attempts : 0, taskId),
+      delayMs: trusted ? 0 : quotaDelayMs(retry, facts.resetAt === undefined ? attempts : 0, taskId),
       ...afterReset(facts, attempts, taskId),
       count: attempts + 1,
       limit: quotaWaits,
@@ -85,7 +79,7 @@ const remoteBackoff = playbook({
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',
-    delayMs: Math.max(attempts < shortRemoteWaits ? 0 : longWaitMs, backoffMs(retry, attempts, taskId)),
+    delayMs: Math.max(attempts < shortRemoteWaits ? 0 : longWaitMs, transientDelayMs(retry, attempts, taskId)),
     count: attempts + 1,
     limit: remoteWaits,
   }),
@@ -178,7 +172,7 @@ const transientBackoff = playbook({
     return {
       type: 'wait',
       name: 'WAIT_AND_REQUEUE',
-      delayMs: backoffMs(retry, attempts, taskId),
+      delayMs: transientDelayMs(retry, attempts, taskId),
       count: attempts + 1,
       limit: retry.transientLimit,
       ...(label === 'network_unreachable' ? { forChecks: true } : afterReset(facts, attempts, taskId)),
@@ -207,7 +201,7 @@ const setupRetry = playbook({
       ? {
           type: 'wait',
           name: 'WAIT_AND_REQUEUE',
-          delayMs: backoffMs(retry, attempts, taskId),
+          delayMs: transientDelayMs(retry, attempts, taskId),
           count: attempts + 1,
           limit: 1,
         }

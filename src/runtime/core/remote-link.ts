@@ -2,6 +2,7 @@
  * The runtime's end of a repository by URL. An outage is told once, at its begin and at its end, and every failure makes the
  * next try later; nothing here gives up, because waiting for a remote costs nobody anything and asks nobody.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Remote } from '../../workspace/remote.ts'
@@ -10,8 +11,7 @@ import type { Context, RemoteLink } from './context.ts'
 /** A remote that says no is asked this often before a person is. */
 export const refusalLimit = 3
 
-const firstRestMs = 1_000
-const longestRestMs = 60_000
+const rest = { firstMs: 1_000, maxMs: 60_000 }
 
 /** The remote does not answer, now. */
 export const isOutage = (error: unknown): error is AppError =>
@@ -33,7 +33,7 @@ const countFailures = (url: string, { db, clock, log }: Parts) => {
     log.warn({ error: messageOf(error) }, "the remote's outage could not be recorded")
   const failed = async (trouble: AppError): Promise<void> => {
     failures += 1
-    due = clock.elapsed() + Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1))
+    due = clock.elapsed() + backoff(failures - 1, rest)
     log.warn({ error: trouble.message, failures }, 'the remote does not answer or refuses')
     if (told || !isOutage(trouble)) return
     told = true

@@ -2,6 +2,7 @@
  * A goal whose branch is not where it belongs and does not go back there: it was deleted and its commits pruned, git refuses,
  * or the repository is another one. The goal rests or pauses with one question, and everybody else goes on.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { brokenLimit, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import { must, type Queryable } from '../../store/db.ts'
@@ -15,7 +16,7 @@ import { goalBranch, type Context } from '../core/context.ts'
 export class BranchLostError extends Error {}
 
 /** Milliseconds. What keeps git from working may be over after some of them. */
-const firstRestMs = 3_000
+const rest = { firstMs: 3_000, maxMs: 60_000 }
 
 interface Asked {
   question: string
@@ -148,5 +149,5 @@ export const noteMended = async (context: Context, goalId: string): Promise<void
 export const isBranchRested = async (context: Context, { landing: { broken }, changedAt }: Goal): Promise<boolean> => {
   if (broken === null || broken.tries === 0) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
-  return restedMs < 0 || restedMs >= firstRestMs * 2 ** (broken.tries - 1)
+  return restedMs < 0 || restedMs >= backoff(broken.tries - 1, rest)
 }

@@ -3,6 +3,7 @@
  * tried again after a rest, and after the third failure set aside with a question. The count is in the store, so no restart
  * of the engine begins it anew, and the entries behind it go on.
  */
+import { backoff } from '../../domain/backoff.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { messageOf } from '../../errors.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
@@ -19,14 +20,14 @@ import { fail } from './failed-entry.ts'
 const failureLimit = 3
 
 /** Milliseconds. Whatever keeps it from working may be over after some of them. */
-const firstRestMs = 3_000
+const rest = { firstMs: 3_000, maxMs: 60_000, factor: 4 }
 
 /** Whether another try makes sense by now. */
 export const isRested = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): Promise<boolean> => {
   if (entry.failures === 0) return true
   const restedMs = (await storeNow(db)).getTime() - entry.changedAt.getTime()
   // Before it failed = the clock was set back: better a try too early than a rest as long as the jump.
-  return restedMs < 0 || restedMs >= firstRestMs * 4 ** (entry.failures - 1)
+  return restedMs < 0 || restedMs >= backoff(entry.failures - 1, rest)
 }
 
 /** A check that could not be followed to its end may still run. */

@@ -1,5 +1,6 @@
 /** Why a goal does not land: kept with the goal, so that the same refusal is told once and not at every look. */
 import { isDeepStrictEqual } from 'node:util'
+import { backoff } from '../../domain/backoff.ts'
 import { mayStartWork, type Goal, type GoalLanding, type LandingRefusal } from '../../domain/goal.ts'
 import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -43,7 +44,7 @@ const triesLimit = 5
 const forPerson = new Set(['conflict', 'branch-missing'])
 
 /** Milliseconds. Whatever keeps git from working may be over after some of them. */
-const firstRestMs = 10_000
+const rest = { firstMs: 10_000, maxMs: 3_600_000 }
 
 /** Nothing of the goal goes on before this is over: sent-back work is on its branch, or git keeps it from being verified. */
 const isHeldUp = ({ sentBack, unverified }: GoalLanding, { reason }: LandingRefusal): boolean =>
@@ -54,7 +55,7 @@ export const isRested = async (context: Context, { landing, changedAt }: Goal): 
   if (landing.refused === null || !isHeldUp(landing, landing.refused)) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
   // Before it was refused = the clock was set back: better a try too many than a rest as long as the jump.
-  return restedMs < 0 || restedMs >= firstRestMs * 2 ** (landing.tries - 1)
+  return restedMs < 0 || restedMs >= backoff(landing.tries - 1, rest)
 }
 
 /** The goal pauses with a question: nothing of it can start before its branch is as it should be. */

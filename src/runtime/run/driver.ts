@@ -2,6 +2,7 @@
  * One run from claim to ending, phase by phase. The phase is written before its work, so that a restarted engine enters
  * at the same one: every phase is replay-safe or looks first at what the files and refs say.
  */
+import { backoff } from '../../domain/backoff.ts'
 import type { RunPhase } from '../../domain/run.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { isStoreTrouble, StaleError } from '../../store/db.ts'
@@ -110,7 +111,7 @@ const rideOut = async (session: Session): Promise<void> => {
       if (outage) context.log.warn({ run: session.run.id, error: messageOf(error) }, 'the store failed during a run')
       else unexpected(context, session, error)
       failures += outage ? 0 : 1
-      if (!(await takeUpAgain(session, Math.min(longestPauseMs, outageMs * 2 ** failures)))) return
+      if (!(await takeUpAgain(session, backoff(failures, { firstMs: outageMs, maxMs: longestPauseMs })))) return
     }
   }
 }

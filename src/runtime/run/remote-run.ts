@@ -3,6 +3,7 @@
  * the run counts as a success, so that whichever engine merges finds it there. While the remote is away the run
  * waits in its phase, under its lease: what an agent made is not made again because of a network.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { AppError } from '../../errors.ts'
 import { must, StaleError } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -82,7 +83,7 @@ export const publishRun = async (session: Session, commit: string): Promise<Next
       const payload = { ref: runRef(run.id), commit, detail: pushed.detail, attempt: refusals, limit: refusalLimit }
       await appendEvent(context.db, { type: 'remote.refused', ...about(session), payload })
       if (refusals >= refusalLimit) return recover(session, { kind: 'refused', text: `${link.url}: ${pushed.detail}` })
-      await pause(session, 1_000 * 2 ** (refusals - 1))
+      await pause(session, backoff(refusals - 1, { firstMs: 1_000, maxMs: longestPauseMs }))
     }
   }
 }
