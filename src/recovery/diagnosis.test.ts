@@ -329,7 +329,7 @@ describe('a failed check', () => {
     const leftOut = [{ path: '.g\u200Cit/a', reason: 'git does not store this name' }]
     const unchanged = { kind: 'noChange', because: 'npm test does not pass', tree: 't' } as const
     expect(diagnose({ ...unchanged, leftOut }).evidence).toBe(
-      'the agent ended without an error and nothing that it changed can be committed: .g<U+200C>it/a (git does not store this name); npm test does not pass',
+      'the agent ended without an error and none of its changes can be committed: .g<U+200C>it/a (git does not store this name); npm test does not pass',
     )
     expect(diagnose(unchanged).evidence).toContain('no path differs')
     const violations = [{ path: 'a\u202Eb', kind: 'outside', rule: 'src' }]

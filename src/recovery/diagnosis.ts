@@ -1,4 +1,4 @@
-/** What a failure is. Pure: the same evidence always gives the same diagnosis. */
+/** Diagnoses a failure. Pure: the same evidence always gives the same diagnosis. */
 import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
 import { diagnoseDirectory } from './diagnosis/directory.ts'

@@ -26,7 +26,7 @@ describe('the same call', () => {
       ),
     ).toEqual({
       call: 'Read: a.ts',
-      text: 'it made the same call 5 times in a row and got the same answer: Read: a.ts',
+      text: 'it made the same call 5 times in a row and got the same result: Read: a.ts',
     })
   })
   it('with another answer each time is progress', () => {
@@ -115,7 +115,7 @@ describe('many calls', () => {
     const mixed = times(60, (index) => call(`call ${(index * index) % 7}`))
     expect(loopOf(mixed, limits)).toBeUndefined()
     expect(isCircling(mixed)).toBe(true)
-    expect(mostFrequent(mixed).text).toMatch(/most often, \d+ of the last 60 times: call \d/)
+    expect(mostFrequent(mixed).text).toMatch(/the most frequent \(\d+ of the last 60\): call \d/)
   })
   it('that look at ever new things do not', () => {
     expect(isCircling(times(60, (index) => call(`Read: file-${index}.ts`)))).toBe(false)

@@ -108,7 +108,7 @@ describe('a permission problem', () => {
     expect(nextStep(trust, [past(first, 'failed', trust.label)], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'pause_goal',
-      reason: 'git-trust-relaunch already tried exactly this',
+      reason: 'git-trust-relaunch already tried the same action',
     })
     // Neither within one run, whatever became of it, nor in a later run when it failed.
     expect(nextStep(trust, [past(first, 'success', trust.label)], policy, task).kind).toBe('exhausted')
@@ -346,7 +346,7 @@ describe('the total of a task', () => {
     expect(nextStep(trust, counted(11), policy, task).kind).toBe('recover')
     expect(nextStep(trust, counted(12), policy, task)).toMatchObject({
       kind: 'exhausted',
-      reason: "the task's 12 recoveries are spent",
+      reason: 'the task has used its 12 recoveries',
     })
   })
 
@@ -361,12 +361,12 @@ describe('policy', () => {
     expect(step).toMatchObject({ kind: 'exhausted', reason: 'git-trust-relaunch is disabled' })
   })
 
-  it('a label that no playbook answers asks a person at once', () => {
+  it('a label without a playbook asks a person at once', () => {
     const spent = diagnose({ kind: 'budget', text: 'it is spent' })
     expect(nextStep(spent, [], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
-      reason: 'no playbook answers budget',
+      reason: 'no playbook handles budget',
     })
   })
 

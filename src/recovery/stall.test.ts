@@ -65,8 +65,8 @@ describe('an agent without output', () => {
     expect(after(1_000, () => ({ ...running, prompt: 'Password:' })).stall).toBe('waiting_for_person')
     const call = 'Bash: npm ci'
     const text = (hangingToolMs: number) => stallText('hanging_tool', { ...limits, hangingToolMs }, { call })
-    expect(text(1_800_000)).toBe('the tool Bash: npm ci ran 30 minutes without output or processor time')
-    expect(text(4_000)).toBe('the tool Bash: npm ci ran 4 s without output or processor time')
+    expect(text(1_800_000)).toBe('the tool Bash: npm ci ran for 30 minutes without output or processor time')
+    expect(text(4_000)).toBe('the tool Bash: npm ci ran for 4 s without output or processor time')
   })
   it('is told of once each time, before it is stuck', () => {
     const probes: number[] = []

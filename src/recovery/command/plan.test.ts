@@ -150,7 +150,7 @@ describe('what is refused, with the offending piece', () => {
   })
 
   it('a NUL byte and an over-long line', () => {
-    expect(planCommand('a\0b')).toMatchObject({ ok: false, reason: 'it holds a NUL byte' })
+    expect(planCommand('a\0b')).toMatchObject({ ok: false, reason: 'it contains a NUL byte' })
     expect(planCommand(`a ${'b'.repeat(20_000)}`).ok).toBe(false)
   })
 })

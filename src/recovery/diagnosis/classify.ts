@@ -1,7 +1,7 @@
 /**
  * Names the cause of a failed command from its command line, exit status and output. Pure. Facts of the command line come
- * first, then what a test runner reports, then the rule that names the cause most surely, then the bare exit status; a text
- * that tells nothing is `unknown`. It reads causes: a word inside an assertion, a test's name or a quoted value decides nothing.
+ * first, then the report of a test runner, then the most specific matching rule, then the bare exit status; otherwise the label
+ * is `unknown`. Only causes count: a word inside an assertion, a test's name or a quoted value decides nothing.
  */
 import { fingerprint } from '../signature.ts'
 import type { Category } from './labels.ts'
@@ -17,14 +17,14 @@ import { commandInLog, exitInLog, missedCoverage, soundsOfTrouble, withoutPasses
 import { isFooter, isQuoted, isWarning, linesOf, type Line } from './text.ts'
 
 export interface Failure {
-  /** Empty where it is not known: then the log itself says what was run. */
+  /** Empty = unknown; then the commands are taken from the log. */
   command: string
-  /** `null` where a signal ended the command, and where neither is known. */
+  /** `null` if a signal ended the command, or if neither is known. */
   exitCode: number | null
   signal: string | null
   stdout: string
   stderr: string
-  /** All verification commands in order, and which one this is. */
+  /** All verification commands in order, and the index of this one. */
   plan?: readonly string[]
   planIndex?: number
 }
@@ -39,7 +39,7 @@ export interface Classification {
   evidence: string
   signature: string
   ruleId: string
-  /** The command may well have passed: nothing was printed, or a runner says so, or nothing speaks of trouble. */
+  /** Why the command may have passed: no output, a runner that reports passes, or no line that reports a problem. */
   calm?: Calm
 }
 
@@ -57,23 +57,23 @@ interface Verdict {
 }
 
 interface Options {
-  /** Judge as if this tool's wording were unknown, to see how far the general rules carry. */
+  /** Ignores the rules for this tool, to measure how well the general rules work. */
   without?: string
 }
 
 interface Reading {
   failure: Failure
-  /** As given, or as the log tells it. */
+  /** The given command, else the commands named in the log. */
   command: CommandFacts
   /** Without warnings. */
   lines: Line[]
   warnings: Line[]
-  /** Where the log shows that a run of tests passed. */
+  /** The line that shows a passed test run. */
   passed?: string
   tests: TestReport
 }
 
-/** What a test can run into that is not its own judgement. */
+/** Problems that fail a test without being an assertion of that test. */
 const besideTheTest = new Set<Label>([
   'port_in_use',
   'service_unavailable',
@@ -92,13 +92,13 @@ const besideTheTest = new Set<Label>([
   'auth_failure',
 ])
 
-/** A file of tests that never loaded is no test that judged. */
+/** Problems that prevent a test file from loading, so that none of its tests ran. */
 const atLoad = new Set<Label>(['compile_error', 'config_error', 'command_not_found'])
 
-/** Node's test runner writes what was thrown as a quoted value of its own. */
+/** Node's test runner prints a thrown error as a quoted value. */
 const reported = /^\s+(?:error|code): ['"]/
 
-/** Nothing is known of how the command ended. */
+/** Whether it is unknown how the command ended. */
 const isUnended = ({ exitCode, signal }: Failure): boolean => exitCode === null && signal === null
 
 const isGiven = ({ command }: Failure): boolean => command.trim() !== ''
@@ -136,7 +136,7 @@ const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined =>
   }
 }
 
-/** Of rules that are equally sure, the one whose line came first: what follows an error is often its consequence. */
+/** The most specific match; among equals the first line, because later errors are often consequences. */
 const bestOf = (reading: Reading, known: readonly Rule[]): Verdict | undefined => {
   let best: Verdict | undefined
   for (const line of reading.lines) {
@@ -164,7 +164,7 @@ const verdictOf = (label: Label, ruleId: string, evidence: string): Verdict => (
   specificity: 50,
 })
 
-/** What comes out when words of a shell are given to a program that is no shell. */
+/** Labels that can result from passing shell syntax to a program that is not a shell. */
 const comesOfSyntax = new Set<Label>([
   'missing_script',
   'command_not_found',
@@ -189,7 +189,7 @@ const unsupported = ({ command }: Reading, found: Verdict | undefined): Verdict 
   return verdictOf('unsupported_format', 'plan/unsupported', `${command.plan.reason}: ${command.plan.piece}`)
 }
 
-/** The status decides only where nothing of what was printed does. */
+/** The exit status decides only if no output does. */
 const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
   const { signal } = failure
   const exitCode = isUnended(failure) ? exitInLog(lines) : failure.exitCode
@@ -203,7 +203,7 @@ const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => 
   return undefined
 }
 
-/** Programs that print the difference which they were asked about. */
+/** Programs that print the differences they find. */
 const speaksDifference = /(?:^|\s)(?:diff|cmp|jq)\s/
 
 const artifactOf = ({ command }: Reading): string | undefined =>
@@ -212,7 +212,7 @@ const artifactOf = ({ command }: Reading): string | undefined =>
     ?.slice(1)
     .find((word) => !word.startsWith('-') && isArtifact(word))
 
-/** A check for the output of a build says "not built" only as long as no build of the plan has run. */
+/** Corrects "not built" by the plan: a later build makes it a matter of order, an earlier build makes it a failed test. */
 const ordered = (reading: Reading, verdict: Verdict): Verdict => {
   const { plan = [], planIndex = 0 } = reading.failure
   const silent =
@@ -246,7 +246,7 @@ const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
 
 const isOfSystem = ({ family, specificity }: Rule): boolean => family === 'os' && specificity >= 90
 
-/** A warning is never the cause, but for words of the operating system where the command certainly failed and said nothing else. */
+/** A warning is never the cause, except for messages of the operating system if a failed command printed nothing else. */
 const byWarnings = (reading: Reading, known: readonly Rule[]): Verdict | undefined =>
   reading.lines.length > 0 || isUnended(reading.failure) || reading.failure.exitCode === 0
     ? undefined
@@ -274,7 +274,7 @@ const readingOf = (failure: Failure, all: Line[], without?: string): Reading => 
   return { failure, command, lines, warnings, tests: readTests(lines, without) }
 }
 
-/** Where no failure is sure, the parts of a log that passed are left out of the search for a cause. */
+/** If it is unknown whether the command failed, the parts of the log that passed are not searched for a cause. */
 const withoutPassed = (whole: Reading, known: readonly Rule[], without?: string): Reading => {
   const { failure } = whole
   if (!isUnended(failure) && failure.exitCode !== 0) return whole
@@ -307,7 +307,7 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
     category,
     isInfra: verdict.infra ?? row.infra,
     retryable,
-    // Whatever a rule says: a check that the code fails is never taken out.
+    // Regardless of the rule, a check is never dropped if the code is at fault.
     recoveryKind: action === 'drop_command' && !row.infra ? 'code_fix' : action,
     evidence,
     signature: fingerprint({
