@@ -123,7 +123,7 @@ export const eventsPage = (): string =>
     ].join('\n\n'),
   )
 
-/** Stands in for a failure, so that the page shows the shape of the action without one. */
+/** A sample failure, so that the page can show the shape of the action. */
 const sample = ({ rung, answers: [label], example: facts = {} }: Playbook): Diagnosis =>
   ({
     ...{ rung, label, facts },
@@ -138,7 +138,7 @@ const noRetry = {
   quotaMaxSeconds: 1,
 }
 
-/** Numbers depend on the case and the configuration: their names are enough. */
+/** Numbers and objects depend on the case and the configuration, so only their names are shown. */
 const fieldsOf = (value: Action | PostCondition): string =>
   Object.entries(value)
     .filter(([key, entry]) => key !== 'name' && key !== 'type' && key !== 'hint' && entry !== '')
@@ -164,17 +164,17 @@ const playbookRow = (playbook: Playbook): string[] => {
     playbook.needs,
     withFields(action.name, action),
     withFields(condition.type, condition),
-    `${playbook.budget}${playbook.counted ? '' : ', not among the total'}`,
+    `${playbook.budget}${playbook.counted ? '' : ', not counted towards the total'}`,
     none.kind === 'exhausted' ? code(none.then) : '',
   ]
 }
 
-/** What a provider refuses, in the order in which the parts of a rule are looked at. */
+/** The provider's rules; the columns are in the order in which the parts of a rule are matched. */
 const limitRows = (): string[][] =>
   limitRules.map((rule) => [
     rule.id,
     rule.kind,
-    (rule.types ?? []).map(code).join(', ') + (rule.says === undefined ? '' : ` that says ${code(rule.says.source)}`),
+    (rule.types ?? []).map(code).join(', ') + (rule.says === undefined ? '' : ` with text ${code(rule.says.source)}`),
     (rule.codes ?? []).map(code).join(', '),
     rule.starts === undefined ? '' : `${rule.starts.length} in src/recovery/limit.ts`,
     (rule.statuses ?? []).join(', '),
@@ -203,32 +203,33 @@ const probeRow = ({ id, asksFor, looksAt, concludes }: (typeof probes)[number]):
 const managerRows = (): string[][] =>
   managers.map(({ id, files, holds, commands, ran }) => [
     code(id),
-    files.map(code).join(', ') + (holds === undefined ? '' : ` with ${code(holds.source)}`),
+    files.map(code).join(', ') + (holds === undefined ? '' : ` that contains ${code(holds.source)}`),
     commands.map((argv) => code(argv.join(' '))).join(', then '),
-    ran ?? 'never run for real',
+    ran ?? 'not tested with a real manager',
   ])
 
 export const recoveryPage = (): string =>
   head(
     'Recovery',
     [
-      `What Unstuck does by itself, from \`src/recovery/\`. A playbook answers the labels of its diagnoses; its budget counts attempts per task and label, and a task has ${totalBudget} recoveries in one count. A correction that had no effect is not repeated; with none left, "then" applies.`,
+      `How Unstuck recovers without a person, from \`src/recovery/\`. A failure is diagnosed, which gives it a label. A playbook handles the failures with its labels, if the needed evidence is there; of several playbooks for one label, the first in this table applies. It performs the action, and the recovery counts as a success only when the post-condition has been observed. The budget is the number of attempts per task and label. In addition, a task has a total of ${totalBudget} recoveries. An action without effect is not repeated. If no playbook is left, "then" applies: the goal pauses, or a person is asked.`,
+      'The rung is the family of a playbook: 0 preparing, 1 permissions, 2 model provider and git remote, 3 progress of the agent, 4 verification, 5 path rules, 6 infrastructure, 7 merging, 8 queue, 9 a person. The scope says what performs the action: `launch` the supervisor of the agent, `run` the run itself, `task` the queue, `goal` the merge queue.',
       '## Playbooks',
       table(
-        ['playbook', 'rung', 'scope', 'answers', 'needs', 'action', 'post-condition', 'budget', 'then'],
+        ['playbook', 'rung', 'scope', 'labels', 'needed evidence', 'action', 'post-condition', 'budget', 'then'],
         playbooks.map(playbookRow),
       ),
       '## Commands that a playbook may run',
-      'They run from their argv, without a shell, in the clone of a run (or in the one in which its work is checked again) and never in your own tree, with the environment of checks and inside the time of verification. The first row that fits governs its language; `packageManager` of a package.json goes first. `{file}` stands for the file of the second column.',
-      table(['manager', 'governs a folder that has', 'command', 'run for real with'], managerRows()),
+      'The commands run without a shell, in the clone of a run or in the clone in which its work is checked, and never in your checkout. They have the environment of checks and count towards the time limit of verification. For each language, the first manager in this table whose file exists applies; the `packageManager` field of a package.json takes precedence. `{file}` is the file of the second column.',
+      table(['manager', 'applies to a folder with', 'command', 'tested with'], managerRows()),
       '## Probes',
-      'After a check failed, and before the agent is blamed. A finding stands in the evidence, in the event `verify.probed` and in `unstuck explain`; what a probe cannot tell blames nobody. A failure of the code (a test that judged, a compiler that objected) stays one, whatever is found.',
-      table(['probe', 'asked for', 'looks at', 'says whose fault it is'], probes.map(probeRow)),
+      'Probes run after a failed check, before the agent is blamed. Their findings are part of the evidence, of the event `verify.probed` and of `unstuck explain`. A failed probe gives no finding, and a missing finding never assigns blame. A failure of the code (a failed assertion, a compiler error) stays one, whatever a probe finds.',
+      table(['probe', 'runs for labels', 'inspects', 'what is at fault'], probes.map(probeRow)),
       '## What a CLI reports and what it means',
-      "First match wins. Text is only looked at in a structured error field or on the CLI's own stderr with a failing exit; anything else is `unknown`.",
+      "The first match wins. Text counts only in a structured error field, or on the CLI's own stderr with a failing exit. Any other failure is `unknown`.",
       table(['rule', 'harness', 'reported', 'rung', 'label', 'failure code', 'retryable'], ruleRows()),
       '## What a provider refuses',
-      'Looked at after the rules above, by type, then by code, sentence and status; a sentence counts at the start of a line only. The end of a limit is a structured field, else what stands behind "resets", "try again" and the like in those words: an epoch, a duration, a time of day with or without its zone, a date, or seconds. It is never in the past and at most 8 days away.',
+      'These rules are applied before the rules above: first by type, then by code, sentence and status. A sentence counts only at the start of a line. The reset time of a limit comes from a structured field, else from the text after words such as "resets" or "try again": an epoch, a duration, a time of day with or without zone, a date, or seconds. It is never in the past, and at most 8 days away.',
       table(['rule', 'kind', 'type', 'code', 'sentence', 'status', 'label', 'failure code', 'retryable'], limitRows()),
     ].join('\n\n'),
   )

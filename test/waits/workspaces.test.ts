@@ -163,7 +163,9 @@ describe('submodules', () => {
     )
     const goal = await scene.goal([{}])
     await scene.until(goal, 'awaiting_human')
-    expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain('changes inside a submodule cannot be committed')
+    expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain(
+      'changes inside a submodule cannot be committed',
+    )
   })
 })
 

@@ -67,7 +67,7 @@ test('a permitted file that would push out a path that is not permitted is refus
   const build = buildTree(scene.shadow, { base: scene.head, tree, paths: ['thing/inside.txt'] })
   await expect(build).rejects.toMatchObject({
     code: 'REPOSITORY_STATE',
-    message: expect.stringContaining('changing thing too'),
+    message: expect.stringContaining('also change thing'),
   })
 })
 

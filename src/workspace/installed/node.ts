@@ -146,7 +146,7 @@ const dangles = async (link: string): Promise<boolean> => {
   return (await lstat(join(dirname(link), target)).catch(() => undefined)) === undefined
 }
 
-/** Programs with a missing file that exists in the tree that this one was copied from. Some packages never contain their program. */
+/** Programs whose file is missing, but exists in the tree `beside`. Some packages never contain their program. */
 const damagedPrograms = async (folder: string, beside: string): Promise<string[]> => {
   const bin = join('node_modules', '.bin')
   const broken = await filterAsync(await namesIn(join(beside, bin)), async (name) => {

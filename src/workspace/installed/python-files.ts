@@ -1,4 +1,4 @@
-/** Parses files of Python's package managers: requirements, lockfiles, names of installed distributions, versions (PEP 440). Pure. */
+/** Parses files of Python's package managers: requirements, lockfiles, installed distributions, versions (PEP 440). Pure. */
 
 /** The normalised name of PEP 503, equal for all spellings. */
 export const normalName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, '-')
