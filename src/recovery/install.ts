@@ -25,7 +25,7 @@ interface Manager {
   ran: string | null
 }
 
-/** In order of choice within an ecosystem. Every command installs what the lockfile says and never writes to it. */
+/** In order of choice within an ecosystem. Every command installs from the lockfile and never changes it. */
 export const managers: readonly Manager[] = [
   {
     id: 'pnpm',

@@ -293,7 +293,7 @@ describe('a limit of the account', () => {
     for (const jitter of jitters) expect(jitter).toBeLessThanOrEqual(60_000)
   })
 
-  it('that says no time waits longer each time, up to the longest', () => {
+  it('without a reset time waits longer each time, up to the maximum', () => {
     const delays = [0, 1, 2, 3, 4, 9].map((count) => wait(limited(), waits(count)).delayMs / 1000)
     expect(delays).toEqual(delays.toSorted((a, b) => a - b))
     expect(delays[0]).toBeGreaterThanOrEqual(120)
@@ -308,13 +308,13 @@ describe('a limit of the account', () => {
     expect(wait(limited(soon), waits(3)).delayMs).toBeGreaterThanOrEqual(120_000)
   })
 
-  it('is no recovery of the task’s twelve and asks nobody for a long time, but not never', () => {
+  it('does not count towards the task’s twelve recoveries, and asks a person only after a long time', () => {
     const step = recover(nextStep(limited(), waits(99), policy, task))
     expect(step.playbook).toMatchObject({ id: 'quota-wait', counted: false })
     expect(nextStep(limited(), waits(100), policy, task)).toMatchObject({ kind: 'exhausted', then: 'escalate' })
   })
 
-  it('an overload waits as long as the server says, and no less than it would have', () => {
+  it('an overload waits as long as the server states, but not less than the backoff', () => {
     const overloadUntil = diagnose({
       kind: 'launch',
       harness: 'opencode',
@@ -356,7 +356,7 @@ describe('the total of a task', () => {
 })
 
 describe('policy', () => {
-  it('a disabled playbook is not taken and the reason names it', () => {
+  it('a disabled playbook does not apply, and the reason names it', () => {
     const step = nextStep(trust, [], { ...policy, disabled: ['git-trust-relaunch'] }, task)
     expect(step).toMatchObject({ kind: 'exhausted', reason: 'git-trust-relaunch is disabled' })
   })
@@ -370,7 +370,7 @@ describe('policy', () => {
     })
   })
 
-  it('playbooks have unique ids, a finite budget and say what they need', () => {
+  it('playbooks have unique ids, a finite budget and a description of their evidence', () => {
     expect(new Set(playbooks.map((playbook) => playbook.id)).size).toBe(playbooks.length)
     for (const playbook of playbooks) {
       expect(playbook.budget).toBeGreaterThan(0)
@@ -381,8 +381,8 @@ describe('policy', () => {
   })
 })
 
-describe('an agent that stands still', () => {
-  it('is restarted in its session, then in fresh ones, each time told something else, five times', () => {
+describe('an agent that hangs', () => {
+  it('is restarted in its session, then in new ones, each time with another hint, five times', () => {
     const history: PastRecovery[] = []
     const actions: Extract<Action, { type: 'relaunch' }>[] = []
     for (let number = 1; number <= 5; number += 1) {

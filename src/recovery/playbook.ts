@@ -106,7 +106,7 @@ export type PostCondition =
   | { type: 'check_runs'; command: string }
   /** At least one of the remaining checks ran, and all of them passed; or the work needs no check. */
   | { type: 'remaining_checks_pass' }
-  /** The relaunched turn ends by itself, or leaves other files than this tree. */
+  /** The relaunched turn ends by itself, or the workspace differs from this tree afterwards. */
   | { type: 'agent_gets_on'; tree: string }
   /** All of these tests pass. */
   | { type: 'tests_pass'; red: StillRed[] }
@@ -146,7 +146,7 @@ export interface PlaybookFor<L extends DiagnosisLabel> {
   /** The action for this diagnosis, or undefined when the needed evidence is missing. */
   plan(diagnosis: DiagnosisOf<L>, context: PlanContext): Action | undefined
   postCondition(action: Action): PostCondition
-  /** Most attempts per task and label (within one count). */
+  /** The most attempts per task and label, until a person resets the count. */
   budget: number
   /** An attempt of any such playbook that helped refills the budget of all of them. */
   refilled?: true

@@ -349,7 +349,7 @@ const diagnosed = (failed: ObservedCheck, ...readings: Reading[]) =>
   diagnose({ kind: 'check', check: { ...failed, readings } })
 
 describe('the diagnosis', () => {
-  test('says in its evidence what was seen, and its signature does not depend on it', () => {
+  test('has the findings in its evidence but not in its signature', () => {
     const found = (pid: number) => diagnosed(taken, { probe: 'port', port: 3000, owner: { pid, program: 'node' } })
     expect(found(7)).toMatchObject({
       label: 'port_in_use',
@@ -363,7 +363,7 @@ describe('the diagnosis', () => {
     expect(found(7).signature).toBe(diagnosed(taken).signature)
   })
 
-  test('is a failed check of the work, where nothing declares the package that is missing', () => {
+  test('is a failed check of the work if nothing declares the missing package', () => {
     expect(diagnosed(missing)).toMatchObject({ label: 'dependency_missing', category: 'setup' })
     expect(diagnosed(missing, installed([tree({})], false))).toMatchObject({
       label: 'check_failed',
@@ -376,7 +376,7 @@ describe('the diagnosis', () => {
     expect(diagnosed(missing, damaged)).toMatchObject({ label: 'dependency_missing' })
   })
 
-  test('is an outage by fact alone: words of a check are no reason to wait', () => {
+  test('is an outage only if confirmed: the output of a check is no reason to wait', () => {
     const reset = check({ command: 'npm ci', stderr: 'npm error code ECONNRESET\nnpm error network read ECONNRESET' })
     const away = { host: 'packages.example', port: 443, from: '.npmrc', trouble: 'connect ETIMEDOUT' }
     expect(diagnosed(reset)).toMatchObject({ label: 'check_failed' })
@@ -389,7 +389,7 @@ describe('the diagnosis', () => {
     })
   })
 
-  test('leads to a wait where a probe saw the outage, and to a question where only the check speaks of it', () => {
+  test('leads to a wait if a probe confirmed the outage, and to a question if only the check reports it', () => {
     const retry = {
       ...{ transientBaseSeconds: 60, transientMaxSeconds: 600, transientLimit: 5 },
       ...{ quotaBaseSeconds: 60, quotaMaxSeconds: 600 },
@@ -407,7 +407,7 @@ describe('the diagnosis', () => {
     expect(step()).toMatchObject({ kind: 'exhausted', then: 'escalate' })
   })
 
-  test('stays a test failure of the work, whatever the machine lacks', () => {
+  test('stays a test failure of the work even if the machine lacks something', () => {
     const everything: Reading[] = [
       place({ freeMb: 0 }),
       { probe: 'memory', killed: 3, freeMb: 1 },

@@ -15,7 +15,7 @@ export interface Family {
   skip: RegExp
   only?: RegExp
   assertion: RegExp
-  /** Assertions that hold for almost anything. */
+  /** Assertions that almost any value satisfies. */
   weak: RegExp
   /** Text with one of each: test, skip, assertion. */
   example: string

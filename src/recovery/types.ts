@@ -81,7 +81,7 @@ export interface Feedback {
 
 export interface CheckFacts {
   command: string
-  /** The work is to blame, so it can go back to its agent. */
+  /** Feedback for the agent; set if the work is to blame. */
   feedback?: Feedback
   /** Another harness that has not worked on the task yet, for a failure that the present one does not fix. */
   otherHarness?: string

@@ -21,7 +21,7 @@ export interface Repository {
 
 export type ChangeKind = 'added' | 'modified' | 'deleted' | 'mode' | 'type'
 
-/** One path that differs between base and work tree. Paths are git's bytes read as UTF-8, neither quoted nor merged into renames. */
+/** One path that differs between base and work tree. `path`: git's bytes read as UTF-8, neither quoted nor merged into renames. */
 export interface Change {
   path: string
   kind: ChangeKind

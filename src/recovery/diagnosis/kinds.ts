@@ -87,7 +87,7 @@ const kinds = {
     words: ({ reason }: { reason: string }) => reason,
     facts: none,
   }),
-  /** Everything passes except tests that fail on the base commit as well, and the agent has not been told about them. */
+  /** Everything passes except tests that fail on the base commit as well, and the agent got no feedback about them yet. */
   redBefore: kind({
     ...{ rung: 4, label: 'red_before', failureCode: 'test_failure', category: 'test', retryable: true },
     words: ({ red }: { red: StillRed[] }) => `failed before the work and still fails: ${redText(red)}`,

@@ -65,7 +65,7 @@ export const commandInLog = (lines: readonly Line[]): CommandFacts => {
   const read = [...found].map((command) => readCommand(command))
   return {
     text: [...found].join('\n'),
-    // What a log shows of a command is not how it was written, so nothing can be wrong with its form.
+    // A log does not show a command as it was written, so its form is never at fault.
     plan: { ok: true, steps: [] },
     argvs: read.flatMap(({ argvs }) => argvs),
     programs: [...new Set(read.flatMap(({ programs }) => programs))],
@@ -82,7 +82,7 @@ const endings: readonly RegExp[] = [
   /returned a non-zero code: (\d+)$|did not complete successfully: exit code: (\d+)/,
 ]
 
-/** The exit status of the command as its runner wrote it; `null` where nothing says so. */
+/** The exit status that the log reports; null = none. */
 export const exitInLog = (lines: readonly Line[]): number | null => {
   for (const { text } of lines.toReversed()) {
     for (const pattern of endings) {

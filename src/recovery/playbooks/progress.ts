@@ -1,6 +1,6 @@
 /**
- * Rung 3: the agent runs and does not get on. It is ended and started again with a hint, in the same workspace: what it
- * wrote stays. Every restart differs from the one before, in its session or in what it is told.
+ * Rung 3: the agent runs but makes no progress. It is stopped and restarted with a hint in the same workspace, so its files stay.
+ * Every restart differs from the previous one, in its session or its hint.
  */
 import type { Stalled } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'

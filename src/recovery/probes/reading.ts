@@ -23,7 +23,7 @@ export interface Requirement {
 /** Ecosystems that install packages inside the project: `node_modules`, `.venv`, `vendor`. */
 export type TreeEcosystem = Extract<Ecosystem, 'node' | 'python' | 'go'>
 
-/** One folder of installed packages beside its manifest and lockfile. */
+/** One folder of installed packages, compared with its manifest and lockfile. */
 export interface InstalledTree {
   ecosystem: TreeEcosystem
   /** Relative to the workspace, '' = top. */
