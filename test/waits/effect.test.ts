@@ -172,7 +172,7 @@ const idle: Agent = {
 const forgetful: Agent = {
   driver: 'claude',
   program: `
-    if (!args.some((text) => text.includes('could not be taken up'))) {
+    if (!args.some((text) => text.includes('could not be resumed'))) {
       console.error('No conversation found with session ID: session-0')
       process.exit(1)
     }

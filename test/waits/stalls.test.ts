@@ -96,7 +96,7 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     expect(run?.launches).toHaveLength(2)
     const args = argsOf('silent', 2)
     expect(args[args.indexOf('--resume') + 1]).toBe('session-1')
-    const hint = args.find((text) => text.includes('You were stopped and started again'))
+    const hint = args.find((text) => text.includes('You were stopped and restarted'))
     expect(hint).toContain('for 3 s it printed nothing and used no processor time')
     expect(hint).toContain('What was written is kept in the workspace: part.txt.')
     expect(await scene.recoveries(goal)).toMatchObject([
