@@ -35,9 +35,9 @@ const fromTest = (lines: readonly string[], tests: readonly string[]): readonly 
 }
 
 const find = (lines: readonly string[]): string | undefined => {
-  const told = lines.filter((line) => !noise.test(line))
+  const candidates = lines.filter((line) => !noise.test(line))
   for (const pattern of telling) {
-    const found = told.find((line) => pattern.test(line))
+    const found = candidates.find((line) => pattern.test(line))
     if (found !== undefined) return clean(found)
   }
   return undefined

@@ -179,8 +179,8 @@ const soundsWrong = /error|fail|fatal|panic|exception|assert|expected|not ok|und
  */
 export const failingItems = (set: FailingSet): string[] => {
   if (set.tests !== null) return set.tests.slice(0, mostItems)
-  const told = (set.lines ?? set.beside).filter((line) => soundsWrong.test(line))
-  return told.length === 0 ? [normalised(set.evidence)] : told.slice(0, mostItems)
+  const problems = (set.lines ?? set.beside).filter((line) => soundsWrong.test(line))
+  return problems.length === 0 ? [normalised(set.evidence)] : problems.slice(0, mostItems)
 }
 
 /** Whether `now` is a strict subset of `before`. */

@@ -21,12 +21,12 @@ const passedLine = /^\s*(?:✓|✔|√|ok \d|PASS\b|--- PASS|\[ +OK|=== RUN|test
 const noise =
   /node:internal|^\s*at .*node_modules\/|^\s*(?:duration_ms\b|type:|\.\.\.$|---$)|^\s*[#ℹ] (?:suites|cancelled|skipped|todo|duration_ms)/i
 
-const isTold = (line: string): boolean => !passedLine.test(line) && !noise.test(line)
+const isRelevant = (line: string): boolean => !passedLine.test(line) && !noise.test(line)
 
 /** The lines around reported problems, in order; the last lines where no line reports a problem. */
 const causeLines = (text: string): string[] => {
   const lines = linesIn(text)
-    .filter(isTold)
+    .filter(isRelevant)
     .map((line) => line.slice(0, longestLine))
   const near = lines.filter((_line, at) =>
     lines.slice(Math.max(0, at - context), at + 1).some((one) => trouble.test(one)),

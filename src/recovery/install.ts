@@ -161,7 +161,7 @@ export const managers: readonly Manager[] = [
 ]
 
 /** Programs that tell which ecosystem's packages a command line uses. */
-const speakers: readonly [Ecosystem, RegExp][] = [
+const programPatterns: readonly [Ecosystem, RegExp][] = [
   [
     'node',
     /^(?:npm|npx|pnpm|pnpx|yarn|bun|bunx|node|tsc|tsx|ts-node|vitest|jest|mocha|ava|tap|c8|nyc|eslint|prettier|oxlint|biome|playwright|cypress|webpack|rollup|vite|esbuild|next|turbo|nx|lerna|svelte-check|vue-tsc)$/,
@@ -178,7 +178,7 @@ const speakers: readonly [Ecosystem, RegExp][] = [
 ]
 
 /** How each runtime reports a missing package, for command lines that start a Makefile or a script. */
-const sayings: readonly [Ecosystem, RegExp][] = [
+const messagePatterns: readonly [Ecosystem, RegExp][] = [
   ['node', /Cannot find (?:module|package)|ERR_MODULE_NOT_FOUND|node_modules|npm (?:error|ERR!)/],
   ['python', /No module named|ModuleNotFoundError|ImportError|DistributionNotFound/],
   ['rust', /\bcrates?\b|\bcargo\b/],
@@ -227,11 +227,11 @@ const startsAlike = (argv: readonly string[], install: Install): boolean =>
 
 /** The ecosystems whose packages these programs use. */
 export const ecosystemsOf = (programs: readonly string[]): Ecosystem[] =>
-  speakers.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
+  programPatterns.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
 
 /** The ecosystems whose runtime reports a missing package in this line. */
 export const ecosystemsSaid = (evidence: string): Ecosystem[] =>
-  sayings.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
+  messagePatterns.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
 
 /** The install that may provide what this command lacks; never one that the command runs itself, which would change nothing. */
 export const chooseInstall = (installs: readonly Install[], command: string, evidence: string): Install | undefined => {

@@ -187,7 +187,7 @@ const linesOf = ({ source, text }: ReportedFailure): string[] => {
 /** Types that do not name a cause. */
 const openTypes: readonly (string | undefined)[] = [undefined, 'invalid_request', 'no_result']
 
-interface Ruled {
+interface RuleMatch {
   rule: LimitRule
   line: string
 }
@@ -200,9 +200,9 @@ const byStatus = (status: number | undefined): LimitRule | undefined =>
 const bySentence = (text: string): LimitRule | undefined =>
   limitRules.find(({ starts }) => starts?.some((start) => start.test(text)) === true)
 
-const firstOf = <Item>(items: readonly Item[], look: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
+const firstOf = <Item>(items: readonly Item[], find: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
   for (const item of items) {
-    const found = look(item)
+    const found = find(item)
     if (found !== undefined) return found
   }
   return undefined
@@ -215,7 +215,7 @@ const ruleIn = (line: string): LimitRule | undefined => {
   return firstOf(spoken.codes, byCode) ?? firstOf(spoken.texts, bySentence) ?? byStatus(spoken.httpStatus)
 }
 
-const ruledBySaying = (failure: ReportedFailure): Ruled | undefined => {
+const matchLines = (failure: ReportedFailure): RuleMatch | undefined => {
   for (const line of linesOf(failure)) {
     const rule = ruleIn(line)
     if (rule !== undefined) return { rule, line }
@@ -223,7 +223,7 @@ const ruledBySaying = (failure: ReportedFailure): Ruled | undefined => {
   return undefined
 }
 
-const ruleFor = (failure: ReportedFailure): Ruled | undefined => {
+const matchRule = (failure: ReportedFailure): RuleMatch | undefined => {
   const { type, code, httpStatus, text } = failure
   const line = text.split('\n')[0] ?? ''
   const typed = limitRules.find(
@@ -233,7 +233,7 @@ const ruleFor = (failure: ReportedFailure): Ruled | undefined => {
   if (!openTypes.includes(type)) return undefined
   const coded = code === undefined ? undefined : byCode(code)
   if (coded !== undefined) return { rule: coded, line }
-  const said = ruledBySaying(failure)
+  const said = matchLines(failure)
   if (said !== undefined) return said
   const stated = byStatus(httpStatus)
   return stated === undefined ? undefined : { rule: stated, line }
@@ -250,7 +250,7 @@ const timesIn = ({ source, text }: ReportedFailure, line: string): string[] =>
   source === 'stderr' ? [line, lastWords(text, lastLines).join('\n')] : [text]
 
 /** The structured time, else the one in the text. */
-const resetOf = ({ rule: { kind }, line }: Ruled, failure: ReportedFailure): Limit['reset'] => {
+const resetOf = ({ rule: { kind }, line }: RuleMatch, failure: ReportedFailure): Limit['reset'] => {
   const { resetAt, said } = failure
   if (!timed.includes(kind)) return undefined
   if (said === undefined) return resetAt === undefined ? undefined : { resetAt }
@@ -261,7 +261,7 @@ const resetOf = ({ rule: { kind }, line }: Ruled, failure: ReportedFailure): Lim
 
 /** Why the provider does not respond; undefined = the failure does not come from the provider. */
 export const limitOf = (failure: ReportedFailure): Limit | undefined => {
-  const found = ruleFor(failure)
+  const found = matchRule(failure)
   if (found === undefined) return undefined
   const { rule, line } = found
   const reset = resetOf(found, failure)

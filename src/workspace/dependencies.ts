@@ -42,9 +42,9 @@ const recordShape = z.object({
   trees: z.array(z.object({ folder: z.string(), key: z.string() })),
 })
 
-type Given = z.infer<typeof recordShape>
+type PoolRecord = z.infer<typeof recordShape>
 
-const readRecord = async (workspace: string): Promise<Given | undefined> => {
+const readRecord = async (workspace: string): Promise<PoolRecord | undefined> => {
   try {
     return recordShape.parse(JSON.parse(await readFile(recordOf(workspace), 'utf8')))
   } catch {
@@ -52,20 +52,20 @@ const readRecord = async (workspace: string): Promise<Given | undefined> => {
   }
 }
 
-const noteGiven = async (request: PreparationRequest, tree: Given['trees'][number]): Promise<void> => {
+const recordTree = async (request: PreparationRequest, tree: PoolRecord['trees'][number]): Promise<void> => {
   const earlier = (await readRecord(request.workspace))?.trees ?? []
   const trees = [...earlier.filter(({ folder }) => folder !== tree.folder), tree]
   await writeFile(recordOf(request.workspace), JSON.stringify({ cacheDir: request.cacheDir, trees }), { mode: 0o600 })
 }
 
 /** Moves a ready tree into the workspace; else copies the source, or the checkout if there is no source yet. */
-const give = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
+const provide = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
   const { root } = request.repository
   const key = await keyOf(root, folder, lockHash)
   const kind = kindOf(request.cacheDir, key)
   if (request.anew === true) await removeFolder(kind.dir)
   await want(kind, { root, folder, lockHash })
-  await noteGiven(request, { folder, key })
+  await recordTree(request, { folder, key })
   const place = join(request.workspace, folder, 'node_modules')
   if (await takeReady(kind, place)) return []
   const making = `${request.workspace}.dependencies`
@@ -98,7 +98,7 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
     else if (lock.hash === null) notes.push(`${lock.name} differs from the one in the checkout`)
     else if (await isThere(join(request.workspace, folder, 'node_modules'))) copied += 1
     else {
-      notes.push(...(await give(request, folder, lock.hash)))
+      notes.push(...(await provide(request, folder, lock.hash)))
       copied += 1
     }
   }

@@ -42,9 +42,9 @@ const endOf = (check: ObservedCheck): string =>
 const compared = (check: ObservedCheck): string => (check.baseline === undefined ? '' : `; ${check.baseline.detail}`)
 
 /** Whether the command fails in the same way on the base commit, so the work is not the cause. */
-const isOld = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
+const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
 
-const isGone = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
+const ranOnBase = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
 
 const factsOf = ({ command, remaining }: ObservedCheck): CheckFacts => ({ command, remaining })
 
@@ -58,8 +58,11 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
   facts: factsOf(check),
 })
 
-const droppable = ({ rest }: ObservedCheck, holds: boolean): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
-  holds ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+const droppable = (
+  { rest }: ObservedCheck,
+  applies: boolean,
+): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
+  applies ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
 
 /** For a missing script or target: the last check may be dropped if only documentation changed. */
 const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNone === undefined ? {} : { needsNone })
@@ -68,13 +71,13 @@ const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNo
 const cannotRun = (text: string): string => `cannot run here: ${text}`
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
-  check.narrowed === undefined || !isOld(check, label) ? {} : { narrowed: check.narrowed }
+  check.narrowed === undefined || !failsAlikeOnBase(check, label) ? {} : { narrowed: check.narrowed }
 
 /** No test ran. If the base commit ran tests, the work removed them, which is a failure of the work. */
 const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
-  if (isGone(check))
+  if (ranOnBase(check))
     return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
-  const old = check.baseline?.state === 'no tests' || isOld(check, 'no_test_files')
+  const old = check.baseline?.state === 'no tests' || failsAlikeOnBase(check, 'no_test_files')
   // A drop needs a fact, not the runner's words alone: it counted zero tests, or its file argument does not exist.
   const isFact = check.countedNone === true || check.missingFile !== undefined
   return {
@@ -113,7 +116,7 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
 /** For these labels, an unreachable registry confirms as a fact what the check only printed. */
 const outages = new Set<Label>(['network_unreachable', 'network_transient'])
 
-const brings = new Set<string>(['install', 'reinstall'])
+const installKinds = new Set<string>(['install', 'reinstall'])
 
 const installOf = (check: ObservedCheck, evidence: string): { install?: Install } => {
   const install = chooseInstall(check.installs ?? [], check.command, evidence)
@@ -128,8 +131,8 @@ const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } =>
 /** Whether the makefile, the manifest or the base commit contradicts the cause that the output names. */
 const isUnproven = (check: ObservedCheck, label: Label): boolean => {
   // A test may print the same message.
-  if (label === 'missing_make_target') return check.make?.missing.length === 0 || isGone(check)
-  return label === 'missing_script' && (check.narrowed === undefined || !isOld(check, label))
+  if (label === 'missing_make_target') return check.make?.missing.length === 0 || ranOnBase(check)
+  return label === 'missing_script' && (check.narrowed === undefined || !failsAlikeOnBase(check, label))
 }
 
 type NamedLabel = Exclude<Label, ClaimLabel | 'no_test_files'>
@@ -141,23 +144,25 @@ const lacksNamed = ({ make }: ObservedCheck, line: string): boolean =>
   )
 
 /** Labels of a command that never started. */
-const never = new Set<Label>(['missing_script', 'missing_make_target', 'command_not_found'])
+const neverStartedLabels = new Set<Label>(['missing_script', 'missing_make_target', 'command_not_found'])
 
-const isNever = (check: ObservedCheck, label: Label): boolean =>
-  check.missingFile !== undefined ? never.has(label) : isOld(check, label) && never.has(label)
+const neverStarted = (check: ObservedCheck, label: Label): boolean =>
+  check.missingFile !== undefined
+    ? neverStartedLabels.has(label)
+    : failsAlikeOnBase(check, label) && neverStartedLabels.has(label)
 
 /** The finding for a cause that the output names. It allows dropping the check only if the base commit shows the same cause. */
 const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
   const facts = { ...factsOf(check), ...machine }
-  const install = brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
+  const install = installKinds.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
   const { failureCode, category, retryable } = found
   const row = { ...verification, failureCode, category, retryable, evidence: ended(check, label, found.evidence) }
   if (label === 'missing_make_target') {
-    const lacks = isOld(check, label) && lacksNamed(check, found.evidence)
+    const lacks = failsAlikeOnBase(check, label) && lacksNamed(check, found.evidence)
     return { ...row, label, facts: { ...facts, ...droppable(check, lacks), ...without(check) } }
   }
   if (label === 'invalid_usage')
-    return { ...row, label, facts: { ...facts, ...(isOld(check, label) ? { askable: true } : {}) } }
+    return { ...row, label, facts: { ...facts, ...(failsAlikeOnBase(check, label) ? { askable: true } : {}) } }
   if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
   if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
   if (label === 'dependency_missing' || label === 'command_not_found')
@@ -178,7 +183,7 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
 })
 
 const ended = (check: ObservedCheck, label: Label, line: string): string =>
-  isNever(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
+  neverStarted(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
 
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`

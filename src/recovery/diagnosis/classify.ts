@@ -61,7 +61,7 @@ interface Options {
   without?: string
 }
 
-interface Reading {
+interface FailureContext {
   failure: Failure
   /** The given command, else the commands named in the log. */
   command: CommandFacts
@@ -112,17 +112,17 @@ const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined =
   return undefined
 }
 
-const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined => {
-  const inTest = reading.tests.failed
+const apply = (rule: Rule, line: Line, context: FailureContext): Verdict | undefined => {
+  const inTest = context.tests.failed
   const caught = caughtBy(rule, line, inTest)
   if (caught === undefined) return undefined
-  const { command, lines, failure } = reading
+  const { command, lines, failure } = context
   const base = { label: rule.label, action: rule.action, infra: rule.infra }
   const scene = { command, lines, line, caught, label: rule.label, exitCode: failure.exitCode }
   const refined = rule.refine === undefined ? base : refinements[rule.refine](scene)
   if (
     refined === undefined ||
-    (inTest && !besideTheTest.has(refined.label) && !(reading.tests.suite && atLoad.has(refined.label)))
+    (inTest && !besideTheTest.has(refined.label) && !(context.tests.suite && atLoad.has(refined.label)))
   )
     return undefined
   return {
@@ -137,20 +137,20 @@ const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined =>
 }
 
 /** The most specific match; among equals the first line, because later errors are often consequences. */
-const bestOf = (reading: Reading, known: readonly Rule[]): Verdict | undefined => {
+const bestOf = (context: FailureContext, known: readonly Rule[]): Verdict | undefined => {
   let best: Verdict | undefined
-  for (const line of reading.lines) {
-    if (reading.tests.failed && isTalk(line.text)) continue
+  for (const line of context.lines) {
+    if (context.tests.failed && isTalk(line.text)) continue
     for (const rule of known) {
       if (rule.specificity <= (best?.specificity ?? 0)) continue
       if (rule.stream !== 'either' && rule.stream !== line.stream) continue
       if (
         rule.exits !== undefined &&
-        !isUnended(reading.failure) &&
-        !rule.exits.includes(reading.failure.exitCode ?? -1)
+        !isUnended(context.failure) &&
+        !rule.exits.includes(context.failure.exitCode ?? -1)
       )
         continue
-      const verdict = apply(rule, line, reading)
+      const verdict = apply(rule, line, context)
       if (verdict !== undefined) best = verdict
     }
   }
@@ -183,14 +183,14 @@ const comesOfSyntax = new Set<Label>([
   'permission_denied',
 ])
 
-const unsupported = ({ command }: Reading, found: Verdict | undefined): Verdict | undefined => {
+const unsupported = ({ command }: FailureContext, found: Verdict | undefined): Verdict | undefined => {
   if (command.plan.ok || command.programs.some((name) => agentPrograms.has(name))) return undefined
   if (found !== undefined && !comesOfSyntax.has(found.label)) return undefined
   return verdictOf('unsupported_format', 'plan/unsupported', `${command.plan.reason}: ${command.plan.piece}`)
 }
 
 /** The exit status decides only if no output does. */
-const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
+const byStatus = ({ failure, command, lines }: FailureContext): Verdict | undefined => {
   const { signal } = failure
   const exitCode = isUnended(failure) ? exitInLog(lines) : failure.exitCode
   if (exitCode === null && signal === null) return undefined
@@ -206,53 +206,53 @@ const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => 
 /** Programs that print the differences they find. */
 const speaksDifference = /(?:^|\s)(?:diff|cmp|jq)\s/
 
-const artifactOf = ({ command }: Reading): string | undefined =>
+const artifactOf = ({ command }: FailureContext): string | undefined =>
   command.argvs
     .at(-1)
     ?.slice(1)
     .find((word) => !word.startsWith('-') && isArtifact(word))
 
 /** Corrects "not built" by the plan: a later build makes it a matter of order, an earlier build makes it a failed test. */
-const ordered = (reading: Reading, verdict: Verdict): Verdict => {
-  const { plan = [], planIndex = 0 } = reading.failure
+const ordered = (context: FailureContext, verdict: Verdict): Verdict => {
+  const { plan = [], planIndex = 0 } = context.failure
   const silent =
     verdict.ruleId === 'status/silent-check' &&
-    /^(?:test|\[|ls|stat|file|find)$/.test(reading.command.programs.at(-1) ?? '')
+    /^(?:test|\[|ls|stat|file|find)$/.test(context.command.programs.at(-1) ?? '')
   const missing =
-    silent && artifactOf(reading) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
+    silent && artifactOf(context) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
   if (missing.label !== 'build_artifact_missing') return verdict
   const built = plan.slice(0, planIndex).findLastIndex(builds)
   const cleaned = plan.slice(0, planIndex).findLastIndex(cleans)
   if (plan.slice(planIndex + 1).some(builds) || cleaned > built)
     return { ...missing, label: 'sequence_issue', ruleId: `plan/${missing.ruleId}` }
-  const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(reading.command.programs.at(-1) ?? '')
+  const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(context.command.programs.at(-1) ?? '')
   return built !== -1 && checks ? { ...missing, label: 'test_failure' } : missing
 }
 
-const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
-  const { tests } = reading
+const chooseVerdict = (context: FailureContext, known: readonly Rule[]): Verdict => {
+  const { tests } = context
   const judged = verdictOf('test_failure', 'runner/failed', tests.evidence)
-  const uncovered = tests.failed ? undefined : missedCoverage(reading.lines)
+  const uncovered = tests.failed ? undefined : missedCoverage(context.lines)
   if (uncovered !== undefined) return verdictOf('test_failure', 'runner/coverage', uncovered)
-  const found = tests.asserted ? judged : bestOf(reading, known)
-  const byPlan = unsupported(reading, found)
+  const found = tests.asserted ? judged : bestOf(context, known)
+  const byPlan = unsupported(context, found)
   if (byPlan !== undefined) return byPlan
-  const status = byStatus(reading)
-  if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(reading, found)
+  const status = byStatus(context)
+  if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(context, found)
   if (tests.failed) return judged
-  if (status !== undefined) return ordered(reading, status)
-  return byWarnings(reading, known) ?? unknown(reading)
+  if (status !== undefined) return ordered(context, status)
+  return byWarnings(context, known) ?? unknown(context)
 }
 
 const isOfSystem = ({ family, specificity }: Rule): boolean => family === 'os' && specificity >= 90
 
 /** A warning is never the cause, except for messages of the operating system if a failed command printed nothing else. */
-const byWarnings = (reading: Reading, known: readonly Rule[]): Verdict | undefined =>
-  reading.lines.length > 0 || isUnended(reading.failure) || reading.failure.exitCode === 0
+const byWarnings = (context: FailureContext, known: readonly Rule[]): Verdict | undefined =>
+  context.lines.length > 0 || isUnended(context.failure) || context.failure.exitCode === 0
     ? undefined
-    : bestOf({ ...reading, lines: reading.warnings }, known.filter(isOfSystem))
+    : bestOf({ ...context, lines: context.warnings }, known.filter(isOfSystem))
 
-const unknown = ({ failure, lines, warnings, passed }: Reading): Verdict => {
+const unknown = ({ failure, lines, warnings, passed }: FailureContext): Verdict => {
   const last = (lines.findLast(({ text }) => !isFooter(text)) ?? lines.at(-1))?.text.trim()
   if (!isUnended(failure) && failure.exitCode !== 0) {
     const ended = failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`
@@ -267,7 +267,7 @@ const unknown = ({ failure, lines, warnings, passed }: Reading): Verdict => {
   return { ...verdictOf('unknown', 'log/quiet', last), calm: 'quiet' }
 }
 
-const readingOf = (failure: Failure, all: Line[], without?: string): Reading => {
+const contextOf = (failure: Failure, all: Line[], without?: string): FailureContext => {
   const lines = all.filter(({ text }) => !isWarning(text))
   const command = isGiven(failure) ? readCommand(failure.command) : commandInLog(lines)
   const warnings = lines.length === all.length ? [] : all.filter(({ text }) => isWarning(text))
@@ -275,7 +275,7 @@ const readingOf = (failure: Failure, all: Line[], without?: string): Reading => 
 }
 
 /** If it is unknown whether the command failed, the parts of the log that passed are not searched for a cause. */
-const withoutPassed = (whole: Reading, known: readonly Rule[], without?: string): Reading => {
+const withoutPassed = (whole: FailureContext, known: readonly Rule[], without?: string): FailureContext => {
   const { failure } = whole
   if (!isUnended(failure) && failure.exitCode !== 0) return whole
   const tests = readTests([])
@@ -293,14 +293,14 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
   const { without } = options
   const known = without === undefined ? rules : rules.filter(({ tools }) => !tools.includes(without))
   const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
-  const reading = withoutPassed(readingOf(failure, lines, without), known, without)
-  const verdict = decide(reading, known)
+  const context = withoutPassed(contextOf(failure, lines, without), known, without)
+  const verdict = chooseVerdict(context, known)
   const row = labels[verdict.label]
   const failureCode = verdict.code ?? row.code
   const [category, retryable] = codes[failureCode] ?? ['model', true]
   const action: RecoveryKind = verdict.action ?? row.action
   const evidence = verdict.evidence.slice(0, maxEvidence)
-  const tool = reading.command.programs.at(-1) ?? ''
+  const tool = context.command.programs.at(-1) ?? ''
   return {
     label: verdict.label,
     failureCode,
@@ -314,7 +314,7 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
       failureCode,
       label: verdict.label,
       tool,
-      failing: verdict.label === 'test_failure' ? reading.tests.names : [],
+      failing: verdict.label === 'test_failure' ? context.tests.names : [],
       cause: evidence,
     }),
     ruleId: verdict.ruleId,

@@ -48,7 +48,7 @@ const feedback = {
   counted: true,
 } satisfies Partial<PlaybookFor<CheckLabel>>
 
-const toldOf = ({ facts }: DiagnosisOf<CheckLabel>) =>
+const feedbackTargetOf = ({ facts }: DiagnosisOf<CheckLabel>) =>
   facts.feedback === undefined ? undefined : { command: facts.feedback.command, failing: facts.feedback.failing }
 
 const checkFeedback = playbook({
@@ -59,11 +59,11 @@ const checkFeedback = playbook({
   needs:
     'a check that fails because of the work: it passes on the base commit, or it judged the code; no probe found the machine at fault, and the same feedback was not given before without effect',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
-    return told === undefined
+    const target = feedbackTargetOf(diagnosis)
+    return target === undefined
       ? undefined
       : {
-          ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', feedback: told, resume: true },
+          ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', feedback: target, resume: true },
           hint: `${diagnosis.facts.feedback?.text ?? ''}\n${demand}`,
         }
   },
@@ -77,11 +77,11 @@ const freshFeedback = playbook({
   title: 'Start a new session on the work so far, with what still fails and the note that earlier fixes failed',
   needs: 'the same as for `check-feedback`, and the rounds in the earlier session did not fix the failure',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
-    return told === undefined
+    const target = feedbackTargetOf(diagnosis)
+    return target === undefined
       ? undefined
       : {
-          ...{ type: 'relaunch', name: 'RESTART_WITH_FEEDBACK', feedback: told, fresh: true, resume: false },
+          ...{ type: 'relaunch', name: 'RESTART_WITH_FEEDBACK', feedback: target, fresh: true, resume: false },
           hint: `An earlier session worked on this task and did not fix the failure, although it knew what fails. Study the failure first, find its cause, and take another approach than the existing one.\n${diagnosis.facts.feedback?.text ?? ''}\n${demand}`,
         }
   },
@@ -96,11 +96,11 @@ const otherHarness = playbook({
   needs:
     'the same as for `fresh-feedback`, the new session did not fix the failure either, and `harness.failover` names a harness that has not worked on this task yet',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
+    const target = feedbackTargetOf(diagnosis)
     const harness = diagnosis.facts.otherHarness
-    return told === undefined || harness === undefined
+    return target === undefined || harness === undefined
       ? undefined
-      : { type: 'switch_harness', name: 'SWITCH_HARNESS', harness, feedback: told }
+      : { type: 'switch_harness', name: 'SWITCH_HARNESS', harness, feedback: target }
   },
   budget: 3,
 })

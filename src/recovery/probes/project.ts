@@ -53,7 +53,7 @@ const missingPython = ({ evidence, command, lines }: Failure): string | undefine
 const trees = ['node', 'python', 'go'] satisfies TreeEcosystem[]
 
 /** These use their own environment instead of `.venv`. */
-const elsewhere = new Set(['tox', 'nox', 'hatch', 'pipenv', 'conda', 'mamba', 'pixi', 'docker'])
+const ownEnvironments = new Set(['tox', 'nox', 'hatch', 'pipenv', 'conda', 'mamba', 'pixi', 'docker'])
 
 /** The ecosystem that the failure is about, from its message or from the command's programs; undefined = unclear. */
 const ecosystemOf = ({ evidence, command }: Failure): Ecosystem | undefined => {
@@ -93,7 +93,7 @@ export const packages: Probe<'packages'> = {
     if (ecosystem === undefined) return { probe: 'packages' }
     const of = trees.find((one) => one === ecosystem)
     if (of === undefined) return undefined
-    if (of === 'python' && readCommand(failure.command).programs.some((program) => elsewhere.has(program)))
+    if (of === 'python' && readCommand(failure.command).programs.some((program) => ownEnvironments.has(program)))
       return undefined
     const name = { node: missingPackage, python: missingPython, go: () => undefined }[of](failure)
     return name === undefined ? { probe: 'packages', of } : { probe: 'packages', of, name }
