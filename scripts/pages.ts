@@ -123,7 +123,7 @@ export const eventsPage = (): string =>
     ].join('\n\n'),
   )
 
-/** A made-up diagnosis, so that the page can show the action of a playbook. */
+/** A sample failure, so that the page can show the shape of the action. */
 const sample = ({ rung, answers: [label], example: facts = {} }: Playbook): Diagnosis =>
   ({
     ...{ rung, label, facts },
@@ -138,7 +138,7 @@ const noRetry = {
   quotaMaxSeconds: 1,
 }
 
-/** Only the names of numbers are shown, because their values depend on the case and the configuration. */
+/** Numbers and objects depend on the case and the configuration, so only their names are shown. */
 const fieldsOf = (value: Action | PostCondition): string =>
   Object.entries(value)
     .filter(([key, entry]) => key !== 'name' && key !== 'type' && key !== 'hint' && entry !== '')
@@ -165,12 +165,12 @@ const playbookRow = (playbook: Playbook): string[] => {
     playbook.needs,
     withFields(action.name, action),
     withFields(condition.type, condition),
-    `${playbook.budget}${playbook.counted ? '' : ', not counted'}`,
+    `${playbook.budget}${playbook.counted ? '' : ', not counted towards the total'}`,
     none.kind === 'exhausted' ? code(none.then) : '',
   ]
 }
 
-/** The columns are in the order in which the parts of a rule are compared. */
+/** The provider's rules; the columns are in the order in which the parts of a rule are matched. */
 const limitRows = (): string[][] =>
   limitRules.map((rule) => [
     rule.id,
@@ -204,32 +204,33 @@ const probeRow = ({ id, asksFor, looksAt, concludes }: (typeof probes)[number]):
 const managerRows = (): string[][] =>
   managers.map(({ id, files, holds, commands, ran }) => [
     code(id),
-    files.map(code).join(', ') + (holds === undefined ? '' : ` with ${code(holds.source)}`),
+    files.map(code).join(', ') + (holds === undefined ? '' : ` that contains ${code(holds.source)}`),
     commands.map((argv) => code(argv.join(' '))).join(', then '),
-    ran ?? 'not tested',
+    ran ?? 'not tested with a real manager',
   ])
 
 export const recoveryPage = (): string =>
   head(
     'Recovery',
     [
-      `The ways in which Unstuck recovers by itself, from \`src/recovery/\`. A playbook handles the labels in its row when the needed evidence is there. Its budget is the number of attempts per task and label; a task has ${totalBudget} counted recoveries until it is retried by a person. A correction that had no effect is not repeated. When no playbook is left, "then" applies. A rung is a family of playbooks: 0 start, 1 permission, 2 provider, 3 progress, 4 verification, 5 policy, 6 infra, 7 merge, 8 queue, 9 person.`,
+      `How Unstuck recovers without a person, from \`src/recovery/\`. A failure is diagnosed, which gives it a label. A playbook handles the failures with its labels, if the needed evidence is there; of several playbooks for one label, the first in this table applies. It performs the action, and the recovery counts as a success only when the post-condition has been observed. The budget is the number of attempts per task and label. In addition, a task has a total of ${totalBudget} recoveries. An action without effect is not repeated. If no playbook is left, "then" applies: the goal pauses, or a person is asked.`,
+      'The rung is the family of a playbook: 0 preparing, 1 permissions, 2 model provider and git remote, 3 progress of the agent, 4 verification, 5 path rules, 6 infrastructure, 7 merging, 8 queue, 9 a person. The scope says what performs the action: `launch` the supervisor of the agent, `run` the run itself, `task` the queue, `goal` the merge queue.',
       '## Playbooks',
       table(
-        ['playbook', 'rung', 'scope', 'labels', 'evidence', 'action', 'post-condition', 'budget', 'then'],
+        ['playbook', 'rung', 'scope', 'labels', 'needed evidence', 'action', 'post-condition', 'budget', 'then'],
         playbooks.map(playbookRow),
       ),
       '## Commands that a playbook may run',
-      'They run from their argv, without a shell, with the environment and time limit of checks, in the clone of a run or of its repeated checks, never in your own folder. The first matching row of a language applies, unless `packageManager` in a package.json names another. `{file}` stands for the file in the second column.',
+      'The commands run without a shell, in the clone of a run or in the clone in which its work is checked, and never in your checkout. They have the environment of checks and count towards the time limit of verification. For each language, the first manager in this table whose file exists applies; the `packageManager` field of a package.json takes precedence. `{file}` is the file of the second column.',
       table(['manager', 'applies to a folder with', 'command', 'tested with'], managerRows()),
       '## Probes',
-      'Probes run after a check failed and before the failure goes to the agent. A measurement becomes part of the evidence, the event `verify.probed` and `unstuck explain`. A failed probe yields no measurement, and a missing measurement never assigns blame. A failure of the code, such as a failed assertion or a compiler error, stays a failure of the code whatever is measured.',
-      table(['probe', 'used for', 'measures', 'concludes'], probes.map(probeRow)),
+      'Probes run after a failed check, before the agent is blamed. Their findings are part of the evidence, of the event `verify.probed` and of `unstuck explain`. A failed probe gives no finding, and a missing finding never assigns blame. A failure of the code (a failed assertion, a compiler error) stays one, whatever a probe finds.',
+      table(['probe', 'runs for labels', 'inspects', 'what is at fault'], probes.map(probeRow)),
       '## What a CLI reports and what it means',
-      "The first matching rule applies. Text counts only in a structured error field, or on the CLI's own stderr with a failing exit; anything else is `unknown`.",
+      "The first match wins. Text counts only in a structured error field, or on the CLI's own stderr with a failing exit. Any other failure is `unknown`.",
       table(['rule', 'harness', 'reported', 'rung', 'label', 'failure code', 'retryable'], ruleRows()),
-      '## Limits and refusals of a provider',
-      'Compared after the rules above: by type, then by code, sentence and status. A sentence counts only at the start of a line. The end of a limit is taken from a structured field, else from the words after "resets", "try again" and the like: an epoch, a duration, a time of day with or without a zone, a date, or seconds. It is never in the past and at most 8 days away.',
+      '## What a provider refuses',
+      'These rules are applied before the rules above: first by type, then by code, sentence and status. A sentence counts only at the start of a line. The reset time of a limit comes from a structured field, else from the text after words such as "resets" or "try again": an epoch, a duration, a time of day with or without zone, a date, or seconds. It is never in the past, and at most 8 days away.',
       table(['rule', 'kind', 'type', 'code', 'sentence', 'status', 'label', 'failure code', 'retryable'], limitRows()),
     ].join('\n\n'),
   )

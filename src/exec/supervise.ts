@@ -3,6 +3,7 @@
  * the engine, and with a recovery record in memory.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoff } from '../domain/backoff.ts'
 import { noCorrections } from '../domain/run.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
@@ -41,7 +42,7 @@ const endedWell = ({ settled, denials }: Ended): boolean => settled.ok && denial
 
 /** False = the user stopped the command meanwhile. */
 const pauseBefore = async ({ pause, signal }: ExecParts, launched: number): Promise<boolean> => {
-  const ms = Math.min(pause.longestMs, pause.firstMs * 2 ** (launched - 1))
+  const ms = backoff(launched - 1, { firstMs: pause.firstMs, maxMs: pause.longestMs })
   return delay(ms, true, { signal }).catch(() => false)
 }
 

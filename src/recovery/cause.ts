@@ -1,16 +1,16 @@
 /**
- * The line of a failed check's output that tells a person why it failed: what the failing test or the compiler says, not a
- * frame of a stack, a summary or a coverage threshold. Pure.
+ * Finds the line of a failed check's output that tells a person why the check failed: the message of the failing test or the
+ * compiler, not a stack frame, a summary or a coverage threshold. Pure.
  */
 import { linesIn } from './failing-set.ts'
 
 const longest = 200
 
-/** What tools print around a cause. */
+/** Lines that tools print around a cause. */
 const noise =
   /^\s*at |^\s*File "|node:internal|node_modules\/|\bcoverage\b|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Time|Duration|Start at)\b\s*:?\s+\d|^\W*(?:npm|pnpm|yarn)\b.*(?:ERR!|error|warn|ELIFECYCLE)|exit (?:code|status)|^\s*#|^\s*ℹ|\bduration_ms\b|^Node\.js v|^error: script "|make: \*\*\*|^[-=_⎯─ ]+$|\d+ (?:failed|passed|failing|passing)\b/i
 
-/** From the surest to the vaguest. */
+/** From the most specific to the vaguest. */
 const telling: readonly RegExp[] = [
   /^\s*(?:✖|×|✗|✘|●|>)?\s*(?:Uncaught )?(?:[A-Z][\w.]*)?(?:Error|Exception|Failure|Panic)\b(?: ?\[\w+\])?: \S/,
   /^E\s{2,}\S|panicked at|^panic: |^error(?:\[\w+\])?: |: error(?: \w+)?: /,
@@ -27,7 +27,7 @@ const clean = (line: string): string => {
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
 }
 
-/** What follows the name of a failing test belongs to that test. */
+/** The lines from the first failing test's name on, because they belong to that test. */
 const fromTest = (lines: readonly string[], tests: readonly string[]): readonly string[] => {
   const last = tests[0]?.split(/ > | › /).at(-1)
   const at = last === undefined ? -1 : lines.findIndex((line) => line.includes(last))
@@ -35,15 +35,15 @@ const fromTest = (lines: readonly string[], tests: readonly string[]): readonly 
 }
 
 const find = (lines: readonly string[]): string | undefined => {
-  const told = lines.filter((line) => !noise.test(line))
+  const candidates = lines.filter((line) => !noise.test(line))
   for (const pattern of telling) {
-    const found = told.find((line) => pattern.test(line))
+    const found = candidates.find((line) => pattern.test(line))
     if (found !== undefined) return clean(found)
   }
   return undefined
 }
 
-/** `tests`: the names of those that failed. Undefined where nothing that was printed tells a cause. */
+/** `tests`: names of the failed tests. Returns undefined where the output names no cause. */
 export const causeIn = (output: string, tests: readonly string[] = []): string | undefined => {
   const lines = linesIn(output)
   return find(fromTest(lines, tests).filter((line) => !tests.includes(line.trim()))) ?? find(lines)

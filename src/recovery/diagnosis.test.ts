@@ -44,7 +44,7 @@ describe('the trigger map of the founding document', () => {
     })
   })
 
-  it.each(seedMap)('$agent /$pattern/ is no other agent’s trouble', ({ agent, pattern, issue }) => {
+  it.each(seedMap)('$agent /$pattern/ does not match for other agents', ({ agent, pattern, issue }) => {
     const other = agent === 'command' ? 'claude' : 'command'
     expect(diagnose(launch(other, { source: 'stderr', text: pattern })).label).not.toBe(issue)
   })
@@ -60,7 +60,7 @@ it('each wording of the founding document gives its issue type', () => {
   expect(said('claude', 'Access blocked')).toBe('SANDBOX_ERROR')
 })
 
-describe('words that several things may say', () => {
+describe('wordings with several meanings', () => {
   const trust = 'Not inside a trusted directory and --skip-git-repo-check was not specified.'
   const labelOf = (evidence: Evidence): string => diagnose(evidence).label
 
@@ -233,7 +233,7 @@ describe('denials', () => {
     expect([isCorrectable(tool), isCorrectable({ ...tool, toolRules: ['Bash(npm test:*)'] })]).toEqual([false, true])
   })
 
-  it('else scope stands before tool before filesystem', () => {
+  it('otherwise orders scope before tool before filesystem', () => {
     expect(labelled('claude', denial('filesystem'), denial('tool'), denial('scope')).evidence).toBe('scope denied')
     expect(labelled('claude', denial('filesystem'), denial('tool')).evidence).toBe('tool denied')
   })
@@ -329,7 +329,7 @@ describe('a failed check', () => {
     const leftOut = [{ path: '.g\u200Cit/a', reason: 'git does not store this name' }]
     const unchanged = { kind: 'noChange', because: 'npm test does not pass', tree: 't' } as const
     expect(diagnose({ ...unchanged, leftOut }).evidence).toBe(
-      'the agent ended without an error and nothing that it changed can be committed: .g<U+200C>it/a (git does not store this name); npm test does not pass',
+      'the agent ended without an error and none of its changes can be committed: .g<U+200C>it/a (git does not store this name); npm test does not pass',
     )
     expect(diagnose(unchanged).evidence).toContain('no path differs')
     const violations = [{ path: 'a\u202Eb', kind: 'outside', rule: 'src' }]

@@ -1,4 +1,4 @@
-/** What a failure is. Pure: the same evidence always gives the same diagnosis. */
+/** Diagnoses a failure. Pure: the same evidence always gives the same diagnosis. */
 import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
 import { diagnoseDirectory } from './diagnosis/directory.ts'
@@ -11,12 +11,12 @@ import type { Diagnosis, Finding } from './types.ts'
 
 type Row = Omit<Meaning<Stalled>, 'label'>
 
-const stood: Row = { rung: 3, failureCode: 'timeout', category: 'flaky', retryable: true }
+const stallRow: Row = { rung: 3, failureCode: 'timeout', category: 'flaky', retryable: true }
 const stallRows: Record<Stalled, Row> = {
-  silence: stood,
-  stuck_after_tool_result: stood,
-  hanging_tool: stood,
-  waiting_for_person: stood,
+  silence: stallRow,
+  stuck_after_tool_result: stallRow,
+  hanging_tool: stallRow,
+  waiting_for_person: stallRow,
   agent_died: { rung: 3, failureCode: 'model_or_unknown_failure', category: 'model', retryable: true },
   doom_loop: { rung: 3, failureCode: 'model_doom_loop', category: 'model_loop', retryable: true },
 }

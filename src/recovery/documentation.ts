@@ -1,7 +1,7 @@
-/** Paths that only people read. Some `.txt` files are read by a package manager or a build, and a change of those needs checks. */
+/** Paths that only people read. Package managers and builds read some `.txt` files, so a change of those needs checks. */
 const documentation = /(?:^|\/)(?:docs?\/.*|[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE)$/i
 const readByPrograms = /(?:^|\/)(?:(?:requirements|constraints)[^/]*|CMakeLists)\.txt$/i
 
-/** Work of which nothing has to be checked: documentation alone, or no change. */
+/** Whether the change needs no check, because it is empty or touches only documentation. */
 export const isDocumentation = (paths: readonly string[]): boolean =>
   paths.every((path) => documentation.test(path) && !readByPrograms.test(path))

@@ -26,7 +26,7 @@ describe('the same call', () => {
       ),
     ).toEqual({
       call: 'Read: a.ts',
-      text: 'it made the same call 5 times in a row and got the same answer: Read: a.ts',
+      text: 'it made the same call 5 times in a row and got the same result: Read: a.ts',
     })
   })
   it('with another answer each time is progress', () => {
@@ -54,7 +54,7 @@ describe('the same call', () => {
     )
     expect(loopOf(tests, limits)).toBeUndefined()
   })
-  it('whose input is not told equals no other', () => {
+  it('whose input is not reported equals no other', () => {
     expect(
       loopOf(
         times(50, () => ({ name: 'file_change: a.ts', answer: 'completed' })),
@@ -111,13 +111,13 @@ describe('waiting for something that runs', () => {
 })
 
 describe('many calls', () => {
-  it('of which few differ go in circles, whatever their order', () => {
+  it('of which few differ are repetitions, in any order', () => {
     const mixed = times(60, (index) => call(`call ${(index * index) % 7}`))
     expect(loopOf(mixed, limits)).toBeUndefined()
     expect(isCircling(mixed)).toBe(true)
-    expect(mostFrequent(mixed).text).toMatch(/most often, \d+ of the last 60 times: call \d/)
+    expect(mostFrequent(mixed).text).toMatch(/the most frequent \(\d+ of the last 60\): call \d/)
   })
-  it('that look at ever new things do not', () => {
+  it('that always inspect something new are not', () => {
     expect(isCircling(times(60, (index) => call(`Read: file-${index}.ts`)))).toBe(false)
     expect(isCircling(times(60, (index) => call(`Read: file-${index % 20}.ts`)))).toBe(false)
   })

@@ -1,28 +1,28 @@
 /**
- * An agent that goes in circles, told from its structured calls alone: the same call with the same input and the same
- * answer, again and again, or two or three such calls in turn. An answer that differs is progress, and asking a long
- * command how far it is means waiting. Pure; it reads no clock, so output that is read again gives the same.
+ * Detects an agent that repeats itself, from its structured tool calls alone: the same call with the same input and the same
+ * result several times, or two or three such calls in turn. A different result counts as progress, and polling a
+ * long-running command counts as waiting. Pure and without a clock, so reading the same output again gives the same result.
  */
 import { normalised, normalisedLength } from './signature.ts'
 
-/** A tool call as far as this needs it. */
+/** The parts of a tool call that the detector needs. */
 export interface CallTrace {
-  /** Tool and what it was about, for people. */
+  /** The tool and its target, for people. */
   name: string
-  /** Equal for equal tools with equal input; absent = the CLI did not tell the input, so it equals no other. */
+  /** Equal for the same tool with the same input; absent = the CLI did not report the input, so the call equals no other. */
   key?: string
-  /** What it was answered, as far as that is kept; absent = not answered yet. */
+  /** The result, possibly truncated; absent = the call is still open. */
   answer?: string
 }
 
-/** Infinity = that detector is off. */
+/** Infinity = the detector is off. */
 export interface LoopLimits {
   sameCalls: number
   /** Rounds of two or three calls in turn. */
   pingPong: number
-  /** Calls without any change of the work, most of which were made before. */
+  /** Mostly repeated calls without a change in the workspace. */
   callsWithoutChange: number
-  /** Retries of the CLI itself: some CLIs never end them. */
+  /** Retries by the CLI itself, which some CLIs never end. */
   ownRetries: number
 }
 
@@ -44,7 +44,7 @@ export interface Loop {
   text: string
 }
 
-/** Tools that look after something that runs, and commands that wait by themselves. */
+/** Tools that poll something running, and commands that wait by themselves. */
 const waitingTool = /output|wait|poll|status|monitor|sleep|stdin/i
 const waitingCommand = /\b(?:sleep|wait|watch|tail\b.*?\s-[a-zA-Z]*[fF]|--watch|--follow)\b/
 
@@ -53,17 +53,17 @@ const isWaiting = ({ name }: CallTrace): boolean => {
   return waitingTool.test(tool) || waitingCommand.test(about.join(': '))
 }
 
-/** The whole of a text without what differs each time (durations, ids). */
+/** The text without parts that differ on every run (durations, ids). */
 const withoutDiffering = (text: string): string =>
   Array.from({ length: Math.ceil(text.length / normalisedLength) }, (_, part) =>
     normalised(text.slice(part * normalisedLength, (part + 1) * normalisedLength)),
   ).join('\n')
 
-/** Equal for equal calls with equal answers. Costly for a long answer: only asked where the calls alone look like a circle. */
+/** Equal for equal calls with equal results. Expensive for a long result, so it is used only where the calls already repeat. */
 const stampOf = (call: CallTrace): string | undefined =>
   call.key === undefined || call.answer === undefined ? undefined : `${call.key} ${withoutDiffering(call.answer)}`
 
-/** How often the last `period` calls were made in a row, the last time included. */
+/** How many times in a row the last `period` calls were made, including the last time. */
 const roundsOf = (stamps: readonly (string | undefined)[], period: number): number => {
   let matched = 0
   for (let at = stamps.length - 1 - period; at >= 0; at -= 1) {
@@ -75,7 +75,7 @@ const roundsOf = (stamps: readonly (string | undefined)[], period: number): numb
 
 const longestPeriod = 3
 
-/** The circle in which the newest answered calls go, if any. */
+/** The loop that the newest completed calls form; undefined = none. */
 export const loopOf = (made: readonly CallTrace[], limits: LoopLimits): Loop | undefined => {
   const calls = made.filter(({ answer }) => answer !== undefined)
   const keys = calls.map(({ key }) => key)
@@ -89,8 +89,8 @@ export const loopOf = (made: readonly CallTrace[], limits: LoopLimits): Loop | u
     const call = last.map(({ name }) => name).join(' and ')
     const text =
       period === 1
-        ? `it made the same call ${rounds} times in a row and got the same answer: ${call}`
-        : `it made these ${period} calls in turn ${rounds} times and got the same answers: ${call}`
+        ? `it made the same call ${rounds} times in a row and got the same result: ${call}`
+        : `it made these ${period} calls in turn ${rounds} times and got the same results: ${call}`
     return { call, text }
   }
   return undefined
@@ -100,7 +100,7 @@ const newest = 40
 const enough = 20
 const fewDistinct = 0.25
 
-/** Whether most of the newest calls were made before, with the same answers. Not yet a loop: the work may have grown. */
+/** Whether most of the newest calls are repetitions with the same results. Not a loop if the workspace changed meanwhile. */
 export const isCircling = (made: readonly CallTrace[]): boolean => {
   const calls = made
     .filter((call) => !isWaiting(call) && call.key !== undefined && call.answer !== undefined)
@@ -109,13 +109,13 @@ export const isCircling = (made: readonly CallTrace[]): boolean => {
   return calls.length >= enough && isFew(calls.map(({ key }) => key)) && isFew(calls.map(stampOf))
 }
 
-/** The call that was made most often, to name one where no strict circle is seen. */
+/** The most frequent call, for a repetition without a strict loop. */
 export const mostFrequent = (made: readonly CallTrace[]): Loop => {
   const counts = new Map<string, number>()
   for (const { name } of made) counts.set(name, (counts.get(name) ?? 0) + 1)
   const [call, count] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? ['no call', 0]
   return {
     call,
-    text: `its calls repeat and change nothing in the work; most often, ${count} of the last ${made.length} times: ${call}`,
+    text: `its calls repeat and change nothing in the workspace; the most frequent (${count} of the last ${made.length}): ${call}`,
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What the runtime observed when something failed, in structured form. Diagnosis reads nothing else: no log is searched
- * here that a tool or a model could have written to look like trouble.
+ * What the runtime observed when something failed, in structured form. Diagnosis reads nothing else: it never searches a log,
+ * because a tool or a model could have written anything there.
  */
 
 import type { OwnEvidence } from './diagnosis/kinds.ts'
@@ -12,12 +12,12 @@ import type { Stalled } from './stall.ts'
 export interface ReportedFailure {
   source: 'event' | 'stderr' | 'exit'
   type?: string
-  /** The CLI's or server's own word for it. */
+  /** The error code of the CLI or the server. */
   code?: string
   httpStatus?: number
   text: string
   resetAt?: Date
-  /** When it was said and in which zone, for a reset time in its words; absent = none is looked for. */
+  /** When and in which time zone the text was written, for a reset time in it; absent = the text is not searched for one. */
   said?: Saying
 }
 
@@ -26,25 +26,25 @@ export interface ObservedDenial {
   tool: string
   target?: string
   text: string
-  /** Nearest existing folder of the target as realpath, and the allowed directory that covers it (looked up by the runtime). */
+  /** Nearest existing folder of the target (realpath), and the allowed directory that covers it. */
   directory?: string
   allowedBy?: string
-  /** Of a `tool` denial: the rules of the harness that would let it through and that no launch of the run had. */
+  /** Of a `tool` denial: the rules of the harness that would allow it and that no launch of the run had. */
   toolRules?: string[]
-  /** Of a `filesystem` denial: the folder on the way to its target that this user cannot use, where the agent may work. */
+  /** Of a `filesystem` denial where the agent may work: the folder above the target that this user cannot use. */
   unusable?: ObservedDirectory
 }
 
-/** A folder that is needed and cannot be read, written and entered. */
+/** A required folder that cannot be read, written and entered. */
 export interface ObservedDirectory {
   path: string
   problem: 'missing' | 'not a directory' | 'no access'
-  /** Its permission bits (07777) and whether it is ours; absent where it could not be looked at. */
+  /** The permission bits (07777), and whether the folder belongs to this user; absent where `stat` failed. */
   mode?: number
   isOurs?: boolean
-  /** Why its mode is never changed. */
+  /** Why Unstuck never changes the mode of this folder. */
   spared?: string
-  /** The owner's bits were to be added, and that did not help. */
+  /** Why adding the owner's bits failed or did not help. */
   failed?: string
 }
 
@@ -59,56 +59,56 @@ export interface ObservedCheck {
   stderr: string
   /** Set when the command line could not be planned without a shell. */
   unsupported?: { piece: string; reason: string }
-  /** Set when the command calls a package script: does the manifest have it? */
+  /** Set when the command calls a package script: whether the manifest has it. */
   script?: { name: string; manifest: string; exists: boolean; inBase?: boolean; replacement?: string }
-  /** Set when the command names make targets: those of them for which the makefile has no rule. */
+  /** Set when the command names make targets: the targets without a rule in the makefile. */
   make?: { makefile: string; missing: string[] }
-  /** The same check for the packages that the change affects alone, where it was one of all packages. */
+  /** The same check, only for the packages that the change affects, if the command runs in all packages. */
   narrowed?: string
-  /** Of a `&&` chain what is left without the element that failed; absent = nothing. */
+  /** The rest of a `&&` chain without the failed element; absent = nothing is left. */
   rest?: string
-  /** The runner counted no test and no file that failed. */
+  /** The runner counted no test and no failed file. */
   countedNone?: true
-  /** A file that the command names and that is not there. */
+  /** A file of the command line that does not exist. */
   missingFile?: string
-  /** Documentation alone changed, so that no check has to be left. */
+  /** Only documentation changed, so the last check may be dropped. */
   needsNone?: true
-  /** It ended with 0, but its own words say that no test ran. */
+  /** The line with which the runner reports that no test ran, although the command ended with 0. */
   ranNothing?: string
-  /** Installs that govern the folder in which it failed; none where the checks do not run in a clone of the run's own. */
+  /** Installs for the folder in which the command failed; none where the run has no clone of its own. */
   installs?: Install[]
-  /** What the machine was seen to be right after it failed. */
+  /** What the probes measured right after the failure. */
   readings?: Reading[]
-  /** What fails, comparable between two rounds (failing-set.ts), and whether these are names of tests; absent = not looked at. */
+  /** What fails, comparable between two rounds (failing-set.ts). `areTests`: the items are names of tests. Absent = unknown. */
   failing?: { items: string[]; areTests: boolean }
   /** Commands of this run that passed before this one. */
   passed?: readonly string[]
-  /** What the same command does on the base commit. */
+  /** The result of the same command on the base commit. */
   baseline?: { state: 'passes' | 'fails' | 'no tests' | 'unknown'; detail: string; label?: string }
-  /** All checks of this run in order, this one among them. */
+  /** All checks of this run in order, including this one. */
   plan?: readonly string[]
-  /** Checks of this run besides this one that are still part of the plan. */
+  /** The number of other checks that are still part of the plan. */
   remaining: number
 }
 
-/** A launch that did not get on: stopped for it, or dead. */
+/** A launch without progress: it was stopped for that, or its process died. */
 export interface ObservedStall {
   kind: Stalled
-  /** What was seen, in words. */
+  /** What was observed, as prose. */
   text: string
-  /** The call that was open, or that was made again and again. */
+  /** The call that was open or was repeated. */
   call?: string
-  /** What its workspace held when it was stopped; empty = nobody knows. */
+  /** Git tree of the workspace when the launch ended; empty = unknown. */
   tree: string
-  /** Paths that differ from the base commit; absent = nobody knows. */
+  /** Paths that differ from the base commit; absent = unknown. */
   changed?: string[]
 }
 
 export type Evidence =
   /**
-   * `next`: a harness that the task could go on with, on an account that takes launches. `renewedLogin`: the file of its login,
-   * where that was renewed after the launch began. `opened`: a session was open before it failed. `refused`: what the failure
-   * itself says was refused.
+   * `next`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
+   * if it was renewed after the launch began. `opened`: a session was open before the failure. `refused`: what was refused,
+   * according to the failure itself.
    */
   | {
       kind: 'launch'
@@ -127,8 +127,8 @@ export type Evidence =
       because: 'verification failed' | 'nothing changed' | 'it may be granted'
     }
   | { kind: 'stall'; stall: ObservedStall }
-  /** `otherHarness`: one that the task could go on with and that did not work on it yet. */
+  /** `otherHarness`: a harness that has not worked on the task yet. */
   | { kind: 'check'; check: ObservedCheck; otherHarness?: string }
-  /** Found before anything was launched. */
+  /** Found before the launch. */
   | { kind: 'directory'; directory: ObservedDirectory }
   | OwnEvidence

@@ -52,7 +52,7 @@ describe('named tests', () => {
     const broken = `${vitest(['a'])}\n⎯⎯ Failed Suites 1 ⎯⎯`
     expect(coveredBy(failed(broken), failed(vitest(['a'])))).toBe(false)
   })
-  test('trouble beside the tests is a new failure', () => {
+  test('a problem outside of the tests is a new failure', () => {
     const base = failed(vitest(['a']))
     for (const line of [
       '      Errors  1 error',

@@ -1,7 +1,7 @@
 /**
- * What exactly failed in a command, so that two runs of it can be compared: on the work and on the commit it began from.
- * A failure that was there before does not block; one that hides in a command which failed before must. So whatever is
- * not understood completely counts as new, unless everything that was printed is the same. Pure.
+ * What exactly failed in a command, so that two runs of it can be compared: on the work and on its base commit. An old
+ * failure does not block the run, but a new failure in a command that failed before must. So a failure that is not fully
+ * understood counts as new, unless the whole output is the same. Pure.
  */
 import { readCommand } from './diagnosis/argv.ts'
 import { classify } from './diagnosis/classify.ts'
@@ -19,11 +19,11 @@ export interface FailedOutput {
   timedOut: boolean
   stdout: string
   stderr: string
-  /** All of the output is here, not its ends alone. */
+  /** The output is complete, not truncated to head and tail. */
   complete: boolean
-  /** Which program of the command's chain failed. */
+  /** Index of the failed program in the command's chain. */
   step: number
-  /** Folder it ran in: what is printed of it differs between two workspaces. */
+  /** The folder that the command ran in. Its path in the output differs between two workspaces. */
   root: string
 }
 
@@ -31,15 +31,15 @@ export interface FailingSet {
   step: number
   label: string
   ended: string
-  /** The environment's fault: it says nothing about the code. */
+  /** The environment is at fault, so the failure says nothing about the code. */
   infra: boolean
-  /** Failed tests by name, sorted; null where the runner names none or not all. */
+  /** Names of the failed tests, sorted; null where the runner does not name all of them. */
   tests: string[] | null
-  /** Test files spoken of beside the tests that passed: the same name in another file is another test. */
+  /** Test files named outside of the lines of passed tests. The same test name in another file is another test. */
   places: string[]
-  /** Lines that tell of trouble outside of the tests. */
+  /** Lines that report a problem outside of the tests. */
   beside: string[]
-  /** All lines, sorted, without what differs between two runs; null where not everything is known. */
+  /** All lines, sorted and without parts that differ between two runs; null where the output is truncated or too long. */
   lines: string[] | null
   passedSome: boolean
   evidence: string
@@ -52,7 +52,7 @@ export const linesIn = (text: string): string[] =>
     .split(/\r\n|\n|\r/)
     .filter((line) => line.trim() !== '')
 
-/** A change of the file above a failure moves it; a count changes with every failure less. The lines themselves are counted. */
+/** Blanked, because positions change with every edit above them. */
 const positions: readonly [RegExp, string][] = [
   [/:\d+:\d+\b/g, ':<at>'],
   [/\(\d+,\d+\)/g, '(<at>)'],
@@ -77,7 +77,7 @@ const placesIn = (lines: readonly string[]): string[] => [
   ...new Set(lines.filter((line) => !passedLine.test(line)).flatMap((line) => line.match(testFile) ?? [])),
 ]
 
-/** Ends a test command without being one of its tests. */
+/** Problems that fail a test command but are not tests. */
 const besideTests =
   /^\s*Errors\s+\d+ errors?\b|Unhandled (?:Rejection|Errors?|Promise)|unhandledRejection|coverage .*(?:threshold|not met)|\bpanic: |Segmentation fault|heap out of memory|^error(?:\[\w+\])?: |error TS\d+:|^ERROR:/i
 
@@ -86,7 +86,7 @@ const isBeside = (line: string): boolean =>
   besideTests.test(line) ||
   (!isTalk(line) && rules.some(({ specificity, pattern }) => specificity >= 60 && pattern.test(line)))
 
-/** The runners' own counts of failed tests, all of them together. */
+/** The sum of the failures that the runners count. */
 const failedCount = (lines: readonly string[]): number => {
   const named = runners.filter(({ tool }) => tool !== 'any runner')
   const count =
@@ -99,7 +99,7 @@ const failedCount = (lines: readonly string[]): number => {
 
 const testsIn = (lines: readonly string[]): string[] | null => {
   const names = new Set(lines.flatMap((line) => testNameOf(line) ?? []).map((name) => normalised(name)))
-  // Fewer names than failures: some failed without a name, and one of those may be new.
+  // With fewer names than failures, some failures have no name, and one of these may be new.
   const complete = names.size > 0 && names.size >= failedCount(lines) && !lines.some((line) => suiteFailed.test(line))
   return complete ? [...names].sort() : null
 }
@@ -140,7 +140,7 @@ const inside = (few: readonly string[], many: readonly string[]): boolean => {
 
 const isSubset = (few: readonly string[], many: readonly string[]): boolean => few.every((text) => many.includes(text))
 
-/** Whether everything that fails now failed before as well. */
+/** Whether everything that fails now also failed before. */
 export const coveredBy = (now: FailingSet, base: FailingSet): boolean => {
   if (now.infra || base.infra || now.label !== base.label || now.step !== base.step) return false
   if (now.tests !== null && base.tests !== null)
@@ -154,17 +154,17 @@ export const coveredBy = (now: FailingSet, base: FailingSet): boolean => {
 const testWord =
   /(?:^|[-_./:])(?:tests?|specs?|e2e|jest|vitest|mocha|ava|pytest|unittest|rspec|phpunit|ci|verify|check)(?:$|[-_./:])/i
 
-/** Linters, type checks and builds count no test, so none of theirs can pass beside what fails. */
+/** Whether the command is a linter, a type check or a build, which have no tests that could pass. */
 const countsNone = (command: string, { label }: FailingSet): boolean =>
   (label === 'lint_error' || label === 'compile_error') &&
   !readCommand(command).argvs.some((argv) => argv.some((word) => testWord.test(word)))
 
-/** Whether a failure may be one that was there before: a suite of which no test passes shows nothing. */
+/** Whether a failure can be excused as an old one. A suite without a single passing test proves nothing. */
 export const isExcusable = (command: string, set: FailingSet): boolean => set.passedSome || countsNone(command, set)
 
 const namedAtMost = 200
 
-/** For people, and for the owner's list of known failures: what fails, by name where it has one. */
+/** What fails, by name where possible: for people and for the owner's list of known failures. */
 export const failingNames = ({ tests, evidence }: FailingSet): string[] => {
   if (tests === null) return [evidence]
   const more = tests.length - namedAtMost
@@ -174,15 +174,15 @@ const mostItems = 200
 const soundsWrong = /error|fail|fatal|panic|exception|assert|expected|not ok|undefined|cannot|✗|✖|✘|×|●/i
 
 /**
- * What fails, in a form in which two rounds of one command can be compared: tests by name, else the lines that tell of
- * trouble, else the one line that stands for the failure.
+ * What fails, in a form that can be compared between two rounds of one command: the names of tests, else the lines that
+ * report a problem, else the evidence line of the failure.
  */
 export const failingItems = (set: FailingSet): string[] => {
   if (set.tests !== null) return set.tests.slice(0, mostItems)
-  const told = (set.lines ?? set.beside).filter((line) => soundsWrong.test(line))
-  return told.length === 0 ? [normalised(set.evidence)] : told.slice(0, mostItems)
+  const problems = (set.lines ?? set.beside).filter((line) => soundsWrong.test(line))
+  return problems.length === 0 ? [normalised(set.evidence)] : problems.slice(0, mostItems)
 }
 
-/** Whether only some of what failed before fails now, and nothing else does. */
+/** Whether `now` is a strict subset of `before`. */
 export const isStrictlyLess = (now: readonly string[], before: readonly string[]): boolean =>
   now.length < before.length && inside(now, before)

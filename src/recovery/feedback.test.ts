@@ -89,7 +89,7 @@ describe('feedback', () => {
   })
 })
 
-describe('what an agent is told', () => {
+describe('feedback to an agent', () => {
   const told = (stdout: string, more: Partial<ObservedCheck> = {}): string =>
     feedbackOn(check(['adds'], { stdout, ...more }), 'the cause').text
 

@@ -1,32 +1,32 @@
 /**
- * What an agent is told when a check fails by its work: the command, what fails by name, the lines that tell the cause and
- * what passed. Bounded, so that the prompt of the next round stays a prompt whatever a tool prints. Pure.
+ * The feedback for an agent whose work fails a check: the command, the names of what fails, the lines with the cause and what
+ * passed. Bounded in length, because a tool may print anything. Pure.
  */
 import { linesIn } from './failing-set.ts'
 import { normalised } from './signature.ts'
 import type { ObservedCheck } from './evidence.ts'
 import type { Feedback } from './types.ts'
 
-/** Characters of the whole text, of its list of failures and of the printed lines. */
+/** In characters: the whole text, the list of failures and the lines of output. */
 export const feedbackLimit = 4_000
 const namesLimit = 1_000
 const linesLimit = 2_200
 const longestLine = 300
-/** Lines after one that tells of trouble which belong to it: the values of an assertion, the place. */
+/** Lines kept after one that reports a problem: the values of an assertion, the location. */
 const context = 4
 
 const trouble = /error|fail|fatal|panic|exception|assert|expected|received|actual|not ok|undefined|cannot|✗|✖|✘|×|●/i
 const passedLine = /^\s*(?:✓|✔|√|ok \d|PASS\b|--- PASS|\[ +OK|=== RUN|test .* \.\.\. ok$)/
-/** Frames of the runner and the interpreter, and the bookkeeping of TAP: they name no cause. */
+/** Stack frames of the runner and the interpreter, and TAP details. They name no cause. */
 const noise =
   /node:internal|^\s*at .*node_modules\/|^\s*(?:duration_ms\b|type:|\.\.\.$|---$)|^\s*[#ℹ] (?:suites|cancelled|skipped|todo|duration_ms)/i
 
-const isTold = (line: string): boolean => !passedLine.test(line) && !noise.test(line)
+const isRelevant = (line: string): boolean => !passedLine.test(line) && !noise.test(line)
 
-/** Lines around trouble in their order; all of the end where nothing sounds like it. */
+/** The lines around reported problems, in order; the last lines where no line reports a problem. */
 const causeLines = (text: string): string[] => {
   const lines = linesIn(text)
-    .filter(isTold)
+    .filter(isRelevant)
     .map((line) => line.slice(0, longestLine))
   const near = lines.filter((_line, at) =>
     lines.slice(Math.max(0, at - context), at + 1).some((one) => trouble.test(one)),
@@ -34,7 +34,7 @@ const causeLines = (text: string): string[] => {
   return near.length === 0 ? lines.slice(-20) : near
 }
 
-/** As many items of the beginning as fit into so many characters. */
+/** The first items that fit into the limit, in characters. */
 const fitting = (items: readonly string[], limit: number): string[] => {
   let left = limit
   const end = items.findIndex((item) => {
@@ -49,7 +49,7 @@ const listed = (items: readonly string[], limit: number, rest: (count: number) =
   return shown.length === items.length ? shown : [...shown, rest(items.length - shown.length)]
 }
 
-/** The beginning names the first failure, the end sums up. */
+/** Head and tail: the head names the first failure, the tail has the summary. */
 const excerpt = (lines: readonly string[]): string[] => {
   if (fitting(lines, linesLimit).length === lines.length) return [...lines]
   const head = fitting(lines, linesLimit * 0.7)
@@ -89,7 +89,7 @@ const textOf = (check: ObservedCheck, evidence: string): string => {
     .slice(0, feedbackLimit)
 }
 
-/** `evidence`: the line that tells the cause, for a check that printed nothing. */
+/** `evidence`: the line with the cause, for a check that printed nothing. */
 export const feedbackOn = (check: ObservedCheck, evidence: string): Feedback => ({
   command: check.command,
   failing: check.failing?.items ?? [normalised(evidence)],

@@ -41,7 +41,7 @@ describe('the manager of a folder', () => {
     })
     expect(madeBy(install === undefined ? [] : [install])).toEqual(['/.venv'])
   })
-  it('makes folders that are told as no work', () => {
+  it('creates folders that do not count as work', () => {
     expect(madeBy([{ manager: 'npm', folder: 'web', commands: [] }])).toEqual(['/web/node_modules'])
   })
 })

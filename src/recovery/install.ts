@@ -1,7 +1,7 @@
 /**
- * What a repository's own package manager installs: which manager governs a folder, told from its lockfile, and the fixed
- * command lines that bring what the lockfile names. Nothing of a command line comes from a check's output or from a model.
- * Pure: the runtime reads the files and runs the commands, in the run's clone alone.
+ * Installs by the repository's own package manager: which manager governs a folder (its lockfile tells), and the fixed command
+ * lines that install what the lockfile names. No part of a command line comes from a check's output or from a model. Pure:
+ * the runtime reads the files, and runs the commands only in the run's clone.
  */
 import type { Install } from '../domain/run.ts'
 import { programName, readCommand } from './diagnosis/argv.ts'
@@ -11,21 +11,21 @@ export type Ecosystem = 'node' | 'python' | 'rust' | 'go' | 'jvm' | 'ruby' | 'ph
 interface Manager {
   id: string
   ecosystem: Ecosystem
-  /** Any of these files says that the manager governs its folder. */
+  /** The manager governs every folder with one of these files. */
   files: readonly string[]
-  /** Where the file alone does not tell: what it must hold. */
+  /** What the file must contain, where its name alone is not enough. */
   holds?: RegExp
-  /** `{file}` is the file above, as seen from where the command runs. */
+  /** `{file}` is the file above, relative to where the command runs. */
   commands: readonly (readonly string[])[]
-  /** Its commands run at the top of the workspace, wherever the file lies. */
+  /** The commands run at the top of the workspace, wherever the file is. */
   atTop?: true
-  /** Folders that it makes: no work of an agent. */
+  /** Files and folders that the install creates. They are not an agent's work. */
   makes: readonly string[]
-  /** Version with which these very commands were run and brought a failing check to pass; null = never run for real. */
+  /** The version with which a test ran these commands and made a failing check pass; null = never run for real. */
   ran: string | null
 }
 
-/** In order of choice within an ecosystem. Every command installs what the lockfile says and never writes to it. */
+/** In order of choice within an ecosystem. Every command installs from the lockfile and never changes it. */
 export const managers: readonly Manager[] = [
   {
     id: 'pnpm',
@@ -97,7 +97,7 @@ export const managers: readonly Manager[] = [
     id: 'pip',
     ecosystem: 'python',
     files: ['requirements.txt'],
-    // Into an environment of the clone's own: without one pip would write into the user's.
+    // Into a virtual environment of the clone, because pip would otherwise write into the user's environment.
     commands: [
       ['python3', '-m', 'venv', '.venv'],
       ['.venv/bin/python', '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '-r', '{file}'],
@@ -160,8 +160,8 @@ export const managers: readonly Manager[] = [
   },
 ]
 
-/** Programs by which a command line shows whose packages it uses. */
-const speakers: readonly [Ecosystem, RegExp][] = [
+/** Programs that tell which ecosystem's packages a command line uses. */
+const programPatterns: readonly [Ecosystem, RegExp][] = [
   [
     'node',
     /^(?:npm|npx|pnpm|pnpx|yarn|bun|bunx|node|tsc|tsx|ts-node|vitest|jest|mocha|ava|tap|c8|nyc|eslint|prettier|oxlint|biome|playwright|cypress|webpack|rollup|vite|esbuild|next|turbo|nx|lerna|svelte-check|vue-tsc)$/,
@@ -177,8 +177,8 @@ const speakers: readonly [Ecosystem, RegExp][] = [
   ['php', /^(?:composer|php|phpunit|pest|phpstan)$/],
 ]
 
-/** Where a Makefile or a script stands between: how the runtime of each names a package that it misses. */
-const sayings: readonly [Ecosystem, RegExp][] = [
+/** How each runtime reports a missing package, for command lines that start a Makefile or a script. */
+const messagePatterns: readonly [Ecosystem, RegExp][] = [
   ['node', /Cannot find (?:module|package)|ERR_MODULE_NOT_FOUND|node_modules|npm (?:error|ERR!)/],
   ['python', /No module named|ModuleNotFoundError|ImportError|DistributionNotFound/],
   ['rust', /\bcrates?\b|\bcargo\b/],
@@ -191,10 +191,10 @@ const sayings: readonly [Ecosystem, RegExp][] = [
 const declaredManager = (manifest: string | undefined): string | undefined =>
   /"packageManager"\s*:\s*"(npm|pnpm|yarn|bun)@/.exec(manifest ?? '')?.[1]
 
-/** Whether a file of this name says that some manager governs its folder. */
+/** Whether a file of this name makes some manager govern its folder. */
 export const isManifest = (name: string): boolean => managers.some(({ files }) => files.includes(name))
 
-/** The managers that govern a folder, at most one of each ecosystem. `read` gives a file's text, undefined = it is not there. */
+/** The installs for a folder, at most one per ecosystem. `read` returns a file's text; undefined = no such file. */
 export const installsIn = (folder: string, read: (name: string) => string | undefined): Install[] => {
   const found = managers.flatMap((manager) => {
     const file = manager.files.find((name) => {
@@ -225,15 +225,15 @@ const ecosystemOf = ({ manager }: Install): Ecosystem | undefined =>
 const startsAlike = (argv: readonly string[], install: Install): boolean =>
   install.commands.some((own) => programName(argv[0] ?? '') === own[0] && argv[1] === own[1])
 
-/** Whose packages a command line uses, by its programs. */
+/** The ecosystems whose packages these programs use. */
 export const ecosystemsOf = (programs: readonly string[]): Ecosystem[] =>
-  speakers.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
+  programPatterns.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
 
-/** Whose runtime speaks of a missing package. */
+/** The ecosystems whose runtime reports a missing package in this line. */
 export const ecosystemsSaid = (evidence: string): Ecosystem[] =>
-  sayings.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
+  messagePatterns.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
 
-/** The install that may bring what this command misses. One that the command carries out itself would change nothing. */
+/** The install that may provide what this command lacks; never one that the command runs itself, which would change nothing. */
 export const chooseInstall = (installs: readonly Install[], command: string, evidence: string): Install | undefined => {
   const { programs, argvs } = readCommand(command)
   const spoken = ecosystemsOf(programs)
@@ -243,7 +243,7 @@ export const chooseInstall = (installs: readonly Install[], command: string, evi
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
 
-/** Patterns for what these installs make, relative to the workspace, in the syntax of .gitignore. */
+/** Patterns for what these installs create, relative to the workspace, in the syntax of .gitignore. */
 export const madeBy = (installs: readonly Install[]): string[] => [
   ...new Set(
     installs.flatMap(({ manager, folder }) =>

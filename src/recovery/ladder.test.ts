@@ -5,7 +5,7 @@ import type { AnyFacts, Diagnosis } from './types.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
 import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
-import { backoffMs, quotaWait } from './playbooks/provider.ts'
+import { transientDelayMs, quotaWait } from './playbooks/provider.ts'
 
 const policy: RecoveryPolicy = {
   playbooks,
@@ -108,7 +108,7 @@ describe('a permission problem', () => {
     expect(nextStep(trust, [past(first, 'failed', trust.label)], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'pause_goal',
-      reason: 'git-trust-relaunch already tried exactly this',
+      reason: 'git-trust-relaunch already tried the same action',
     })
     // Neither within one run, whatever became of it, nor in a later run when it failed.
     expect(nextStep(trust, [past(first, 'success', trust.label)], policy, task).kind).toBe('exhausted')
@@ -293,7 +293,7 @@ describe('a limit of the account', () => {
     for (const jitter of jitters) expect(jitter).toBeLessThanOrEqual(60_000)
   })
 
-  it('that says no time waits longer each time, up to the longest', () => {
+  it('without a reset time waits longer each time, up to the maximum', () => {
     const delays = [0, 1, 2, 3, 4, 9].map((count) => wait(limited(), waits(count)).delayMs / 1000)
     expect(delays).toEqual(delays.toSorted((a, b) => a - b))
     expect(delays[0]).toBeGreaterThanOrEqual(120)
@@ -308,13 +308,13 @@ describe('a limit of the account', () => {
     expect(wait(limited(soon), waits(3)).delayMs).toBeGreaterThanOrEqual(120_000)
   })
 
-  it('is no recovery of the task’s twelve and asks nobody for a long time, but not never', () => {
+  it('does not count towards the task’s twelve recoveries, and asks a person only after a long time', () => {
     const step = recover(nextStep(limited(), waits(99), policy, task))
     expect(step.playbook).toMatchObject({ id: 'quota-wait', counted: false })
     expect(nextStep(limited(), waits(100), policy, task)).toMatchObject({ kind: 'exhausted', then: 'escalate' })
   })
 
-  it('an overload waits as long as the server says, and no less than it would have', () => {
+  it('an overload waits as long as the server states, but not less than the backoff', () => {
     const overloadUntil = diagnose({
       kind: 'launch',
       harness: 'opencode',
@@ -346,7 +346,7 @@ describe('the total of a task', () => {
     expect(nextStep(trust, counted(11), policy, task).kind).toBe('recover')
     expect(nextStep(trust, counted(12), policy, task)).toMatchObject({
       kind: 'exhausted',
-      reason: "the task's 12 recoveries are spent",
+      reason: 'the task has used its 12 recoveries',
     })
   })
 
@@ -356,21 +356,21 @@ describe('the total of a task', () => {
 })
 
 describe('policy', () => {
-  it('a disabled playbook is not taken and the reason names it', () => {
+  it('a disabled playbook does not apply, and the reason names it', () => {
     const step = nextStep(trust, [], { ...policy, disabled: ['git-trust-relaunch'] }, task)
     expect(step).toMatchObject({ kind: 'exhausted', reason: 'git-trust-relaunch is disabled' })
   })
 
-  it('a label that no playbook answers asks a person at once', () => {
+  it('a label without a playbook asks a person at once', () => {
     const spent = diagnose({ kind: 'budget', text: 'it is spent' })
     expect(nextStep(spent, [], policy, task)).toMatchObject({
       kind: 'exhausted',
       then: 'escalate',
-      reason: 'no playbook answers budget',
+      reason: 'no playbook handles budget',
     })
   })
 
-  it('playbooks have unique ids, a finite budget and say what they need', () => {
+  it('playbooks have unique ids, a finite budget and a description of their evidence', () => {
     expect(new Set(playbooks.map((playbook) => playbook.id)).size).toBe(playbooks.length)
     for (const playbook of playbooks) {
       expect(playbook.budget).toBeGreaterThan(0)
@@ -381,8 +381,8 @@ describe('policy', () => {
   })
 })
 
-describe('an agent that stands still', () => {
-  it('is restarted in its session, then in fresh ones, each time told something else, five times', () => {
+describe('an agent that hangs', () => {
+  it('is restarted in its session, then in new ones, each time with another hint, five times', () => {
     const history: PastRecovery[] = []
     const actions: Extract<Action, { type: 'relaunch' }>[] = []
     for (let number = 1; number <= 5; number += 1) {
@@ -440,17 +440,17 @@ describe('backoff', () => {
   it('grows, is bounded and is the same after a restart', () => {
     fc.assert(
       fc.property(retries, fc.string(), fc.nat(2000), (retry, seed, attempt) => {
-        const now = backoffMs(retry, attempt, seed)
-        expect(now).toBe(backoffMs(retry, attempt, seed))
+        const now = transientDelayMs(retry, attempt, seed)
+        expect(now).toBe(transientDelayMs(retry, attempt, seed))
         expect(now).toBeGreaterThan(0)
         expect(now).toBeLessThanOrEqual(1000 * retry.transientMaxSeconds)
-        expect(backoffMs(retry, attempt + 1, seed)).toBeGreaterThanOrEqual(now)
+        expect(transientDelayMs(retry, attempt + 1, seed)).toBeGreaterThanOrEqual(now)
       }),
     )
   })
 
   it('differs between tasks, so that they do not return in one moment', () => {
-    const delays = Array.from({ length: 20 }, (_, index) => backoffMs(policy.retry, 1, `task-${index}`))
+    const delays = Array.from({ length: 20 }, (_, index) => transientDelayMs(policy.retry, 1, `task-${index}`))
     expect(new Set(delays).size).toBeGreaterThan(10)
   })
 })

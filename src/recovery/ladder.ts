@@ -1,6 +1,6 @@
 /**
- * The ladder: which playbook answers a diagnosis, and what applies when none is left. `nextStep` is pure and total: it
- * always ends in an action that was not tried for this failure or in a "then" that asks a person.
+ * The ladder: which playbook handles a diagnosis, and what happens when none is left. `nextStep` is pure and total: it always
+ * returns an action that was not tried for this failure, or a "then" that asks a person.
  */
 import type { Diagnosis } from './types.ts'
 import {
@@ -19,18 +19,18 @@ import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
 import { verificationPlaybooks } from './playbooks/verification.ts'
 
-/** Of those that answer one label, the first that has its evidence is taken: each file lists its own in that order. */
+/** In order of choice: of the playbooks for one label, the first one with its evidence applies. */
 export const playbooks: readonly Playbook[] = [
   ...permissionPlaybooks,
   ...providerPlaybooks,
   ...progressPlaybooks,
   ...verificationPlaybooks,
-  // Last: what can be repaired without the agent does not cost a turn.
+  // After the repairs that need no agent, because feedback costs a turn.
   ...feedbackPlaybooks,
   ...mergePlaybooks,
 ]
 
-/** Recoveries that a task may have in one count, waits not among them. */
+/** The most counted recoveries of a task until a person resets its count. Waits are not counted. */
 export const totalBudget = 12
 
 export interface RecoveryPolicy {
@@ -50,7 +50,7 @@ export type Step =
     }
   | { kind: 'exhausted'; then: Then; reason: string }
 
-/** Found before anything was launched: the next run of the goal would meet the same. */
+/** Problems of the machine or the CLI: every other run of the goal would meet them as well. */
 const blocksGoal = ({ rung, label }: Diagnosis): boolean =>
   rung === 1 || label === 'FS_PERM_ERROR' || label === 'DIRECTORY_MISSING'
 
@@ -61,14 +61,14 @@ const exhausted = (diagnosis: Diagnosis, reason: string): Step => ({
 })
 
 /**
- * A correction that had no effect is never repeated, and within one run none is taken twice. One that helped an earlier
- * run may be needed again, because grants end with their run.
+ * A correction that had no effect is never repeated, and no correction is applied twice in one run. A correction that helped
+ * an earlier run may be needed again, because grants end with their run.
  */
 const notTried = (history: readonly PastRecovery[], action: Action, runId: string): boolean =>
   action.type === 'wait' ||
   !history.some((past) => past.actionKey === actionKeyOf(action) && (past.status === 'failed' || past.runId === runId))
 
-/** Attempts of a playbook that its budget counts. */
+/** The attempts that count towards the playbook's budget. */
 const attemptsOf = (
   { id, refilled }: Playbook,
   { label }: Diagnosis,
@@ -81,6 +81,7 @@ const attemptsOf = (
   return history.slice(helped + 1).filter((past) => past.playbook === id).length
 }
 
+/** The recovery to apply to this diagnosis, given everything that was tried in the present count (oldest first). */
 export const nextStep = (
   diagnosis: Diagnosis,
   history: readonly PastRecovery[],
@@ -89,7 +90,7 @@ export const nextStep = (
 ): Step => {
   const spent = history.filter((past) => past.counted).length
   const family = policy.playbooks.filter((playbook) => playbook.answers.includes(diagnosis.label))
-  if (family.length === 0) return exhausted(diagnosis, `no playbook answers ${diagnosis.label}`)
+  if (family.length === 0) return exhausted(diagnosis, `no playbook handles ${diagnosis.label}`)
   const reasons: string[] = []
   for (const playbook of family) {
     const attempts = attemptsOf(playbook, diagnosis, history, policy.playbooks)
@@ -97,9 +98,9 @@ export const nextStep = (
     if (policy.disabled.includes(playbook.id)) reasons.push(`${playbook.id} is disabled`)
     else if (attempts >= playbook.budget) reasons.push(`${playbook.id} was tried ${attempts} times`)
     else if (action === undefined)
-      reasons.push(`${playbook.id} lacks its evidence or its limit is reached (needs ${playbook.needs})`)
-    else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried exactly this`)
-    else if (playbook.counted && spent >= totalBudget) reasons.push(`the task's ${totalBudget} recoveries are spent`)
+      reasons.push(`${playbook.id} lacks its evidence or has reached its limit (it needs: ${playbook.needs})`)
+    else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried the same action`)
+    else if (playbook.counted && spent >= totalBudget) reasons.push(`the task has used its ${totalBudget} recoveries`)
     else {
       return {
         kind: 'recover',

@@ -1,4 +1,4 @@
-/** What is said of processes that an agent left running and that cannot be ended. */
+/** The texts about processes that an agent left running and that Unstuck cannot end. */
 
 export const leftRunningLabel = 'processes_left'
 
@@ -8,7 +8,7 @@ export interface LeftRunning {
 
 const named = 5
 
-/** Programs name themselves as they like. */
+/** A program chooses its own name, so it may contain control characters. */
 const printable = (name: string): string => name.replaceAll(/[^\x20-\x7e]/g, '?')
 
 export const leftRunningText = ({ processes }: LeftRunning): string => {
@@ -17,6 +17,6 @@ export const leftRunningText = ({ processes }: LeftRunning): string => {
   return `the agent left processes that cannot be ended: ${list.join(', ')}${more}`
 }
 
-/** `again`: what follows. */
+/** `again`: the command to run after that. */
 export const leftRunningAdvice = (again: string): string =>
-  `They belong to another user or hang in the system. Look at them with ps, end them as their user or as root, then ${again}.`
+  `They belong to another user or hang in the kernel. List them with ps, end them as their user or as root, then ${again}.`

@@ -1,15 +1,15 @@
 /**
- * What programs say of a provider in their own last words, where no driver gives a type: a line of standard error before a
- * failing exit, or the first line of an error field. Read at the start of such a line alone, behind what log writers and
- * exceptions put there. A sentence further inside, in quotes or indented is somebody else's: a tool's, a test's, the model's.
+ * Parses what a program reports about a provider, where no driver gives a type: the last lines of standard error before a
+ * failing exit, or the first line of an error field. Only the start of a line counts, after the prefixes of loggers and
+ * exceptions. Text further inside, in quotes or indented comes from elsewhere: a tool, a test or the model.
  */
 import { plain } from './diagnosis/text.ts'
 
-/** One line, taken apart. */
+/** The parts of one line. */
 export interface Spoken {
-  /** The line, and the message of the body in it, without what stands before them. */
+  /** The line and the messages of the response body in it, also without their prefixes. */
   texts: string[]
-  /** Words of the body. */
+  /** Error codes of the body. */
   codes: string[]
   httpStatus?: number
 }
@@ -20,16 +20,16 @@ const openings: readonly RegExp[] = [
   /^(?:\[(?:error|fatal|critical|warn|warning)\]|(?:error|fatal|critical|warning|panic)(?=:| - ))(?:: ?| - | )/i,
   /^(?:ERROR|FATAL|CRITICAL|WARN) /,
   /^(?:Uncaught|Unhandled)(?: \(in promise\))? /,
-  // An exception's class, with or without its modules; a test's own is what that test compares.
+  // The class of an exception, with or without modules; not an assertion, whose message is what a test compares.
   /^(?!Assert)[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,6}(?:Error|Exception|Exceeded|Exhausted|Unavailable|Timeout|Throttled)(?: \[\w+\])?: /,
   /^\[cause\]: /,
-  // Node, of an error with fields.
+  // How Node prints an error with fields.
   /^\[(?=[A-Z]\w{0,60}Error: )/,
   /^\[?API Error: ?/,
   /^[A-Za-z]{2,40}Exception - /,
   /^(?:request|call|api call|completion|llm call) failed(?: after \d+ (?:retries|attempts))?(?:: ?| - )/i,
   /^(?:[a-z][\w-]{0,30}(?: error|: error| failed)): /i,
-  // The name of a program or of a logger; a comparison's words are none.
+  // The name of a program or a logger, but not the labels of a comparison.
   /^(?!(?:actual|expected|got|message|name|received|reason|says|value): )[a-z][\w-]{1,20}: /,
   /^[a-z]\w{0,30}(?:\.\w{1,30}){0,4} - /,
   /^(?:Get|Post) "[^"]{1,200}": /,
@@ -37,7 +37,7 @@ const openings: readonly RegExp[] = [
 
 const mostOpenings = 8
 
-/** The line, and what is left of it behind each opening: the class of an exception may be all that tells. */
+/** The line, and the rest of it after each prefix. All stages count, because the class of an exception may be the only hint. */
 const stagesOf = (line: string): string[] => {
   const stages = [line]
   while (stages.length <= mostOpenings) {
@@ -49,7 +49,7 @@ const stagesOf = (line: string): string[] => {
   return stages
 }
 
-/** A status with the words that introduce or follow it; a number alone may count anything. */
+/** A status counts only with the words that introduce or follow it, because a bare number may be anything. */
 const introduced =
   /^(?:error code|status(?: code)?|http(?: status| error|\/\d(?:\.\d)?)?|(?:request failed|failed) with status(?: code)?|unexpected status(?: code)?|exceeded retry limit, last status|server (?:returned|responded with)(?: an?)?(?: (?:status|error|http)(?: code)?)?)[: ]{1,2}\(?([45]\d\d)\b/i
 const followed =
@@ -67,11 +67,11 @@ const messageField =
 
 const body = /^[^{]{0,300}?(\{.*)$/s
 
-/** The answer's body, as JSON or as Python writes it; only at the start or behind a status. */
+/** The response body, as JSON or as Python prints it; only at the start of the line or after a status. */
 const bodyIn = (text: string, hasStatus: boolean): string | undefined =>
   text.startsWith('{') || hasStatus ? body.exec(text)?.[1] : undefined
 
-/** Undefined = the line belongs to something else: it is indented, as frames and details are. */
+/** Undefined = the line is empty or indented, as stack frames and details are. */
 export const spokenIn = (line: string): Spoken | undefined => {
   const bare = plain(line).trimEnd().slice(0, 2_000)
   if (bare === '' || /^\s/.test(bare)) return undefined
@@ -88,7 +88,7 @@ export const spokenIn = (line: string): Spoken | undefined => {
   }
 }
 
-/** A body that was printed over several lines, as the one line that it stands for. */
+/** A response body that was printed over several lines, joined to one line. */
 const joined = (lines: readonly string[]): string | undefined => {
   const from = lines.findLastIndex((line) => /^(?:\S.{0,200})?\{$/.test(line))
   if (from < 0 || lines.findLastIndex((line) => line === '}') < from) return undefined
@@ -100,7 +100,7 @@ const joined = (lines: readonly string[]): string | undefined => {
 
 const ofAFrame = /^(?:at |File "|Node\.js v\d|\^+$|[}\])]+[;,]?$|Traceback )/
 
-/** The last lines in which a program speaks for itself, newest first. */
+/** The last lines that the program itself wrote, newest first, at most `most`. */
 export const lastWords = (text: string, most: number): string[] => {
   const lines = text.split('\n').map((line) => plain(line).trimEnd())
   const own = lines.filter((line) => line !== '' && !/^\s/.test(line) && !ofAFrame.test(line)).slice(-most)

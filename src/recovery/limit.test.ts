@@ -40,7 +40,7 @@ describe('a limit', () => {
     }
   })
 
-  it('a connection that broke in the middle is told from one that never was', () => {
+  it('a connection that broke is distinguished from one that was never established', () => {
     expect(kindOf({ type: 'network', text: 'stream disconnected before completion: closed' })).toBe('cut stream')
     expect(kindOf({ type: 'network', text: 'terminated' })).toBe('cut stream')
     expect(kindOf({ type: 'timeout', text: 'SSE read timed out' })).toBe('cut stream')

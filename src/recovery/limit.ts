@@ -1,7 +1,7 @@
 /**
- * The one place that tells what keeps a model provider from answering, and until when. Structured fields come first (the
- * driver's type, the server's own code), then words and sentences at the start of a line of the CLI's own error field or of a
- * program's last words before a failing exit (limit-words.ts), then the bare status. What a model says or a tool prints never gets here.
+ * Determines why a model provider does not respond, and until when. Structured fields come first (the driver's type, the
+ * server's code), then error codes and sentences at the start of a line, in the CLI's own error field or in the last lines
+ * before a failing exit (limit-words.ts), then the bare status. Text of a model or a tool is never passed to this file.
  */
 import type { Category, Meaning } from './diagnosis/labels.ts'
 import type { ReportedFailure } from './evidence.ts'
@@ -34,11 +34,11 @@ export interface LimitRule {
   kind: LimitKind
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
-  /** With a type: which of its failures. The text is the CLI's own, because its driver gave it that type. */
+  /** Restricts `types` to failures with this text. The text is the CLI's own, because its driver assigned the type. */
   says?: RegExp
-  /** Words of the providers' error bodies. */
+  /** Error codes in the providers' response bodies. */
   codes?: readonly string[]
-  /** At the start of a line. Only wordings that no driver gives a type. */
+  /** Matched at the start of a line. Only for wordings to which no driver assigns a type. */
   starts?: readonly RegExp[]
   statuses?: readonly number[]
   meaning: Meaning<LimitLabel>
@@ -56,7 +56,7 @@ const transient = (label: LimitLabel): LimitRule['meaning'] =>
   provider(label, 'transient_or_flaky_failure', 'flaky', true)
 const environment = (label: LimitLabel): LimitRule['meaning'] => provider(label, 'environment_issue', 'env', false)
 
-/** The first that fits by type, else the first by code, by sentence, by status. */
+/** The first match by type applies, else the first by code, by sentence, by status. */
 export const limitRules: readonly LimitRule[] = [
   {
     id: 'quota',
@@ -170,24 +170,24 @@ export const limitRules: readonly LimitRule[] = [
 export interface Limit {
   kind: LimitKind
   rule: LimitRule
-  /** The line that shows it. */
+  /** The line that shows the limit. */
   evidence: string
-  /** When it ends and, where that is known, how far away that was when it was said. */
+  /** When the limit ends and, where known, how long that was away when the provider stated it. */
   reset?: { resetAt: Date; resetInMs?: number }
 }
 
 const lastLines = 5
 
-/** Lines at whose start the CLI speaks for itself. */
+/** The lines that the CLI itself wrote. */
 const linesOf = ({ source, text }: ReportedFailure): string[] => {
   if (source === 'event') return text.split('\n').slice(0, 1)
   return source === 'stderr' ? lastWords(text, lastLines) : []
 }
 
-/** Types that say no more than that it failed, or how it ended. */
+/** Types that do not name a cause. */
 const openTypes: readonly (string | undefined)[] = [undefined, 'invalid_request', 'no_result']
 
-interface Ruled {
+interface RuleMatch {
   rule: LimitRule
   line: string
 }
@@ -200,22 +200,22 @@ const byStatus = (status: number | undefined): LimitRule | undefined =>
 const bySentence = (text: string): LimitRule | undefined =>
   limitRules.find(({ starts }) => starts?.some((start) => start.test(text)) === true)
 
-const firstOf = <Item>(items: readonly Item[], look: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
+const firstOf = <Item>(items: readonly Item[], find: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
   for (const item of items) {
-    const found = look(item)
+    const found = find(item)
     if (found !== undefined) return found
   }
   return undefined
 }
 
-/** Words of a body first, then sentences, then the bare status. */
+/** By the error codes of a body first, then by sentences, then by the bare status. */
 const ruleIn = (line: string): LimitRule | undefined => {
   const spoken = spokenIn(line)
   if (spoken === undefined) return undefined
   return firstOf(spoken.codes, byCode) ?? firstOf(spoken.texts, bySentence) ?? byStatus(spoken.httpStatus)
 }
 
-const ruledBySaying = (failure: ReportedFailure): Ruled | undefined => {
+const matchLines = (failure: ReportedFailure): RuleMatch | undefined => {
   for (const line of linesOf(failure)) {
     const rule = ruleIn(line)
     if (rule !== undefined) return { rule, line }
@@ -223,7 +223,7 @@ const ruledBySaying = (failure: ReportedFailure): Ruled | undefined => {
   return undefined
 }
 
-const ruleFor = (failure: ReportedFailure): Ruled | undefined => {
+const matchRule = (failure: ReportedFailure): RuleMatch | undefined => {
   const { type, code, httpStatus, text } = failure
   const line = text.split('\n')[0] ?? ''
   const typed = limitRules.find(
@@ -233,24 +233,24 @@ const ruleFor = (failure: ReportedFailure): Ruled | undefined => {
   if (!openTypes.includes(type)) return undefined
   const coded = code === undefined ? undefined : byCode(code)
   if (coded !== undefined) return { rule: coded, line }
-  const said = ruledBySaying(failure)
+  const said = matchLines(failure)
   if (said !== undefined) return said
   const stated = byStatus(httpStatus)
   return stated === undefined ? undefined : { rule: stated, line }
 }
 
 /**
- * Whose words may say when it ends. A key or a model comes back when a person acts; and of a command that asks for another try
- * by its exit status nobody knows whether the last line is its own or a tool's.
+ * The kinds for which a stated reset time counts. A refused key or model needs a person, and the last line of a command that
+ * exits with "try again" may come from a tool.
  */
 const timed: readonly LimitKind[] = ['quota', 'rate limit', 'overload']
 
-/** Where a time may stand: of standard error in the line that shows the limit, else in the other last ones. */
+/** The texts to search for a time: in standard error first the line that shows the limit, then the other last lines. */
 const timesIn = ({ source, text }: ReportedFailure, line: string): string[] =>
   source === 'stderr' ? [line, lastWords(text, lastLines).join('\n')] : [text]
 
-/** A structured time first, else the one in the words. */
-const resetOf = ({ rule: { kind }, line }: Ruled, failure: ReportedFailure): Limit['reset'] => {
+/** The structured time, else the one in the text. */
+const resetOf = ({ rule: { kind }, line }: RuleMatch, failure: ReportedFailure): Limit['reset'] => {
   const { resetAt, said } = failure
   if (!timed.includes(kind)) return undefined
   if (said === undefined) return resetAt === undefined ? undefined : { resetAt }
@@ -259,9 +259,9 @@ const resetOf = ({ rule: { kind }, line }: Ruled, failure: ReportedFailure): Lim
   return at === undefined ? undefined : { resetAt: at, resetInMs: at.getTime() - said.at.getTime() }
 }
 
-/** What keeps the provider from answering; undefined = this failure shows nothing of the kind. */
+/** Why the provider does not respond; undefined = the failure does not come from the provider. */
 export const limitOf = (failure: ReportedFailure): Limit | undefined => {
-  const found = ruleFor(failure)
+  const found = matchRule(failure)
   if (found === undefined) return undefined
   const { rule, line } = found
   const reset = resetOf(found, failure)

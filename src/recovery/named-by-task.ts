@@ -1,8 +1,8 @@
 /**
- * Whether a task names what its work weakened. It does by a path rule for the very file, or one whose last segment has more
- * than wildcards and a file extension (`test/login*.ts`, neither a folder's wildcard nor `*.ts`); or by its title or instructions, where
- * they name the path or its last segment in a sentence that forbids nothing. The text of a check's command names nothing: to be
- * asked to make `node check.mjs` pass is not to be asked to change it.
+ * Whether a task names the files that its work weakened. A path rule names a file if it is exactly this path, or if its last
+ * segment has more than wildcards and an extension (`test/login*.ts`, but neither `test/**` nor `*.ts`). The title and the
+ * instructions name a file by its path or last segment, in a sentence that forbids nothing. The command of a check names no
+ * file: a task to make `node check.mjs` pass is not a task to change that file.
  */
 import type { Weakening } from '../domain/run.ts'
 import { parsePathRule, pathMatcher, ruleText } from './policy/rule.ts'
@@ -15,12 +15,12 @@ export interface NamingTask {
   commands: readonly string[]
 }
 
-/** Listed, and no reason to hold the work: both belong to ordinary work. */
+/** Listed for the judge but never blocking, because both are part of ordinary work. */
 const shownOnly: readonly Weakening['kind'][] = ['snapshot changed', 'test renamed']
 
 const isSpecific = (glob: string): boolean => {
   const last = glob.split('/').at(-1) ?? ''
-  // A name that begins with its dot, as `.npmrc`, has no extension.
+  // A name that starts with a dot, such as `.npmrc`, has no extension.
   return /\w/.test(last.replace(/(?<=.)\.\w+$/, ''))
 }
 
@@ -37,18 +37,18 @@ const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g,
 const mentions = (sentence: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w./-])(?:\./)?${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
 
-/** Sentences that ask for something, without the commands of the checks. */
+/** The sentences that forbid nothing, with the commands of the checks removed. */
 const sentencesOf = ({ title, instructions, commands, originalCommands }: NamingTask): string[] => {
   const asked = [...new Set([...commands, ...originalCommands])].toSorted((a, b) => b.length - a.length)
   const plain = asked.reduce((text, command) => text.replaceAll(command, ' '), `${title}\n${instructions}`)
   return plain.split(/[.!?;](?=\s|$)|\n/).filter((sentence) => !forbids.test(sentence))
 }
 
-/** Whether what becomes of this file is the task's own matter. */
+/** Whether the task asks to change this file. */
 export const isNamed = (task: NamingTask, path: string): boolean =>
   task.allowedPaths.some((rule) => ruleNames(rule, path)) ||
   sentencesOf(task).some((sentence) => mentions(sentence, path) || mentions(sentence, path.split('/').at(-1) ?? path))
 
-/** What of it the task does not name: no gate may approve that by itself. */
+/** The weakenings that the task does not name. No gate may approve them automatically. */
 export const unnamed = (task: NamingTask, weakened: readonly Weakening[]): Weakening[] =>
   weakened.filter(({ kind, path }) => !shownOnly.includes(kind) && !isNamed(task, path))

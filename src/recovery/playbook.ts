@@ -1,7 +1,6 @@
 /**
- * A playbook: one declared way to recover. A new one is a record in a file of `playbooks/`, its place in the list of that file,
- * and its test; where nothing of the kind is observed yet, a record in `diagnosis/kinds.ts` as well. The scope says what
- * carries the action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task).
+ * A playbook: one declared way to recover. To add a playbook, write a record in a file of `playbooks/`, put it in the list of
+ * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/kinds.ts` as well.
  */
 import type { Install, StillRed } from '../domain/run.ts'
 import { redText } from '../domain/still-red.ts'
@@ -11,7 +10,7 @@ import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } fro
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
-/** Which failures were told; the words are in the hint. */
+/** The failures that feedback was given about. The text of the feedback is in the hint. */
 export type Told = Pick<Feedback, 'command' | 'failing'>
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
@@ -22,23 +21,23 @@ export type Action =
       addDir?: string
       skipGitCheck?: true
       chmod?: ModeChange
-      /** In the words of the harness. */
+      /** In the syntax of the harness. */
       toolRules?: string[]
-      /** A new session that is told what the one before it did. */
+      /** Opens a new session, with a summary of the previous one. */
       fresh?: true
-      /** A restart of an agent that did not get on: the hint and the session differ with its number. */
+      /** A restart of an agent that made no progress. The hint and the session depend on its number. */
       restart?: { because: string; number: number; tree: string }
-      /** The turn is only asked for a command that can stand for this check. */
+      /** The turn only has to name a command that can replace this check. */
       ask?: string
-      /** What the turn is told of: it failed before the work and still does. */
+      /** Tests that failed before the work and still fail. The hint names them. */
       red?: StillRed[]
-      /** What the agent is told of its work. */
+      /** The failures of the work that the hint describes. */
       feedback?: Told
       resume: boolean
       hint: string
     }
   | ({ type: 'chmod'; name: 'CHMOD' } & ModeChange)
-  /** `delayMs` and `until` say how long the account that is left is at its limit; absent = it is not. */
+  /** `delayMs` and `until`: how long the abandoned account stays at its limit; absent = it is not at its limit. */
   | {
       type: 'switch_harness'
       name: 'SWITCH_HARNESS'
@@ -47,15 +46,15 @@ export type Action =
       until?: string
       feedback?: Told
     }
-  /** `rest`: the other elements of its chain, which still run. */
+  /** `rest`: the other elements of the chain, which still run. */
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string; rest?: string }
-  /** Another command is looked at in its place, and the verdict says so. */
+  /** Another command runs instead, and the verdict says so. */
   | { type: 'replace_command'; name: 'REPLACE_COMMAND' | 'NARROW_COMMAND'; command: string; by: string }
   /** The same checks run in this order. */
   | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[] }
   /** Runs a package manager's own install in the clone, then the check again. */
   | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
-  /** The task is done once more, on a base that has what its commit did not fit onto. */
+  /** The task is redone on a base that contains the commit which its work conflicted with. */
   | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
       type: 'wait'
@@ -63,16 +62,19 @@ export type Action =
       name: 'WAIT_AND_REQUEUE' | 'WAIT_FOR_QUOTA'
       /** At least this long. */
       delayMs: number
-      /** ISO time at which the provider says that it answers again, and how long after that the task begins. */
+      /** ISO time at which the provider's limit resets, as the provider states it, and the delay of the task after that. */
       until?: string
       jitterMs?: number
       count: number
       limit: number
-      /** What waits is a check: only when it passes has the wait helped. */
+      /** A check is waiting, so the wait has helped only when that check passes. */
       forChecks?: true
     }
 
-/** Who carries each action out: the supervisor (launch), the executor under the lease (run), the cycle manager (task), the merge queue (goal). */
+/**
+ * What carries out each action: the supervisor (launch), the executor under the lease (run), the cycle manager (task) or the
+ * merge queue (goal).
+ */
 export const scopeOf = {
   relaunch: 'launch',
   chmod: 'run',
@@ -90,31 +92,31 @@ export type ActionIn<S extends Scope> = {
   [T in Action['type']]: (typeof scopeOf)[T] extends S ? T : never
 }[Action['type']]
 
-/** What must be observed before the recovery counts. Until then it is neither a success nor a failure. */
+/** What must be observed before a recovery counts as a success. Until that is decided, the recovery is open. */
 export type PostCondition =
   /** The relaunched CLI opens a session instead of refusing to start. */
   | { type: 'session_opens'; fresh?: true }
   /** The relaunched turn ends without a denial below this directory. */
   | { type: 'directory_usable'; directory: string }
-  /** It can be read, written and entered; with `relaunch` the relaunched turn ends without a refusal below it as well. */
+  /** The directory can be read, written and entered. With `relaunch`, the relaunched turn also ends without a refusal below it. */
   | { type: 'directory_accessible'; directory: string; relaunch?: true }
-  /** The relaunched turn ends without a refusal of what these rules let through. */
+  /** The relaunched turn ends without a refusal of what these rules allow. */
   | { type: 'tool_allowed'; toolRules: string[] }
-  /** This check ran again and did run something: it passed, or it fails now by what it checks. */
+  /** This check ran again and really checked something: it passed, or it fails because of what it checks. */
   | { type: 'check_runs'; command: string }
-  /** At least one of the remaining checks ran, and all of them passed; or the work needs none. */
+  /** At least one of the remaining checks ran, and all of them passed; or the work needs no check. */
   | { type: 'remaining_checks_pass' }
-  /** The relaunched turn ends by itself, or leaves other files than this tree. */
+  /** The relaunched turn ends by itself, or the workspace differs from this tree afterwards. */
   | { type: 'agent_gets_on'; tree: string }
-  /** None of these fails any more. */
+  /** All of these tests pass. */
   | { type: 'tests_pass'; red: StillRed[] }
-  /** The command passes, or only some of what failed before fails. */
+  /** The command passes, or the set of its failures is a strict subset of the earlier one. */
   | ({ type: 'fewer_failures' } & Told)
-  /** No test that failed is gone from the work. */
+  /** Every test that failed is still part of the work. */
   | { type: 'tests_kept' }
-  /** What the work weakened is as before, or the task names it. */
+  /** Everything that the work weakened is restored, or the task names it. */
   | { type: 'checks_kept' }
-  /** None of these paths is changed against the rules of the task. */
+  /** The rules of the task allow every change of these paths. */
   | { type: 'paths_allowed'; paths: string[] }
   /** The relaunched turn leaves a change. */
   | { type: 'work_appears' }
@@ -122,12 +124,12 @@ export type PostCondition =
   | { type: 'provider_answers' }
   /** The next commit of the task is merged. */
   | { type: 'work_merges' }
-  /** The base commit of the next run could be brought from the git remote. */
+  /** The base commit of the next run could be fetched from the git remote. */
   | { type: 'remote_answers' }
   /** The set-up of the next run's workspace passes. */
   | { type: 'workspace_ready' }
 
-/** What applies when the family has nothing untried left. */
+/** What happens when no untried playbook is left for the label. */
 export type Then = 'pause_goal' | 'escalate'
 
 export interface PlaybookFor<L extends DiagnosisLabel> {
@@ -135,24 +137,24 @@ export interface PlaybookFor<L extends DiagnosisLabel> {
   rung: Rung
   scope: Scope
   title: string
-  /** Labels of the diagnoses it answers. */
+  /** Labels of the diagnoses that the playbook handles. */
   answers: readonly L[]
-  /** Evidence it needs, in words, for docs/recovery.md. */
+  /** The evidence that the playbook needs, as prose for docs/recovery.md. */
   needs: string
-  /** Facts with which docs/recovery.md shows the action; absent = it needs none. */
+  /** Facts with which docs/recovery.md shows the action; absent = the action needs no facts. */
   example?: DiagnosisOf<L>['facts']
   /** The action for this diagnosis, or undefined when the needed evidence is missing. */
   plan(diagnosis: DiagnosisOf<L>, context: PlanContext): Action | undefined
   postCondition(action: Action): PostCondition
-  /** Most attempts per task and label (within one count). */
+  /** The most attempts per task and label, until a person resets the count. */
   budget: number
-  /** Attempts before the last one of these playbooks that helped do not count, whatever failed then. */
+  /** An attempt of any such playbook that helped refills the budget of all of them. */
   refilled?: true
-  /** Whether an attempt is one of the task's total of 12; waits are not. */
+  /** Whether an attempt counts towards the task's total (`totalBudget`). Waits do not. */
   counted: boolean
 }
 
-/** As the ladder holds it: it plans nothing for a diagnosis that it does not answer. */
+/** A playbook in the ladder. It plans nothing for a diagnosis with another label. */
 export interface Playbook extends Omit<PlaybookFor<DiagnosisLabel>, 'plan'> {
   plan(diagnosis: Diagnosis, context: PlanContext): Action | undefined
 }
@@ -162,7 +164,7 @@ const isOneOf = <L extends DiagnosisLabel>(
   labels: readonly L[],
 ): diagnosis is Diagnosis & DiagnosisOf<L> => labels.some((label) => label === diagnosis.label)
 
-/** `plan` gets the facts of the labels in `answers`: to read one that they cannot have does not compile. */
+/** `plan` gets the facts of the labels in `answers`. Reading a fact that these labels cannot have does not compile. */
 export const playbook = <L extends DiagnosisLabel>(record: PlaybookFor<L>): Playbook => ({
   ...record,
   plan: (diagnosis, context) => (isOneOf(diagnosis, record.answers) ? record.plan(diagnosis, context) : undefined),
@@ -179,12 +181,12 @@ export interface RetryPolicy {
   transientBaseSeconds: number
   transientMaxSeconds: number
   transientLimit: number
-  /** Where the provider does not say when its limit ends: the first wait and the longest. */
+  /** The first and the longest wait where the provider does not state when its limit resets. */
   quotaBaseSeconds: number
   quotaMaxSeconds: number
 }
 
-/** A recovery as the store has it, as far as the decision needs it. */
+/** The fields of a stored recovery that the choice of the next one depends on. */
 export interface PastRecovery {
   runId: string
   playbook: string
@@ -195,13 +197,13 @@ export interface PastRecovery {
 }
 
 const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMode} ${directory}`
-/** One install serves every check that misses what it brings. */
+/** One install serves all checks that lack the same packages. */
 export const installKeyOf = ({ manager, folder }: Install): string => `install:${manager}:${folder}`
 
 const feedbackKeyOf = ({ command, failing }: Told): string =>
   `feedback ${digestOf([command, ...failing.toSorted()].join('\n'))}`
 
-/** Equal for actions that would change the same thing: a correction without effect is not taken twice. */
+/** Equal for actions that change the same thing, so that a correction without effect is not repeated. Stored: never reworded. */
 export const actionKeyOf = (action: Action): string => {
   switch (action.type) {
     case 'relaunch':

@@ -166,14 +166,14 @@ describe('a reading points', () => {
       /the workspace \(\/w\) has 0 MB of 1 MB free/,
     ],
     ['a disk without inodes', full, place({ freeInodes: 0 }), 'environment', /has 0 of 9000 inodes free/],
-    ['inodes made as they are needed', full, place({ freeInodes: 0, inodes: 0 }), 'neither', /there is room by now/],
-    ['a disk with room', full, place({}), 'neither', /there is room by now: 900 MB/],
+    ['inodes made as they are needed', full, place({ freeInodes: 0, inodes: 0 }), 'neither', /there is free space now/],
+    ['a disk with room', full, place({}), 'neither', /there is free space now: 900 MB/],
     [
       'a kill by the kernel',
       check({ signal: 'SIGKILL' }),
       { probe: 'memory', killed: 1, freeMb: 120 },
       'environment',
-      /ended 1 process\(es\) for want of memory/,
+      /ran out of memory and ended 1 process\(es\)/,
     ],
     [
       'a kill by somebody else',
@@ -187,7 +187,7 @@ describe('a reading points', () => {
       taken,
       { probe: 'port', port: 3000, owner: { pid: 7, program: 'postgres' } },
       'environment',
-      /port 3000 is taken by postgres \(pid 7, not started by Unstuck\)/,
+      /port 3000 is in use by postgres \(pid 7, not started by Unstuck\)/,
     ],
     [
       'a port taken by a run',
@@ -201,14 +201,14 @@ describe('a reading points', () => {
       taken,
       { probe: 'port', port: 3000, owner: null },
       'neither',
-      /nobody listens on port 3000 any more/,
+      /no process listens on port 3000 any more/,
     ],
     [
       'a service that is down',
       check({ stderr: 'Error: connect ECONNREFUSED 127.0.0.1:5432' }),
       { probe: 'port', port: 5432, owner: null },
       'environment',
-      /nobody listens on port 5432 of this machine/,
+      /no process listens on port 5432 of this machine/,
     ],
     [
       'an unreachable registry',
@@ -225,21 +225,21 @@ describe('a reading points', () => {
       offline,
       { probe: 'network', targets: [{ host: 'packages.example', port: 443, from: '.npmrc', trouble: undefined }] },
       'neither',
-      /answers by now/,
+      /responds now/,
     ],
     [
       'nothing installed',
       missing,
       installed([tree({ state: 'absent' })], true),
       'environment',
-      /node_modules is not there/,
+      /node_modules does not exist/,
     ],
     [
       'a stale tree',
       missing,
       installed([tree({ state: 'differs', differences: ['left-pad is missing'] })], true),
       'environment',
-      /not what package-lock\.json says: left-pad is missing/,
+      /does not match package-lock\.json: left-pad is missing/,
     ],
     [
       'a damaged tree',
@@ -253,14 +253,14 @@ describe('a reading points', () => {
       missing,
       installed([tree({})], false),
       'work',
-      /no manifest and no lockfile of the project names left-pad/,
+      /no manifest or lockfile of the project declares left-pad/,
     ],
     [
       'a declared package',
       missing,
       installed([tree({})], true),
       'neither',
-      /what is installed is what package-lock\.json says/,
+      /the installed packages match package-lock\.json/,
     ],
     [
       'a stale virtual environment',
@@ -274,7 +274,7 @@ describe('a reading points', () => {
         }),
       ]),
       'environment',
-      /^\.venv is not what requirements\.txt says: x is not installed$/,
+      /^\.venv does not match requirements\.txt: x is not installed$/,
     ],
     [
       'a module that nothing declares',
@@ -285,7 +285,7 @@ describe('a reading points', () => {
         asked: { name: 'structlog', declared: false },
       },
       'work',
-      /names structlog, and what is installed is what requirements\.txt says/,
+      /declares structlog, and the installed packages match requirements\.txt/,
     ],
     [
       'a module of which nothing can be told',
@@ -296,7 +296,7 @@ describe('a reading points', () => {
         asked: { name: 'yaml', declared: undefined },
       },
       'neither',
-      /^what is installed is what requirements\.txt says$/,
+      /^the installed packages match requirements\.txt$/,
     ],
     [
       'vendored packages, which may be part of the work',
@@ -305,21 +305,21 @@ describe('a reading points', () => {
         tree({ ecosystem: 'go', folder: 'cmd', lockfile: 'go.mod', state: 'differs', differences: ['m is missing'] }),
       ]),
       'neither',
-      /^cmd\/vendor is not what go\.mod says: m is missing$/,
+      /^cmd\/vendor does not match go\.mod: m is missing$/,
     ],
     [
       'another version',
       oldRuntime,
       { probe: 'runtime', requirements: [{ tool: 'node', wanted: '>=99', file: 'package.json', found: '24.1.0' }] },
       'environment',
-      /package\.json asks for node >=99, and 24\.1\.0 is there/,
+      /package\.json requires node >=99, and 24\.1\.0 is installed/,
     ],
     [
       'a missing tool',
       oldRuntime,
       { probe: 'runtime', requirements: [{ tool: 'go', wanted: '>=1.22', file: 'go.mod', found: null }] },
       'environment',
-      /go\.mod asks for go >=1\.22, and there is none/,
+      /go\.mod requires go >=1\.22, and it is not installed/,
     ],
     [
       'a low limit of files',
@@ -328,7 +328,7 @@ describe('a reading points', () => {
       'environment',
       /64 files open \(hard limit 4096\)/,
     ],
-    ['a high limit of files', files, { probe: 'files', soft: 1_048_576, hard: Infinity }, 'neither', /which is plenty/],
+    ['a high limit of files', files, { probe: 'files', soft: 1_048_576, hard: Infinity }, 'neither', /which is enough/],
   ])('%s', (...[, failed, reading, points, text]) =>
     expect(probed({ ...failed, readings: [reading] })).toEqual([
       { probe: reading.probe, points, text: expect.stringMatching(text) },
@@ -349,34 +349,34 @@ const diagnosed = (failed: ObservedCheck, ...readings: Reading[]) =>
   diagnose({ kind: 'check', check: { ...failed, readings } })
 
 describe('the diagnosis', () => {
-  test('says in its evidence what was seen, and its signature does not depend on it', () => {
+  test('has the findings in its evidence but not in its signature', () => {
     const found = (pid: number) => diagnosed(taken, { probe: 'port', port: 3000, owner: { pid, program: 'node' } })
     expect(found(7)).toMatchObject({
       label: 'port_in_use',
       category: 'env',
       evidence: expect.stringContaining(
-        'EADDRINUSE: address already in use :::3000; port 3000 is taken by node (pid 7,',
+        'EADDRINUSE: address already in use :::3000; port 3000 is in use by node (pid 7,',
       ),
-      facts: { machine: expect.stringContaining('port 3000 is taken') },
+      facts: { machine: expect.stringContaining('port 3000 is in use') },
     })
     expect(found(7).signature).toBe(found(8).signature)
     expect(found(7).signature).toBe(diagnosed(taken).signature)
   })
 
-  test('is a failed check of the work, where nothing declares the package that is missing', () => {
+  test('is a failed check of the work if nothing declares the missing package', () => {
     expect(diagnosed(missing)).toMatchObject({ label: 'dependency_missing', category: 'setup' })
     expect(diagnosed(missing, installed([tree({})], false))).toMatchObject({
       label: 'check_failed',
       failureCode: 'verification_command_failed',
       category: 'test',
-      evidence: expect.stringContaining('names left-pad'),
+      evidence: expect.stringContaining('declares left-pad'),
     })
     // What is broken first is mended first.
     const damaged = installed([tree({ damage: ['x has no package.json'] })], false)
     expect(diagnosed(missing, damaged)).toMatchObject({ label: 'dependency_missing' })
   })
 
-  test('is an outage by fact alone: words of a check are no reason to wait', () => {
+  test('is an outage only if confirmed: the output of a check is no reason to wait', () => {
     const reset = check({ command: 'npm ci', stderr: 'npm error code ECONNRESET\nnpm error network read ECONNRESET' })
     const away = { host: 'packages.example', port: 443, from: '.npmrc', trouble: 'connect ETIMEDOUT' }
     expect(diagnosed(reset)).toMatchObject({ label: 'check_failed' })
@@ -389,7 +389,7 @@ describe('the diagnosis', () => {
     })
   })
 
-  test('leads to a wait where a probe saw the outage, and to a question where only the check speaks of it', () => {
+  test('leads to a wait if a probe confirmed the outage, and to a question if only the check reports it', () => {
     const retry = {
       ...{ transientBaseSeconds: 60, transientMaxSeconds: 600, transientLimit: 5 },
       ...{ quotaBaseSeconds: 60, quotaMaxSeconds: 600 },
@@ -407,7 +407,7 @@ describe('the diagnosis', () => {
     expect(step()).toMatchObject({ kind: 'exhausted', then: 'escalate' })
   })
 
-  test('stays a test failure of the work, whatever the machine lacks', () => {
+  test('stays a test failure of the work even if the machine lacks something', () => {
     const everything: Reading[] = [
       place({ freeMb: 0 }),
       { probe: 'memory', killed: 3, freeMb: 1 },

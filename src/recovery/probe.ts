@@ -1,7 +1,7 @@
 /**
- * Probes: looks at the machine and at what is installed after a check failed, before the agent is blamed. A probe is one
- * record: the labels it is asked for, what it looks at, and what it concludes from the reading. Pure; the runtime does the
- * looking. A finding says whether the environment or the work is at fault; a failure of the code stays one whatever is found.
+ * Probes inspect the machine and the installed packages after a check failed, before the agent is blamed. A probe is one
+ * record: the labels it applies to, what it inspects, and what it concludes from the measurement. Pure; the runtime takes the
+ * measurement. A finding says whether the environment or the work is at fault. A failure of the code stays one regardless.
  */
 import { classify } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
@@ -10,7 +10,7 @@ import { disk, files, memory, network, port } from './probes/machine.ts'
 import { packages, runtime } from './probes/project.ts'
 import type { Failure, ProbeFinding, Question, Reading } from './probes/reading.ts'
 
-/** In the order in which they are asked. */
+/** In the order in which they run. */
 export const probes = [disk, memory, port, network, packages, runtime, files] as const
 
 const maxText = 200_000
@@ -25,11 +25,11 @@ const failureOf = ({ command, exitCode, signal, stdout, stderr, spawnError }: Ob
   return { label, evidence, command, exitCode, signal, lines: [...linesOf(stderr), ...linesOf(stdout)] }
 }
 
-/** Facts of the command line: the machine has no part in them. */
+/** The cause is a fact of the command line, so the machine is not at fault. */
 const isSettled = (check: ObservedCheck): boolean =>
   check.unsupported !== undefined || check.script?.exists === false || check.ranNothing !== undefined || check.timedOut
 
-/** The questions that a failed check raises. Most failures raise none. */
+/** The measurements that a failed check calls for. Most failures need none. */
 export const questionsOf = (check: ObservedCheck): Question[] => {
   if (isSettled(check)) return []
   const failure = failureOf(check)
@@ -61,15 +61,15 @@ export const findingsOf = (readings: readonly Reading[], label: Label): ProbeFin
     return found === undefined ? [] : [{ probe: reading.probe, ...found }]
   })
 
-/** What was found about this check. */
+/** What the probes found about this check. */
 export const probed = (check: ObservedCheck): ProbeFinding[] => {
   const { readings = [] } = check
   return readings.length === 0 ? [] : findingsOf(readings, failureOf(check).label)
 }
 
-/** Who is at fault, where the label alone would blame the environment; undefined = what the label says. */
+/** The finding that decides what is at fault, where the label alone would blame the environment; undefined = the label decides. */
 export const faultOf = (label: Label, findings: readonly ProbeFinding[]): ProbeFinding | undefined => {
-  // Whatever the machine lacks: a test that judged, a compiler that objected have found a fault of the code.
+  // A failed assertion or a compiler error is a fault of the code, whatever the machine lacks.
   if (!labels[label].infra) return undefined
   return findings.find(({ points }) => points === 'environment') ?? findings.find(({ points }) => points === 'work')
 }

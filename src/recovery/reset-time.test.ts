@@ -47,7 +47,7 @@ describe('a reset time', () => {
     expect(resets(text)).toBe(at)
   })
 
-  it('of a clock without a zone is that of whoever says it', () => {
+  it('without a zone is in the zone of the machine that wrote it', () => {
     const text = 'or try again at 10:53 PM.'
     expect(resets(text)).toBe('2026-11-21T22:54:00.000Z')
     expect(resets(text, 'Asia/Tokyo')).toBe('2026-11-22T13:54:00.000Z')
@@ -55,7 +55,7 @@ describe('a reset time', () => {
     expect(resets('resets 2026-11-22 10:00', 'Europe/Berlin')).toBe('2026-11-22T09:01:00.000Z')
   })
 
-  it('with a zone that does not exist is taken for one without', () => {
+  it('with an unknown zone counts as a time without one', () => {
     expect(resets('resets 3pm (Atlantis/Centre)', 'Europe/Berlin')).toBe('2026-11-22T14:01:00.000Z')
     expect(resets('resets 3pm', 'Atlantis/Centre')).toBe('2026-11-22T15:01:00.000Z')
   })
@@ -77,7 +77,7 @@ describe('a reset time', () => {
     expect(resets('try again at 2026-11-22T10:00:30Z')).toBe('2026-11-22T10:00:30.000Z')
   })
 
-  it('stands in a body of JSON as a number or as a date', () => {
+  it('is read from a JSON body as a number or a date', () => {
     for (const value of ['1795303197', '1795303197000', '"2026-11-21T23:19:57Z"', '"1795303197"'])
       expect(resets(`429 {"error":{"type":"usage_limit_reached","plan":"5h","resets_at":${value}}}`)).toBe(
         '2026-11-21T23:19:57.000Z',
@@ -95,7 +95,7 @@ describe('a reset time', () => {
     expect(resets('resets_at: 9999999999999')).toBe(new Date(said.getTime() + longestResetMs).toISOString())
   })
 
-  it('is given with the words that say it', () => {
+  it('is returned with the words that state it', () => {
     expect(resetIn("You've hit your limit · resets 3pm (Europe/Berlin)", { at: said, timeZone: 'UTC' })?.words).toBe(
       'resets 3pm (Europe/Berlin)',
     )
@@ -117,7 +117,7 @@ describe('a reset time', () => {
     expect(resets(text)).toBeUndefined()
   })
 
-  it('is between the moment of the words and the longest limit, or not there, whatever is said', () => {
+  it('is between the moment of the message and the longest limit, or undefined, for any text', () => {
     const words = fc.constantFrom('resets', 'in', 'at', 'retry-after:', '6m0s', '3pm', '(UTC)', '|', 'try again')
     const text = fc.array(fc.oneof(words, fc.string(), fc.nat().map(String)), { maxLength: 12 })
     fc.assert(
@@ -128,7 +128,7 @@ describe('a reset time', () => {
     )
   })
 
-  it('is looked for in linear time', () => {
+  it('is found in linear time', () => {
     for (const piece of ['resets at ', 'retry', '9', 'in 6m', 'resets , _'.padEnd(60)]) {
       const text = piece.repeat(400_000)
       expect(cpuMsOf(() => resets(text))).toBeLessThan(500)

@@ -1,28 +1,28 @@
 /**
- * When a limit ends, from every form in which a server or a CLI says so. Pure: the moment at which it was said, and the zone
- * of whoever said it, are given. Only what stands behind a word like "resets" or "try again" is a time of that kind.
+ * Parses when a limit resets, from every form in which servers and CLIs write it. Pure: the caller passes the moment and the
+ * time zone of the message. Only a time after words such as "resets" or "try again" counts.
  */
 
 export interface Saying {
-  /** When the words were said: durations count from here, and a bare time of day is the next one after it. */
+  /** When the message was written. Durations start here, and a bare time of day is the next one after it. */
   at: Date
-  /** Zone of the one who said it, for times that name none. */
+  /** Time zone of the machine that wrote the message, for times without a zone. */
   timeZone: string
 }
 
-/** Nobody's limit lasts longer than a week; what is stated beyond this is looked at again after it. */
+/** No provider's limit lasts longer than a week. A later stated time is cut to this, and the provider is asked again then. */
 export const longestResetMs = 8 * 24 * 3600 * 1000
 
-/** A time that names a minute and no second may mean any second of it: it is over when the minute is. */
+/** A time without seconds may mean any second of its minute, so the end of the minute counts. */
 const throughMinute = (at: Date, second: string | undefined): Date =>
   second === undefined ? new Date(at.getTime() + 60_000) : at
 
-/** A time of day that has just passed is meant as it is: it was rounded down, or took a moment to get here. */
+/** A time of day that has just passed means today, not tomorrow: it was rounded down, or the message took a moment to arrive. */
 const justPassedMs = 5 * 60_000
 
 const dayMs = 24 * 3600 * 1000
 
-/** Never before the words were said, and never further away than any limit lasts. */
+/** Limits a reset time to between the moment of the message and `longestResetMs` after it. */
 export const clampReset = (reset: Date, said: Date): Date =>
   new Date(Math.min(Math.max(reset.getTime(), said.getTime()), said.getTime() + longestResetMs))
 
@@ -31,7 +31,7 @@ const dateOf = (ms: number): Date | undefined => {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** Seconds or milliseconds since 1970, told apart by their size. */
+/** Seconds or milliseconds since 1970, distinguished by their size; undefined = neither. */
 export const epochReset = (value: number): Date | undefined => {
   if (!Number.isFinite(value) || value < 1e9) return undefined
   return dateOf(value < 1e11 ? value * 1000 : value)
@@ -41,13 +41,13 @@ const afterSeconds = (said: Date, seconds: number): Date | undefined => dateOf(s
 
 const monthNames = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
 
-/** Offsets from UTC in hours, of names that mean one zone only. */
+/** Offsets from UTC in hours, for unambiguous abbreviations only. */
 const abbreviations: Record<string, number> = {
   ...{ utc: 0, gmt: 0, z: 0, est: -5, edt: -4, cst: -6, cdt: -5, mst: -7, mdt: -6, pst: -8, pdt: -7 },
   ...{ cet: 1, cest: 2, bst: 1, eet: 2, eest: 3, jst: 9 },
 }
 
-/** What the wall shows in a zone at a moment, as if it were UTC. */
+/** The local time of a zone at a moment, encoded as if it were UTC. */
 const wallOf = (ms: number, timeZone: string): number => {
   const parts = new Intl.DateTimeFormat('en-US', {
     ...{ timeZone, hourCycle: 'h23', year: 'numeric', month: 'numeric', day: 'numeric' },
@@ -58,7 +58,7 @@ const wallOf = (ms: number, timeZone: string): number => {
 }
 
 interface Zone {
-  /** What the wall shows, as if it were UTC. */
+  /** The local time, encoded as if it were UTC. */
   wall(ms: number): number
 }
 
@@ -85,7 +85,7 @@ const zoneOf = (name: string | undefined, standard: string): Zone => {
   return named ?? namedZone(standard) ?? fixedZone(0)
 }
 
-/** The moment at which the wall of a zone shows this; twice, because the offset may be another one there. */
+/** The moment at which the zone has this local time. Computed twice, because the offset may differ at the result. */
 const momentOf = (wall: number, zone: Zone): number => {
   const first = wall - (zone.wall(wall) - wall)
   return wall - (zone.wall(first) - first)
@@ -141,7 +141,7 @@ const clock =
 const hourOf = (hour: number, half: string | undefined): number =>
   half === undefined ? hour : (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
 
-/** A day without its year is the one that comes next, unless it has just passed. */
+/** The year of a date without one: the nearest such date. */
 const yearOf = (wall: number, month: number, day: number): number => {
   const year = new Date(wall).getUTCFullYear()
   const distance = Date.UTC(year, month, day) - wall
@@ -170,7 +170,7 @@ const readClock: Form = (text, from, saying) => {
   const match = sticky(clock, text, from)
   if (match === null) return undefined
   const [, monthName, dayText, yearText, hourText, minuteText, secondText, half, inBrackets, behind] = match
-  // A bare number is no time of day.
+  // A bare number is not a time of day.
   if (half === undefined && minuteText === undefined) return undefined
   const month = monthName === undefined ? -1 : monthNames.indexOf(monthName.toLowerCase())
   const [hour, minute, second] = [Number(hourText), Number(minuteText ?? 0), Number(secondText ?? 0)]
@@ -211,7 +211,7 @@ const readDuration: Form = (text, from, { at }) => {
 
 const count = /(\d{1,9}(?:\.\d{1,3})?)(?![\w.:])/y
 
-/** A number alone is a count of seconds, or of milliseconds, where the word before says so. */
+/** A bare number counts seconds or milliseconds, but only where the word before it says so. */
 const readCount: Form = (text, from, { at }, words) => {
   const match = sticky(count, text, from)
   if (match === null || !/(?:retry[ _-]?after|seconds|_ms|-ms|millis)/i.test(words)) return undefined
@@ -219,16 +219,16 @@ const readCount: Form = (text, from, { at }, words) => {
   return found(afterSeconds(at, Number(match[1]) / unit), match)
 }
 
-/** In this order: each form is tried before those that would take its beginning for a whole. */
+/** In this order, because a later form could match the beginning of an earlier one. */
 const forms: readonly Form[] = [readHttpDate, readIso, readEpoch, readDuration, readClock, readCount]
 
-/** What a time has to stand behind, with the small words and marks in between. */
+/** The words that must precede a time, with the small words and punctuation in between. */
 const lead =
   /(?:\bresets?|\bretry|\btry again|\bavailable(?: again)?|\buntil|\bwait|\bregain access|\blimit reached)(?:[\s"'`:=|·∙,_-]|(?:again|after|approximately|about|around|at|by|delay|for|in|is|ms|millis|on|s|seconds|time)(?![a-z0-9]|\.\d))*/gi
 
 const longestText = 4_000
 
-/** The first time in a text at which a limit ends, clamped, with the words that say it. */
+/** The first reset time in a text, clamped, with the words that state it. */
 export const resetIn = (text: string, saying: Saying): { at: Date; words: string } | undefined => {
   const searched = text.slice(0, longestText)
   for (const match of searched.matchAll(lead)) {
@@ -248,7 +248,7 @@ export const retryAfterReset = (value: string, said: Date): Date | undefined =>
     ? afterSeconds(said, Number(value))
     : readHttpDate(value, 0, { at: said, timeZone: 'UTC' }, '')?.at
 
-/** A field of an answer's body: an epoch, or a date, which may stand in quotes. */
+/** A field of a response body: an epoch, or a date, possibly in quotes. */
 export const fieldReset = (value: unknown): Date | undefined => {
   if (typeof value === 'number') return epochReset(value)
   if (typeof value !== 'string') return undefined
@@ -256,14 +256,14 @@ export const fieldReset = (value: unknown): Date | undefined => {
   return (readIso(value, 0, at, '') ?? readEpoch(value, 0, at, ''))?.at
 }
 
-/** When a wait is over: after its least length and, where the provider stated a time, after that time and its jitter. */
+/** When a wait ends: after its minimum and, where the provider stated a time, after that time plus jitter. */
 export const dueAt = (
   { delayMs, until, jitterMs = 0 }: { delayMs: number; until?: string; jitterMs?: number },
   now: Date,
 ): Date => {
   const least = now.getTime() + delayMs
   if (until === undefined) return new Date(least)
-  // Once more: between what was said and this moment clocks and engines may have changed.
+  // Clamped again, because the clock or the engine may have changed since the message.
   const stated = clampReset(new Date(until), now).getTime() + jitterMs
   return new Date(Math.max(least, stated))
 }

@@ -1,23 +1,23 @@
 /**
- * Fingerprint of a failure: code, label and the cause line with everything blanked that differs between two occurrences of
- * the same failure (ids, hashes, absolute paths, times). Counts stay: 47 failing tests becoming 3 is progress, not a repeat.
+ * Fingerprint of a failure: code, label and the line with the cause, in which everything is blanked that differs between two
+ * occurrences of the same failure (ids, hashes, absolute paths, times). Counts stay: 3 failing tests after 47 are progress.
  */
 
-/** Characters. A cause is a line; what a hostile tool writes beyond that is not read. */
+/** In characters. A cause is one line; the rest of an overlong line is ignored, so that a hostile tool cannot cost time. */
 export const normalisedLength = 2000
 
 // Built from its code point, because a control character in a source file is invisible in review.
 const escape = String.fromCharCode(27)
 const colours = new RegExp(`${escape}\\[[0-9;]*m`, 'g')
 
-/** What differs between two occurrences. One expression in one pass: nine, one after the other, take three times as long. */
+/** What differs between two occurrences. One combined expression, because nine separate passes take three times as long. */
 const differing = new RegExp(
   [
     String.raw`(?<uuid>\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b)`,
     String.raw`(?<hash>\b(?=[0-9a-fA-F]*[a-fA-F])(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{7,64}\b)`,
     String.raw`(?<time>\b\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(?:\.\d+)?\b)`,
     String.raw`(?<duration>\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|minutes)\b)`,
-    // Absolute ones only: which file of the repository failed tells two failures apart.
+    // Only absolute paths: a relative path names a file of the repository, which distinguishes failures.
     String.raw`(?<path>(?<![\w.~\-/])(?:\/[^\s/'":,)]+){2,})`,
     String.raw`\bpid (?<pid>\d+)\b`,
     String.raw`(?<space>\s{2,}|[^\S ])`,
@@ -43,7 +43,7 @@ export const normalised = (text: string): string => {
 export const signatureOf = (failureCode: string, label: string, cause: string): string =>
   `${failureCode}/${label}: ${normalised(cause).slice(0, 300)}`
 
-/** FNV-1a over the characters, twice with different starts: short and stable; nothing secret depends on it. */
+/** FNV-1a over the characters, twice with different starts. Short and stable, but not cryptographic. */
 export const digestOf = (text: string): string => {
   let [first, second] = [0x811c9dc5, 0x01234567]
   for (let index = 0; index < text.length; index += 1) {
@@ -59,14 +59,14 @@ export interface Fingerprint {
   label: string
   /** The program that failed, without its folder. */
   tool: string
-  /** Failed tests by name, where the runner names them: their order says nothing. */
+  /** Names of the failed tests, where the runner reports them. Their order does not matter. */
   failing: readonly string[]
   cause: string
 }
 
 /**
- * One that holds the set of failing tests: the same tests in another order are the same failure again, fewer of them are
- * progress. Names beyond a handful are held as a hash, so that the whole stays short.
+ * A fingerprint with the set of failing tests: the same tests in another order are the same failure, fewer tests are progress.
+ * Only the first names are spelled out, the whole set is a hash, so that the result stays short.
  */
 export const fingerprint = ({ failureCode, label, tool, failing, cause }: Fingerprint): string => {
   const start = `${failureCode}/${label}: ${tool}`

@@ -58,17 +58,17 @@ describe('an agent without output', () => {
     const asking = { ...idle, afterToolResult: true, prompt: 'Password:' }
     expect(after(1_000, () => asking)).toMatchObject({ stall: 'waiting_for_person', looks: 1_000 / every })
   })
-  it('is no silence while a tool runs, and a hanging tool after a longer clock of its own', () => {
+  it('is not silent while a tool runs, but has a hanging tool after a longer clock', () => {
     const running = { ...idle, toolRuns: true }
     expect(after(1_000, () => running)).toMatchObject({ stall: 'hanging_tool', looks: 16_000 / every })
     expect(after(10_000, () => running, { ...limits, hangingToolMs: Number.POSITIVE_INFINITY }).stall).toBeUndefined()
     expect(after(1_000, () => ({ ...running, prompt: 'Password:' })).stall).toBe('waiting_for_person')
     const call = 'Bash: npm ci'
     const text = (hangingToolMs: number) => stallText('hanging_tool', { ...limits, hangingToolMs }, { call })
-    expect(text(1_800_000)).toBe('the tool Bash: npm ci ran 30 minutes without output or processor time')
-    expect(text(4_000)).toBe('the tool Bash: npm ci ran 4 s without output or processor time')
+    expect(text(1_800_000)).toBe('the tool Bash: npm ci ran for 30 minutes without output or processor time')
+    expect(text(4_000)).toBe('the tool Bash: npm ci ran for 4 s without output or processor time')
   })
-  it('is told of once each time, before it is stuck', () => {
+  it('is reported once per silence, before it is stuck', () => {
     const probes: number[] = []
     let found: Quietness = { quiet: notQuiet }
     for (let index = 0; index < 100; index += 1) {

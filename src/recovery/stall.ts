@@ -1,42 +1,42 @@
 /**
- * When a silent agent is stuck. Each way of standing still has a clock of its own; a clock runs only while two signals
- * agree, no output and no CPU time in the agent's whole tree. What keeps its processor busy is at work, however silent.
- * Pure: the runtime looks, this counts.
+ * Decides when a silent agent is stuck. Each kind of stall has its own clock. A clock runs only while the agent prints nothing
+ * and its whole process tree uses no CPU time: a busy tree is working, however silent it is. Pure: the runtime takes the
+ * samples.
  */
 
-/** Ways in which an agent that should be at work does nothing; also the causes for which it is stopped. */
+/** The kinds of stall, which are also the causes for which an agent is stopped. */
 export const stallKinds = ['waiting_for_person', 'stuck_after_tool_result', 'hanging_tool', 'silence'] as const
 export type StallKind = (typeof stallKinds)[number]
 
-/** Causes of a stop for which the agent itself did not get on. */
+/** Causes of a stop because the agent made no progress. */
 export type StallCause = StallKind | 'doom_loop'
 
-/** Ways in which an agent did not get on; one that died was stopped by nobody of ours. */
+/** Ways in which an agent made no progress. `agent_died`: its process ended without being stopped by Unstuck. */
 export type Stalled = StallCause | 'agent_died'
 
 export const isStall = (cause: string | undefined): cause is StallCause =>
   cause === 'doom_loop' || stallKinds.some((kind) => kind === cause)
 
-/** Whether its process went without a last word: killed from outside, crashed, or its output cut off. */
+/** Whether the process died in the middle of its turn: killed from outside, crashed, or its output cut off. */
 export const isDeath = (errorType: string | undefined): boolean => errorType === 'signal' || errorType === 'no_result'
 
 /** Milliseconds; Infinity = the clock is off. */
 export interface StallLimits {
-  /** Quiet after a question at a prompt that nobody will answer. */
+  /** Quiet at a prompt with a question that nobody will answer. */
   waitingForPersonMs: number
-  /** Quiet after the last tool call was answered: the model's next turn never came. */
+  /** Quiet after the result of the last tool call: the model's next step never came. */
   stuckAfterToolResultMs: number
-  /** Quiet of a tool that the CLI shows as running. */
+  /** Quiet while the CLI reports a running tool. */
   hangingToolMs: number
-  /** Quiet whatever it did before, where no tool runs. */
+  /** Quiet in any other situation without a running tool. */
   silenceMs: number
-  /** Quiet for so long is told, and stops nothing. */
+  /** Quiet for this long is reported as an event; nothing is stopped. */
   probeMs: number
-  /** A tree that uses at least this share of one core is at work. */
+  /** A process tree that uses at least this share of one core is working. */
   busyShare: number
 }
 
-/** Defaults of the configuration's `stall`; -1 = that clock is off. */
+/** Defaults of the configuration's `stall`; -1 = the clock is off. */
 export const standardStall = {
   silenceSeconds: 900,
   afterToolResultSeconds: 600,
@@ -60,22 +60,22 @@ export const stallLimits = (settings: StallSettings): StallLimits => ({
 })
 
 export interface Look {
-  /** Since the look before. */
+  /** Time since the previous sample. */
   passedMs: number
-  /** It printed something since then. */
+  /** The agent printed something since then. */
   heard: boolean
-  /** CPU time of the tree since then, as a share of one core; absent = it could not be told, which is no signal. */
+  /** CPU time of the process tree since then, as a share of one core; absent = unknown, which never counts as idle. */
   cpuShare?: number
-  /** The last that it printed was the answer to its last open tool call. */
+  /** The last output was the result of the last open tool call. */
   afterToolResult: boolean
-  /** A tool runs, by the CLI's own word: it may wait for something that is not on this machine. */
+  /** The CLI reports a running tool, which may be waiting for another machine. */
   toolRuns: boolean
-  /** An unfinished line that asks for an answer. */
+  /** An unfinished line that looks like a prompt. */
   prompt?: string
 }
 
 export interface Quiet {
-  /** How long both signals agreed since it was heard last. */
+  /** How long the agent has been silent and idle since its last output. */
   quietMs: number
   probed: boolean
 }
@@ -91,13 +91,13 @@ const clocks: Record<StallKind, { limit: (limits: StallLimits) => number; runs: 
 
 export interface Quietness {
   quiet: Quiet
-  /** The clock that ran out. */
+  /** The clock that expired. */
   stall?: StallKind
-  /** It is time to tell that the agent is quiet; once each time. */
+  /** The silence is now long enough to report. Set once for each silence. */
   probe?: true
 }
 
-/** What was seen when that clock ran out, in words. `question`: what it had begun to print. */
+/** What was observed when the clock expired, as prose. `question`: the unfinished line of output. */
 export const stallText = (
   kind: StallKind,
   limits: StallLimits,
@@ -110,9 +110,9 @@ export const stallText = (
     case 'silence':
       return `${after(limits.silenceMs)}${during}`
     case 'hanging_tool':
-      return `the tool ${call ?? 'that it called'} ran ${long(limits.hangingToolMs)} without output or processor time`
+      return `the tool ${call ?? 'that it called'} ran for ${long(limits.hangingToolMs)} without output or processor time`
     case 'stuck_after_tool_result':
-      return `${after(limits.stuckAfterToolResultMs)} after the answer to its last tool call`
+      return `${after(limits.stuckAfterToolResultMs)} after the result of its last tool call`
     case 'waiting_for_person': {
       const asked = question.trim() === '' ? '' : `: ${question.trim().slice(-200)}`
       return `${after(limits.waitingForPersonMs)} at a question that nobody will answer${asked}${during}`
@@ -120,18 +120,19 @@ export const stallText = (
   }
 }
 
-/** How often to look: often enough for the shortest clock, and not more often than a look is worth. */
+/** The interval between samples in milliseconds: short enough for the shortest clock, but not below the cost of a sample. */
 export const lookEveryMs = (limits: StallLimits): number => {
   const { waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs } = limits
   const all = [waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs]
   return Math.max(20, Math.min(10_000, ...all.map((ms) => ms / 8)))
 }
 
+/** Adds a sample to the silence so far, and tells which clock expired. */
 export const look = (before: Quiet, seen: Look, limits: StallLimits): Quietness => {
   if (seen.heard) return { quiet: notQuiet }
   const idle = seen.cpuShare !== undefined && seen.cpuShare < limits.busyShare
   if (!idle) return { quiet: before }
-  // A look that comes late says that the engine was away (asleep, stopped), not that the agent was silent.
+  // A late sample means that the engine was suspended, so only two intervals of that time count as silence.
   const counted = Math.min(seen.passedMs, 2 * lookEveryMs(limits))
   const quietMs = before.quietMs + counted
   const stall = stallKinds.find((kind) => clocks[kind].runs(seen) && quietMs >= clocks[kind].limit(limits))
@@ -143,14 +144,14 @@ export const look = (before: Quiet, seen: Look, limits: StallLimits): Quietness 
   }
 }
 
-/** CPU time of one process of a tree, with that of its children that ended. */
+/** CPU time of one process of a tree, including its children that have ended. */
 export interface Usage {
   pid: number
   startTime: string
   cpuMs: number
 }
 
-/** What a tree used between two looks at it. A process that began in between counts whole. */
+/** CPU time in milliseconds that a tree used between two samples. A process that started in between counts completely. */
 export const burntMs = (before: readonly Usage[], after: readonly Usage[]): number => {
   const known = new Map(before.map(({ pid, startTime, cpuMs }) => [`${pid} ${startTime}`, cpuMs]))
   return after.reduce(
@@ -166,13 +167,13 @@ const endings = [
   /\bpress\b.*\b(?:key|enter|return)\b.*$/i,
 ]
 
-/** Whether an unfinished line asks for an answer. Only what stands at its end counts: that is where a cursor would blink. */
+/** Whether an unfinished line looks like a prompt. Only its end counts, because a prompt ends where the cursor waits. */
 export const asksForAnswer = (unfinished: string): boolean => {
   const text = unfinished.slice(-300).trimEnd()
   return text !== '' && !text.startsWith('{') && endings.some((ending) => ending.test(text))
 }
 
-/** Tools by which an agent puts a question to a person, who is not there. */
+/** Tools with which an agent asks a person, although no person is present. */
 const questionTools = /^(?:ask_?user(?:_?question)?|ask_?followup_?question|question|exit_?plan_?mode)$/i
 
 export const isQuestionTool = (tool: string): boolean => questionTools.test(tool)

@@ -1,21 +1,21 @@
 /**
- * How tests read in each family of languages, as data. Every pattern is global, bounded and without nested quantifiers over
- * the same text: the files are an agent's.
+ * How tests look in each family of languages, as data. Every pattern is global, bounded and without nested quantifiers over
+ * the same text, because agents write these files.
  */
 
 export interface Family {
   name: string
   file: RegExp
-  /** Programs in this language: where a check runs one, its assertions count like those of a test. */
+  /** Programs in this language. If a check runs such a program, its assertions count like those of a test. */
   program?: RegExp
-  /** Comments, taken off before anything is counted. */
+  /** Comments, removed before counting. */
   comment?: RegExp
   /** One test; its last group is the name. */
   test: RegExp
   skip: RegExp
   only?: RegExp
   assertion: RegExp
-  /** Assertions that hold for almost anything. */
+  /** Assertions that almost any value satisfies. */
   weak: RegExp
   /** Text with one of each: test, skip, assertion. */
   example: string

@@ -1,20 +1,20 @@
 /**
- * What diagnosis gives to the ladder: a label, and the facts that this label carries. The union below is closed, so a playbook
- * cannot answer a label that does not exist nor read a fact that its labels do not have, and no diagnosis lacks one.
+ * What diagnosis hands to the ladder: a label and the facts of this label. The union below is closed, so the compiler rejects
+ * a playbook for an unknown label, a playbook that reads a fact its labels do not have, and a diagnosis without its facts.
  */
 import type { Install } from '../domain/run.ts'
 import type { OwnFound } from './diagnosis/kinds.ts'
 import type { ClaimLabel, Label, Meaning } from './diagnosis/labels.ts'
 import type { Stalled } from './stall.ts'
 
-/** Modes in octal digits. The old one is kept so that a person can take the change back. */
+/** Modes in octal digits. The old one is recorded so that a person can revert the change. */
 export interface ModeChange {
   directory: string
   oldMode: string
   newMode: string
 }
 
-/** The evidence says all there is. */
+/** The evidence text is all that is known. */
 export interface NoFacts {
   none?: never
 }
@@ -34,44 +34,44 @@ export interface ScopeFacts {
 
 export interface ToolFacts {
   refused?: RefusedCall
-  /** Rules of the harness that would let the refused tool call through. */
+  /** Rules of the harness that would allow the refused tool call. */
   toolRules?: string[]
 }
 
 export interface FolderFacts {
   directory?: string
-  /** The directory is ours and lacks bits of its owner: what adding them changes. */
+  /** The change of mode that adds the missing owner's bits, where the directory belongs to the user of Unstuck. */
   chmod?: ModeChange
-  /** Why the owner's bits could not be added to the directory, or did not help. */
+  /** Why the owner's bits could not be added, or why adding them did not help. */
   chmodFailed?: string
 }
 
 export interface LimitFacts {
-  /** Until when the provider refuses, and how far away that was when it was said. */
+  /** When the limit resets, and how long that was away when the provider stated it. */
   resetAt?: Date
   resetInMs?: number
 }
 
 export interface QuotaFacts extends LimitFacts {
-  /** Another harness that the task could go on with. */
+  /** Another harness that the task could continue with. */
   nextHarness?: string
 }
 
 export interface LoginFacts {
-  /** The file of the refused login, where it holds a newer one. */
+  /** The file of the refused login, if it was renewed during the launch. */
   renewedLogin?: string
 }
 
 export interface StallFacts {
-  /** What the workspace held when the agent was stopped; empty = unknown. */
+  /** Git tree of the workspace when the agent was stopped; empty = unknown. */
   tree: string
   /** Paths that differ from the base commit; absent = unknown. */
   changed?: string[]
-  /** The call at which the agent stood still or went in circles. */
+  /** The call during which the agent hung, or that it repeated. */
   call?: string
 }
 
-/** What an agent is told of a check that its work fails, and what shows later whether that helped. */
+/** What an agent is told about a failed check, and what is compared later to see whether that helped. */
 export interface Feedback {
   command: string
   /** See failing-set.ts. */
@@ -81,47 +81,47 @@ export interface Feedback {
 
 export interface CheckFacts {
   command: string
-  /** The work is to blame, so it can go back to its agent. */
+  /** Feedback for the agent; set if the work is to blame. */
   feedback?: Feedback
-  /** Another harness that the task could go on with, although its own account takes launches. */
+  /** Another harness that has not worked on the task yet, for a failure that the present one does not fix. */
   otherHarness?: string
-  /** Checks of the run besides this one that are still part of the plan. */
+  /** The number of other checks that are still part of the plan. */
   remaining: number
-  /** What of the machine is at fault, as a probe saw it. */
+  /** What is wrong with the machine, as a probe found. */
   machine?: string
-  /** For a person: which tests fail and the line that tells why; absent where the output names neither. */
+  /** For a person: the failing tests and the line with the cause; absent where the output names neither. */
   failure?: { tests: string[]; cause?: string }
-  /** Nothing was checked: the command cannot run, here or on the base commit. */
+  /** Nothing was checked, because the command can run neither here nor on the base commit. */
   cannotRun?: true
   /** It fails on the base commit as well. */
   redOnBase?: true
-  /** Where the check comes from. */
+  /** Where the check is defined (`ObservedCheck.source`). */
   source?: string
 }
 
 export interface UnrunnableFacts extends CheckFacts {
-  /** The command cannot check anything here, and the work is not the reason. */
+  /** The command cannot check anything here, and the work is not the cause. */
   droppable?: true
-  /** The same, also where it could be run with other words. */
+  /** The command cannot be run as written, and the work is not the cause; another wording may work. */
   askable?: true
-  /** Of a chain what still runs when the element that failed is dropped. */
+  /** The rest of a chain when the failed element is dropped. */
   rest?: string
-  /** No check has to be left. */
+  /** The work needs no check, so the last check may be dropped. */
   needsNone?: true
 }
 
 interface Narrowable {
-  /** The same check for the packages that the change affects alone. */
+  /** The same check, only for the packages that the change affects. */
   narrowed?: string
 }
 
 interface Replaceable {
-  /** A script of the same intent that exists. */
+  /** An existing script of the same purpose. */
   replacement?: string
 }
 
 export interface InstallFacts extends CheckFacts {
-  /** What may bring what the check misses. */
+  /** The install that may provide what the check lacks. */
   install?: Install
 }
 
@@ -134,7 +134,7 @@ type InstallLabel = 'corrupted_install' | 'dependency_version_conflict'
 type MissingLabel = 'dependency_missing' | 'command_not_found'
 type UnrunnableLabel = 'invalid_usage' | 'missing_make_target' | 'no_test_files' | 'missing_script'
 
-/** Labels of a failed check that offer no action by themselves. */
+/** Labels of a failed check without facts of their own. */
 type PlainLabel = Exclude<Label, ClaimLabel | InstallLabel | MissingLabel | UnrunnableLabel | 'sequence_issue'>
 
 interface Of<L extends string, Facts> {
@@ -142,7 +142,7 @@ interface Of<L extends string, Facts> {
   facts: Facts
 }
 
-/** Every label with its facts. A new one joins the line that has its facts, or gets a line. */
+/** Every label with its facts. A new label joins the line with the same facts, or gets its own line. */
 type Found =
   | Of<
       'GIT_TRUST_ERROR' | 'GIT_CHECK_ERROR' | 'DANGEROUS_COMMAND' | 'launch_refused' | 'session_lost' | 'unknown',
@@ -169,20 +169,20 @@ type Found =
 type KeyOf<T> = T extends unknown ? keyof T : never
 type ValueOf<T, K> = T extends unknown ? (K extends keyof T ? Exclude<T[K], undefined> : never) : never
 
-/** For readers of every diagnosis: what may be there, if the label has it. Playbooks get the facts of their own labels. */
+/** For code that reads any diagnosis: every fact that some label has. Playbooks get the facts of their own labels only. */
 export type AnyFacts = { [K in KeyOf<Found['facts']>]?: ValueOf<Found['facts'], K> }
 
 export type DiagnosisLabel = Found['label']
 
 interface Described extends Omit<Meaning<DiagnosisLabel>, 'label'> {
-  /** The line or fact that shows it, as it was found. */
+  /** The line or fact that shows the failure, verbatim. */
   evidence: string
 }
 
-/** `seen`: what probes saw. It belongs to the evidence, but free space and pids tell no two failures apart. */
+/** `seen`: what probes found. Part of the evidence but not of the signature, because numbers such as free space vary. */
 export type Finding = Described & { seen?: readonly string[] } & Found
 
-/** `signature`: equal for failures that are the same one again. */
+/** `signature`: equal for repetitions of the same failure. */
 export type Diagnosis = Described & { signature: string } & Found
 
 type Labelled<D, L> = D extends { label: infer Own }

@@ -39,7 +39,7 @@ describe('a range is not met', () => {
   ])('%s does not meet %s', (found, range) => expect(meets(found, range)).toBe(false))
 })
 
-test('what is not understood is no verdict', () => {
+test('a form that is not understood gives no result', () => {
   expect(meets('20.11.1', 'lts/*')).toBeUndefined()
   expect(meets('20.11.1', 'stable')).toBeUndefined()
   expect(meets('20.11.1', '>=18.0.0-beta.1')).toBeUndefined()

@@ -1,6 +1,6 @@
 /**
- * Whether a version meets what a project asks for, as far as both can be read: npm's ranges, Python's specifiers and plain
- * versions. Pure. What is not understood (`lts/*`, `stable`, a pre-release) is undefined, never a guess.
+ * Whether a version satisfies a project's requirement: npm's ranges, Python's specifiers and plain versions. Pure. The result
+ * is undefined, never a guess, for a form that is not understood (`lts/*`, `stable`, a pre-release).
  */
 
 type Version = readonly [major: number, minor: number, patch: number]
@@ -9,7 +9,7 @@ const order = (a: Version, b: Version): number => a[0] - b[0] || a[1] - b[1] || 
 
 interface Partial {
   parts: number[]
-  /** All places that were not given, or were `x`, are any. */
+  /** The lowest version that matches: parts that are missing or `x` are 0. */
   least: Version
 }
 
@@ -21,7 +21,7 @@ const partialOf = (text: string): Partial | undefined => {
   return { parts, least: [parts[0] ?? 0, parts[1] ?? 0, parts[2] ?? 0] }
 }
 
-/** The first version behind all that begin with these parts; undefined behind everything. */
+/** The first version above all that start with these parts; undefined = there is none. */
 const behind = (parts: readonly number[]): Version | undefined => {
   const last = parts.length - 1
   if (last < 0) return undefined

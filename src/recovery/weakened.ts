@@ -1,14 +1,14 @@
 /**
- * Whether a change made its own tests weaker: tests deleted, skipped or singled out, assertions taken away or loosened.
- * Counted per language family from the text before and after; a test that moved to another file is not lost. It accuses
- * nobody: it is listed for whoever approves the work. Pure.
+ * Whether a change weakened tests: tests deleted, skipped or focused, assertions removed or loosened. Counted per language
+ * family from the text before and after. A test that moved to another file is not lost. The result is a list for the judge,
+ * not a proof of bad intent. Pure.
  */
 import type { Weakening } from '../domain/run.ts'
 import { families, snapshotFile, type Family } from './test-families.ts'
 
 export interface TextChange {
   path: string
-  /** Undefined where the file is not there. */
+  /** Undefined where the file does not exist. */
   before: string | undefined
   after: string | undefined
 }
@@ -23,7 +23,7 @@ interface Counts {
 
 const none: Counts = { names: [], skips: 0, focused: 0, assertions: 0, weak: 0 }
 
-/** Test files are small; beyond this nothing is counted, so that no file of an agent costs time. */
+/** Test files are small. A larger file is not counted, so that an agent's file cannot cost time. */
 const maxText = 512 * 1024
 const maxListed = 50
 
@@ -32,7 +32,7 @@ const countOf = (pattern: RegExp | undefined, text: string): number =>
 
 const read = (family: Family, text: string | undefined): Counts => {
   if (text === undefined || text.length > maxText) return none
-  // What is commented out does not run.
+  // Code in comments does not run.
   const live = family.comment === undefined ? text : text.replace(family.comment, '')
   const names = [...live.matchAll(family.test)].map(
     (match) =>
@@ -61,12 +61,12 @@ interface Read {
 const sum = (files: readonly Read[], of: (file: Read) => number): number =>
   files.reduce((total, file) => total + of(file), 0)
 
-/** Tests that are in no file any more, by the file they were in. */
+/** Tests that no file contains any more, by the file they were in. */
 const lostIn = (files: readonly Read[]): Map<Read, string[]> => {
   const left = new Map<string, number>()
   for (const name of files.flatMap(({ after }) => after.names)) left.set(name, (left.get(name) ?? 0) + 1)
   const lost = new Map<Read, string[]>()
-  // A file that still has the name keeps it; only what is over can stand for a test that moved there.
+  // A file that still has the name keeps its test. Only surplus occurrences can be tests that moved.
   for (const file of files.toSorted((a, b) => Number(a.deleted) - Number(b.deleted))) {
     for (const name of file.before.names) {
       const count = left.get(name) ?? 0
@@ -77,7 +77,7 @@ const lostIn = (files: readonly Read[]): Map<Read, string[]> => {
   return lost
 }
 
-/** Where a total grew, the files in which it did; a growth that another file makes up for is a move. */
+/** If the total grew, the files in which it grew. Growth that another file offsets is a move. */
 const grown = (files: readonly Read[], kind: Weakening['kind'], of: (counts: Counts) => number): Weakening[] => {
   const more = (file: Read): number => of(file.after) - of(file.before)
   if (sum(files, more) <= 0) return []
@@ -94,7 +94,7 @@ const assertionsOf = (files: readonly Read[]): Weakening[] => {
   return [...removed, ...grown(kept, 'assertion loosened', ({ weak }) => weak)]
 }
 
-/** As many tests and assertions as before, under other names. */
+/** At least as many tests and assertions as before, under other names. */
 const isRenamed = ({ deleted, before, after }: Read): boolean =>
   !deleted &&
   after.names.length >= before.names.length &&
@@ -106,7 +106,7 @@ const kindOfLoss = (file: Read): Weakening['kind'] => {
   return isRenamed(file) ? 'test renamed' : 'test removed'
 }
 
-/** Files of assertions without a named test, deleted; other files do not make up for them. */
+/** Deleted files with assertions but no named test, unless other files gained as many assertions. */
 const barelyDeleted = (files: readonly Read[]): Weakening[] =>
   sum(files, ({ before, after }) => before.assertions - after.assertions) <= 0
     ? []
@@ -140,7 +140,7 @@ const ofFamily = (family: Family, changes: readonly TextChange[], run: ReadonlyS
     ...barelyDeleted(files),
     ...grown(files, 'test skipped', ({ skips }) => skips),
     ...grown(files, 'test focused', ({ focused }) => focused),
-    // Assertions of tests that are gone are gone with them: they are told once.
+    // Assertions of removed tests are reported with these tests, not again.
     ...(removed.length > 0 && sum(files, ({ after }) => after.assertions) === 0 ? [] : assertionsOf(files)),
   ]
 }
@@ -155,11 +155,11 @@ const snapshots = (changes: readonly TextChange[]): Weakening[] =>
       detail: after === undefined ? 'deleted' : '',
     }))
 
-/** Whether a path can hold tests at all: only those are read. */
+/** Whether a file at this path can contain tests. Other files are not read. */
 export const mayHoldTests = (path: string): boolean =>
   snapshotFile.test(path) || families.some(({ file }) => file.test(path))
 
-/** `run`: programs of checks, which count like tests. */
+/** `run`: programs that checks run; their assertions count like those of tests. */
 export const weakenedBy = (changes: readonly TextChange[], run: ReadonlySet<string> = new Set()): Weakening[] =>
   [...families.flatMap((family) => ofFamily(family, changes, run)), ...snapshots(changes)].slice(0, maxListed)
 

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
+import { backoff } from '../domain/backoff.ts'
 import { connectionUrl, isLost, unavailable, type DatabasePlace } from './postgres-place.ts'
 
 export interface SessionOptions {
@@ -31,8 +32,8 @@ export interface Session {
   close(): Promise<void>
 }
 
-/** Doubles from a twentieth of a second, so that a restart of the server costs little, to two seconds. */
-export const backoffMs = (attempt: number): number => Math.min(2_000, 50 * 2 ** Math.min(attempt, 10))
+/** The first delay is short, so that a restart of the server costs little time. */
+export const reconnectBackoff = { firstMs: 50, maxMs: 2_000 }
 
 interface State {
   held: boolean
@@ -122,7 +123,9 @@ export const openSession = (options: SessionOptions): Session => {
   const keep = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       await hold(options, state, closing.signal).catch((error: unknown) => (state.problem = error))
-      await delay(backoffMs(state.attempt++), undefined, { signal: closing.signal }).catch(() => undefined) // closed: the loop ends
+      await delay(backoff(state.attempt++, reconnectBackoff), undefined, { signal: closing.signal }).catch(
+        () => undefined,
+      ) // closed: the loop ends
     }
   }
   const kept = keep()

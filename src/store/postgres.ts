@@ -7,9 +7,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool, types, type CustomTypesConfig, type PoolClient } from 'pg'
+import { backoff } from '../domain/backoff.ts'
 import type { Db, Queryable, Sql } from './db.ts'
 import { connectionUrl, isLost, openingError, unavailable, type DatabasePlace } from './postgres-place.ts'
-import { backoffMs, openSession, type Session } from './postgres-session.ts'
+import { openSession, reconnectBackoff, type Session } from './postgres-session.ts'
 
 export interface PostgresOptions {
   place: DatabasePlace
@@ -69,7 +70,7 @@ const borrow = async ({ place, pool, session, patienceMs }: Link): Promise<PoolC
     } catch (error) {
       if (!isLost(error)) throw error
       if (performance.now() > deadline) throw unavailable(place, error)
-      await delay(backoffMs(attempt))
+      await delay(backoff(attempt, reconnectBackoff))
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Who a commit of ours is by: the user, as git would name them in this repository. */
+/** The author of Unstuck's commits: the user, as git would name them in this repository. */
 import type { Repository } from './contract.ts'
 import { fieldsOf, git } from './git.ts'
 import { inRepository } from './refs.ts'
@@ -8,11 +8,11 @@ export interface Identity {
   email: string
 }
 
-/** As git itself: what would end the field is left out, and so are these characters at both ends. */
+/** Cleans a name as git does: without characters that end the field, and trimmed of punctuation. */
 const clean = (text: string | undefined): string =>
   (text ?? '').replace(/\s*[\p{Cc}<>]+\s*/gu, ' ').replace(/^[\s.,:;"'\\]+|[\s.,:;"'\\]+$/g, '')
 
-/** `author.*` before `user.*`, as in git. Undefined where the name or the address is not set: git's guess names a machine. */
+/** `author.*` before `user.*`, as in git. Undefined where name or address is not set, because git's guess names a machine. */
 export const authorOf = async (repository: Repository): Promise<Identity | undefined> => {
   const args = ['config', '-z', '--get-regexp', '^(author|user)\\.(name|email)$']
   const { stdout } = await git(args, { ...inRepository(repository), okCodes: [0, 1] })

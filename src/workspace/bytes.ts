@@ -1,8 +1,8 @@
-/** How much room a folder takes. */
+/** Disk usage of a folder. */
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Space on the disk that a folder takes; links are not followed. */
+/** Bytes on disk that a folder uses; symlinks are not followed. */
 export const bytesOf = async (path: string): Promise<number> => {
   const found = await lstat(path).catch(() => undefined)
   if (found === undefined) return 0

@@ -1,7 +1,7 @@
 /**
- * What differs between a base and a folder of files, as a tree in the shadow and as a list. Only the files count:
- * whatever an agent did to `.git` (commits, index flags, configuration, deletion) makes no difference. Symlinks are
- * entries and never followed, nested repositories are reported and never entered, renames count as both sides.
+ * Captures the differences between a base and a folder of files, as a tree in the shadow and as a list. Only files count:
+ * whatever an agent did to `.git` (commits, index flags, configuration, deletion) makes no difference. Symlinks are entries
+ * and never followed, nested repositories are reported and never entered, and a rename is a deletion and an addition.
  */
 import { constants } from 'node:fs'
 import { access, lstat, readdir, rm } from 'node:fs/promises'
@@ -20,7 +20,7 @@ export interface CaptureRequest {
   /** Commit or tree. */
   base: string
   workTree: string
-  /** Private to one run; kept between captures it makes them faster. */
+  /** Private to one run. Reusing it makes later captures faster. */
   indexFile: string
   /** More ignore patterns, in the syntax of .gitignore. */
   exclude?: string[]
@@ -37,10 +37,10 @@ export interface Findings {
 
 const gitlink = '160000'
 
-/** Names that git refuses in any tree, because some file system would read them as `.git`. */
+/** Names that git refuses in any tree, because some file systems read them as `.git`. */
 const forbiddenName = /(?:^|\/)(?:\.git|git~1)[ .]*(?::[^/]*)?(?:\/|$)/i
 
-/** `lstat` of a path whose parents are real folders; undefined where the path is missing or lies behind a symlink. */
+/** `lstat` of a path whose parents are real folders; undefined if the path is missing or behind a symlink. */
 export const lstatInside = async (root: string, path: string): Promise<Stats | undefined> => {
   const parts = path.split('/')
   let at = root
@@ -53,10 +53,10 @@ export const lstatInside = async (root: string, path: string): Promise<Stats | u
   return undefined
 }
 
-/** Brings the index to the base while it keeps what it knows about unchanged files. */
+/** Resets the index to the base, but keeps the cached stat data of unchanged files. */
 export const resetIndex = async (at: GitOptions, base: string): Promise<void> => {
   const indexFile = at.indexFile ?? ''
-  // One run has one owner, so a lock that is there was left by a killed process.
+  // A run has only one owner, so an existing lock was left by a killed process.
   await rm(`${indexFile}.lock`, { force: true })
   const read = ['read-tree', '--reset', objectName(base)]
   const first = await git(read, { ...at, okCodes: [0, 128] })
@@ -70,7 +70,7 @@ export const resetIndex = async (at: GitOptions, base: string): Promise<void> =>
 interface Candidate {
   path: string
   tracked: boolean
-  /** git saw a repository where the base has a file. */
+  /** git found a repository where the base has a file. */
   becameRepository: boolean
 }
 
@@ -129,18 +129,18 @@ const sortSubmodule = async (root: string, path: string, into: Findings): Promis
   else if ((await lstatInside(root, `${path}/.git`)) !== undefined) into.nested.push(path)
 }
 
-/** Compares the files with the index. `exclude: 'nothing'` shows ignored files as well. */
+/** Compares the files with the index. `exclude: 'nothing'` includes ignored files. */
 export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<Findings> => {
   const root = at.workTree ?? at.cwd
   const found: Findings = { store: [], remove: [], nested: [], leftOut: [] }
-  // Three that only read.
+  // In parallel, because all three only read.
   const [others, tracked, submodules] = await Promise.all([
     untracked(at, exclude),
     trackedCandidates(at),
     submodulesOf(at),
   ])
   for (const path of others) {
-    // git names an untracked folder only when it is a repository of its own.
+    // git lists an untracked folder as such only if it is a repository.
     if (path.endsWith('/')) found.nested.push(path.slice(0, -1))
     else await sort(root, { path, tracked: false, becameRepository: false }, found)
   }
@@ -152,10 +152,10 @@ export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promi
 
 interface ChangedSubmodule {
   path: string
-  /** Of its files, by their paths in the parent: those that differ and are there, and those that are gone. */
+  /** Its changed and its deleted files, by their paths in the parent. */
   store: string[]
   remove: string[]
-  /** Why it could not be compared. */
+  /** Why the submodule could not be compared. */
   trouble?: string
 }
 
@@ -171,14 +171,14 @@ const lookBelow = async (at: GitOptions, record: SubmoduleRecord, index: number)
 }
 
 /**
- * Submodules that we laid and whose files are not those of their commit any more, whatever was committed inside. They are
- * compared through the shadow, which borrows the objects: the repository in the folder is the agent's.
+ * Submodules that we checked out and whose files differ from their commit, whatever was committed inside. They are compared
+ * through the shadow, which borrows the objects, because the agent controls the repository in the folder.
  */
 export const changedSubmodules = async (at: GitOptions): Promise<ChangedSubmodule[]> => {
   const root = at.workTree ?? at.cwd
   const changed: ChangedSubmodule[] = []
   for (const [index, record] of (await readSubmodules(root)).entries()) {
-    // One that is gone or replaced is a change of the parent.
+    // A removed or replaced submodule is a change of the parent.
     if ((await lstatInside(root, record.path))?.isDirectory() !== true) continue
     const found = await lookBelow(at, record, index).catch((error: unknown) => ({
       ...{ path: record.path, store: [], remove: [] },
@@ -192,14 +192,17 @@ export const changedSubmodules = async (at: GitOptions): Promise<ChangedSubmodul
 const namedFiles = 10
 
 const submoduleLeftOut = ({ path, store, remove, trouble }: ChangedSubmodule): LeftOut => {
-  if (trouble !== undefined) return { path, reason: `whether the submodule was changed cannot be told: ${trouble}` }
+  if (trouble !== undefined) return { path, reason: `changes of the submodule could not be determined: ${trouble}` }
   const files = [...new Set([...store, ...remove])].sort()
   const more = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : ''
   const named = `${files.slice(0, namedFiles).join(', ')}${more}`
-  return { path, reason: `changes below a submodule cannot be committed here (${named}); the commit keeps its old one` }
+  return {
+    path,
+    reason: `changes inside a submodule cannot be committed here (${named}); the submodule stays at its old commit`,
+  }
 }
 
-/** Writes what was found into the index and returns the tree. A file that vanishes meanwhile counts as removed. */
+/** Writes the findings into the index and returns the tree. A file that disappears meanwhile counts as removed. */
 export const stage = async (at: GitOptions, found: Pick<Findings, 'store' | 'remove'>): Promise<string> => {
   const removals = found.remove.map((path) => `${path}\0`).join('')
   if (removals !== '') await git(['update-index', '-z', '--force-remove', '--stdin'], { ...at, input: removals })
@@ -221,7 +224,7 @@ export interface RawChange extends Change {
   newObject: string
 }
 
-/** Every path that differs between two trees or commits, with the objects it has in them. */
+/** Every path that differs between two trees or commits, with its objects in both. */
 export const changesBetween = async (shadow: Shadow, from: string, to: string): Promise<RawChange[]> => {
   const args = [
     'diff-tree',
@@ -248,12 +251,12 @@ export const changesBetween = async (shadow: Shadow, from: string, to: string): 
 
 const asChange = ({ path, kind, oldMode, newMode }: RawChange): Change => ({ path, kind, oldMode, newMode })
 
-/** The final state of the files against the base. Ignored untracked files and nested repositories are not part of it. */
+/** The final state of the files compared with the base, without ignored untracked files and nested repositories. */
 export const captureTree = async (shadow: Shadow, request: CaptureRequest): Promise<ChangeList> => {
   const { base, workTree, indexFile, exclude = [], timeoutMs } = request
   const top = await lstat(workTree).catch(() => undefined)
   if (top?.isDirectory() !== true)
-    throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} is not a folder any more`)
+    throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} no longer exists or is not a folder`)
   const at: GitOptions = {
     ...overFiles(shadow, workTree, indexFile),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -270,12 +273,12 @@ export const captureTree = async (shadow: Shadow, request: CaptureRequest): Prom
   return { base, tree, changes, nestedRepositories, leftOut }
 }
 
-/** The empty tree, in the hash function of the repository. */
+/** The empty tree, in the repository's hash function. */
 export const emptyTree = async (shadow: Shadow): Promise<string> => gitLine(['mktree', '-z'], inShadow(shadow))
 
 /**
- * Records a folder as it is now, as a commit `refs/unstuck/base/<name>` of the shadow: the base of work in place. What
- * the user's HEAD tracks is part of it even when an ignore pattern hides it.
+ * Records the present state of a folder as a commit `refs/unstuck/base/<name>` of the shadow: the base of work in place. Files
+ * that the user's HEAD tracks are included even if an ignore pattern matches them.
  */
 export const captureBase = async (
   shadow: Shadow,
@@ -292,6 +295,6 @@ export const captureBase = async (
   return commit
 }
 
-/** Target text of a symlink as a tree has it: what the commit will hold, whatever the work tree says meanwhile. */
+/** Target text of a symlink in a tree: what the commit will contain, even if the work tree has changed since. */
 export const linkTarget = async (shadow: Shadow, tree: string, path: string): Promise<string> =>
   (await git(['cat-file', 'blob', `${objectName(tree)}:${path}`], inShadow(shadow))).stdout

@@ -1,7 +1,7 @@
 /**
- * The run's own clone: own refs, configuration, hooks (none) and index, objects shared with the user's repository by
- * alternates, no remote. It is made aside and renamed into place; beside it stands a file with what we wrote, because
- * nothing inside the clone can be believed once an agent has been there.
+ * The run's own clone: its own refs, configuration, hooks (none) and index; objects shared with the user's repository through
+ * alternates; no remote. It is created under a temporary name and then renamed. A record next to it holds its base and branch,
+ * because nothing inside the clone can be trusted once an agent has worked there.
  */
 import { appendFile, copyFile, lstat, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -18,14 +18,14 @@ import { recordOf as submodulesOf } from './submodule-record.ts'
 export interface WorkspaceRequest {
   repository: Repository
   base: string
-  /** Absolute; its parent is made when missing. */
+  /** Absolute; missing parent folders are created. */
   dir: string
   branch: string
   /** Patterns in the syntax of .gitignore, for the clone's `info/exclude`. */
   exclude?: string[]
-  /** Who the agent's own commits are by. */
+  /** Author of the agent's own commits. */
   identity?: { name: string; email: string }
-  /** Where a copy of the fresh index goes, for a fast first `captureTree`. */
+  /** Path for a copy of the fresh index, which makes the first `captureTree` fast. */
   indexFile?: string
 }
 
@@ -33,7 +33,7 @@ export interface Workspace {
   dir: string
   base: string
   branch: string
-  /** The finished clone of an earlier, interrupted call was found. */
+  /** An earlier, interrupted call had already finished the clone. */
   reused: boolean
 }
 
@@ -51,7 +51,7 @@ const readRecord = async (dir: string): Promise<z.infer<typeof recordShape> | un
 
 const quoted = (text: string): string => JSON.stringify(text.replace(/\p{Cc}+/gu, ' '))
 
-/** Appended to what `git init` wrote. A background collection would outlive the agent and hold the folder open. */
+/** Appended to the output of `git init`. Background garbage collection is off, because it would outlive the agent. */
 export const configOf = (identity: { name: string; email: string }): string =>
   `[user]
 \tname = ${quoted(identity.name)}
@@ -69,7 +69,7 @@ export const configOf = (identity: { name: string; email: string }): string =>
 const fill = async (request: WorkspaceRequest, making: string): Promise<void> => {
   const { repository, base, branch } = request
   const commonDir = commonDirOf(repository)
-  // Objects are shared: who has this commit has its hash function.
+  // Objects are shared, so the clone needs the hash function of the base commit.
   const format = base.length === 64 ? 'sha256' : 'sha1'
   await mkdir(making, { recursive: true })
   const init = ['init', '--quiet', '--template=', `--initial-branch=${branch}`, `--object-format=${format}`, '.']
@@ -84,12 +84,12 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   await appendFile(join(gitDir, 'config'), configOf(identity))
   const excludes = [ignored, ...(request.exclude ?? [])].join('\n')
   await writeFile(join(gitDir, 'info', 'exclude'), `${excludes}\n`)
-  // Makes the branch, which has no commit yet, and writes its files, as one process.
+  // Creates the branch and writes its files in one process.
   await git(['reset', '--quiet', '--hard', base], place)
   if (request.indexFile !== undefined) await copyFile(join(gitDir, 'index'), request.indexFile)
 }
 
-/** Makes the clone, or returns the one that an interrupted call with the same base and branch had finished. */
+/** Creates the clone, or returns the finished clone of an interrupted call with the same base and branch. */
 export const createWorkspace = async (request: WorkspaceRequest): Promise<Workspace> => {
   const { dir, base, branch } = request
   objectName(base)
@@ -101,22 +101,22 @@ export const createWorkspace = async (request: WorkspaceRequest): Promise<Worksp
     if (record.base === base && record.branch === branch) return { dir, base, branch, reused: true }
     throw new AppError(
       'ILLEGAL',
-      `${dir} is the workspace of base ${record.base}; remove it before another is made there`,
+      `${dir} is the workspace of base ${record.base}; remove it before creating another one there`,
     )
   }
   await removeWorkspace(dir)
   await mkdir(dirname(dir), { recursive: true })
   await fill(request, `${dir}.making`)
-  // The record first: a folder with the final name and without record is one that no agent was started in.
+  // Record first: no agent was started in a folder with the final name but without a record.
   await writeFile(recordOf(dir), `${JSON.stringify({ base, branch })}\n`)
   await rename(`${dir}.making`, dir)
   return { dir, base, branch, reused: false }
 }
 
-/** Removes a workspace, finished or not; its packages go back to the pool. Snapshot it first. */
+/** Removes a workspace, finished or not, and returns its packages to the pool. Take a snapshot first. */
 export const removeWorkspace = async (dir: string): Promise<void> => {
   await returnDependencies(dir)
-  // Without its record the folder counts as unfinished, so a crash in between is repaired by the next call.
+  // Without its record the folder counts as unfinished, so the next call cleans up after a crash in between.
   await rm(recordOf(dir), { force: true })
   await rm(submodulesOf(dir), { force: true })
   await removeFolder(dir)

@@ -1,7 +1,6 @@
 /**
- * Unstuck's own commit: a tree of the base plus exactly the permitted paths, a message whose last paragraph is ours
- * alone, and no clock: author and time are given. Equal input gives the same object, so a replay after a crash makes
- * nothing new.
+ * Unstuck's own commits: a tree of the base plus exactly the permitted paths, and a message whose last paragraph only Unstuck
+ * writes. Author and time are passed in. Commits are deterministic, so repeating a commit after a crash gives the same object.
  */
 import { AppError } from '../errors.ts'
 import type { Identity } from './author.ts'
@@ -17,7 +16,7 @@ const indexLine = (change: RawChange): string =>
     ? `0 ${change.newObject}\t${change.path}\0`
     : `${change.newMode} ${change.newObject}\t${change.path}\0`
 
-/** Base plus those changes of `tree` whose path is in `paths`; a permitted path that did not change is no change. */
+/** The base plus the changes of `tree` whose path is in `paths`. */
 export const buildTree = async (
   shadow: Shadow,
   request: { base: string; tree: string; paths: string[] },
@@ -34,19 +33,16 @@ export const buildTree = async (
     await git(['update-index', '-z', '--index-info'], { ...place, input: ordered.map(indexLine).join('') })
     return gitLine(['write-tree', '--missing-ok'], place)
   })
-  // A file that becomes a folder pushes the old file out of the index, and that path may not be permitted.
+  // A file that becomes a folder removes the old file from the index, and that path may not be permitted.
   const beyond = (await changesBetween(shadow, request.base, tree)).filter(({ path }) => !permitted.has(path))
   if (beyond.length === 0) return tree
   const named = beyond.map(({ path }) => path).join(', ')
-  throw new AppError(
-    'REPOSITORY_STATE',
-    `The permitted changes cannot stand without changing ${named} too, which is not permitted`,
-  )
+  throw new AppError('REPOSITORY_STATE', `The permitted changes would also change ${named}, which is not permitted`)
 }
 
 const lineOf = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').trim()
 
-/** Text from an agent may look like our trailers; quoted it is text again. */
+/** Quotes lines of an agent's text that look like our trailers. */
 const quoteTrailers = (body: string): string =>
   body
     .replace(/\0/g, '')
@@ -95,7 +91,7 @@ export interface CommitFields {
   message: string
 }
 
-/** The fields of a commit as the object has them (`author` with time and zone). */
+/** The fields of a commit object, verbatim (`author` with time and zone). */
 export const readCommit = async (shadow: Shadow, commit: string): Promise<CommitFields> => {
   const { stdout } = await git(['cat-file', 'commit', objectName(commit)], inShadow(shadow))
   const end = stdout.indexOf('\n\n')
@@ -114,12 +110,12 @@ export const readCommit = async (shadow: Shadow, commit: string): Promise<Commit
 export const parseTrailers = async (shadow: Shadow, commit: string): Promise<Record<string, string>> =>
   trailersOf((await readCommit(shadow, commit)).message)
 
-/** Seconds since 1970 in an author or committer line. */
+/** The time of an author or committer line, in seconds since 1970. */
 export const secondsOf = (line: string): number => Number(/> (\d+) [+-]\d+$/.exec(line)?.[1] ?? 0)
 
 /**
- * Writes the commit and returns its name. The committer is Unstuck, and so is the author where none is given. `at`: the
- * time of both, as git reads it; without it one second after the base's.
+ * Writes the commit and returns its object name. The committer is Unstuck, and so is the author by default. `at`: the time of
+ * both, in a format that git reads; default: one second after the base commit.
  */
 export const buildCommit = async (
   shadow: Shadow,

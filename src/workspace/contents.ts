@@ -1,8 +1,8 @@
-/** Text of single files of a commit or tree, read through the shadow: never from the workspace, where an agent can write. */
+/** Reads files of a commit or tree through the shadow, never from the workspace, where an agent can write. */
 import { git, objectName } from './git.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
-/** Undefined where there is no such file (a folder and a nested repository are none). */
+/** Text of a file; undefined = no such file (also for a folder or a nested repository). */
 export const textAt = async (shadow: Shadow, treeish: string, path: string): Promise<string | undefined> => {
   const found = await git(['cat-file', 'blob', `${objectName(treeish)}:${path}`], {
     ...inShadow(shadow),
@@ -11,7 +11,7 @@ export const textAt = async (shadow: Shadow, treeish: string, path: string): Pro
   return found.code === 0 ? found.stdout : undefined
 }
 
-/** What changed between two commits, as a patch for a reader, at most this many characters of it. */
+/** A patch between two commits for people, at most `mostChars` characters of it. */
 export const diffText = async (
   shadow: Shadow,
   { from, to }: { from: string; to: string },
@@ -26,7 +26,7 @@ export interface Texts {
   /** By object. */
   texts: Map<string, string>
   tooLarge: string[]
-  /** Not read yet, so that not everything is in memory at once. */
+  /** Objects that were not read yet, to limit memory use. */
   left: string[]
 }
 
@@ -38,7 +38,7 @@ export const sizesOf = async (shadow: Shadow, objects: readonly string[]): Promi
   return sizes
 }
 
-/** As UTF-8. Without its NUL bytes a text in UTF-16 can be read too, and a NUL hides nothing. */
+/** Decodes as UTF-8 without NUL bytes, so that ASCII text in UTF-16 is readable and a NUL cannot hide text. */
 const asText = (bytes: string): string => Buffer.from(bytes.replaceAll('\0', ''), 'latin1').toString('utf8')
 
 const readObjects = async (shadow: Shadow, objects: readonly string[]): Promise<Map<string, string>> => {
@@ -55,7 +55,7 @@ const readObjects = async (shadow: Shadow, objects: readonly string[]): Promise<
   return texts
 }
 
-/** Files by their objects, as many as fit into `mostBytes`; at least one. */
+/** The texts of as many objects as fit into `mostBytes`, at least one. */
 export const readTexts = async (
   shadow: Shadow,
   objects: readonly string[],

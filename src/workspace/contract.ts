@@ -1,10 +1,9 @@
 /**
- * Types of the workspace layer: the user's repository is not ours. Agents work in clones of their own, every look at a
- * workspace goes through the shadow repository (own git directory, own index, own configuration), so nothing that an
- * agent wrote into `.git` is ever read as configuration.
+ * Types of the workspace layer. Agents work in their own clones. Unstuck reads every workspace through the shadow repository
+ * (with its own git directory, index and configuration), so nothing that an agent wrote into `.git` is used as configuration.
  */
 
-/** A folder that work starts from. `null` git fields: a plain folder, usable in direct mode only. */
+/** A folder that work starts from. The git fields are null for a plain folder, which only the direct mode can use. */
 export interface Repository {
   /** Realpath of the work tree's top (or of the plain folder). */
   root: string
@@ -12,17 +11,17 @@ export interface Repository {
   commonDir: string | null
   /** `<basename>-<12 hex of sha256(realpath of common directory or folder)>` (SPEC §1). */
   id: string
-  /** Short name of the checked-out branch; null when detached, unborn or a plain folder. */
+  /** Short name of the checked-out branch; null if HEAD is detached, the branch has no commit, or for a plain folder. */
   branch: string | null
-  /** Commit of HEAD; null in an unborn repository or a plain folder. */
+  /** Commit of HEAD; null for a repository without commits or a plain folder. */
   head: string | null
-  /** Of a repository by URL, without login: `root` is then a folder of ours that holds a bare mirror of it. */
+  /** Only for a repository by URL, without login. `root` is then a folder in the state folder with a bare mirror. */
   url?: string
 }
 
 export type ChangeKind = 'added' | 'modified' | 'deleted' | 'mode' | 'type'
 
-/** One path that differs between base and work tree. Paths as git has them (bytes read as UTF-8), never quoted or folded into renames. */
+/** One path that differs between base and work tree. `path`: git's bytes read as UTF-8, neither quoted nor merged into renames. */
 export interface Change {
   path: string
   kind: ChangeKind
@@ -33,29 +32,29 @@ export interface Change {
 
 export interface ChangeList {
   base: string
-  /** Tree of the whole work tree as found (ignored files and nested repositories left out). */
+  /** Tree of the whole work tree, without ignored files and nested repositories. */
   tree: string
   changes: Change[]
-  /** Folders with a `.git` of their own that are not part of the tree; they are never followed. */
+  /** Folders with their own `.git`. They are never entered and not part of the tree. */
   nestedRepositories: string[]
-  /** Files that could not be read or whose names git does not store; a tracked one stays as in the base. */
+  /** Files that could not be read, or whose names git does not store. Tracked ones stay as in the base. */
   leftOut: LeftOut[]
 }
 
 export interface LeftOut {
   path: string
   reason: string
-  /** The attribute by which git would store other text than the file holds; then nothing of the work is committed. */
+  /** The attribute that would make git store other text than the file contains. In that case nothing of the work is committed. */
   encoding?: string
 }
 
 export interface Snapshot {
-  /** Name by which `unstuck restore` finds it: `<run id>-<n>`. */
+  /** Name for `unstuck restore`: `<run id>-<n>`. */
   id: string
   commit: string
   reason: string
   at: string
-  /** Bytes of files left out because of the size cap, and their paths (at most 20 named). */
+  /** Files left out because of the size limit, with their bytes (at most 20). */
   leftOut: { path: string; bytes: number }[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Brings the owner's untracked files into a fresh clone, by exact name. Only plain files inside the repository are read, only
- * a path that git does not track is written, and no link is followed on either side.
+ * Copies the owner's untracked files into a fresh clone, by exact name. Only plain files inside the repository are read, only
+ * paths that git does not track are written, and no symlink is followed on either side.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, realpath } from 'node:fs/promises'
@@ -10,34 +10,34 @@ import type { Repository } from './contract.ts'
 import { fieldsOf, git } from './git.ts'
 
 export interface CopyRequest {
-  /** Whose files they are. */
+  /** Source of the files. */
   repository: Repository
-  /** A fresh clone, in which no agent has been. */
+  /** A fresh clone, in which no agent has worked yet. */
   workspace: string
   names: readonly string[]
 }
 
-/** Why it is not copied; undefined = it can be. */
+/** Why the file cannot be copied; undefined = it can. */
 const trouble = async (root: string, name: string): Promise<string | undefined> => {
   const found = await lstatInside(root, name)
   if (found === undefined) return `${join(root, name)} does not exist`
-  if (found.isSymbolicLink()) return `${name} is a link; only a plain file is copied`
+  if (found.isSymbolicLink()) return `${name} is a link; only plain files can be copied`
   if (!found.isFile()) return `${name} is not a plain file`
-  // The same file under another spelling, where the file system folds case.
+  // On a file system that ignores case, another spelling may lead into `.git`.
   const real = await realpath(join(root, name))
   return real.startsWith(root + sep) && !real.slice(root.length).toLowerCase().includes(`${sep}.git${sep}`)
     ? undefined
     : `${name} leads out of the repository`
 }
 
-/** Copies all of them, or tells of the first that cannot be. */
+/** Copies the files in order. Stops at the first one that cannot be copied and returns the reason as `problem`. */
 export const copyFiles = async ({ repository, workspace, names }: CopyRequest): Promise<{ problem?: string }> => {
   if (names.length === 0) return {}
   const place = { cwd: workspace, gitDir: join(workspace, '.git'), workTree: workspace }
   const tracked = new Set(fieldsOf((await git(['ls-files', '-z', '--', ...names], place)).stdout))
   for (const name of names) {
     const problem = tracked.has(name)
-      ? `git tracks ${name}, so it is in the workspace as it was committed`
+      ? `git tracks ${name}, so the workspace already has the committed version`
       : await trouble(repository.root, name)
     if (problem !== undefined) return { problem }
     const to = join(workspace, name)

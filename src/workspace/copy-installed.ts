@@ -1,16 +1,16 @@
-/** Copies the installed packages of a folder of the user's checkout, so that nothing in the copy leads back there. */
+/** Copies the installed packages of a folder of the user's checkout, so that no symlink in the copy leads back there. */
 import { readdir, readlink, realpath, rm, symlink } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { copyTree } from './copy-tree.ts'
 
 interface Links {
-  /** The user's checkout, by its real path, and where in it the copied folder stands. */
+  /** Real path of the user's checkout, and the copied folder relative to it. */
   userRoot: string
   place: string
   notes: string[]
 }
 
-/** Makes one symlink independent of where the tree stands, or drops it when it leads out of the checkout. */
+/** Makes a symlink relative, or removes it if it leads out of the checkout. */
 const settleLink = async (copy: string, inside: string, links: Links): Promise<void> => {
   const path = join(copy, inside)
   const target = await readlink(path)
@@ -40,7 +40,7 @@ const settleLinks = async (copy: string, folder: string, links: Links): Promise<
   }
 }
 
-/** Gives what was left out, in words. */
+/** Returns a text for each symlink that was left out. */
 export const copyInstalled = async (
   { root, folder }: { root: string; folder: string },
   to: string,

@@ -1,4 +1,4 @@
-/** Copies a folder with everything in it, as fast as the machine can. */
+/** Copies a folder recursively, as fast as possible. */
 import { constants } from 'node:fs'
 import { chmod, cp, lstat, mkdir, readdir, utimes } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { removeFolder } from './remove-folder.ts'
 
-/** Most of a copy is the making of small files, of which one process makes no more than one processor allows. */
+/** Copying mostly creates small files, which keeps one processor busy per process, so several processes copy in parallel. */
 const mostWorkers = 4
-/** Bytes of one command line; the kernel takes at least 128 KiB. */
+/** Bytes of one command line; the kernel accepts at least 128 KiB. */
 const lineBytes = 64 * 1024
-/** Folders that hold nearly everything: their entries are shared out, not they themselves. */
+/** Folders that contain nearly everything. Their entries are distributed, not the folders themselves. */
 const opened = new Set(['.pnpm'])
 
 interface Part {
@@ -18,7 +18,7 @@ interface Part {
   into: string
 }
 
-/** Command lines of `cp`, none of which writes where another does. */
+/** The `cp` command lines, with disjoint targets. */
 const partsOf = async (from: string, into: string, workers: number): Promise<Part[]> => {
   await mkdir(into)
   const names = await readdir(from)
@@ -55,14 +55,14 @@ const runCp = async ({ from, into }: Part, signal: AbortSignal | undefined): Pro
   return !failed
 }
 
-/** Mode and times of the folders that were made here; `cp` brings those of the rest. */
+/** Copies mode and times of a folder that was created here; `cp` copies those of all others. */
 const settleFolder = async (from: string, to: string): Promise<void> => {
   const { mode, atime, mtime } = await lstat(from)
   await chmod(to, mode)
   await utimes(to, atime, mtime)
 }
 
-/** `cp` shares blocks where the file system can. False = there is no such `cp`, or it failed. */
+/** `cp` shares blocks where the file system supports it. False = `cp` has no such options, or it failed. */
 const copyInParts = async (from: string, to: string, signal: AbortSignal | undefined): Promise<boolean> => {
   const workers = Math.min(mostWorkers, availableParallelism())
   const parts = await partsOf(from, to, workers)
@@ -80,7 +80,7 @@ const copyInParts = async (from: string, to: string, signal: AbortSignal | undef
   return true
 }
 
-/** `to` must not be there; its parent must. */
+/** `to` must not exist, but its parent folder must. */
 export const copyTree = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
   if (await copyInParts(from, to, signal)) return
   await removeFolder(to)

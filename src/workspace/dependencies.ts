@@ -1,7 +1,7 @@
 /**
- * Gives a fresh workspace its installed packages without an install: a tree that waits in the pool, or a copy of what the user's
- * checkout has, when the lockfile is the same. It is never a link into the user's tree, because an install in the workspace
- * would write through it.
+ * Provides a fresh workspace with installed packages without running an install: a ready tree of the pool, or a copy of the
+ * user's packages if the lockfile is the same. Never a link into the user's tree, because an install in the workspace would
+ * write through it.
  */
 import { lstat, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export interface Preparation {
   kind: 'none' | 'copied' | 'skipped'
   reason: string
   ms: number
-  /** Symlinks that led out of the user's checkout and were left out, and the like. */
+  /** What was left out and why, for example symlinks out of the user's checkout. */
   notes: string[]
 }
 
@@ -27,14 +27,14 @@ export interface PreparationRequest {
   workspace: string
   cacheDir: string
   signal?: AbortSignal
-  /** Copies from the checkout again, because what the cache has is damaged. */
+  /** Copies from the checkout again, because the cached tree is damaged. */
   anew?: true
 }
 
-/** A link counts: what an agent put there is not replaced. */
+/** True for a symlink as well, because an entry that an agent created is not replaced. */
 const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
-/** Which trees of a pool a workspace was given. Beside it, because nothing in it can be believed once an agent has been there. */
+/** Record of the pool trees in a workspace. Stored next to it, because an agent may change everything inside. */
 const recordOf = (workspace: string): string => `${workspace}.dependencies.json`
 
 const recordShape = z.object({
@@ -42,30 +42,30 @@ const recordShape = z.object({
   trees: z.array(z.object({ folder: z.string(), key: z.string() })),
 })
 
-type Given = z.infer<typeof recordShape>
+type PoolRecord = z.infer<typeof recordShape>
 
-const readRecord = async (workspace: string): Promise<Given | undefined> => {
+const readRecord = async (workspace: string): Promise<PoolRecord | undefined> => {
   try {
     return recordShape.parse(JSON.parse(await readFile(recordOf(workspace), 'utf8')))
   } catch {
-    return undefined // nothing was given, or a crash left half of the record: then it is nobody's tree
+    return undefined // no pool tree, or a crash left half of the record: then the tree does not return to the pool
   }
 }
 
-const noteGiven = async (request: PreparationRequest, tree: Given['trees'][number]): Promise<void> => {
+const recordTree = async (request: PreparationRequest, tree: PoolRecord['trees'][number]): Promise<void> => {
   const earlier = (await readRecord(request.workspace))?.trees ?? []
   const trees = [...earlier.filter(({ folder }) => folder !== tree.folder), tree]
   await writeFile(recordOf(request.workspace), JSON.stringify({ cacheDir: request.cacheDir, trees }), { mode: 0o600 })
 }
 
-/** A ready tree, else a copy: of the source, or where that is not made yet, of the checkout itself. */
-const give = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
+/** Moves a ready tree into the workspace; else copies the source, or the checkout if there is no source yet. */
+const provide = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
   const { root } = request.repository
   const key = await keyOf(root, folder, lockHash)
   const kind = kindOf(request.cacheDir, key)
   if (request.anew === true) await removeFolder(kind.dir)
   await want(kind, { root, folder, lockHash })
-  await noteGiven(request, { folder, key })
+  await recordTree(request, { folder, key })
   const place = join(request.workspace, folder, 'node_modules')
   if (await takeReady(kind, place)) return []
   const making = `${request.workspace}.dependencies`
@@ -77,7 +77,7 @@ const give = async (request: PreparationRequest, folder: string, lockHash: strin
   return notes
 }
 
-/** Lays every installed package folder whose governing lockfile is the same in both. Repeating it lays what is missing. */
+/** Provides every package folder whose lockfile is the same in checkout and workspace. Repeating it adds what is missing. */
 export const prepareDependencies = async (request: PreparationRequest): Promise<Preparation> => {
   const start = performance.now()
   const notes: string[] = []
@@ -95,10 +95,10 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
     request.signal?.throwIfAborted()
     const lock = await lockOf(places, folder)
     if (lock === undefined) notes.push(`${join(folder, 'node_modules')} has no lockfile and was left out`)
-    else if (lock.hash === null) notes.push(`${lock.name} differs from the checkout's`)
+    else if (lock.hash === null) notes.push(`${lock.name} differs from the one in the checkout`)
     else if (await isThere(join(request.workspace, folder, 'node_modules'))) copied += 1
     else {
-      notes.push(...(await give(request, folder, lock.hash)))
+      notes.push(...(await provide(request, folder, lock.hash)))
       copied += 1
     }
   }
@@ -106,14 +106,14 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
   return result('copied', `${copied} of ${folders.length} package folders copied`)
 }
 
-/** Gives the trees of a workspace back that nobody needs any more. `keepIn`: folder for what was changed in them. */
+/** Returns the pool trees of a workspace that is no longer needed. `keepIn`: folder for copies of changed files. */
 export const returnDependencies = async (workspace: string, keepIn?: string): Promise<void> => {
   const given = await readRecord(workspace)
   if (given === undefined) return
   for (const { folder, key } of given.trees) {
     const inside = join(folder, 'node_modules')
     const kind = kindOf(given.cacheDir, key)
-    // A link that an agent put on the way would lead out. A kind that was given up meanwhile takes nothing back.
+    // Skipped: a symlink that an agent put in the path, which could lead anywhere, and a kind that was removed meanwhile.
     const isOurs = (await lstatInside(workspace, inside))?.isDirectory() === true
     if (!isOurs || !(await isFolder(kind.dir))) continue
     await takeBack(kind, join(workspace, inside), keepIn === undefined ? {} : { keepIn: join(keepIn, folder) })

@@ -1,7 +1,7 @@
 /**
- * Files that git stores in another encoding than they have on disk (`working-tree-encoding`). Where the attribute was there
- * before the work and the file is in that encoding, git translates it both ways. Everything else would be refused by git
- * half-way or stored as other text than the agent wrote, and is left to a person.
+ * Files that git stores in another encoding than they have on disk (`working-tree-encoding`). If the attribute existed before
+ * the work and the file has that encoding, git converts both ways. In all other cases git would fail half-way or store other
+ * text than the agent wrote, so a person has to decide.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import type { GitOptions } from './git.ts'
 
 const attribute = 'working-tree-encoding'
 
-/** By path; a file without the attribute is not among them. */
+/** Encodings by path; files without the attribute are left out. */
 const encodingsOf = async (at: GitOptions, paths: string[], from: string[]): Promise<Map<string, string>> => {
   const input = paths.map((path) => `${path}\0`).join('')
   const fields = fieldsOf((await git(['check-attr', ...from, '-z', '--stdin', attribute], { ...at, input })).stdout)
@@ -23,7 +23,7 @@ const encodingsOf = async (at: GitOptions, paths: string[], from: string[]): Pro
   return found
 }
 
-/** Plain text in a file that says it is UTF-16: git would store each two of its letters as another one. */
+/** Whether a file that is declared as UTF-16 is really UTF-8: git would read each two of its bytes as one character. */
 const isPlainText = async (path: string): Promise<boolean> => {
   const bytes = await readFile(path)
   if (bytes.length === 0 || bytes.includes(0)) return false
@@ -39,7 +39,7 @@ const faultOf = async (at: GitOptions, path: string, encoding: string): Promise<
   return stored.code === 0 ? undefined : `git cannot read the file as ${encoding}`
 }
 
-/** Which of the changed files git would not store as they are. The index is at the base. */
+/** The changed files that git would not store unchanged. The index must be at the base. */
 export const untranslatable = async (at: GitOptions, paths: string[]): Promise<LeftOut[]> => {
   if (paths.length === 0) return []
   const [before, now] = await Promise.all([encodingsOf(at, paths, ['--cached']), encodingsOf(at, paths, [])])

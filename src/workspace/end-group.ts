@@ -1,27 +1,27 @@
 /**
- * Ends a git that talks to a remote, together with the helpers that it started. A helper that waits for the network does not
- * notice that git is gone, and keeps git's output open: waiting for the end of that output would never end.
+ * Ends a git process that talks to a remote, together with the helpers that it started. A helper that waits for the network does
+ * not notice that git has ended and keeps git's output open, so waiting for the end of the output would never return.
  */
 import type { ChildProcess } from 'node:child_process'
 import { processTable, startTimeOf, type ProcessRow } from '../platform/process.ts'
 
-const graceMs = 3_000
+const gracePeriodMs = 3_000
 
 const signal = ({ pid, startTime }: ProcessRow, name: NodeJS.Signals): void => {
   if (startTimeOf(pid) !== startTime) return
   try {
     process.kill(pid, name)
   } catch {
-    // it ended between the look and the signal
+    // it ended between listing and signalling
   }
 }
 
-/** SIGTERM first: git takes its lock files and half-written packs along. */
+/** SIGTERM first, so that git removes its lock files and half-written packs. */
 const endGroup = (leader: number): void => {
   const members = processTable().filter(({ group }) => group === leader)
   for (const member of members) signal(member, 'SIGTERM')
   const force = (): void => members.forEach((member) => signal(member, 'SIGKILL'))
-  if (members.length > 0) setTimeout(force, graceMs)
+  if (members.length > 0) setTimeout(force, gracePeriodMs)
 }
 
 interface Running<T> extends PromiseLike<T> {
@@ -29,8 +29,8 @@ interface Running<T> extends PromiseLike<T> {
 }
 
 /**
- * `running` leads a group of its own. What ends by itself is left alone: a helper that keeps a login for a while, a hook of
- * a remote on this disk that goes on in the background.
+ * `running` must lead its own process group. The group is only ended after a timeout or a signal, because a successful git may
+ * leave processes that are meant to stay: a credential cache, or a background hook of a local remote.
  */
 export const endWithGroup = async <T>(running: Running<T>, timeoutMs: number): Promise<T> => {
   const { nodeChildProcess } = running

@@ -1,6 +1,6 @@
 /**
- * The one place where files of the user's checkout are written: a fast-forward of a branch, only onto a clean state.
- * Uncommitted work is never stashed, merged or overwritten; whatever stands in the way is a value with its paths.
+ * The one place that writes files of the user's checkout: a fast-forward of a branch, only in a clean checkout. Uncommitted work
+ * is never stashed, merged or overwritten. The paths that prevent the fast-forward are returned as a value.
  */
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -25,7 +25,7 @@ const exists = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Folder of the worktree that has the branch checked out; undefined when none has. */
+/** Folder of the worktree that has the branch checked out; undefined = none has. */
 export const checkoutOf = async (repository: Repository, ref: string): Promise<string | undefined> => {
   const { stdout } = await git(['worktree', 'list', '--porcelain', '-z'], inRepository(repository))
   const owner = stdout.split('\0\0').find((entry) => entry.split('\0').includes(`branch ${ref}`))
@@ -46,7 +46,7 @@ interface Uncommitted {
   unstaged: boolean
 }
 
-/** Tracked changes only. Submodules are compared by commit alone: looking inside would start git there. */
+/** Tracked changes only. Submodules are compared by commit only, because comparing their files would start git inside. */
 const uncommitted = async (place: GitOptions): Promise<Uncommitted[]> => {
   const args = ['status', '--porcelain=v2', '-z', '--untracked-files=no', '--ignore-submodules=dirty', '--no-renames']
   const { stdout } = await gitInCheckout(args, place)
@@ -92,7 +92,7 @@ const pathsOf = async (place: GitOptions, from: string, to: string): Promise<Pat
   return paths
 }
 
-/** What exists at an added path, or where one of its parent folders would have to be, and is not tracked. */
+/** Untracked entries at an added path, or in the place of one of its parent folders. */
 const blockers = async (root: string, path: string, deleted: Set<string>): Promise<string[]> => {
   const parts = path.split('/')
   for (let length = 1; length <= parts.length; length += 1) {
@@ -110,7 +110,7 @@ const inTheWay = async (place: GitOptions, from: string, to: string): Promise<st
   return [...new Set(found.flat())]
 }
 
-/** A crash between the files and the ref leaves index and files at the target; then only the ref is missing. */
+/** Whether index and files are already at the target, as after a crash before the ref was moved. */
 const onlyRefMissing = async (place: GitOptions, changed: Uncommitted[], to: string): Promise<boolean> => {
   if (changed.some(({ unstaged }) => unstaged)) return false
   const args = ['diff-index', '--cached', '--quiet', '--no-ext-diff', '--ignore-submodules=dirty', to, '--']
@@ -142,10 +142,10 @@ const forwardCheckout = async (folder: string, move: Move): Promise<FastForward>
   }
   if (await swapRef(folder, { ref, from, to, why: 'unstuck: fast-forward' })) return { ok: true, from, to }
   await gitInCheckout(['read-tree', '-m', '-u', to, from], { ...place, okCodes: [0, 1, 128] })
-  return refuse('moved', `${ref} was moved by somebody else`)
+  return refuse('moved', `${ref} was moved by another process`)
 }
 
-/** Moves a branch of the user forward to `to`, in its checkout where it has one. `branch` null = HEAD is detached. */
+/** Fast-forwards a branch of the user to `to`, together with its checkout if it has one. `branch` null = HEAD is detached. */
 export const fastForward = async (
   repository: Repository,
   request: { branch: string | null; to: string },
@@ -161,5 +161,5 @@ export const fastForward = async (
   const folder = await checkoutOf(repository, ref)
   if (folder !== undefined) return forwardCheckout(resolve(folder), { ref, from, to })
   const moved = await swapRef(repository, { ref, from, to, why: 'unstuck: fast-forward' })
-  return moved ? { ok: true, from, to } : refuse('moved', `${ref} was moved by somebody else`)
+  return moved ? { ok: true, from, to } : refuse('moved', `${ref} was moved by another process`)
 }

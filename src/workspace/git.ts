@@ -1,7 +1,7 @@
 /**
- * The one place that starts git. Whatever the repository, its configuration or the inherited environment say, no hook,
- * file system monitor, filter, pager, editor, prompt, signing program or transport is started from here. Paths are
- * literal everywhere. A run that is not in the user's own repository reads neither global nor system configuration.
+ * The one place that starts git. Whatever the repository's configuration and the inherited environment contain, git starts no
+ * hook, file system monitor, filter, pager, editor, prompt, signing program or transport. Paths are literal everywhere. Outside
+ * of the user's own repository, git reads neither global nor system configuration.
  */
 import { execa } from 'execa'
 import { AppError, messageOf } from '../errors.ts'
@@ -9,26 +9,26 @@ import { endWithGroup } from './end-group.ts'
 
 export interface GitOptions {
   cwd: string
-  /** Without it git looks for a repository in `cwd` only, never in a folder above it. */
+  /** Without it git searches for a repository in `cwd` only, never in a folder above. */
   gitDir?: string
   workTree?: string
   indexFile?: string
   input?: string
-  /** `latin1`: one character for each byte, so that lengths in bytes can be counted off. Default: UTF-8. */
+  /** `latin1`: one character per byte, for output with lengths in bytes. Default: UTF-8. */
   encoding?: 'latin1'
   /** Replaces the inherited environment; every `GIT_*` in it is dropped. */
   environment?: Record<string, string | undefined>
-  /** Variables of ours that are added last, `GIT_*` included. */
+  /** Variables that are added last, `GIT_*` included. */
   variables?: Record<string, string>
   config?: [key: string, value: string][]
   okCodes?: number[]
-  /** `user` keeps the user's global configuration (safe.directory, own filters); default `unstuck` reads none. */
+  /** `user` reads the user's global configuration (safe.directory, own filters); the default `unstuck` reads none. */
   owner?: 'user' | 'unstuck'
-  /** The user's credential helpers stay: only where git speaks to another repository (`transport.ts`). */
+  /** Keeps the user's credential helpers. Only for access to a remote repository (`transport.ts`). */
   keepHelpers?: boolean
   timeoutMs?: number
   signal?: AbortSignal
-  /** Where another side decides what is printed and how long that takes: bounded, and git's helpers end with git. */
+  /** For output of a remote: limits its length, and ends git's helpers together with git. */
   foreign?: boolean
 }
 
@@ -38,7 +38,7 @@ export interface GitResult {
   stderr: string
 }
 
-/** Each line closes one way in which a repository's configuration starts a program or reaches the network. */
+/** Each line prevents one way in which a repository's configuration could start a program or access the network. */
 const safeConfig: [string, string][] = [
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],
@@ -66,13 +66,13 @@ const safeConfig: [string, string][] = [
   ['core.untrackedCache', 'false'],
 ]
 
-/** Without global configuration git still reads default files of the home folder; these two lines stop that. */
+/** Without global configuration git still reads default files of the home folder. These two lines prevent that. */
 const ownConfig: [string, string][] = [
   ['core.excludesFile', '/dev/null'],
   ['core.attributesFile', '/dev/null'],
 ]
 
-/** Inherited names that would change what git does; removed without reading the environment. */
+/** Inherited variables that would change git's behaviour. They are removed without reading the environment. */
 const inherited =
   `ADVICE ALLOW_PROTOCOL ALTERNATE_OBJECT_DIRECTORIES ASKPASS ATTR_NOSYSTEM ATTR_SOURCE AUTHOR_DATE AUTHOR_EMAIL
   AUTHOR_NAME CEILING_DIRECTORIES COMMITTER_DATE COMMITTER_EMAIL COMMITTER_NAME COMMON_DIR CONFIG CONFIG_COUNT
@@ -139,10 +139,10 @@ const environmentOf = (options: GitOptions): Record<string, string | undefined> 
 }
 
 const ownBounds = 512 * 1024 * 1024
-/** In characters: some 800,000 refs, and more than a hook on the other side has to say. */
+/** In characters. Enough for about 800,000 refs, and for any useful message of a remote hook. */
 const foreignBounds = { stdout: 64 * 1024 * 1024, stderr: 4 * 1024 * 1024 }
 
-/** Runs one git command; an exit code outside `okCodes` (default: 0 alone) is GIT_FAILED and names what was attempted. */
+/** Runs one git command. Throws GIT_FAILED, with the command, for an exit code outside of `okCodes` (default: only 0). */
 export const git = async (args: string[], options: GitOptions): Promise<GitResult> => {
   const timeout = options.timeoutMs ?? 600_000
   const foreign = options.foreign === true
@@ -180,10 +180,10 @@ const saidBy = ({ stderr }: Failure): string => (stderr ?? '').trim().slice(0, 8
 
 const failureText = (args: string[], options: GitOptions, result: Failure): string => {
   const attempt = `git ${args.slice(0, 3).join(' ')} in ${options.workTree ?? options.cwd}`
-  if (result.timedOut && options.foreign === true) return `${attempt} did not end in time`
-  if (result.timedOut) return `${attempt} did not end in time; look for a file there that cannot be read to its end`
+  if (result.timedOut && options.foreign === true) return `${attempt} timed out`
+  if (result.timedOut) return `${attempt} timed out; check whether a file there blocks when it is read`
   if (result.isCanceled) return `${attempt} was cancelled`
-  if (result.isMaxBuffer) return `${attempt} printed more than is kept, beginning with: ${saidBy(result)}`
+  if (result.isMaxBuffer) return `${attempt} printed too much; stderr begins with: ${saidBy(result)}`
   if (result.signal !== undefined) return `${attempt} was ended by ${result.signal}: ${saidBy(result)}`
   if (result.exitCode === undefined) {
     return `${attempt} could not be run: ${messageOf(result.cause)}; git 2.39 or newer must be on PATH, and the folder must exist`
@@ -191,7 +191,7 @@ const failureText = (args: string[], options: GitOptions, result: Failure): stri
   return `${attempt} failed with exit code ${result.exitCode}: ${saidBy(result)}`
 }
 
-/** Filter drivers that the repository itself defines, each switched off; drivers of the user's global configuration stay. */
+/** Configuration that switches off every filter driver defined by the repository. Drivers of the user's configuration stay. */
 const repositoryFilters = async (options: GitOptions): Promise<[string, string][]> => {
   const args = ['config', '--includes', '--show-scope', '-z', '--name-only', '--get-regexp', '^filter\\.']
   const { stdout } = await git(args, { ...options, input: '', okCodes: [0, 1] })
@@ -210,7 +210,7 @@ const repositoryFilters = async (options: GitOptions): Promise<[string, string][
   ])
 }
 
-/** For every command that reads or writes files of the user's own checkout: filters defined by the repository do not run. */
+/** Runs a command that reads or writes files of the user's checkout, without filters that the repository defines. */
 export const gitInCheckout = async (args: string[], options: GitOptions): Promise<GitResult> => {
   const user: GitOptions = { ...options, owner: 'user' }
   return git(args, { ...user, config: [...(options.config ?? []), ...(await repositoryFilters(user))] })
@@ -227,13 +227,13 @@ export const fieldsOf = (stdout: string): string[] => {
   return fields
 }
 
-/** Refuses anything but a full object name, so that no value of ours is ever read as an option or an expression. */
+/** Throws unless the value is a full object name, so that git never reads a value as an option or expression. */
 export const objectName = (value: string): string => {
   if (!/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) throw new Error(`not an object name: ${JSON.stringify(value)}`)
   return value
 }
 
-/** Refuses a name that git would not take as a full ref, before it is put on a command line. */
+/** Throws INPUT_INVALID for a name that git would not accept as a full ref, before it is used on a command line. */
 export const refName = (value: string): string => {
   const bad = /[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|\/\.|\.lock(?:\/|$)|[./]$/
   if (!value.startsWith('refs/') || bad.test(value)) {

@@ -1,6 +1,6 @@
 /**
- * How a run's commit gets from the engine that made it to the one that merges it, where both work on one repository: its
- * objects go there, and a ref outside the branches keeps them until the merge is recorded.
+ * Publishes a run's commit for the engine that merges it, if several engines work on one repository: the objects are copied
+ * there, and a ref outside of the branches protects them until the merge is recorded.
  */
 import type { Repository } from './contract.ts'
 import { bringObjects, readRef, swapRef } from './landing.ts'
@@ -8,7 +8,7 @@ import type { Shadow } from './shadow.ts'
 
 const refOf = (runId: string): string => `refs/unstuck/runs/${runId}`
 
-/** Repeating it changes nothing. */
+/** Idempotent. */
 export const handOver = async (
   repository: Repository,
   shadow: Shadow,
@@ -21,7 +21,7 @@ export const handOver = async (
   await swapRef(repository, { ref, from: now, to: commit, why: 'unstuck: hand over' })
 }
 
-/** Once the commit is on its branch, nothing else has to keep it. */
+/** Removes the ref, once the branch contains the commit. */
 export const dropHandOver = async (repository: Repository, runId: string): Promise<void> => {
   const ref = refOf(runId)
   const now = await readRef(repository, ref)

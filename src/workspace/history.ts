@@ -1,4 +1,4 @@
-/** The line of commits that a branch took between two points, as objects: for finding again what was published before. */
+/** The commits of a branch between two points, to find what was already published. */
 import { trailersOf } from './commit.ts'
 import type { Repository } from './contract.ts'
 import { git, objectName } from './git.ts'
@@ -6,12 +6,12 @@ import { inRepository } from './refs.ts'
 
 export interface LineCommit {
   commit: string
-  /** Null where the line begins. */
+  /** Null for a root commit. */
   parent: string | null
   trailers: Record<string, string>
 }
 
-/** First parents from `tip` back to `head` (left out), newest first, at most `limit`. */
+/** The first-parent commits from `tip` back to `head` (excluded), newest first, at most `limit`. */
 export const commitsBetween = async (
   repository: Repository,
   { head, tip }: { head: string; tip: string },
@@ -29,7 +29,7 @@ export const commitsBetween = async (
     })
 }
 
-/** Whether `tip` holds `commit`; a commit that is not here is held by nothing. */
+/** Whether `commit` is `tip` or an ancestor of it. False for a commit that does not exist here. */
 export const isBelow = async (repository: Repository, commit: string, tip: string): Promise<boolean> => {
   const args = ['merge-base', '--is-ancestor', objectName(commit), objectName(tip)]
   return (await git(args, { ...inRepository(repository), okCodes: [0, 1, 128] })).code === 0

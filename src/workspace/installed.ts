@@ -1,7 +1,7 @@
 /**
- * Looks at installed packages: whether each tree is what its lockfile says, and whether it is whole. Reads names and sizes, and
- * the files that the package managers keep about themselves; of a package at most its manifest. What it looks at may be an
- * agent's: nothing is read through a link or beyond a bound.
+ * Inspects installed packages: whether each tree matches its lockfile and is complete. Reads names, sizes and the package
+ * managers' own records, and at most the manifest of a package. An agent may have written the files, so no symlink is followed
+ * and all reads are bounded.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { declaresModule, pythonTree } from './installed/python.ts'
 import { filterAsync, folderBelow, parsed, recordAt, stateOf, textOf } from './installed/read.ts'
 
 const maxNamed = 20
-/** Folders that are looked into for manifests; a larger project is looked at in part. */
+/** The most folders that are searched for manifests. A larger project is inspected only in part. */
 const maxFolders = 400
 const maxDepth = 3
 
@@ -65,14 +65,14 @@ const nodeTrees = async (
     const devNames = (inside: string): Set<string> | undefined =>
       byFolder.get(inside === '' ? folder : join(folder, inside))?.forDevelopment
     const tree = await nodeTree(root, folder, { beside, devNames })
-    // A package of a larger project has its packages at the top.
+    // In a workspace project, the packages are installed at the top.
     const counts = tree.state === 'absent' ? tree.lockfile !== null && declares.size > 0 : true
     if (counts) trees.push(tree)
   }
   return trees
 }
 
-/** Undefined where nothing is vendored: then there is no tree in the project. */
+/** Undefined = nothing is vendored, so the project contains no tree. */
 const goTree = async (root: string, folder: string): Promise<InstalledTree | undefined> => {
   const goMod = await textOf(join(root, folder, 'go.mod'))
   const vendor = goMod === undefined ? undefined : await folderBelow(join(root, folder), 'vendor')
@@ -102,13 +102,13 @@ const declaresPackage = async (root: string, manifests: readonly Manifest[], nam
 
 export interface InstalledReport {
   trees: InstalledTree[]
-  /** `declared` undefined = it cannot be told. */
+  /** `declared` undefined = unknown. */
   asked: { name: string; declared: boolean | undefined } | undefined
 }
 
 /**
- * The installed packages below `root`: each folder that has some, or a lockfile for some. `of`: whose alone. `name`: a package
- * (of Node) or a module (of Python) that somebody misses. `beside`: the checkout that the packages were copied from.
+ * The installed packages below `root`: each folder with packages or with a lockfile for packages. `of`: only this ecosystem.
+ * `name`: a missing package of Node or module of Python. `beside`: the checkout that the packages were copied from.
  */
 export const inspectInstalled = async (
   root: string,

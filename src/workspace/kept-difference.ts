@@ -1,15 +1,15 @@
-/** Keeps what was changed in a tree of packages that nobody uses again: an agent may have looked for the fault there. */
+/** Saves the changed files of a package tree before it is discarded, because an agent may have edited them to find an error. */
 import { copyFile, lstat, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { TreeDifference } from './tree-content.ts'
 
-/** A change by hand is small; an install that brings a package is told by its lockfile. */
+/** An agent's own edits are small. A larger difference comes from an install, which the lockfile documents. */
 const mostFiles = 200
 const mostBytes = 4 * 1024 * 1024
 
 const isCache = (path: string): boolean => /(^|\/)\.(?:cache|vite|vite-temp|vitest)(\/|$)/.test(path)
 
-/** The list, and the changed files as far as they fit; nothing where nothing was changed but caches. */
+/** Writes the list and as many changed files as fit into the limits; nothing if only caches changed. */
 export const keepDifference = async (tree: string, difference: TreeDifference, into: string): Promise<void> => {
   const named = (['added', 'changed', 'removed'] as const).flatMap((kind) =>
     difference[kind].filter((path) => !isCache(path)).map((path) => ({ kind, path })),

@@ -1,7 +1,6 @@
 /**
- * How a commit gets to a branch of the user's repository: goal branch, rebase of one commit, publication by
- * compare-and-swap. Objects are written there as one pack, by no transport and without any hook. The user's
- * checkout is the business of `forward.ts`.
+ * Puts commits onto branches of the user's repository: goal branches, rebase of one commit, publication by compare-and-swap.
+ * Objects are written as one pack, without a transport and without hooks. `forward.ts` handles the user's checkout.
  */
 import { join } from 'node:path'
 import { AppError } from '../errors.ts'
@@ -14,14 +13,14 @@ import { commonDirOf } from './repository.ts'
 import { alternate, inShadow } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 
-/** The object a ref names in the user's repository, or null. */
+/** The object that a ref names in the user's repository; null = no such ref. */
 export const readRef = async (repository: Repository, ref: string): Promise<string | null> => {
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', refName(ref)]
   const found = await git(args, { ...inRepository(repository), okCodes: [0, 1] })
   return found.code === 0 ? (found.stdout.trim().split('\n').at(-1) ?? null) : null
 }
 
-/** Sets a ref if it still is `from` (null = absent); null as `to` deletes it. False: somebody else moved it. */
+/** Sets a ref if it still is `from` (null = absent); `to` null deletes it. False = another process moved it. */
 export const swapRef = async (
   place: Repository | string,
   change: { ref: string; from: string | null; to: string | null; why: string },
@@ -41,7 +40,7 @@ export const swapRef = async (
   throw new AppError('GIT_FAILED', `${ref} in ${cwd} could not be set: ${result.stderr.trim().slice(0, 500)}`)
 }
 
-/** Makes `refs/heads/<name>` at `start`; an existing branch of that name is taken as it is. */
+/** Creates `refs/heads/<name>` at `start`; an existing branch of that name is left unchanged. */
 export const ensureGoalBranch = async (
   repository: Repository,
   request: { name: string; start: string },
@@ -53,10 +52,10 @@ export const ensureGoalBranch = async (
   return { ref, head: (await readRef(repository, ref)) ?? request.start, created }
 }
 
-/** Three-way merge of trees. Renames are off: a change must not wander to a path that nobody permitted. */
+/** Three-way merge of trees without rename detection, because a change must not move to a path that is not permitted. */
 const mergeTrees = async (shadow: Shadow, trees: { base: string; ours: string; theirs: string }): Promise<GitMerge> => {
   const place = { ...inShadow(shadow), variables: { GIT_AUTHOR_DATE: '@0 +0000', GIT_COMMITTER_DATE: '@0 +0000' } }
-  // git 2.39 cannot be told a merge base, so the three trees get a history in which it is the only one.
+  // git 2.39 has no option for the merge base, so the trees get commits with exactly one possible merge base.
   const wrap = async (tree: string, parents: string[]): Promise<string> =>
     gitLine(['commit-tree', tree, ...parents], { ...place, input: 'merge\n' })
   const base = await wrap(trees.base, [])
@@ -73,7 +72,7 @@ const mergeTrees = async (shadow: Shadow, trees: { base: string; ours: string; t
   return { tree, conflicts: await wandered(shadow, trees, tree) }
 }
 
-/** git 2.39 follows renames whatever it is told: what it put at a path that the change did not touch is a conflict. */
+/** git 2.39 follows renames in spite of the configuration. A change at a path that the commit did not touch is a conflict. */
 const wandered = async (
   shadow: Shadow,
   trees: { base: string; ours: string; theirs: string },
@@ -97,12 +96,12 @@ const identityOf = (line: string): { name: string; email: string; date: string }
   return {
     name: match?.[1] ?? 'Unstuck',
     email: match?.[2] ?? 'unstuck@localhost.invalid',
-    // With the "@" git takes small numbers for seconds as well.
+    // With "@" git also reads small numbers as seconds.
     date: `@${match?.[3] ?? '0 +0000'}`,
   }
 }
 
-/** Puts one commit onto `onto`: as it is where that is its parent, else rebased with message, author and dates kept. */
+/** Puts one commit onto `onto`: unchanged if that is its parent, else rebased with the same message, author and dates. */
 export const integrate = async (shadow: Shadow, request: { commit: string; onto: string }): Promise<Integration> => {
   const source = await readCommit(shadow, request.commit)
   const parent = source.parents[0]
@@ -137,7 +136,7 @@ const headOf = async (repository: Repository): Promise<string | null> => {
   return found.code === 0 ? found.stdout.trim() : null
 }
 
-/** Brings every object of `to` that `from` lacks into the user's object store. */
+/** Copies every object of `to` that `from` lacks into the user's object store. */
 export const bringObjects = async (
   repository: Repository,
   shadow: Shadow,
@@ -155,8 +154,8 @@ export const bringObjects = async (
 }
 
 /**
- * Moves a ref of the user's repository from `from` (null = absent) to a commit of the shadow. Repeating it is `done`.
- * `present`: a commit that the repository has and that the new one stands on; absent = `from`.
+ * Moves a ref of the user's repository from `from` (null = absent) to a commit of the shadow. Repeating it returns `done`.
+ * `present`: an ancestor of the new commit that the repository already has; default: `from`.
  */
 export const publish = async (
   repository: Repository,
@@ -172,7 +171,7 @@ export const publish = async (
   return (await swapRef(repository, { ref, from, to, why: 'unstuck: publish' })) ? 'done' : 'moved'
 }
 
-/** Puts a ref that an agent moved back to what it was (`to` null = it did not exist). */
+/** Restores a ref that an agent moved (`to` null = it did not exist). */
 export const restoreRef = async (
   repository: Repository,
   request: { ref: string; from: string | null; to: string | null },
@@ -182,7 +181,7 @@ export const restoreRef = async (
   return (await swapRef(repository, { ...request, why: 'unstuck: put back' })) ? 'done' : 'moved'
 }
 
-/** Whether a commit exists and, with `below`, is among the commits of that tip that `not` does not have. */
+/** Whether a commit exists and, with `below`, is an ancestor of that tip but not of `not`. */
 export const isCommitOf = async (
   place: Repository | string,
   request: { commit: string; below: string | null; not: string | null },

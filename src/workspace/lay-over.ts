@@ -1,6 +1,6 @@
 /**
- * Brings the work of an ended run into the fresh workspace of the next one. Only files are written, from a snapshot in the
- * shadow; where the base has moved on meanwhile its own content stays.
+ * Copies the work of an ended run into the fresh workspace of the next run. Files are written from a snapshot in the shadow. A
+ * path that the new base changed as well keeps the content of the new base.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,19 +11,19 @@ import { overRawFiles, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 
 export interface LayRequest {
-  /** Commit of the snapshot, and the base that its run began from. */
+  /** Commit of the snapshot, and the base of its run. */
   snapshot: string
   from: string
   /** Base of the workspace `into`. */
   onto: string
   into: string
-  /** Paths below which nothing is the work of anybody. */
+  /** Paths that contain no work, with everything below. */
   exclude?: readonly string[]
 }
 
 export interface Laid {
   laid: Change[]
-  /** Changed by both: left as the new base has it. */
+  /** Changed by both, so the content of the new base was kept. */
   left: string[]
 }
 

@@ -1,7 +1,7 @@
 /**
- * Before a run goes on in a workspace that a crash or a kill may have left half-written: installed packages that are damaged
- * are put aside and laid again from the cache, or left out, so that an install can bring them. What is put aside is kept with
- * the run, because an agent may have written into it.
+ * Repairs installed packages before a run continues in a workspace after a crash or a kill. Damaged packages are moved aside and
+ * restored from the cache, or left out so that an install can provide them. What was moved aside is kept with the run, because
+ * an agent may have edited it.
  */
 import { mkdir, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,12 +10,12 @@ import { prepareDependencies, type Preparation, type PreparationRequest } from '
 import { inspectInstalled } from './installed.ts'
 
 export interface MendRequest extends PreparationRequest {
-  /** Takes the damaged trees; on the file system of the workspace. */
+  /** Folder for the damaged trees, on the file system of the workspace. */
   asideDir: string
 }
 
 export interface Mended {
-  /** What was found, by folder and package; empty = everything is whole. */
+  /** The damage by folder and package; empty = none. */
   damage: string[]
   laid: Preparation['kind']
 }
@@ -25,13 +25,13 @@ interface Damaged {
   damage: string[]
 }
 
-/** Trees of Node alone: no others are prepared, so nothing could be laid in their place. */
+/** Only trees of Node, because no other packages are prepared, so no others could be restored. */
 const damagedBelow = async (root: string, beside: string): Promise<Damaged[]> => {
   const { trees } = await inspectInstalled(root, { of: 'node', beside })
   return trees.filter(({ damage }) => damage.length > 0)
 }
 
-const putAside = async (request: MendRequest, damaged: readonly Damaged[]): Promise<void> => {
+const moveAside = async (request: MendRequest, damaged: readonly Damaged[]): Promise<void> => {
   await mkdir(request.asideDir, { recursive: true, mode: 0o700 })
   let number = (await readdir(request.asideDir)).length
   for (const { folder } of damaged) {
@@ -44,12 +44,12 @@ const removeTrees = async (workspace: string, damaged: readonly Damaged[]): Prom
   for (const { folder } of damaged) await removeFolder(join(workspace, folder, 'node_modules'))
 }
 
-/** Lays again what is not there. */
-const layAgain = async (request: MendRequest): Promise<Preparation['kind']> => {
+/** Restores missing trees. */
+const restoreTrees = async (request: MendRequest): Promise<Preparation['kind']> => {
   const laid = await prepareDependencies(request)
   const still = await damagedBelow(request.workspace, request.repository.root)
   if (still.length === 0) return laid.kind
-  // The cache is damaged as well: once more from the checkout itself, whose own damage nothing here can mend.
+  // The cache is damaged as well, so copy from the checkout. Damage of the checkout itself cannot be repaired here.
   await removeTrees(request.workspace, still)
   const again = await prepareDependencies({ ...request, anew: true })
   const left = await damagedBelow(request.workspace, request.repository.root)
@@ -59,10 +59,10 @@ const layAgain = async (request: MendRequest): Promise<Preparation['kind']> => {
 
 export const mendDependencies = async (request: MendRequest): Promise<Mended> => {
   const damaged = await damagedBelow(request.workspace, request.repository.root)
-  // What a crash put aside and did not lay again is laid now.
+  // An earlier repair may have crashed between moving aside and restoring.
   if (damaged.length === 0) return { damage: [], laid: (await prepareDependencies(request)).kind }
-  await putAside(request, damaged)
-  const laid = await layAgain(request)
+  await moveAside(request, damaged)
+  const laid = await restoreTrees(request)
   const damage = damaged.flatMap((tree) => tree.damage.map((text) => join(tree.folder, 'node_modules') + `: ${text}`))
   return { damage, laid }
 }

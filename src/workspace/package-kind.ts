@@ -1,12 +1,12 @@
-/** Which installed packages a workspace needs, and what tells two trees of them apart. */
+/** Which installed packages a workspace needs, and the key that identifies a tree of packages. */
 import { createHash } from 'node:crypto'
 import { lstat, readFile, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
-/** Written by the package managers at the end of an install: a changed one means another installed tree. */
+/** Written by the package managers at the end of an install. A changed marker means another installed tree. */
 const installMarkers = ['.package-lock.json', '.modules.yaml', '.yarn-integrity', '.yarn-state.yml']
-/** Folders below the top that are looked into. */
+/** How deep folders are searched. */
 const deepest = 4
 
 const read = async (path: string): Promise<Buffer | undefined> => readFile(path).catch(() => undefined)
@@ -14,7 +14,7 @@ const read = async (path: string): Promise<Buffer | undefined> => readFile(path)
 export const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
-/** Of the user's checkout, and of the workspace that begins at one of its commits. */
+/** Roots of the user's checkout, and of a workspace at one of its commits. */
 export interface Places {
   root: string
   workspace: string
@@ -32,12 +32,12 @@ export const installedFolders = async (places: Places, folder = '', depth = deep
 }
 
 interface Lock {
-  /** Null where the workspace has another one than the checkout, or none. */
+  /** Null = the lockfiles of workspace and checkout differ, or one is missing. */
   hash: string | null
   name: string
 }
 
-/** The lockfile that governs a folder: its own, or that of the nearest folder above. */
+/** The lockfile that governs a folder: its own, or the one of the nearest folder above. */
 export const lockOf = async (places: Places, folder: string): Promise<Lock | undefined> => {
   for (const name of lockfiles) {
     const own = await read(join(places.workspace, folder, name))
@@ -49,7 +49,7 @@ export const lockOf = async (places: Places, folder: string): Promise<Lock | und
   return folder === '' ? undefined : lockOf(places, dirname(folder) === '.' ? '' : dirname(folder))
 }
 
-/** Names what is installed in a folder of the checkout now: by lockfile, runtime, platform and install. */
+/** Key of the packages that are installed in a folder of the checkout now: from lockfile, runtime, platform and install. */
 export const keyOf = async (root: string, folder: string, lockHash: string): Promise<string> => {
   const system = `${process.version}\0${process.platform}\0${process.arch}`
   const hash = createHash('sha256').update(`${root}\0${folder}\0${lockHash}\0${system}`)

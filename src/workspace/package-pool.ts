@@ -1,7 +1,7 @@
 /**
- * Trees of installed packages that wait for a workspace. Each kind of tree (lockfile, runtime, platform) has a folder with one
- * tree that is never given away, the source of the others, and trees that are ready. A ready one belongs to one workspace,
- * by rename, and comes back only if it is as installed, by content. Copies are made ahead, where nobody waits for them.
+ * A pool of installed package trees for workspaces. Each kind of tree (lockfile, runtime, platform) has a folder with the source,
+ * which stays in the pool, and ready copies of it. A ready tree is moved into one workspace, and may be reused afterwards only
+ * if its content is unchanged. Copies are made in advance, when no run waits for them.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,14 +18,14 @@ import { keyOf } from './package-kind.ts'
 import type { ContentReply, ContentRequest } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
 
-/** How many trees of a kind wait: one for the next agent and one for the next checks. */
+/** The number of ready trees of a kind: one for the next agent and one for the next checks. */
 const readyTrees = 2
-/** A copy is made ahead only if this much room is left beside it. */
+/** A copy is made in advance only if this much disk space is left after it. */
 const roomBytes = 2 * 1024 ** 3
 
 export const makingPrefix = (): string => `making-${process.pid}-`
 
-/** The place of a kind of tree. */
+/** Paths of a kind of tree. */
 export const kindOf = (cacheDir: string, key: string) => {
   const dir = join(cacheDir, key)
   return {
@@ -43,30 +43,30 @@ const isThere = async (path: string): Promise<boolean> => (await lstat(path).cat
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []) // not made yet
 
-/** Gives a ready tree away. False = there is none. */
+/** Moves a ready tree to `to`. False = none is ready. */
 export const takeReady = async (kind: Kind, to: string): Promise<boolean> => {
   for (const name of await namesIn(kind.ready)) {
     try {
       await rename(join(kind.ready, name), to)
       return true
     } catch (error) {
-      // Another workspace was faster.
+      // Another workspace took this tree first.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }
   return false
 }
 
-/** What its workspace leaves of a tree: for whom it was, until somebody has time to look at it. */
+/** Stored with a returned tree until `tendPool` inspects it. */
 interface Returned {
-  /** Folder that takes what was changed in it; absent = nobody will ask. */
+  /** Folder for copies of the changed files; absent = they are not needed. */
   keepIn?: string
 }
 
-/** As many may wait to be looked at; each is as large as what is installed. */
+/** The most returned trees that wait for inspection, because each takes the disk space of a whole install. */
 const mostReturned = 4
 
-/** Takes a tree out of its workspace at once; whether it may be used again is told by `tend`. */
+/** Moves a tree out of its workspace at once. `tendPool` decides later whether it can be reused. */
 export const takeBack = async (kind: Kind, tree: string, returned: Returned): Promise<void> => {
   if (returned.keepIn === undefined && (await namesIn(kind.returned)).length >= mostReturned) return removeFolder(tree)
   const folder = join(kind.returned, randomUUID())
@@ -80,13 +80,13 @@ export const takeBack = async (kind: Kind, tree: string, returned: Returned): Pr
 
 const program = fileURLToPath(new URL(`./tree-content-process${extname(import.meta.url)}`, import.meta.url))
 
-/** `behind`: the work itself is held up while trees wait for their reader. */
+/** `behind`: returned trees pile up and delay runs, so the reader gets normal priority. */
 const readContent = async (root: string, behind: boolean, signal: AbortSignal): Promise<TreeContent> => {
   const child = fork(program, [], { cwd: '/', env: {}, execArgv: [], serialization: 'advanced', signal })
-  // What goes wrong while nobody waits for it, as an end of the engine between its answer and its exit, is no error of ours.
+  // An error while nothing waits for the child, for example after its reply, does not matter.
   child.on('error', () => undefined)
   try {
-    // An end without an answer is an answer as well.
+    // An exit without a reply also ends the wait.
     const answered = Promise.race([once(child, 'message', { signal }), once(child, 'exit', { signal })])
     child.send({ root, behind } satisfies ContentRequest)
     const [reply] = (await answered) as [ContentReply | number | null]
@@ -107,8 +107,8 @@ const contentOfSource = async (kind: Kind, signal: AbortSignal): Promise<TreeCon
   return content
 }
 
-/** Puts a tree that came back where the next workspace finds it, or removes it. */
-const settle = async (kind: Kind, name: string, signal: AbortSignal): Promise<void> => {
+/** Makes a returned tree ready for the next workspace, or removes it. */
+const conclude = async (kind: Kind, name: string, signal: AbortSignal): Promise<void> => {
   const folder = join(kind.returned, name)
   const tree = join(folder, 'node_modules')
   const text = await readFile(join(folder, 'returned.json'), 'utf8').catch(() => '{}')
@@ -119,7 +119,7 @@ const settle = async (kind: Kind, name: string, signal: AbortSignal): Promise<vo
   const difference = differenceOf(await contentOfSource(kind, signal), await readContent(tree, behind, signal))
   if (keepIn !== undefined) await keepDifference(tree, difference, keepIn)
   if (difference.changed.length + difference.removed.length === 0 && ready < readyTrees) {
-    // Caches of tools, as a rule; they are no part of what was installed and could hold anything.
+    // Added files are usually caches of tools. They are not part of the install and could contain anything.
     for (const path of difference.added) await removeFolder(join(tree, path))
     await mkdir(kind.ready, { recursive: true, mode: 0o700 })
     await rename(tree, join(kind.ready, name))
@@ -142,7 +142,7 @@ const makeReady = async (cacheDir: string, kind: Kind, signal: AbortSignal): Pro
   }
 }
 
-/** Kinds that were used lately, the latest first. */
+/** All kinds, the most recently used first. */
 const kindsIn = async (cacheDir: string): Promise<{ key: string; usedAt: number }[]> => {
   const keys = (await namesIn(cacheDir)).filter((name) => /^[0-9a-f]{32}$/.test(name))
   const kinds = await Promise.all(
@@ -153,10 +153,10 @@ const kindsIn = async (cacheDir: string): Promise<{ key: string; usedAt: number 
 
 export const markUsed = async (kind: Kind): Promise<void> => {
   const now = new Date()
-  await utimes(kind.dir, now, now).catch(() => undefined) // it went meanwhile: then it is not used
+  await utimes(kind.dir, now, now).catch(() => undefined) // removed meanwhile, so it is not in use
 }
 
-/** Where the packages of a kind come from. */
+/** The checkout that the packages of a kind come from. */
 interface Origin {
   root: string
   folder: string
@@ -165,14 +165,14 @@ interface Origin {
 
 const originFile = (kind: Kind): string => join(kind.dir, 'origin.json')
 
-/** From now on `tend` provides for workspaces that need this kind. */
+/** Registers a kind, so that `tendPool` prepares trees of it. */
 export const want = async (kind: Kind, origin: Origin): Promise<void> => {
   await mkdir(kind.dir, { recursive: true, mode: 0o700 })
   await writeFile(originFile(kind), JSON.stringify(origin), { mode: 0o600 })
   await markUsed(kind)
 }
 
-/** From the checkout, if it is there as it was when the kind was named. False = it is another tree by now. */
+/** Copies the source from the checkout. False = the checkout's packages have changed since the kind was registered. */
 const makeSource = async (cacheDir: string, key: string, kind: Kind, signal: AbortSignal): Promise<boolean> => {
   if (await isThere(kind.source)) return true
   const text = await readFile(originFile(kind), 'utf8').catch(() => undefined)
@@ -182,7 +182,7 @@ const makeSource = async (cacheDir: string, key: string, kind: Kind, signal: Abo
   if (!(await isSame())) return false
   const making = await mkdtemp(join(cacheDir, makingPrefix()))
   await copyInstalled({ root, folder }, join(making, 'node_modules'), signal)
-  // An install in the checkout meanwhile makes it half of one tree and half of another.
+  // An install in the checkout during the copy would mix two trees.
   const made = await isSame()
   if (made) await rename(join(making, 'node_modules'), kind.source)
   await removeFolder(making)
@@ -196,7 +196,7 @@ const tendKind = async (cacheDir: string, key: string, signal: AbortSignal): Pro
   const kind = kindOf(cacheDir, key)
   const hasSource = await makeSource(cacheDir, key, kind, signal)
   for (const name of await namesIn(kind.returned)) {
-    if (hasSource) await settle(kind, name, signal)
+    if (hasSource) await conclude(kind, name, signal)
     else await removeFolder(join(kind.returned, name))
   }
   if (!hasSource) return
@@ -204,7 +204,7 @@ const tendKind = async (cacheDir: string, key: string, signal: AbortSignal): Pro
   await makeReady(cacheDir, kind, signal)
 }
 
-/** What a killed engine was copying. One process at a time works in the cache, so another one's is nobody's any more. */
+/** Removes unfinished copies of a killed engine. Only one process works in the cache, so copies of other processes are stale. */
 const removeAbandoned = async (cacheDir: string): Promise<void> => {
   const abandoned = (await namesIn(cacheDir)).filter(
     (name) => name.startsWith('making-') && !name.startsWith(makingPrefix()),
@@ -226,35 +226,35 @@ export interface PoolRequest {
   signal: AbortSignal
 }
 
-interface Flight {
+interface Job {
   done: Promise<void>
   again: boolean
 }
 
-const flights = new Map<string, Flight>()
+const jobs = new Map<string, Job>()
 
 /**
- * Looks at the trees that came back, and makes the next copies. One at a time for a pool: who asks meanwhile waits for the
- * look that follows.
+ * Inspects returned trees and makes the next copies. Only one job per pool: a call during a job waits for another pass that
+ * starts afterwards.
  */
 export const tendPool = (request: PoolRequest): Promise<void> => {
-  const running = flights.get(request.cacheDir)
+  const running = jobs.get(request.cacheDir)
   if (running !== undefined) {
     running.again = true
     return running.done
   }
-  const flight: Flight = { done: Promise.resolve(), again: true }
-  const fly = async (): Promise<void> => {
+  const job: Job = { done: Promise.resolve(), again: true }
+  const run = async (): Promise<void> => {
     try {
-      while (flight.again) {
-        flight.again = false
+      while (job.again) {
+        job.again = false
         await tendAll(request)
       }
     } finally {
-      flights.delete(request.cacheDir)
+      jobs.delete(request.cacheDir)
     }
   }
-  flights.set(request.cacheDir, flight)
-  flight.done = fly()
-  return flight.done
+  jobs.set(request.cacheDir, job)
+  job.done = run()
+  return job.done
 }

@@ -1,6 +1,6 @@
 /**
- * Installed packages of a workspace that no run needs any more: they are most of its size, and whoever enters a workspace again
- * gets them laid again. What git tracks is never among them.
+ * Removes the installed packages of a workspace that no run needs any more. They are most of its size, and a run that re-enters
+ * the workspace gets them restored. Files that git tracks are never removed.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import { inShadow, type Shadow } from './shadow.ts'
 
 export interface PackagesRequest {
   workspace: string
-  /** Commit that the run began from; null = the run did not get so far. */
+  /** Base commit of the run; null = the run ended before it had one. */
   base: string | null
   /** More folders that were installed for the run, relative to the workspace. */
   more: readonly string[]
-  /** Folder for what was changed in trees that the pool had given. */
+  /** Folder for copies of files that changed in trees of the pool. */
   keepIn?: string
-  /** Only says what would go. */
+  /** Only reports what would be removed. */
   dryRun?: boolean
 }
 
@@ -39,7 +39,7 @@ const foldersBelow = async (workspace: string, folder: string, depth: number): P
 const isTracked = async (shadow: Shadow, base: string | null, folder: string): Promise<boolean> =>
   base !== null && (await git(['ls-tree', '-z', objectName(base), '--', folder], inShadow(shadow))).stdout !== ''
 
-/** Removes them, or gives them back to the pool; repeating it after a crash removes the rest. Gives the folders. */
+/** Removes the packages or returns them to the pool. Repeating it after a crash removes the rest. Returns the folders. */
 export const removePackages = async (shadow: Shadow, request: PackagesRequest): Promise<string[]> => {
   const { workspace, base, more, keepIn, dryRun } = request
   const found: string[] = []

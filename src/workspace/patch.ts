@@ -1,4 +1,4 @@
-/** What changed between two states of the files, for a person to read: every path, and as much of the patch as stays readable. */
+/** The difference between two states of the files, for people: every path, and as much of the patch as is readable. */
 import { changesBetween, captureTree, type CaptureRequest } from './changes.ts'
 import type { ChangeKind, ChangeList } from './contract.ts'
 import { sizesOf } from './contents.ts'
@@ -8,16 +8,16 @@ import { inShadow, withIndex, type Shadow } from './shadow.ts'
 export interface Patch {
   files: { path: string; kind: ChangeKind }[]
   text: string
-  /** Paths that are among the files and not in the text, because they are too large or too many. */
+  /** Paths of `files` that are missing in `text`, because they are too large or too many. */
   leftOut: string[]
 }
 
 export interface PatchLimits {
-  /** Of one file, before and after together. */
+  /** For one file, before and after together. */
   mostBytesEach: number
-  /** Of all files together. */
+  /** For all files together. */
   mostBytes: number
-  /** Git takes their names as arguments. */
+  /** Limited, because the names are arguments of git. */
   mostFiles: number
 }
 
@@ -31,7 +31,7 @@ const objectsOf = ({ oldMode, newMode, oldObject, newObject }: RawChange): strin
   ...(newMode === absent || newMode === gitlink ? [] : [newObject]),
 ]
 
-/** The sizes are read first: a generated file of gigabytes must not be turned into text in the engine's memory. */
+/** Sizes are read first, because a generated file of gigabytes must not be loaded into the engine's memory. */
 const bytesByObject = async (shadow: Shadow, changes: RawChange[]): Promise<Map<string, number>> => {
   const objects = [...new Set(changes.flatMap(objectsOf))]
   const sizes = objects.length === 0 ? [] : await sizesOf(shadow, objects)
@@ -70,6 +70,6 @@ const patchText = async (
   return (await git([...args, objectName(from), objectName(to), '--', ...paths], inShadow(shadow))).stdout
 }
 
-/** As `captureTree`, for a reader that runs beside the owner of the run's index. */
+/** Like `captureTree`, but with its own index, so that it can run concurrently with the owner of the run. */
 export const captureAside = (shadow: Shadow, request: Omit<CaptureRequest, 'indexFile'>): Promise<ChangeList> =>
   withIndex(shadow, (indexFile) => captureTree(shadow, { ...request, indexFile }))

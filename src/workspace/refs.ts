@@ -1,12 +1,12 @@
 /**
- * The user's refs, read before and after an agent worked, so that a branch it moved is seen, reported and put back.
+ * Reads the user's refs before and after an agent worked, so that a branch that it moved is detected, reported and restored.
  */
 import { AppError } from '../errors.ts'
 import type { Repository } from './contract.ts'
 import { fieldsOf, git, gitLine, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
 
-/** Ref name to object name; `HEAD` to `ref: <name>` or an object name. A plain folder has none. */
+/** Maps ref names to object names, and `HEAD` to `ref: <name>` or an object name. Empty for a plain folder. */
 export type Refs = Record<string, string>
 
 export interface RefChange {
@@ -17,7 +17,7 @@ export interface RefChange {
 
 export const inRepository = (repository: Repository): GitOptions => ({ cwd: repository.root, owner: 'user' })
 
-/** All refs and HEAD, or those below a prefix. */
+/** All refs and HEAD, or only the refs below a prefix. */
 export const readRefs = async (repository: Repository, prefix?: string): Promise<Refs> => {
   if (repository.commonDir === null) return {}
   const place = inRepository(repository)
@@ -33,14 +33,14 @@ export const readRefs = async (repository: Repository, prefix?: string): Promise
   }
   if (prefix !== undefined) return refs
   if (head !== undefined) return { ...refs, HEAD: `ref: ${head}` }
-  // A detached one, or one on a branch without a commit.
+  // HEAD is detached, or on a branch without a commit.
   const symbolic = await git(['symbolic-ref', '--quiet', 'HEAD'], { ...place, okCodes: [0, 1] })
   refs.HEAD =
     symbolic.code === 0 ? `ref: ${symbolic.stdout.trim()}` : await gitLine(['rev-parse', '--verify', 'HEAD'], place)
   return refs
 }
 
-/** Every ref that was made, moved or deleted in between, by name. */
+/** Every ref that was created, moved or deleted in between, sorted by name. */
 export const compareRefs = (before: Refs, after: Refs): RefChange[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .sort()
@@ -49,15 +49,15 @@ export const compareRefs = (before: Refs, after: Refs): RefChange[] =>
 
 export interface RefLogEntry {
   to: string
-  /** What git or its caller noted for the move: `commit: Add a test`. */
+  /** The reflog message, for example `commit: Add a test`. */
   note: string
 }
 
-/** Git aborts over a log that only something else can have written. */
+/** Git aborts for a malformed reflog, which only another program can have written. */
 const aborted = (error: unknown): boolean =>
   error instanceof AppError && (error.cause as { signal?: string } | undefined)?.signal === 'SIGABRT'
 
-/** Whether there is a log of a ref, and the object that its newest entry names. Git refuses to show any other. */
+/** Whether the ref has a log whose newest entry names an existing object. Git refuses to show any other log. */
 const isReadable = async (repository: Repository, ref: string): Promise<boolean> => {
   const options = inRepository(repository)
   const has = async (args: string[]): Promise<boolean> => (await git(args, { ...options, okCodes: [0, 1] })).code === 0
@@ -71,11 +71,11 @@ const isReadable = async (repository: Repository, ref: string): Promise<boolean>
   }
 }
 
-/** Where a ref of the user's was moved to, the newest first; empty where git keeps no log of it, or an agent broke it. */
+/** The moves of a user's ref, newest first; empty if git keeps no log of it, or an agent damaged the log. */
 export const readRefLog = async (repository: Repository, ref: string, limit: number): Promise<RefLogEntry[]> => {
   const name = ref === 'HEAD' ? ref : refName(ref)
   if (!(await isReadable(repository, name))) return []
-  // By place, not by name: a branch that stands on a commit which is not there would be refused.
+  // By position, because git refuses the name of a branch whose commit does not exist.
   const args = ['reflog', 'show', '-z', `--max-count=${limit}`, '--format=%H %gs', `${name}@{0}`, '--']
   const { stdout } = await git(args, inRepository(repository))
   return fieldsOf(stdout).map((entry) => {

@@ -61,7 +61,7 @@ describe('the id', () => {
 })
 
 describe('a login in an https address', () => {
-  it('is taken apart, and stands neither in the address nor in the id', () => {
+  it('is parsed, and appears neither in the address nor in the id', () => {
     const { url, id, credentials } = parse('https://ada:ge%40heim@git.example:8443/p.git')
     expect(credentials).toEqual({ user: 'ada', password: 'ge@heim', origin: 'https://git.example:8443' })
     expect(url + id).not.toMatch(/ada|heim/)

@@ -1,6 +1,6 @@
 /**
- * What may stand behind `--repo`: any address that git takes for fetching and pushing, and nothing that git would read as
- * an option or run as a command. A password never leaves this module in an address, a message or an id. Pure.
+ * Parses the value of `--repo`: any address that git accepts for fetching and pushing, but nothing that git would read as an
+ * option or run as a command. A password never leaves this module in an address, a message or an id. Pure.
  */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
@@ -11,17 +11,17 @@ export type Transport = 'file' | 'ssh' | 'git' | 'http'
 export interface Credentials {
   user: string
   password: string
-  /** Scheme, host and port: they are given to nobody else, whatever the server redirects to. */
+  /** Scheme, host and port. Git sends the login only there, even if the server redirects. */
   origin: string
 }
 
 export interface RemoteAddress {
-  /** What git is given and people are shown: without password or token. */
+  /** The address for git and for people, without password or token. */
   url: string
-  /** `<name>-<12 hex>`, equal on every host that gives the same address. */
+  /** `<name>-<12 hex>`, equal on every host for the same address. */
   id: string
   transport: Transport
-  /** Of an http(s) address. */
+  /** Only for http(s). */
   credentials?: Credentials
 }
 
@@ -40,7 +40,7 @@ const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw refuse('it holds a "%" that is followed by no two hexadecimal digits')
+    throw refuse('it contains a "%" without two hexadecimal digits after it')
   }
 }
 
@@ -55,13 +55,14 @@ const hostName = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*)|\[[0-9A-Fa-f:.]+(?:%[A-Za-
 const userName = /^[A-Za-z0-9_][A-Za-z0-9._+-]*$/
 
 const checkHost = (host: string): string => {
-  if (!hostName.test(host)) throw refuse('it names no host that can be used')
+  if (!hostName.test(host)) throw refuse('its host name is not valid')
   return host.toLowerCase()
 }
 
-/** Control characters would end a line in what git and its helpers speak to each other. */
+/** Control characters would break the line-based protocols of git and its helpers. */
 const checkPlain = (text: string): void => {
-  if (/\p{Cc}/u.test(text) || !text.isWellFormed()) throw refuse('it holds a control character or half a character')
+  if (/\p{Cc}/u.test(text) || !text.isWellFormed())
+    throw refuse('it contains a control character or an incomplete character')
 }
 
 const withoutEnd = (path: string): string => path.replace(/\/+$/, '').replace(/\.git$/, '')
@@ -73,8 +74,8 @@ const fileAddress = (path: string): RemoteAddress => {
 }
 
 const sshAddress = (parts: { user: string; host: string; port: string; path: string; url: string }): RemoteAddress => {
-  if (parts.user !== '' && !userName.test(parts.user)) throw refuse('it names no user that can be used')
-  // The user belongs to the address: paths may be relative to that user's home folder.
+  if (parts.user !== '' && !userName.test(parts.user)) throw refuse('its user name is not valid')
+  // The user is part of the address, because paths may be relative to that user's home folder.
   const user = parts.user === '' ? '' : `${parts.user}@`
   const port = parts.port === '' || parts.port === defaultPorts.ssh ? '' : `:${parts.port}`
   const canonical = `ssh://${user}${checkHost(parts.host)}${port}${withoutEnd(parts.path)}`
@@ -125,26 +126,26 @@ const urlAddress = (text: string): RemoteAddress => {
   const transport = Object.hasOwn(transports, scheme) ? transports[scheme] : undefined
   if (transport === undefined) throw refuse(`the transport "${scheme}" is not allowed`)
   if (transport === 'file') {
-    if (host !== '' && host !== 'localhost') throw refuse('a file:// address names no host')
+    if (host !== '' && host !== 'localhost') throw refuse('a file:// address must not name a host')
     return fileAddress(decoded(path))
   }
   if (withoutEnd(path) === '') throw refuse('it names no repository on its host')
-  if (/\s/.test(text)) throw refuse('it holds a space')
+  if (/\s/.test(text)) throw refuse('it contains a space')
   if (transport === 'ssh') {
-    if (login?.includes(':') === true) throw refuse('ssh takes no password from an address; use a key')
+    if (login?.includes(':') === true) throw refuse('ssh does not accept a password in an address; use a key')
     return sshAddress({ user: login ?? '', host, port, path, url: text })
   }
-  // A token hides there, and no git server needs one.
-  if (/[?#]/.test(path)) throw refuse('it holds a "?" or "#"')
+  // Such a part may hide a token, and git servers do not need it.
+  if (/[?#]/.test(path)) throw refuse('it contains a "?" or "#"')
   const shownPort = port === '' || port === defaultPorts[scheme] ? '' : `:${port}`
   const origin = `${scheme}://${checkHost(host)}${shownPort}`
-  if (transport === 'git' && login !== undefined) throw refuse('git:// knows no users')
+  if (transport === 'git' && login !== undefined) throw refuse('git:// does not support users')
   const id = idOf(`${origin}${withoutEnd(path)}`, withoutEnd(path))
   const credentials = login === undefined ? {} : { credentials: httpCredentials(login, origin) }
   return { url: `${origin}${path}`, id, transport, ...credentials }
 }
 
-/** Reads an address; a relative path is one from `cwd`. Its text stands in no error, because it may hold a password. */
+/** Parses an address; paths are relative to `cwd`. Errors never contain the text, because it may contain a password. */
 export const parseRemote = (text: string, cwd: string): RemoteAddress => {
   checkPlain(text)
   if (text.trim() === '') throw refuse('it is empty')
@@ -157,7 +158,7 @@ export const parseRemote = (text: string, cwd: string): RemoteAddress => {
   return fileAddress(resolve(cwd, text))
 }
 
-/** The repository by URL that the environment names; undefined = work is in the folder. */
+/** The repository by URL that the environment names; undefined = none, so work is done in the folder. */
 export const remoteOf = (environment: Record<string, string | undefined>, cwd: string): RemoteAddress | undefined => {
   const text = environment.UNSTUCK_REPO_URL ?? ''
   return text === '' ? undefined : parseRemote(text, cwd)

@@ -1,7 +1,7 @@
 /**
- * A repository by URL: a bare mirror in the state folder that the engine uses as its "user repository", and the few things
- * that are done on the other side. What is fetched lies under `refs/unstuck/remote/<hash of the name>`: no name that
- * somebody chose over there becomes a path here. Every push names what it expects to find, and changes nothing else.
+ * A repository by URL: a bare mirror in the state folder, which the engine uses as its "user repository", and the few operations
+ * on the remote. Fetched refs are stored under `refs/unstuck/remote/<hash of the name>`, so that no remote name becomes a local
+ * path. Every push states the expected old value and changes nothing else.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { outcomeOf, overWire, type PushOutcome, type Wire } from './transport.ts
 import type { RemoteAddress } from './remote-url.ts'
 
 export interface RemoteHead {
-  /** Short name of the branch that HEAD names; null when it names none. */
+  /** Short name of the branch that HEAD names; null = HEAD is detached. */
   branch: string | null
   commit: string
 }
@@ -23,32 +23,32 @@ export interface PushUpdate {
   ref: string
   /** Null deletes. */
   to: string | null
-  /** What must stand there; null = nothing, undefined = an ancestor of `to`, so that the push is a fast-forward. */
+  /** The expected old value; null = absent, undefined = any ancestor of `to`, so that the push is a fast-forward. */
   expected: string | null | undefined
 }
 
 export interface Remote {
-  /** For people: without login. */
+  /** For people, without login. */
   url: string
   head(): Promise<RemoteHead>
-  /** Where these refs stand over there; absent ones are left out. Their commits are in the mirror afterwards. */
+  /** Remote values of these refs, without absent ones. Fetches their commits into the mirror. */
   see(refs: string[]): Promise<Refs>
-  /** As `see`, without fetching: names below a prefix. */
+  /** Like `see`, for all refs below a prefix and without fetching. */
   list(prefix: string): Promise<Refs>
   /** All or nothing. */
   push(updates: PushUpdate[]): Promise<PushOutcome>
 }
 
-/** Folder of the mirror; the owner's `.unstuck/` for this repository stands in it as well. */
+/** Folder of the mirror, which also contains the owner's `.unstuck/` for this repository. */
 export const mirrorRoot = (stateDir: string): string => join(stateDir, 'repository')
 
-/** The repository as clients know it, without a look at the mirror. */
+/** The repository for clients, without reading the mirror. */
 export const remoteRepository = (address: RemoteAddress, stateDir: string): Repository => {
   const root = mirrorRoot(stateDir)
   return { root, commonDir: join(root, '.git'), id: address.id, branch: null, head: null, url: address.url }
 }
 
-/** What people call a repository: its URL, else its folder. */
+/** The repository's name for people: its URL, else its folder. */
 export const repositoryName = (repository: Repository): string => repository.url ?? repository.root
 
 const exists = async (path: string): Promise<boolean> =>
@@ -60,7 +60,7 @@ const exists = async (path: string): Promise<boolean> =>
 const linesOf = (stdout: string): [string, string][] =>
   stdout.split('\n').flatMap((line): [string, string][] => {
     const [object = '', ref = ''] = line.split('\t')
-    // A name that git itself would refuse is nobody's business here.
+    // Lines that are not a ref with an object name are ignored.
     return /^[0-9a-f]{40,64}$/.test(object) && ref !== '' ? [[ref, object]] : []
   })
 
@@ -70,18 +70,18 @@ const readHead = (url: string, stdout: string): RemoteHead => {
   if (commit !== undefined) return { branch, commit }
   throw new AppError(
     'REPOSITORY_STATE',
-    `${url} has no commit that work could start from: it is empty, or its HEAD names a branch that does not exist; push a first commit, or let HEAD name the right branch there (git symbolic-ref HEAD refs/heads/<branch>)`,
+    `${url} has no commit to start from: it is empty, or its HEAD names a branch that does not exist; push a first commit, or set HEAD there to the right branch (git symbolic-ref HEAD refs/heads/<branch>)`,
   )
 }
 
-const look = async (wire: Wire, cwd: string, patterns: string[], symref = false): Promise<string> => {
+const listRemote = async (wire: Wire, cwd: string, patterns: string[], symref = false): Promise<string> => {
   const args = ['ls-remote', '--quiet', ...(symref ? ['--symref'] : []), '--end-of-options', wire.address.url]
-  // Outside of the mirror: there may be none yet, and its configuration has nothing to say.
+  // Not in the mirror, which may not exist yet and whose configuration must not matter.
   const timeoutMs = Math.min(wire.timeoutMs, 60_000)
   return (await overWire({ ...wire, timeoutMs }, [...args, ...patterns], { cwd })).stdout
 }
 
-/** A first contact moves the whole history. */
+/** The first fetch transfers the whole history, so it gets more time. */
 const firstFetchFactor = 6
 
 const make = async (wire: Wire, repository: Repository, head: RemoteHead): Promise<void> => {
@@ -140,15 +140,15 @@ const push = async (wire: Wire, repository: Repository, updates: PushUpdate[]): 
   const result = await overWire(wire, pushArgs(wire, updates), { ...inRepository(repository), okCodes: [0, 1] })
   const outcome = outcomeOf(wire.address, result)
   if (outcome !== undefined) return outcome
-  throw new AppError('REMOTE_UNAVAILABLE', `${wire.address.url} broke off a push; it is tried again`)
+  throw new AppError('REMOTE_UNAVAILABLE', `${wire.address.url} broke off a push; Unstuck retries it`)
 }
 
-/** Fetches take turns: two that move the same ref at once would fail each other. */
+/** Runs operations one after another, because two concurrent fetches of one ref would make each other fail. */
 const createTurns = (): (<T>(work: () => Promise<T>) => Promise<T>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const mine = last.then(work, work)
-    last = mine.catch(() => undefined) // the caller has it
+    last = mine.catch(() => undefined) // the caller gets the error
     return mine
   }
 }
@@ -160,7 +160,7 @@ export interface RemoteRequest {
   timeoutMs: number
 }
 
-/** Opens the mirror; makes and fills it at the first contact, for which the remote must answer. */
+/** Opens the mirror. The first time, creates and fills it, for which the remote has to respond. */
 export const openRemote = async (request: RemoteRequest): Promise<{ repository: Repository; remote: Remote }> => {
   const { address, environment, timeoutMs } = request
   const repository = remoteRepository(address, request.stateDir)
@@ -168,22 +168,22 @@ export const openRemote = async (request: RemoteRequest): Promise<{ repository: 
   let wire: Wire = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
   const inTurn = createTurns()
   const head = async (): Promise<RemoteHead> => {
-    const found = readHead(address.url, await look(wire, repository.root, ['HEAD'], true))
+    const found = readHead(address.url, await listRemote(wire, repository.root, ['HEAD'], true))
     if (!(await hasCommits(repository, [found.commit]))) await inTurn(() => fetchRefs(wire, repository, ['HEAD']))
     return found
   }
   const see = async (refs: string[]): Promise<Refs> => {
     const wanted = new Set(refs.map(checkedRef))
-    const all = linesOf(await look(wire, repository.root, [...wanted]))
+    const all = linesOf(await listRemote(wire, repository.root, [...wanted]))
     const found = Object.fromEntries(all.filter(([ref]) => wanted.has(ref)))
     const commits = Object.values(found)
     if (commits.length === 0 || (await hasCommits(repository, commits))) return found
     await inTurn(() => fetchRefs(wire, repository, Object.keys(found)))
     if (await hasCommits(repository, commits)) return found
-    throw new AppError('REMOTE_UNAVAILABLE', `${address.url} changed while it was read; it is tried again`)
+    throw new AppError('REMOTE_UNAVAILABLE', `${address.url} changed while it was read; Unstuck retries`)
   }
   if (!wire.known) {
-    const first = readHead(address.url, await look(wire, repository.root, ['HEAD'], true))
+    const first = readHead(address.url, await listRemote(wire, repository.root, ['HEAD'], true))
     await make(wire, repository, first)
     wire = { ...wire, known: true }
     await fetchRefs({ ...wire, timeoutMs: timeoutMs * firstFetchFactor }, repository, ['HEAD'])
@@ -196,8 +196,8 @@ export const openRemote = async (request: RemoteRequest): Promise<{ repository: 
       see,
       list: async (prefix) =>
         Object.fromEntries(
-          linesOf(await look(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(([ref]) =>
-            ref.startsWith(`${prefix}/`),
+          linesOf(await listRemote(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(
+            ([ref]) => ref.startsWith(`${prefix}/`),
           ),
         ),
       push: (updates) => inTurn(() => push(wire, repository, updates)),

@@ -6,7 +6,7 @@ const ignoreMissing = (error: NodeJS.ErrnoException): undefined => {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** Folders may disappear meanwhile: `rm` rejects at its first failure while it is still removing elsewhere. */
+/** Makes sub-folders writable. They may disappear meanwhile, because a failed `rm` may still be removing other files. */
 const openFolders = async (path: string): Promise<void> => {
   const found = await lstat(path).catch(ignoreMissing)
   if (found?.isDirectory() !== true) return
@@ -16,7 +16,7 @@ const openFolders = async (path: string): Promise<void> => {
   }
 }
 
-/** Removes a folder and all in it, also where an agent took the write permission of sub-folders. Symlinks are not followed. */
+/** Removes a folder recursively, even if an agent removed the write permission of sub-folders. Symlinks are not followed. */
 export const removeFolder = async (path: string): Promise<void> => {
   try {
     await rm(path, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * What folder work starts from. Opening only reads; a folder that is no repository is a value (direct mode), a path
- * from which no work can start is an error that says what to give instead.
+ * Opens the folder that work starts from. Opening only reads. A folder without a repository is a valid result (direct mode). A
+ * path from which no work can start is an error that says what to use instead.
  */
 import { createHash } from 'node:crypto'
 import { lstat, realpath, stat } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts'
 import type { Repository } from './contract.ts'
 import { git } from './git.ts'
 
-/** `<basename>-<12 hex>`; equal for every worktree of one repository, because it is made of the common directory. */
+/** `<basename>-<12 hex>`. Equal for all worktrees of one repository, because it is derived from the common directory. */
 export const repositoryId = (place: { commonDir: string | null; root: string }): string => {
   const hashed = place.commonDir ?? place.root
   const named = place.commonDir === null || basename(place.commonDir) !== '.git' ? hashed : dirname(hashed)
@@ -24,12 +24,12 @@ const exists = async (path: string): Promise<boolean> => {
     await lstat(path)
     return true
   } catch {
-    return false // what cannot be looked at is not a repository of ours
+    return false // a path that cannot be read does not count as a repository
   }
 }
 
 const hasRepositoryAbove = async (folder: string): Promise<boolean> => {
-  // git passes over a folder called .git in which there is no HEAD, so that one says nothing.
+  // git ignores a folder named .git without HEAD.
   const git = await lstat(join(folder, '.git')).catch(() => undefined)
   if (git?.isFile() === true || (await exists(join(folder, '.git', 'HEAD')))) return true
   const parent = dirname(folder)
@@ -55,7 +55,7 @@ const plainFolder = (root: string): Repository => ({
 })
 
 const ask = async (folder: string, args: string[]): Promise<string | null> => {
-  // The search for a repository goes upwards here, and only here: the user may stand in a sub-folder.
+  // Only here git searches upwards for a repository, because the user may be in a sub-folder.
   const options = {
     cwd: folder,
     owner: 'user',
@@ -70,13 +70,10 @@ const refuse = async (folder: string): Promise<Repository> => {
   if (!(await hasRepositoryAbove(folder))) return plainFolder(folder)
   const options = { cwd: folder, owner: 'user', okCodes: [0, 128], variables: { GIT_CEILING_DIRECTORIES: '' } } as const
   const { stderr } = await git(['rev-parse', '--git-dir'], { ...options, okCodes: [...options.okCodes] })
-  throw new AppError(
-    'REPOSITORY_STATE',
-    `git does not open the repository of ${folder}: ${stderr.trim().slice(0, 500)}`,
-  )
+  throw new AppError('REPOSITORY_STATE', `git cannot open the repository of ${folder}: ${stderr.trim().slice(0, 500)}`)
 }
 
-/** Opens the repository that `path` lies in (sub-folder and linked worktree included), or the plain folder itself. */
+/** Opens the repository that contains `path` (also from a sub-folder or a linked worktree), else the plain folder itself. */
 export const openRepository = async (path: string): Promise<Repository> => {
   const folder = await folderOf(path)
   const bare = await ask(folder, ['rev-parse', '--is-bare-repository'])
@@ -89,7 +86,7 @@ export const openRepository = async (path: string): Promise<Repository> => {
   if (folder !== root && !folder.startsWith(root === '/' ? '/' : `${root}/`)) {
     throw new AppError(
       'REPOSITORY_STATE',
-      `The repository of ${folder} says its files lie in ${root} (core.worktree); start from there`,
+      `The files of the repository of ${folder} are in ${root} (core.worktree); start from there`,
     )
   }
   const common = await ask(folder, ['rev-parse', '--git-common-dir'])
@@ -100,14 +97,14 @@ export const openRepository = async (path: string): Promise<Repository> => {
   return { root, commonDir, id: repositoryId({ commonDir, root }), branch: shortBranch, head }
 }
 
-/** Hash function of the repository's objects: a clone or shadow that shares them must use the same. */
+/** Hash function of the repository's objects. A clone or shadow that shares objects must use the same. */
 export const objectFormatOf = async (repository: Repository): Promise<'sha1' | 'sha256'> => {
   if (repository.commonDir === null) return 'sha1'
   const found = await git(['rev-parse', '--show-object-format'], { cwd: repository.root, owner: 'user' })
   return found.stdout.trim() === 'sha256' ? 'sha256' : 'sha1'
 }
 
-/** The common directory; a plain folder has none, and asking is a caller's mistake shown as an error. */
+/** The common directory. Throws NOT_A_REPOSITORY for a plain folder. */
 export const commonDirOf = (repository: Repository): string => {
   if (repository.commonDir !== null) return repository.commonDir
   throw new AppError(

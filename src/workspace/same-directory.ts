@@ -1,11 +1,10 @@
-/** What tells a git directory from another one that was made later at the same path. */
+/** Identifies a git directory, to distinguish it from another one that was created later at the same path. */
 import { stat } from 'node:fs/promises'
 import type { Repository } from './contract.ts'
 
 /**
- * Inode and time of birth: a number alone is given out again. A system that knows no time of birth says 0. Undefined = there is
- * no git directory at this path now. What was copied or restored from a backup is another directory too, so this alone
- * decides nothing.
+ * Inode and birth time, because file systems reuse inodes. The birth time is 0 where the system has none. Undefined = there is no
+ * git directory at this path. A copy or a restored backup has another identity too, so a difference alone proves nothing.
  */
 export const directoryOf = async ({ commonDir, root }: Repository): Promise<string | undefined> => {
   const found = await stat(commonDir ?? root, { bigint: true }).catch(() => undefined)

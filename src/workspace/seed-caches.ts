@@ -1,7 +1,7 @@
 /**
- * Downloads of cargo and Go for caches of ours, so that checks need not fetch what the user has. Nothing in the user's
- * caches is believed: agents build with them. A package is taken from there as from a server, and only where the tool
- * (Go, by go.sum) or this file (for cargo, which trusts a file that it finds) holds it against the lockfile's checksum.
+ * Copies downloads of cargo and Go from the user's caches to our own, so that checks do not download them again. The user's
+ * caches are not trusted, because agents build with them. Every package is verified against the checksum of the lockfile: by the
+ * tool itself (Go, with go.sum), or by this file (cargo trusts the files that it finds).
  */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -9,9 +9,9 @@ import { copyFile, lstat, mkdir, readdir, readFile, rename, rm, symlink } from '
 import { basename, dirname, join } from 'node:path'
 
 export interface SeedRequest {
-  /** Whose lockfiles say what is needed. */
+  /** Its lockfiles say what is needed. */
   workspace: string
-  /** The user's, as the tools would find them. */
+  /** The user's caches, where the tools would find them. */
   from: { goModules: string; cargoHome: string }
   to: { goModules: string; cargoHome: string }
 }
@@ -19,10 +19,10 @@ export interface SeedRequest {
 const goSums = ['go.sum', 'go.work.sum']
 const cargoLock = 'Cargo.lock'
 const wanted = new Set([...goSums, cargoLock, 'go.mod', 'go.work', 'Cargo.toml', 'bun.lock', 'bun.lockb'])
-/** Folders below the top that are looked into. */
+/** How deep folders are searched. */
 const deepest = 4
 
-/** Paths of manifests and lockfiles. Plain files alone: a check may have left a pipe there, and reading it would never end. */
+/** Paths of manifests and lockfiles. Plain files only, because reading a pipe that a check left there would never end. */
 const manifestsIn = async (folder: string, depth = deepest): Promise<string[]> => {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   const here = entries.filter((entry) => entry.isFile() && wanted.has(entry.name))
@@ -33,7 +33,7 @@ const manifestsIn = async (folder: string, depth = deepest): Promise<string[]> =
   return [...here.map(({ name }) => join(folder, name)), ...found.flat()]
 }
 
-/** What cannot be read is told by the tool. */
+/** An unreadable file counts as empty, because the tool reports it anyway. */
 const textsOf = (paths: readonly string[], names: readonly string[]): Promise<string[]> =>
   Promise.all(
     paths.filter((path) => names.includes(basename(path))).map((path) => readFile(path, 'utf8').catch(() => '')),
@@ -43,7 +43,7 @@ type Places = Omit<SeedRequest, 'workspace'>
 
 const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
-/** Whole or not at all: a check of another run may look at the same moment. What cannot be read is fetched by the tool. */
+/** Copies atomically, because checks of other runs may read at the same time. The tool downloads what cannot be copied. */
 const bring = async (from: string, to: string): Promise<void> => {
   if (await isThere(to)) return
   const part = `${to}.${process.pid}.part`
@@ -56,10 +56,10 @@ const bring = async (from: string, to: string): Promise<void> => {
   }
 }
 
-/** A capital letter as Go's cache writes it, which must not depend on case: go.dev/ref/mod, "Module cache". */
+/** Escapes capital letters as Go's module cache does, which must not depend on case (go.dev/ref/mod, "Module cache"). */
 const escaped = (name: string): string => name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)
 
-/** Without the file of the archive's hash: Go computes it again and compares it with go.sum. */
+/** Without the file with the archive's hash, so that Go computes the hash and compares it with go.sum. */
 const goFiles = (goSum: string): string[] => {
   const found = goSum.matchAll(/^(\S+) (v[^\s/]+)(?:\/go\.mod)? h1:/gm)
   return [...found].flatMap(([, module = '', version = '']) =>
@@ -74,7 +74,7 @@ const seedGo = async ({ from, to }: Places, sums: readonly string[]): Promise<vo
   for (const file of new Set(sums.flatMap(goFiles))) await bring(join(there ?? '', file), join(here ?? '', file))
 }
 
-/** Archives of registries, with the checksum that the lockfile has of them. */
+/** Archives from registries, with their checksums of the lockfile. */
 const crates = (lock: string): { file: string; sha256: string }[] =>
   lock.split('[[package]]').flatMap((entry) => {
     const field = (name: string): string | undefined => new RegExp(`^${name} = "([^"/]*)"$`, 'm').exec(entry)?.[1]
@@ -87,7 +87,7 @@ const digestOf = async (path: string): Promise<string | undefined> => {
   return bytes === undefined ? undefined : createHash('sha256').update(bytes).digest('hex')
 }
 
-/** The user's settings and logins, and two things whose content the lockfile pins: the index, by checksums, and git commits. */
+/** Linked: the user's settings and logins, and the index and git sources, whose content the lockfile pins. */
 const linked = ['config', 'config.toml', 'credentials', 'credentials.toml', 'registry/index', 'git/db']
 
 const seedCargo = async ({ from, to }: Places, locks: readonly string[]): Promise<void> => {
@@ -105,7 +105,7 @@ const seedCargo = async ({ from, to }: Places, locks: readonly string[]): Promis
     }
 }
 
-/** False = nothing in the workspace is a matter of these tools. */
+/** False = the workspace has no manifest of these tools. */
 export const seedCaches = async ({ workspace, ...places }: SeedRequest): Promise<boolean> => {
   const paths = await manifestsIn(workspace)
   if (paths.length === 0) return false

@@ -1,7 +1,7 @@
 /**
- * The shadow: a bare repository of ours in the state folder, through which every workspace is looked at, snapshotted
- * and committed. Its objects extend the user's object store (alternates), which it never writes. It is made aside and
- * renamed into place, so a crash half-way leaves nothing that looks finished.
+ * The shadow: Unstuck's own bare repository in the state folder, through which every workspace is read, snapshotted and committed.
+ * It uses the user's objects through alternates but never writes them. It is created under a temporary name and then renamed, so
+ * a crash cannot leave a half-finished shadow.
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { objectFormatOf } from './repository.ts'
 
 export interface Shadow {
   gitDir: string
-  /** Second git directory on the same objects whose attributes switch all conversion off: snapshots keep exact bytes. */
+  /** Second git directory on the same objects. Its attributes switch off all conversion, so that snapshots keep exact bytes. */
   rawGitDir: string
   repository: Repository
 }
@@ -44,13 +44,13 @@ const make = async (gitDir: string, format: string): Promise<void> => {
   await rename(making, gitDir)
 }
 
-/** A folder in the list of alternates, where a colon or line break separates: then it is quoted as in C. */
+/** A path for the list of alternates; quoted as in C if it contains a separator. */
 export const alternate = (path: string): string =>
   /["\n\\:]/.test(path) ? `"${path.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"` : path
 
 const textOf = async (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '') // absent = no patterns
 
-/** The owner's own ignore patterns: what the user never sees as untracked is not a change of an agent either. */
+/** The owner's own ignore patterns. Files that git never shows to the user as untracked do not count as an agent's changes. */
 export const ownerExcludes = async (repository: Repository): Promise<string> => {
   if (repository.commonDir === null) return ''
   const place: GitOptions = { cwd: repository.root, owner: 'user', okCodes: [0, 1, 128] }
@@ -59,14 +59,14 @@ export const ownerExcludes = async (repository: Repository): Promise<string> => 
   return `${global === '' ? '' : await textOf(global)}\n${local}\n`
 }
 
-/** Where the shadow of a repository is, whether or not it was made. */
+/** The paths of a repository's shadow, whether or not it exists. */
 export const shadowAt = (stateDir: string, repository: Repository): Shadow => ({
   gitDir: join(stateDir, 'shadow.git'),
   rawGitDir: join(stateDir, 'shadow-raw.git'),
   repository,
 })
 
-/** Opens the shadow of a repository in its state folder, and makes it first where there is none. */
+/** Opens the shadow of a repository in its state folder, and creates it if necessary. */
 export const openShadow = async (stateDir: string, repository: Repository): Promise<Shadow> => {
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const shadow = shadowAt(stateDir, repository)
@@ -84,16 +84,16 @@ export const openShadow = async (stateDir: string, repository: Repository): Prom
   return shadow
 }
 
-/** A shallow history ends where the user's ends; without this file git would call the missing parents damage. */
+/** Copies the limit of a shallow history. Without this file git would report the missing parents as corruption. */
 export const shareShallow = async (commonDir: string, gitDir: string): Promise<void> => {
   const shallow = await textOf(join(commonDir, 'shallow'))
   if (shallow !== '') await writeFile(join(gitDir, 'shallow'), shallow)
 }
 
-/** The shadow alone, for objects and refs. */
+/** Options for commands on objects and refs of the shadow. */
 export const inShadow = (shadow: Shadow): GitOptions => ({ cwd: shadow.gitDir, gitDir: shadow.gitDir })
 
-/** The shadow as git directory of somebody's files. */
+/** Options for the shadow as git directory of a work tree. */
 export const overFiles = (shadow: Shadow, workTree: string, indexFile: string): GitOptions => ({
   cwd: workTree,
   gitDir: shadow.gitDir,
@@ -101,14 +101,14 @@ export const overFiles = (shadow: Shadow, workTree: string, indexFile: string): 
   indexFile,
 })
 
-/** As `overFiles`, byte for byte: no line-ending or encoding conversion. */
+/** Like `overFiles`, but without conversion of line endings or encodings. */
 export const overRawFiles = (shadow: Shadow, workTree: string, indexFile: string): GitOptions => ({
   ...overFiles(shadow, workTree, indexFile),
   gitDir: shadow.rawGitDir,
   variables: { GIT_OBJECT_DIRECTORY: join(shadow.gitDir, 'objects') },
 })
 
-/** Calls back with the name of an index file that nobody else has, and removes it afterwards. */
+/** Calls `use` with the path of a private index file, and removes the file afterwards. */
 export const withIndex = async <T>(shadow: Shadow, use: (indexFile: string) => Promise<T>): Promise<T> => {
   const folder = await mkdtemp(join(shadow.gitDir, 'index-'))
   try {

@@ -1,7 +1,7 @@
 /**
- * What keeps promise 3: the files of a workspace, byte for byte, as a commit in the shadow, before anything is killed
- * or discarded; and the way back. The agent's own commits are copied too, without git ever opening the agent's
- * repository: its ref files are parsed here and its object files are only read.
+ * Snapshots, which keep invariant 3 ("nothing is lost"): the exact files of a workspace as a commit in the shadow, taken before
+ * anything is killed or discarded, and their restoration. The agent's own commits are copied too, without git opening the
+ * agent's repository: its ref files are parsed here, and its object files are only read.
  */
 import { constants } from 'node:fs'
 import { access, lstat, readFile, readdir, rm } from 'node:fs/promises'
@@ -23,11 +23,11 @@ export interface SnapshotRequest {
   reason: string
   /** ISO time. */
   at: string
-  /** Ignored files too: for actions that delete them. */
+  /** Includes ignored files, for actions that delete them. */
   includeIgnored?: boolean
   /** More ignore patterns, in the syntax of .gitignore. */
   exclude?: string[]
-  /** Larger files are left out; so is what goes beyond sixteen times this in all, the largest first. Default 32 MiB. */
+  /** Larger files are left out. So are the largest files beyond a total of 16 times this. Default: 32 MiB. */
   maxBytes?: number
 }
 
@@ -55,7 +55,7 @@ interface Fitting {
   leftOut: { path: string; bytes: number }[]
 }
 
-/** Small files first, so that one huge file never costs the many small ones. */
+/** Small files first, so that one huge file cannot displace many small ones. */
 const fit = async (root: string, paths: string[], maxBytes: number): Promise<Fitting> => {
   const sized: { path: string; bytes: number }[] = []
   for (const path of new Set(paths)) {
@@ -103,7 +103,7 @@ const record = async (
   }
 }
 
-/** Keeps the files as they are now. Files of nested repositories are kept as well, without their history. */
+/** Takes a snapshot of the files as they are now, including files of nested repositories (without their history). */
 export const snapshot = async (shadow: Shadow, request: SnapshotRequest): Promise<Snapshot> => {
   if (!/^[\w.-]+$/.test(request.runId)) throw new Error(`not a run id: ${request.runId}`)
   const { workTree, base, exclude = [], maxBytes = 32 * 1024 * 1024 } = request
@@ -153,7 +153,7 @@ const commitOf = async (shadow: Shadow, id: string): Promise<string> => {
   throw new AppError('NOT_FOUND', `There is no snapshot ${id}; "unstuck restore" without a name lists them`)
 }
 
-/** Makes the folder where it is missing; returns the topmost one that it made. */
+/** Creates the folder if it is missing. Returns the topmost folder that it created; throws if the folder is not empty. */
 const makeEmpty = async (into: string): Promise<string | undefined> => {
   const cannot = (error: unknown): AppError =>
     new AppError(
@@ -176,13 +176,13 @@ const makeEmpty = async (into: string): Promise<string | undefined> => {
   return made[0]
 }
 
-/** Takes back what was begun: a folder of ours, or what was written into an empty one of the user. */
-const takeBack = async (into: string, made: string | undefined): Promise<void> => {
+/** Undoes a failed restore: removes the created folder, or the content written into an empty folder of the user. */
+const undoRestore = async (into: string, made: string | undefined): Promise<void> => {
   const ours = made === undefined ? (await readdir(into)).map((name) => join(into, name)) : [made]
   for (const path of ours) await rm(path, { recursive: true, force: true })
 }
 
-/** Writes a snapshot into a new or empty folder, whole or not at all; never over a file that is there. Returns the number of files. */
+/** Writes a snapshot into a new or empty folder, completely or not at all, and returns the number of files. */
 export const restoreSnapshot = async (
   shadow: Shadow,
   request: { id: string; into: string; signal?: AbortSignal },
@@ -197,12 +197,12 @@ export const restoreSnapshot = async (
       return { files: (await changesBetween(shadow, await emptyTree(shadow), commit)).length }
     })
   } catch (error) {
-    await takeBack(into, made)
+    await undoRestore(into, made)
     throw error
   }
 }
 
-/** Forgets a snapshot, for the retention of `unstuck clean`. */
+/** Deletes a snapshot, for the retention of `unstuck clean`. */
 export const dropSnapshot = async (shadow: Shadow, id: string): Promise<void> => {
   await git(['update-ref', '-d', refName(`${prefix}${id}`)], inShadow(shadow))
 }
@@ -215,7 +215,7 @@ export interface KeptCommits {
 
 const readPlain = async (path: string): Promise<string> => {
   const found = await lstat(path).catch(() => undefined)
-  // A pipe would block the reader for ever, a symlink could lead anywhere, a huge file is no ref.
+  // A pipe would block the reader forever, a symlink could lead anywhere, and a huge file is not a ref.
   return found?.isFile() === true && found.size < 4_000_000 ? readFile(path, 'utf8') : ''
 }
 

@@ -1,7 +1,7 @@
 /**
- * Submodules of a fresh clone, from objects that are on this machine: those of the user's checkout. Nothing is fetched, and no
- * URL is read. Each becomes a repository of our making that borrows the objects, so no configuration or hook of the source
- * takes part. Beside the workspace stands what was laid, because nothing inside can be believed once an agent was there.
+ * Checks out the submodules of a fresh clone from the objects of the user's checkout. Nothing is fetched, and no URL is read. Each
+ * submodule becomes a new repository that borrows the objects, so no configuration or hook of the source applies. A record next
+ * to the workspace lists them, because nothing inside can be trusted once an agent has worked there.
  */
 import { appendFile, lstat, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
@@ -20,7 +20,7 @@ export interface Submodules {
 }
 
 const gitlink = '160000'
-/** Below each other; and all of them together. A repository that goes further is not one to be followed. */
+/** Limits for the nesting and for the total number of submodules, as a protection against hostile repositories. */
 const deepest = 8
 const most = 200
 
@@ -45,7 +45,7 @@ const linksOf = async (workspace: string): Promise<Link[]> =>
 const isSafeName = (name: string): boolean =>
   name !== '' && !name.startsWith('/') && !name.includes('\0') && !name.split(/[/\\]/).includes('..')
 
-/** Names by path, as the index has `.gitmodules`: a name is a folder below `modules`, so one that leads out is none. */
+/** Names by path, from `.gitmodules` in the index. A name is a folder below `modules`, so unsafe names are dropped. */
 const namesOf = async (workspace: string): Promise<Map<string, string>> => {
   const args = ['config', '--blob', ':.gitmodules', '-z', '--get-regexp', String.raw`^submodule\..*\.path$`]
   const { stdout } = await git(args, { ...placeOf(workspace), okCodes: [0, 1, 128] })
@@ -56,7 +56,7 @@ const namesOf = async (workspace: string): Promise<Map<string, string>> => {
   return new Map(pairs.filter(([, name]) => isSafeName(name)))
 }
 
-/** Where the user may have a submodule: its git directory below theirs, and its checkout. */
+/** Where the user may have a submodule: its possible git directories, and its checkout. */
 interface Source {
   gitDirs: string[]
   checkout: string | undefined
@@ -65,7 +65,7 @@ interface Source {
 const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
-/** The git directory of a checkout: its `.git`, or where that file leads. */
+/** The git directory of a checkout: its `.git` folder, or the target of its `.git` file. */
 const gitDirOf = async (checkout: string): Promise<string | undefined> => {
   const path = join(checkout, '.git')
   if (await isFolder(path)) return path
@@ -82,8 +82,8 @@ const sourceOf = async (above: Source, { path }: Link, name: string | undefined)
   return { gitDirs: [...(own === undefined ? [] : [own]), ...below], checkout }
 }
 
-/** A repository of ours over one set of objects, with the files of the commit. Throws where the objects do not suffice. */
-const layFrom = async (gitDir: string, dir: string, commit: string): Promise<string> => {
+/** Creates a repository that borrows the objects, with the files of the commit. Throws if objects are missing. */
+const checkOutFrom = async (gitDir: string, dir: string, commit: string): Promise<string> => {
   const objects = await realpath(join(gitDir, 'objects'))
   const format = commit.length === 64 ? 'sha256' : 'sha1'
   await git(['init', '--quiet', '--template=', '--initial-branch=none', `--object-format=${format}`, '.'], { cwd: dir })
@@ -97,16 +97,20 @@ const layFrom = async (gitDir: string, dir: string, commit: string): Promise<str
   return objects
 }
 
-/** Leaves the folder empty where it cannot be laid, as git does. */
-const lay = async (source: Source, dir: string, commit: string): Promise<{ objects: string } | { reason: string }> => {
+/** Leaves the folder empty if the submodule cannot be checked out, as git does. */
+const checkOut = async (
+  source: Source,
+  dir: string,
+  commit: string,
+): Promise<{ objects: string } | { reason: string }> => {
   let reason = 'its objects are not on this machine'
   for (const gitDir of source.gitDirs) {
     if (!(await isFolder(join(gitDir, 'objects')))) continue
     try {
       await mkdir(dir, { recursive: true })
-      return { objects: await layFrom(gitDir, dir, commit) }
+      return { objects: await checkOutFrom(gitDir, dir, commit) }
     } catch (error) {
-      reason = `commit ${commit.slice(0, 12)} cannot be laid from the objects on this machine`
+      reason = `commit ${commit.slice(0, 12)} cannot be checked out from the objects on this machine`
       if (!/Could not parse object|unknown revision|bad object|not a valid object/i.test(messageOf(error)))
         reason = `${reason}: ${messageOf(error).slice(0, 300)}`
       await removeFolder(dir)
@@ -117,13 +121,13 @@ const lay = async (source: Source, dir: string, commit: string): Promise<{ objec
 }
 
 interface Found {
-  /** The workspace that all paths are relative to. */
+  /** All paths are relative to this workspace. */
   top: string
   records: SubmoduleRecord[]
   missing: Submodules['missing']
 }
 
-const layBelow = async (prefix: string, above: Source, into: Found, depth: number): Promise<void> => {
+const checkOutBelow = async (prefix: string, above: Source, into: Found, depth: number): Promise<void> => {
   const { top } = into
   const workspace = join(top, prefix)
   const links = await linksOf(workspace)
@@ -137,22 +141,22 @@ const layBelow = async (prefix: string, above: Source, into: Found, depth: numbe
       depth >= deepest || into.records.length >= most
         ? { reason: 'there are too many submodules' }
         : (await lstatInside(top, path))?.isDirectory() === true
-          ? await lay(source, dir, link.commit)
-          : { reason: 'there is no folder of its own for it' }
+          ? await checkOut(source, dir, link.commit)
+          : { reason: 'its path is not a folder' }
     const objects = 'objects' in laid ? laid.objects : null
     into.records.push({ path, commit: link.commit, objects })
     if ('reason' in laid) into.missing.push({ path, reason: laid.reason })
-    else await layBelow(path, source, into, depth + 1)
+    else await checkOutBelow(path, source, into, depth + 1)
   }
 }
 
-/** Lays every submodule of a fresh clone that the user's checkout has the objects of, recursively. */
+/** Checks out every submodule of a fresh clone whose objects the user's checkout has, recursively. */
 export const laySubmodules = async (request: { repository: Repository; workspace: string }): Promise<Submodules> => {
   const { repository, workspace } = request
   const found: Found = { top: workspace, records: [], missing: [] }
   const own = await gitDirOf(repository.root)
   const gitDirs = [...new Set([own, repository.commonDir].flatMap((dir) => dir ?? []))]
-  await layBelow('', { gitDirs, checkout: repository.root }, found, 0)
+  await checkOutBelow('', { gitDirs, checkout: repository.root }, found, 0)
   await rm(recordOf(workspace), { force: true })
   if (found.records.length > 0) await writeFile(recordOf(workspace), JSON.stringify(found.records), { mode: 0o600 })
   return {

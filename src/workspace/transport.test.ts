@@ -53,7 +53,7 @@ describe('the report of a push', () => {
     expect(report(two)).toMatchObject({ kind: 'refused' })
   })
 
-  it('that never came is no outcome', () => {
+  it('that never came has no outcome', () => {
     expect(outcomeOf(address, { code: 1, stdout: '', stderr: 'fatal: the remote end hung up' })).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 /**
- * The one place where git speaks to another repository. Only the transports of `remote-url.ts` are open, nothing ever
- * asks a question, everything has an end in time, and what the other side says is bounded and cleaned. Credentials
- * reach git through a helper that reads them from git's own environment: no command line and no file holds them.
+ * The one place where git accesses a remote repository. Only the transports of `remote-url.ts` are enabled, git never prompts,
+ * every operation has a timeout, and the remote's messages are truncated and sanitised. A credential helper passes the login to
+ * git from git's own environment, so that it is in no command line and no file.
  */
 import { messageOf, AppError } from '../errors.ts'
 import { git, type GitOptions, type GitResult } from './git.ts'
@@ -11,14 +11,14 @@ type Environment = Record<string, string | undefined>
 
 export interface Wire {
   address: RemoteAddress
-  /** Of the user who started the engine: keys, agents, proxies and credential helpers are found through it. */
+  /** Environment of the user who started the engine, for keys, agents, proxies and credential helpers. */
   environment: Environment
   timeoutMs: number
-  /** It answered before: a path that is gone now is a disk that is away. */
+  /** The remote responded before, so a missing path means an unmounted disk. */
   known: boolean
 }
 
-/** Enough for a program that runs on this host: the hooks of a repository on this disk are no business of our secrets. */
+/** Variables for git with a local repository, whose hooks run on this host and must not see our secrets. */
 const localNames = new Set('PATH HOME USER LOGNAME SHELL LANG TMPDIR TZ XDG_CONFIG_HOME'.split(' '))
 
 const environmentOf = ({ address, environment }: Wire): Environment =>
@@ -31,7 +31,7 @@ const environmentOf = ({ address, environment }: Wire): Environment =>
 const secretNames = { user: 'UNSTUCK_GIT_USER', password: 'UNSTUCK_GIT_PASSWORD' }
 const helper = `!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' "$${secretNames.user}" "$${secretNames.password}"; }; f`
 
-/** The user's own ssh command, in a form that fails instead of asking, and notices a dead line. */
+/** The user's own ssh command with options to fail instead of prompting, and to detect a dead connection. */
 const sshCommand = (environment: Environment): string =>
   `${environment.GIT_SSH_COMMAND ?? 'ssh'} -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4`
 
@@ -50,11 +50,11 @@ const optionsOf = (wire: Wire, place: GitOptions): GitOptions => {
   const { credentials } = wire.address
   return {
     ...place,
-    // The user's global configuration is wanted here: proxies, certificates, credential helpers. No repository's own is.
+    // Uses the user's global configuration (proxies, certificates, credential helpers), but not the repository's own.
     owner: 'user',
     environment: environmentOf(wire),
     config: configOf(wire),
-    // A helper of the user's is also told to keep what worked; a login from the address is not for keeping.
+    // With a login from the address, the user's helpers are off, because git would tell them to store that login.
     keepHelpers: credentials === undefined,
     timeoutMs: wire.timeoutMs,
     foreign: true,
@@ -71,7 +71,7 @@ const optionsOf = (wire: Wire, place: GitOptions): GitOptions => {
 
 const shownLength = 600
 
-/** Text of the other side, fit to be stored and shown: no control characters, no credentials, bounded. */
+/** A message of the remote that is safe to store and show: without control characters and credentials, truncated. */
 export const cleanText = (address: RemoteAddress, text: string): string => {
   const secrets = [address.credentials?.password ?? '', address.credentials?.user ?? ''].filter((value) => value !== '')
   let clean = text.slice(0, 64 * 1024)
@@ -98,22 +98,22 @@ const missing =
 const broken =
   /bad object|corrupt|unpack-objects|index-pack|inflate|fsck|invalid (?:object|refspec)|cannot lock ref|src refspec/i
 
-/** What a failed connection means. In doubt it is an outage: waiting costs least, and loses nothing. */
+/** Classifies a failed connection. In doubt it is an outage, because waiting loses nothing. */
 const troubleOf = (wire: Wire, text: string): AppError => {
   const { address } = wire
   const said = cleanText(address, text.replace(/^.*?failed with exit code \d+: /s, ''))
   if (login.test(said))
     return new AppError(
       'REMOTE_REFUSED',
-      `${address.url} lets nobody in (${said}); give access by an ssh key, a credential helper, or the login in UNSTUCK_REPO_URL`,
+      `${address.url} refused the login (${said}); set up an ssh key or a credential helper, or put the login into UNSTUCK_REPO_URL`,
     )
   if (missing.test(said) && !(wire.known && address.transport === 'file'))
     return new AppError('REMOTE_REFUSED', `there is no repository at ${address.url} (${said}); correct the address`)
-  if (broken.test(said)) return new AppError('GIT_FAILED', `what ${address.url} sent cannot be used: ${said}`)
-  return new AppError('REMOTE_UNAVAILABLE', `${address.url} does not answer (${said}); it is tried again`)
+  if (broken.test(said)) return new AppError('GIT_FAILED', `${address.url} sent unusable data: ${said}`)
+  return new AppError('REMOTE_UNAVAILABLE', `${address.url} does not respond (${said}); Unstuck retries`)
 }
 
-/** Runs a command against the remote. Trouble with the connection is REMOTE_UNAVAILABLE or REMOTE_REFUSED. */
+/** Runs a command against the remote. Throws REMOTE_UNAVAILABLE or REMOTE_REFUSED for a failed connection. */
 export const overWire = async (wire: Wire, args: string[], place: GitOptions): Promise<GitResult> => {
   try {
     return await git(args, optionsOf(wire, place))
@@ -125,21 +125,21 @@ export const overWire = async (wire: Wire, args: string[], place: GitOptions): P
 
 export type PushOutcome =
   | { kind: 'done' }
-  /** Somebody else was there first: a race, not an error. */
+  /** Another process changed the ref first: a race, not an error. */
   | { kind: 'moved'; detail: string }
-  /** The remote does not want it, in its own words. */
+  /** The remote refused the push. `detail`: its message. */
   | { kind: 'refused'; detail: string }
 
 const races =
   /\[rejected\]|stale info|failed to update ref|cannot lock ref|incorrect old value|reference already exists|non-fast-forward|fetch first|atomic (?:push|transaction) fail/i
 
-/** Reads the report of `git push --porcelain`; undefined when the push never got as far as one. */
+/** Parses the report of `git push --porcelain`; undefined = the push failed before a report. */
 export const outcomeOf = (address: RemoteAddress, result: GitResult): PushOutcome | undefined => {
   if (result.code === 0) return { kind: 'done' }
   const refused = result.stdout.split('\n').filter((line) => line.startsWith('!\t'))
   if (refused.length === 0) return undefined
   const reasons = refused.map((line) => line.split('\t').slice(2).join(' '))
-  // With --atomic the innocent refs are reported as well; they say nothing of the cause.
+  // With --atomic git also reports the other refs, which do not name the cause.
   const own = reasons.filter((reason) => !/atomic push failed/i.test(reason))
   const causes = own.length > 0 ? own : reasons
   if (causes.every((reason) => races.test(reason)))

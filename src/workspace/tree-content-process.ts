@@ -1,6 +1,6 @@
 /**
- * Reads a tree in a process of its own, so that the engine's thread does not stand still meanwhile. Ends with its answer, or
- * with the channel: nothing else keeps it.
+ * Reads a tree in a separate process, so that the engine's thread is not blocked. The process ends after its reply, or when the
+ * channel closes.
  */
 import { setPriority } from 'node:os'
 import { messageOf } from '../errors.ts'
@@ -16,7 +16,7 @@ export interface ContentReply {
   error?: string
 }
 
-const answer = (root: string): ContentReply => {
+const readTree = (root: string): ContentReply => {
   try {
     return { content: contentOf(root) }
   } catch (error) {
@@ -26,8 +26,8 @@ const answer = (root: string): ContentReply => {
 
 if (process.send === undefined) throw new Error('tree-content-process.ts is started by package-pool.ts only')
 process.once('message', ({ root, behind }: ContentRequest) => {
-  // As a rule nobody waits for it: the work goes first.
+  // Usually no run waits for the result, so runs get priority.
   if (!behind) setPriority(10)
-  // An engine that is gone needs no answer.
-  process.send?.(answer(root), () => undefined)
+  // The callback ignores errors, because the engine may have ended meanwhile.
+  process.send?.(readTree(root), () => undefined)
 })

@@ -1,6 +1,6 @@
 /**
- * What a folder holds, entry by entry, so that two states of it can be told apart by content: type, mode, number of names,
- * digest of the bytes or target of the link. Times tell nothing: whoever writes may set them back.
+ * The content of a folder, entry by entry, to compare two states of it: type, mode, number of hard links, digest of the bytes or
+ * target of the symlink. Times are ignored, because a program can reset them.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, lstatSync, openSync, readSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
@@ -26,11 +26,11 @@ const described = (path: string, found: Stats, block: Buffer): string => {
   const mode = (found.mode & 0o7777).toString(8)
   if (found.isSymbolicLink()) return `link ${readlinkSync(path)}`
   if (found.isDirectory()) return `folder ${mode}`
-  // Another name of the same file, wherever it is, is a way to write it later.
+  // The link count matters, because a hard link elsewhere would allow changing the file later.
   return found.isFile() ? `file ${mode} ${found.nlink} ${digestOf(path, block)}` : `other ${mode}`
 }
 
-/** Reads everything; for a process of its own, because a large tree takes seconds. */
+/** Reads the whole tree synchronously. Call it in a separate process, because a large tree takes seconds. */
 export const contentOf = (root: string): TreeContent => {
   const content: TreeContent = {}
   const block = Buffer.allocUnsafe(blockBytes)
@@ -50,7 +50,7 @@ export interface TreeDifference {
   removed: string[]
 }
 
-/** Of what is below an added or removed folder only the folder is named. */
+/** Compares two states. For an added or removed folder, only the folder itself is listed. */
 export const differenceOf = (before: TreeContent, after: TreeContent): TreeDifference => {
   const isTop = (path: string, others: TreeContent): boolean => {
     const end = path.lastIndexOf('/')

@@ -1,4 +1,4 @@
-/** What stands in a commit, read from its objects: a repository by URL has no checkout to look into. */
+/** Reads the content of a commit from its objects, because a repository by URL has no checkout. */
 import type { Repository } from './contract.ts'
 import { fieldsOf, git, gitLine, objectName } from './git.ts'
 import { inRepository } from './refs.ts'
@@ -8,7 +8,7 @@ const largestText = 1024 * 1024
 
 export interface TopOfCommit {
   names: string[]
-  /** Of the wanted names: those that are plain files of a sensible size. */
+  /** Texts of the wanted names that are plain files of at most 1 MiB. */
   texts: Record<string, string>
 }
 
@@ -27,6 +27,6 @@ export const topOfCommit = async (repository: Repository, commit: string, wanted
   return { names, texts }
 }
 
-/** The name of all files of a commit together. Of a tree it is the tree itself. */
+/** The tree of a commit; a tree is returned as it is. */
 export const treeOf = (shadow: Shadow, commit: string): Promise<string> =>
   gitLine(['rev-parse', '--verify', '--quiet', `${objectName(commit)}^{tree}`], inShadow(shadow))

@@ -48,8 +48,8 @@ it.each<[string, string | Buffer, ClassifyOptions, string]>([
   ['nothing', '', {}, 'No failure found. The log is empty.'],
   ['tests that passed', 'Tests:       3 passed, 3 total\n', {}, 'No failure found. A test runner counted'],
   ['no error', 'added 59 packages in 3s\n', {}, 'No failure found. No line reports an error.'],
-  ['an unknown failure', 'it failed somehow\n', {}, 'The output does not tell what is wrong.'],
-  ['a given status', 'waiting\n', { exitCode: 124 }, 'The command ran out of time.'],
+  ['an unknown failure', 'it failed somehow\n', {}, 'The output does not show what is wrong.'],
+  ['a given status', 'waiting\n', { exitCode: 124 }, 'The command timed out.'],
   ['a given command', 'x\n', { command: 'a | b', exitCode: 1 }, 'The command line needs a shell'],
   ['UTF-16', Buffer.from('\uFEFFsh: 1: jst: not found\r\n', 'utf16le'), {}, 'A program is not on the machine'],
 ])('reads %s', async (_name, log, options, wanted) => {

@@ -287,7 +287,7 @@ describe('an agent that does not get on', () => {
     const [, second] = of('launch') as Extract<ExecEvent, { type: 'launch' }>[]
     expect([second?.resumed, second?.argv.join(' ')]).toEqual([
       false,
-      expect.stringContaining('the same call 5 times in a row and got the same answer: Bash: ls'),
+      expect.stringContaining('the same call 5 times in a row and got the same result: Bash: ls'),
     ])
   })
 })

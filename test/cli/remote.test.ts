@@ -153,7 +153,7 @@ describe('what cannot be meant', () => {
 
   it('a login in the address is in no output and no file, and the first contact that fails says why', async () => {
     const { code, output } = await cli(['up', '--repo', 'http://ada:geheim@127.0.0.1:9/p.git'])
-    expect(output).toContain('http://127.0.0.1:9/p.git does not answer')
+    expect(output).toContain('http://127.0.0.1:9/p.git does not respond')
     expect(code).not.toBe(0)
     const files = readdirSync(join(top, 'home'), { recursive: true, withFileTypes: true }).filter((found) =>
       found.isFile(),

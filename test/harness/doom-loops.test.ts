@@ -44,7 +44,7 @@ describe('the calls of a real CLI', () => {
 
   it.each(clis.filter((cli) => cli !== 'gemini'))('%s: the recorded loop is found at the fifth equal call', (cli) => {
     const found = firstLoop(drivers[cli], transcript(cli, 'loop-50').lines)
-    expect(found?.text).toMatch(/^it made the same call 5 times in a row and got the same answer: /)
+    expect(found?.text).toMatch(/^it made the same call 5 times in a row and got the same result: /)
     expect(found?.calls).toBe(5)
   })
 })

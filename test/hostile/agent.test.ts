@@ -203,7 +203,7 @@ test('an agent that stops its shim holds nothing up', async () => {
 })
 
 test("a configuration that an agent writes into its clone is the owner's business: one question, nothing widened", async () => {
-  await expectOneQuestion(scene, await work('config'), /outside the fence: .*\.unstuck\/config\.json/)
+  await expectOneQuestion(scene, await work('config'), /outside the task's rules: .*\.unstuck\/config\.json/)
   await scene.expectUnharmed()
 })
 

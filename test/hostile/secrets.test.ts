@@ -65,7 +65,7 @@ test('a configuration of ours in another case is denied', async () => {
 
 test('a folder that is .git but for a character that cannot be seen is denied, and the character is shown', async () => {
   const goal = await work('folded-git')
-  await expectOneQuestion(scene, goal, /\.g<U\+200C>it\/config \(outside: no path that git may store\)/)
+  await expectOneQuestion(scene, goal, /\.g<U\+200C>it\/config \(outside: not a path that git may store\)/)
   expect(filesAt(scene.root, goal.branch).filter((path) => path.endsWith('config'))).toEqual([])
   await scene.expectUnharmed()
 })

@@ -59,7 +59,7 @@ test.each([
   ['npmrc', 'npm test', /\.npmrc \(1\): configuration of npm, added/],
   ['linked-check', 'node linked.mjs', /tools\/real\.mjs \(1\): a file that the check runs was changed/],
   ['linked-elsewhere', 'node linked.mjs', /linked\.mjs \(1\): a file that the check runs was changed/],
-  ['case-collision', 'node check.mjs', /Check\.mjs \(1\): the name of a file that the check runs, but for its case/],
+  ['case-collision', 'node check.mjs', /Check\.mjs \(1\): differs only in case from a file that the check runs/],
 ])('%s: what it made of the check is one question', async (agent, command, finding) => {
   await expectOneQuestion(scene, await work(agent, { commands: [command] }), finding)
   await scene.expectUnharmed()
@@ -71,6 +71,6 @@ test('a submodule of its own is one question, and its address starts nothing', a
 })
 
 test('a link in place of the workspace is one question, and what it leads to is not touched', async () => {
-  await expectOneQuestion(scene, await work('workspace-link'), /is not a folder any more/)
+  await expectOneQuestion(scene, await work('workspace-link'), /no longer exists or is not a folder/)
   await scene.expectUnharmed()
 })

@@ -47,7 +47,7 @@ test('what repairs the work while it is checked makes no check pass', async () =
 test.each([
   ['shadow-bin', 'lib/package.json (1): brings programs called node, sh'],
   ['archive-bin', 'package.json (1): brings programs called node'],
-  ['committed-bin', 'node_modules/.bin/npm (1): found before the programs of the system'],
+  ['committed-bin', 'node_modules/.bin/npm (1): takes precedence over the programs of the system'],
   ['install-hook', 'package.json (1): postinstall: none -> echo done > src/work.txt'],
 ])(
   '%s: what takes the place of a program of the check is told to it once, then to a person',

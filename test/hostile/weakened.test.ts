@@ -75,7 +75,7 @@ test.each([
 
 test('a failing test without a name that was deleted leaves its check worth nothing', async () => {
   const goal = await work('deletes-assertions', { commands: ['npm run unit'] })
-  await expectOneQuestion(scene, goal, /tests that failed are gone from the work: .*test\/sum\.test\.mjs/)
+  await expectOneQuestion(scene, goal, /the work removed failing tests: .*test\/sum\.test\.mjs/)
   expect(await recoveriesOf(goal)).toEqual([['tests-feedback', 'failed']])
   expect(await scene.events('judge.review')).toEqual([])
 })

@@ -68,7 +68,7 @@ test('an agent that writes a contract changes nothing about its checks', async (
   expect(checks).toEqual([['node always.js', 'contract', 1]])
 })
 
-test('a broken one is told before a goal begins, with its place', async () => {
+test('a broken contract is reported before a goal begins, with the location', async () => {
   const path = join(scene.root, '.unstuck', 'verify.contract.json')
   writeFileSync(path, '{"comands": []}')
   await expect(scene.goal([{ harness: 'plain' }])).rejects.toThrow(/verify\.contract\.json: unknown key comands/)

@@ -99,7 +99,7 @@ test('one that crashed with words of its own is started again in its session, on
   expect(run?.launches.map(({ resumeSession }) => resumeSession)).toEqual([null, 'session-1'])
 })
 
-test('one whose last words a rule knows is no death', async () => {
+test('an agent whose last lines match a rule does not count as dead', async () => {
   expect(await ended('refused')).toBe('ready')
   expect((await scene.recoveries(goalOf('refused'))).map(({ label, status }) => [label, status])).toEqual([
     ['provider_overloaded', 'success'],

@@ -65,7 +65,7 @@ const denied = (path) => failed('Write', { file_path: path }, "Claude requested 
 const refused = (path) => failed('Write', { file_path: path }, "EACCES: permission denied, open '" + path + "'")
 const call = (id, name, input) => print({ type: 'assistant', message: { id: 'm' + id, content: [{ type: 'tool_use', id, name, input }] } })
 const answered = (id, content) => print({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: id, content }] } })
-const hinted = args.some((text) => text.includes('You were stopped and started again'))
+const hinted = args.some((text) => text.includes('You were stopped and restarted'))
 const end = (more = {}) => print({ type: 'result', subtype: 'success', is_error: false, result: 'done', total_cost_usd: 0.01, ...more })
 const forever = () => setInterval(() => {}, 1000)
 `

@@ -91,7 +91,7 @@ it('away while a run is prepared: the task waits with a persisted time, no agent
 it('away when a run is pushed: the run waits in its phase and what the agent made is not made again', async () => {
   await open(once('run-push', () => away()))
   const goal = await scene.goal([{}])
-  expect(String((await outage()).payload.detail)).toContain('does not answer')
+  expect(String((await outage()).payload.detail)).toContain('does not respond')
   expect(await scene.runs(goal)).toEqual([expect.objectContaining({ state: 'running', phase: 'commit' })])
   await scene.restart()
   expect((await scene.questions()).length).toBe(0)

@@ -93,10 +93,10 @@ test('versions: every file that asks, beside what the PATH of the checks has', a
       probe: 'runtime',
       points: 'environment',
       text: [
-        'package.json asks for node >=99, and 18.2.0 is there',
-        '.tool-versions asks for node 1.2.3, and 18.2.0 is there',
-        '.tool-versions asks for go 1.22.0, and there is none',
-        'go.mod asks for go >=1.21, and there is none',
+        'package.json requires node >=99, and 18.2.0 is installed',
+        '.tool-versions requires node 1.2.3, and 18.2.0 is installed',
+        '.tool-versions requires go 1.22.0, and it is not installed',
+        'go.mod requires go >=1.21, and it is not installed',
       ].join('; '),
     },
   ])
@@ -128,7 +128,7 @@ test('the network: a registry that answers, and behind a proxy the proxy alone',
   try {
     const registry = `http://127.0.0.1:${port}/`
     expect(await found(offline('127.0.0.1'), { npm_config_registry: registry })).toMatchObject([
-      { points: 'neither', text: `127.0.0.1:${port} (npm_config_registry) answers by now` },
+      { points: 'neither', text: `127.0.0.1:${port} (npm_config_registry) responds now` },
     ])
     put(top, { 'owners/.npmrc': 'registry=https://packages.invalid/\n' })
     asked = []
@@ -170,12 +170,12 @@ test('packages: of Python alone, where its runtime speaks, and whose fault it is
     {
       probe: 'packages',
       points: 'work',
-      text: 'no manifest and no lockfile of the project names structlog, and what is installed is what requirements.txt says',
+      text: 'no manifest or lockfile of the project declares structlog, and the installed packages match requirements.txt',
     },
   ])
   put(top, { 'workspace/requirements.txt': 'my-pkg==1.0\nstructlog==24.1.0\n' })
   expect(await found({ stderr })).toMatchObject([
-    { points: 'environment', text: '.venv is not what requirements.txt says: structlog is not installed' },
+    { points: 'environment', text: '.venv does not match requirements.txt: structlog is not installed' },
   ])
 })
 

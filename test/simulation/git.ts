@@ -140,7 +140,8 @@ type State = Omit<SimGit, 'calls'>
 const userFiles = (state: State, workTree: string): Map<string, string> => {
   if (workTree === state.root) return state.userFiles
   const clone = state.clones.get(workTree)
-  if (clone === undefined) throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} is not a folder any more`)
+  if (clone === undefined)
+    throw new AppError('DIRECTORY_MISSING', `The workspace ${workTree} no longer exists or is not a folder`)
   return clone.files
 }
 

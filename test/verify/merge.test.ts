@@ -96,7 +96,7 @@ test('a port that another program has: a question about this machine', { timeout
   expect(await passes('taken')).toEqual([false])
   const question = (await scene.questions()).find(({ goalId }) => goalId === goalOf('taken'))
   const text = expect.stringMatching(
-    new RegExp(`port ${portOf(taken)} is taken by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`),
+    new RegExp(`port ${portOf(taken)} is in use by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`),
   )
   expect(await probed('taken')).toEqual([
     {
@@ -105,7 +105,7 @@ test('a port that another program has: a question about this machine', { timeout
     },
   ])
   expect(question).toMatchObject({
-    question: expect.stringMatching(/is held up by this machine: port \d+ is taken by/),
+    question: expect.stringMatching(/is held up by this machine: port \d+ is in use by/),
   })
   expect(await scene.recoveries(goalOf('taken'))).toEqual([])
   // Its own run had no fault.

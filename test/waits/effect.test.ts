@@ -127,7 +127,7 @@ const straying: Agent = {
 const removing: Agent = {
   driver: 'claude',
   program: `begin(); put('made.txt', 'made')
-    if (${told('Bring these tests back')}) {
+    if (${told('Restore these tests')}) {
       put('red.test.js', "const { test } = require('node:test')\\ntest('is red', () => require('node:assert').ok(require('./red.js')))")
       put('red.js', 'module.exports = true')
     } else (await import('node:fs')).rmSync('red.test.js', { force: true })
@@ -140,7 +140,7 @@ const weakening: Agent = {
   driver: 'claude',
   program: `begin(); put('made.txt', 'made')
     const { rmSync } = await import('node:fs')
-    if (${told('Take this back as it was before')}) put('green.test.js', ${JSON.stringify(green)})
+    if (${told('Revert this change')}) put('green.test.js', ${JSON.stringify(green)})
     else rmSync('green.test.js', { force: true })
     end()`,
 }
@@ -172,7 +172,7 @@ const idle: Agent = {
 const forgetful: Agent = {
   driver: 'claude',
   program: `
-    if (!args.some((text) => text.includes('could not be taken up'))) {
+    if (!args.some((text) => text.includes('could not be resumed'))) {
       console.error('No conversation found with session ID: session-0')
       process.exit(1)
     }

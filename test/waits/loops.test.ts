@@ -90,9 +90,13 @@ const isLeftAlone = async (name: string): Promise<void> => {
 
 describe('goes in circles and is started afresh, with the call named', { timeout: 120_000 }, () => {
   test.each([
-    ['circling', 'after part', /the same call \d+ times in a row and got the same answer: Bash: npm test/],
-    ['ping-pong', 'alone', /these 2 calls in turn \d+ times and got the same answers: Bash: \w+ and Bash: \w+/],
-    ['wandering', 'after part', /change nothing in the work; most often, \d+ of the last \d+ times: Bash: cat \d/],
+    ['circling', 'after part', /the same call \d+ times in a row and got the same result: Bash: npm test/],
+    ['ping-pong', 'alone', /these 2 calls in turn \d+ times and got the same results: Bash: \w+ and Bash: \w+/],
+    [
+      'wandering',
+      'after part',
+      /change nothing in the workspace; the most frequent \(\d+ of the last \d+\): Bash: cat \d/,
+    ],
   ])('%s', async (name, made, seen) => {
     await ended(name)
     const goal = goalOf(name)

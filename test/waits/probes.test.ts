@@ -99,15 +99,15 @@ const ended = async (name: string) => {
 
 test('a port that another program has: named with its process, in question, event and story', async () => {
   const { goal, question, found, run } = await ended('port')
-  const words = new RegExp(`port \\d+ is taken by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`)
+  const words = new RegExp(`port \\d+ is in use by \\S+ \\(pid ${process.pid}, not started by Unstuck\\)`)
   expect(found).toEqual([{ probe: 'port', points: 'environment', text: expect.stringMatching(words) }])
   expect(question).toMatchObject({
-    question: expect.stringMatching(/is held up by this machine: port \d+ is taken by/),
+    question: expect.stringMatching(/is held up by this machine: port \d+ is in use by/),
   })
   expect(run?.errorMeta).toMatchObject({ failureCode: 'environment_issue', evidence: expect.stringMatching(words) })
   const [event] = await scene.events(goal, 'verify.probed')
   expect(event && sentenceOf(event)).toMatch(
-    /^probes after node serve\.js: port: port \d+ is taken by .*\(at fault: the environment\)$/,
+    /^probes after node serve\.js: port: port \d+ is in use by .*\(at fault: the environment\)$/,
   )
 })
 

@@ -47,7 +47,7 @@ const agents: Record<string, Agent> = {
     program: `
       begin()
       put('made.txt', 'made')
-      if (args.some((text) => text.includes('it is granted now'))) put('TOP/outside/obeyed.txt', 'here')
+      if (args.some((text) => text.includes('It is granted now'))) put('TOP/outside/obeyed.txt', 'here')
       else if (count('TOP/outside/tries') === 1) {
         denied('TOP/outside/obeyed.txt')
         end({ is_error: true, result: 'No conversation found with session ID: x' })

@@ -49,7 +49,7 @@ const agents: Record<string, Agent> = {
       usage(1)
       if (++said === 20) { clearInterval(timer); put('made.txt', 'made'); end() }
     }, 300)`),
-  // Its session is gone when it is to be taken up again.
+  // Its session is gone when it should be resumed.
   forgetful: claude(`${first('forgetful')}
     if (args.includes('--resume')) { console.error('No conversation found with session ID: session-1'); process.exit(1) }
     begin(); if (start > 1) { put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end(); process.exit(0) }
@@ -96,7 +96,7 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     expect(run?.launches).toHaveLength(2)
     const args = argsOf('silent', 2)
     expect(args[args.indexOf('--resume') + 1]).toBe('session-1')
-    const hint = args.find((text) => text.includes('You were stopped and started again'))
+    const hint = args.find((text) => text.includes('You were stopped and restarted'))
     expect(hint).toContain('for 3 s it printed nothing and used no processor time')
     expect(hint).toContain('What was written is kept in the workspace: part.txt.')
     expect(await scene.recoveries(goal)).toMatchObject([
@@ -191,7 +191,7 @@ test('a session that is not there any more is replaced by a fresh one', { timeou
     { playbook: 'stall-restart', status: 'success' },
     { playbook: 'session-replay', label: 'session_lost', status: 'success' },
   ])
-  expect(argsOf('forgetful', 3).join(' ')).toContain('could not be taken up again')
+  expect(argsOf('forgetful', 3).join(' ')).toContain('could not be resumed')
 })
 
 test('five restarts, each another one, and then one question', { timeout: 120_000 }, async () => {

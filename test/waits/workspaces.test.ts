@@ -151,7 +151,7 @@ describe('submodules', () => {
     const notes = run?.verdict?.notes.join('\n')
     expect(notes).toContain('submodule gone was missing')
     expect(notes).toContain(
-      'lib is not part of the work: changes below a submodule cannot be committed here (lib/lib.js)',
+      'lib is not part of the work: changes inside a submodule cannot be committed here (lib/lib.js)',
     )
     expect(git('diff', '--name-only', 'main', `unstuck/goal/${goal}`)).toBe('made.txt')
     expect(readFileSync(join(scene.top, 'prompt'), 'utf8')).toMatch(/Submodules: lib\..*\n.*cannot be fetched: gone/)
@@ -163,7 +163,9 @@ describe('submodules', () => {
     )
     const goal = await scene.goal([{}])
     await scene.until(goal, 'awaiting_human')
-    expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain('changes below a submodule cannot be committed')
+    expect(readFileSync(join(scene.top, 'prompt.2'), 'utf8')).toContain(
+      'changes inside a submodule cannot be committed',
+    )
   })
 })
 

@@ -65,7 +65,7 @@ test('a half-made folder of a crash is made anew, a finished one is returned wit
   await expect(createWorkspace({ ...request, branch: 'other' })).rejects.toMatchObject({ code: 'ILLEGAL' })
 })
 
-test('branch names that look like options or escape are refused before anything is made', async () => {
+test('branch names that look like options or escape are refused before anything is created', async () => {
   scene = await setScene()
   for (const branch of ['-b', '../x', 'a b', '']) {
     const dir = join(scene.top, 'ws')
@@ -91,7 +91,7 @@ test('removal takes folders without write permission and leaves what symlinks le
   expect(existsSync(join(scene.top, 'outside/kept.txt'))).toBe(true)
 })
 
-test('a snapshot brings back tracked and untracked changes byte for byte', async () => {
+test('a snapshot restores tracked and untracked changes byte for byte', async () => {
   scene = await setScene({
     '.gitattributes': '* text=auto eol=lf\n',
     'a.txt': 'a\n',

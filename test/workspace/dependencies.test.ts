@@ -35,7 +35,7 @@ const setProject = async (files: Record<string, string> = {}): Promise<void> => 
 const prepare = async (workspace: string): Promise<Preparation> =>
   prepareDependencies({ repository: scene.repository, workspace, cacheDir: join(scene.top, 'cache') })
 
-test('installed packages are copied when the lockfile is the same, and writing to the copy reaches nobody else', async () => {
+test('installed packages are copied if the lockfile is the same, and writing to the copy changes no other tree', async () => {
   await setProject()
   linkSync(join(scene.root, 'node_modules/dep/index.js'), join(scene.root, 'node_modules/dep/hard.js'))
   const [one, two] = [await workspaceOf(scene, 'one'), await workspaceOf(scene, 'two')]

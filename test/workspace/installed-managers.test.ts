@@ -95,7 +95,7 @@ describe('Yarn with the node-modules linker', () => {
     expect(await tree()).toMatchObject(expected)
   })
 
-  test('is absent where the project asks for a tree, and is none of its affairs under Plug and Play', async () => {
+  test('is absent if the project uses a tree, and ignored under Plug and Play', async () => {
     put(project, { ...linker, 'yarn.lock': yarnLock })
     expect(await tree()).toMatchObject({ state: 'absent' })
     put(project, { '.yarnrc.yml': '', '.pnp.cjs': '' })
@@ -274,7 +274,7 @@ describe('Python', () => {
     expect(await tree()).toMatchObject({ ecosystem: 'python', damage: [], ...expected })
   })
 
-  test('an environment that is not there, is a link, or has no known form is no tree', async () => {
+  test('an environment that is missing, a link, or of unknown form is not a tree', async () => {
     put(project, { 'requirements.txt': pins })
     expect((await inspectInstalled(project)).trees).toHaveLength(0)
     put(join(top, 'elsewhere'), three)
@@ -288,7 +288,7 @@ describe('Python', () => {
   const declared = async (name: string): Promise<boolean | undefined> =>
     (await inspectInstalled(project, { of: 'python', name })).asked?.declared
 
-  test('a module is undeclared where all that is declared is there and does not bring it', async () => {
+  test('a module is undeclared if all declared packages are installed and none provides it', async () => {
     put(project, { ...three, 'requirements.txt': pins, 'pyproject.toml': '[tool.ruff]\n', 'src/app/cart.py': '' })
     expect(await declared('structlog')).toBe(false)
     expect(await declared('two_words')).toBe(true)
@@ -364,7 +364,7 @@ describe('Go', () => {
   })
 })
 
-test('only those that are asked for are looked at', async () => {
+test('only the requested ecosystems are inspected', async () => {
   put(project, {
     ...{ 'bun.lock': bunLock, 'go.mod': 'module m\n', 'vendor/modules.txt': '## explicit\n' },
     ...{ 'requirements.txt': 'x==1\n', '.venv/pyvenv.cfg': '', '.venv/lib/python3.11/site-packages/x.py': '' },

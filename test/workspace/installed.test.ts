@@ -70,7 +70,7 @@ test('a lockfile that moved on names what is missing and what is older', async (
   })
 })
 
-test('a tree that is not there is absent; without a lockfile or dependencies none is looked for', async () => {
+test('a missing tree is absent; without a lockfile or dependencies no tree is expected', async () => {
   rmSync(join(project, 'node_modules'), { recursive: true })
   expect(await tree()).toEqual({ ...same, state: 'absent' })
   rmSync(join(project, 'package-lock.json'))
@@ -83,10 +83,10 @@ test('a package that is gone, empty or cut to nothing is damage', async () => {
   expect(await tree()).toMatchObject({ damage: ['one has no package.json', 'two has no package.json'] })
 })
 
-test('a program that leads nowhere is damage, unless the checkout has it like that', async () => {
+test('a broken link to a program is damage, unless the checkout has the same', async () => {
   rmSync(join(project, 'node_modules/one/cli.js'))
   expect(await tree()).toMatchObject({ damage: [] })
-  expect(await tree(pristine)).toMatchObject({ damage: ['.bin/one leads nowhere'] })
+  expect(await tree(pristine)).toMatchObject({ damage: ['.bin/one is a broken link'] })
   const other = join(top, 'other')
   cpSync(project, other, { recursive: true, verbatimSymlinks: true })
   expect(await tree(other)).toMatchObject({ damage: [] })

@@ -52,7 +52,7 @@ const published = async (files: Record<string, string>): Promise<string> => {
   return to
 }
 
-test('a commit holds exactly the permitted paths, brackets taken literally', async () => {
+test('a commit contains exactly the permitted paths, with literal brackets', async () => {
   scene = await setScene({ 'app/i/page.tsx': 'old', 'app/[id]/page.tsx': 'old', 'gone.txt': 'x' })
   const files = { 'app/i/page.tsx': 'new', 'app/[id]/page.tsx': 'new', 'secrets/k.pem': 'SECRET' }
   expect(names(await change(files, 'task1', ['app/[id]/page.tsx', 'unchanged.txt']))).toEqual(['app/[id]/page.tsx'])
@@ -67,7 +67,7 @@ test('a permitted file that would push out a path that is not permitted is refus
   const build = buildTree(scene.shadow, { base: scene.head, tree, paths: ['thing/inside.txt'] })
   await expect(build).rejects.toMatchObject({
     code: 'REPOSITORY_STATE',
-    message: expect.stringContaining('changing thing too'),
+    message: expect.stringContaining('also change thing'),
   })
 })
 
@@ -170,7 +170,7 @@ test('a goal branch is made once and publishing twice is done twice', async () =
   expect(user(scene.root, 'fsck', '--strict')).not.toMatch(/missing|error/)
 })
 
-test('publishing onto a ref that somebody moved is the value moved and changes nothing', async () => {
+test('publishing onto a ref that another process moved returns `moved` and changes nothing', async () => {
   scene = await setScene()
   const to = await change({ 'b.txt': 'b' })
   put(scene.root, { 'c.txt': 'c' })

@@ -28,7 +28,7 @@ const freshAt = async (base: string): Promise<string> => {
   return dir
 }
 
-test('the work of an ended run stands in the workspace of the next, as uncommitted changes', async () => {
+test('the work of an ended run is in the workspace of the next run, as uncommitted changes', async () => {
   scene = await setScene({ 'a.txt': 'a', 'gone.txt': 'g', 'same.txt': 's' })
   const dir = await workspaceOf(scene)
   put(dir, { 'a.txt': 'changed', 'new/b.txt': 'b', 'run.sh': '#!/bin/sh' })
@@ -51,7 +51,7 @@ test('the work of an ended run stands in the workspace of the next, as uncommitt
   expect(user(into, 'status', '--porcelain').split('\n')).toHaveLength(5)
 })
 
-test('what a package manager made in the ended run is left out, whether the repository ignores it or not', async () => {
+test('files of a package manager in the ended run are left out, even if the repository does not ignore them', async () => {
   scene = await setScene({ 'a.txt': 'a' })
   const dir = await workspaceOf(scene)
   put(dir, { 'a.txt': 'changed', 'node_modules/p/index.js': 'p', 'node_modules_of_mine.txt': 'mine' })
@@ -63,7 +63,7 @@ test('what a package manager made in the ended run is left out, whether the repo
   expect(existsSync(join(into, 'node_modules'))).toBe(false)
 })
 
-test('what the base has changed meanwhile stays as the base has it, also around a path', async () => {
+test('paths that the base changed meanwhile keep the content of the base, also above and below a path', async () => {
   scene = await setScene({ 'a.txt': 'a', 'b.txt': 'b' })
   const dir = await workspaceOf(scene)
   put(dir, { 'a.txt': 'agent', 'b.txt': 'agent', 'place/deep.txt': 'agent' })

@@ -46,7 +46,7 @@ const prepared = async (): Promise<MendRequest> => {
 const whole = (request: MendRequest): void =>
   expect(listing(join(request.workspace, 'node_modules'))).toEqual(listing(join(scene.root, 'node_modules')))
 
-test('a whole tree is left alone', async () => {
+test('an undamaged tree is not changed', async () => {
   const request = await prepared()
   const before = lstatSync(join(request.workspace, 'node_modules')).ino
   expect(await mendDependencies(request)).toEqual({ damage: [], laid: 'copied' })
@@ -65,7 +65,7 @@ test.each<[string, (modules: string) => void, string]>([
     (modules) => truncateSync(join(modules, 'dep/package.json')),
     'dep has no package.json',
   ],
-  ['a program that leads nowhere', (modules) => rmSync(join(modules, 'dep/cli.js')), '.bin/dep leads nowhere'],
+  ['a program that leads nowhere', (modules) => rmSync(join(modules, 'dep/cli.js')), '.bin/dep is a broken link'],
 ])('%s: put aside and laid again from the cache', async (...[, damage, text]) => {
   const request = await prepared()
   const modules = join(request.workspace, 'node_modules')
@@ -76,7 +76,7 @@ test.each<[string, (modules: string) => void, string]>([
   expect(readFileSync(join(request.asideDir, '1/patched.txt'), 'utf8')).toBe('by the agent')
 })
 
-test('a cache that is damaged as well is filled from the checkout again', async () => {
+test('a cache that is damaged as well is refilled from the checkout', async () => {
   const request = await prepared()
   await tendPool({ cacheDir: request.cacheDir, signal: new AbortController().signal })
   const [entry = ''] = readdirSync(request.cacheDir)
@@ -89,7 +89,7 @@ test('a cache that is damaged as well is filled from the checkout again', async 
   expect(readFileSync(join(request.workspace, 'node_modules/dep/package.json'), 'utf8')).toBe('{}')
 })
 
-test('where the checkout is damaged too, or has another lockfile, an install has room to bring them', async () => {
+test('if the checkout is damaged too, or has another lockfile, the packages are left to an install', async () => {
   const request = await prepared()
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
   truncateSync(join(scene.root, 'node_modules/dep/package.json'))
@@ -105,7 +105,7 @@ test('where the checkout is damaged too, or has another lockfile, an install has
   expect(readdirSync(request.asideDir)).toEqual(['1', '2'])
 })
 
-test('a crash between putting aside and laying again is made good', async () => {
+test('a crash between moving aside and restoring is repaired', async () => {
   const request = await prepared()
   mkdirSync(request.asideDir)
   renameSync(join(request.workspace, 'node_modules'), join(request.asideDir, '1'))
@@ -113,7 +113,7 @@ test('a crash between putting aside and laying again is made good', async () => 
   whole(request)
 })
 
-test('what only Yarn lists is mended as well', async () => {
+test('packages that only Yarn lists are repaired as well', async () => {
   const request = await prepared()
   const trees = [scene.root, request.workspace]
   const lockfile = '__metadata:\n  version: 10\n'
@@ -135,7 +135,7 @@ test('what only Yarn lists is mended as well', async () => {
   whole(request)
 })
 
-test('a stale virtual environment and stale vendored packages are left alone: nothing could be laid there', async () => {
+test('a stale virtual environment and stale vendored packages are not changed, because they cannot be restored', async () => {
   const request = await prepared()
   const others = {
     ...{ 'requirements.txt': 'x==1\n', '.venv/pyvenv.cfg': '', '.venv/lib/python3.11/site-packages/y.py': '' },
@@ -150,7 +150,7 @@ test('a stale virtual environment and stale vendored packages are left alone: no
   expect(listing(request.asideDir)).toEqual(['1'])
 })
 
-test('a link in the place of the packages is nothing of ours to move', async () => {
+test('a symlink in place of the packages is not moved', async () => {
   const request = await prepared()
   const modules = join(request.workspace, 'node_modules')
   rmSync(modules, { recursive: true })

@@ -183,7 +183,7 @@ test('nothing is made of a checkout that has other packages by now', async () =>
   expect(kinds().flatMap((kind) => readdirSync(join(kind, 'returned')))).toEqual([])
 })
 
-test('what a killed engine left is removed, and what nobody used for long', async () => {
+test('leftovers of a killed engine are removed, and trees that were not used for long', async () => {
   const kind = await warmPool()
   put(cacheDir(), { 'making-1-dead/node_modules/dep/index.js': 'half' })
   const old = join(cacheDir(), '0'.repeat(32))

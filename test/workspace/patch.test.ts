@@ -35,7 +35,7 @@ test('every changed path is named, and the text holds no more than its limits', 
   expect(patch.text).not.toMatch(/bbb|z\.txt/)
 })
 
-test('no change is no text', async () => {
+test('no change gives an empty text', async () => {
   scene = await setScene({ 'a.txt': 'one\n' })
   const base = user(scene.root, 'rev-parse', 'HEAD')
   const { tree } = await captureAside(scene.shadow, { base, workTree: scene.root })

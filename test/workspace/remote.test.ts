@@ -74,7 +74,7 @@ describe('a mirror', () => {
     expect(user(repository.root, 'config', '--get', 'core.bare')).toBe('true')
   })
 
-  it('sees where branches stand and brings their commits', async () => {
+  it('reads the values of branches and fetches their commits', async () => {
     const { repository, remote } = await open(`file://${bare}`)
     const next = newCommit('b.txt')
     user(work, 'push', '--quiet', bare, 'HEAD:refs/heads/topic')
@@ -103,12 +103,12 @@ describe('a mirror', () => {
 })
 
 describe('a remote that is not as one wishes', () => {
-  it('whose HEAD points to nowhere is told so, with the way out', async () => {
+  it('whose HEAD names no branch is reported, with the remedy', async () => {
     user(bare, 'symbolic-ref', 'HEAD', 'refs/heads/nowhere')
     await expect(open(bare)).rejects.toThrow(/HEAD names a branch that does not exist.*git symbolic-ref/)
   })
 
-  it('that is empty is told so', async () => {
+  it('that is empty is reported', async () => {
     const empty = join(top, 'empty.git')
     user(top, 'init', '--quiet', '--bare', empty)
     expect(await codeOf(open(empty))).toBe('REPOSITORY_STATE')
@@ -148,7 +148,7 @@ describe('a remote that is not as one wishes', () => {
     expect(user(bare, 'rev-parse', 'HEAD')).toBe(next)
   })
 
-  it('that is no repository at the first contact is a mistake, and later an outage', async () => {
+  it('that is not a repository is an error at the first contact, and an outage later', async () => {
     expect(await codeOf(open(join(top, 'nothing.git')))).toBe('REMOTE_REFUSED')
     const { remote } = await open(bare)
     renameSync(bare, `${bare}.away`)
@@ -194,7 +194,7 @@ describe('a push', () => {
     )
   })
 
-  it('that a hook refuses brings its words, cleaned and bounded', async () => {
+  it('that a hook refuses returns its message, sanitised and truncated', async () => {
     const { remote } = await open(bare)
     const hook = join(bare, 'hooks', 'pre-receive')
     mkdirSync(join(bare, 'hooks'), { recursive: true })
@@ -212,7 +212,7 @@ describe('a push', () => {
     expect(detail.length).toBeLessThanOrEqual(600)
   })
 
-  it('hands no secret of ours to the hooks of a repository on this disk, and starts none of the mirror', async () => {
+  it('passes no secret to the hooks of a local repository, and starts no hook of the mirror', async () => {
     const { repository, remote } = await open(bare, {
       environment: { API_KEY: 'geheim-1234', UNSTUCK_DATABASE_URL: 'geheim' },
     })

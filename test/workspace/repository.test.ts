@@ -141,7 +141,7 @@ test.each([
   expect(() => refName(name)).toThrow(/not a branch name/)
 })
 
-test('refs made, moved and deleted in between are told apart', async () => {
+test('created, moved and deleted refs are distinguished', async () => {
   scene = await setScene()
   user(scene.root, 'branch', 'gone')
   const before = await readRefs(scene.repository)
@@ -165,7 +165,7 @@ test('HEAD is read where it is on no branch, or on one without a commit', async 
   expect((await readRefs(scene.repository)).HEAD).toBe('ref: refs/heads/empty')
 })
 
-test('the log of a branch is read also where the branch stands on a commit that is not there, and one that was broken is none', async () => {
+test('the log of a branch is read even if its commit does not exist, and a damaged log counts as empty', async () => {
   scene = await setScene()
   const first = scene.head
   put(scene.root, { 'b.txt': 'b' })

@@ -51,7 +51,7 @@ const cutOff = (): void => {
   for (const name of ['library', 'inner']) rmSync(join(scene.top, name), { recursive: true })
 }
 
-test('they are laid from the checkout, recursively and without what they were cloned from', async () => {
+test('they are checked out from the local checkout, recursively and without their remotes', async () => {
   await nestedScene()
   cutOff()
   const dir = await workspaceOf(scene)

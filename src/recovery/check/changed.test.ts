@@ -211,7 +211,7 @@ describe('is named', () => {
       ['node check.mjs'],
       { 'check.mjs': 'run()\n' },
       { 'Check.mjs': '' },
-      'check redefined: Check.mjs: the name of a file that the check runs, but for its case',
+      'check redefined: Check.mjs: differs only in case from a file that the check runs',
     ],
     [
       'a package of the work whose program is called as one that starts the check',
@@ -256,14 +256,14 @@ describe('is named', () => {
       ['pytest'],
       {},
       { '.venv/bin/python3': '' },
-      'check redefined: .venv/bin/python3: found before the programs of the system',
+      'check redefined: .venv/bin/python3: takes precedence over the programs of the system',
     ],
     [
       'a link in place of that folder',
       ['npm test'],
       { 'package.json': jest },
       { node_modules: 'vendor' },
-      'check redefined: node_modules: found before the programs of the system',
+      'check redefined: node_modules: takes precedence over the programs of the system',
     ],
     [
       'a Python program called as one of the check',

@@ -1,6 +1,6 @@
 /**
- * What a change made of the checks themselves: scripts, make targets, files that a check runs, and what configures the tools
- * that it uses. Compared with what the base commit calls: a check that is new takes nothing from one that was there.
+ * How a change altered the checks themselves: scripts, make targets, files that a check runs, and configuration of the tools
+ * that it uses. Compared with what the checks call in the base commit, because a new check weakens no existing one.
  */
 import type { Weakening } from '../../domain/run.ts'
 import { families } from '../test-families.ts'
@@ -40,7 +40,7 @@ const changedScripts = async ({ before, after }: ChangedTree, scripts: readonly 
   const found = new Map<string, Weakening>()
   for (const { path, name } of unique(scripts)) {
     const [old, now] = [scriptsIn(await before(path)), scriptsIn(await after(path))]
-    // One that the work brings was no check before.
+    // A script that the work added was not a check before.
     if (old[name] === undefined) continue
     for (const each of [`pre${name}`, name, `post${name}`])
       if (old[each] !== now[each])
@@ -49,7 +49,7 @@ const changedScripts = async ({ before, after }: ChangedTree, scripts: readonly 
   return [...found.values()]
 }
 
-/** Lines outside of the rules that can change what one of them does. */
+/** Lines outside of rules that can change what a rule does. */
 const steering = (others: readonly string[], known: readonly string[]): string[] =>
   others.filter((line) => /^-?s?include\b|^override\b|^(?:\.?SHELL\w*|MAKEFLAGS)\b/.test(line) || known.includes(line))
 
@@ -70,7 +70,7 @@ const changedTargets = async ({ before, after }: ChangedTree, targets: readonly 
   return found
 }
 
-/** What ends a program early, or swallows its failure. */
+/** Code that ends a program early or hides its failure. */
 const escapes =
   /\bprocess\.(?:exit|reallyExit|abort|kill)\b|\b(?:sys|os)\._?exit\b|\bDeno\.exit\b|\bcatch\b|\bexcept\b|\brescue\b|\bexit (?:0|\$?\w+)|\|\|\s*(?:true|:)|\bset \+e\b|\btrap\b/g
 const escapesGrew = (before: string, after: string): boolean =>
@@ -80,8 +80,8 @@ const lineIsGone = lostOrAdded(escapes)
 const linkDepth = 4
 
 /**
- * Files that links among these lead to. A reader gives the target of a link as its text, and whatever else fits in one short line
- * names no file that changed.
+ * The files and the targets of links among them. `before` returns the target of a link as its text. Every one-line text is
+ * treated as a link, which is harmless: other texts name no changed file.
  */
 const withTargets = async (before: ReadText, files: ReadonlySet<string>): Promise<Set<string>> => {
   const found = new Set(files)
@@ -142,12 +142,12 @@ const changedConfigurations = async (
   return found
 }
 
-/** A file that the check runs, under a name that some file systems take for the same. */
+/** Paths that differ only in case from a file that a check runs, so that some file systems treat them as the same file. */
 const collidingFiles = ({ paths }: ChangedTree, files: ReadonlySet<string>): Weakening[] => {
   const folded = new Set([...files].map((path) => path.toLowerCase()))
   return paths
     .filter((path) => !files.has(path) && folded.has(path.toLowerCase()))
-    .map((path) => redefined(path, 'the name of a file that the check runs, but for its case'))
+    .map((path) => redefined(path, 'differs only in case from a file that the check runs'))
 }
 
 const isMake = (path: string): boolean => makefileNames.includes(lastSegment(path))

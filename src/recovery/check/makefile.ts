@@ -1,4 +1,4 @@
-/** The rules of a makefile, as far as a changed target can be told from one that stayed. */
+/** Parses the rules of a makefile, in enough detail to detect a changed target. */
 
 interface Rule {
   needs: string[]
@@ -15,7 +15,7 @@ export interface Makefile {
 
 const ruleLine = /^([^\s#:=][^#:=]*?)[ \t]*::?(?!=)([^#=]*)$/
 const maxLines = 5_000
-/** The pattern takes the square of its white space. */
+/** The pattern takes quadratic time for white space. */
 const maxLine = 2_000
 
 const wordsOf = (text: string): string[] =>
@@ -49,7 +49,7 @@ export const readMakefile = (text: string): Makefile => {
   return { rules, first: [...rules.keys()].find((name) => !name.startsWith('.')), others }
 }
 
-/** The targets with everything they need, each once. */
+/** The targets and everything they depend on, each once. */
 export const withNeeds = ({ rules }: Makefile, targets: readonly string[]): string[] => {
   const found = new Set<string>()
   const follow = (name: string): void => {
@@ -61,5 +61,5 @@ export const withNeeds = ({ rules }: Makefile, targets: readonly string[]): stri
   return [...found]
 }
 
-/** A line of a recipe as a shell reads it. */
+/** A line of a recipe in the form that a shell reads. */
 export const recipeLine = (line: string): string => line.replace(/^[@+-]+/, '').replaceAll(/\$[({]MAKE[)}]/g, 'make')

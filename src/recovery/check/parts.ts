@@ -1,11 +1,11 @@
 /**
- * What takes part in a check: the package scripts and make targets that a command calls, the files that it runs, and the
- * words by which tools are known. Scripts that call scripts are followed.
+ * The parts of a check: the package scripts and make targets that a command calls, the files that it runs, and the words that
+ * identify its tools. Scripts that call scripts are followed.
  */
 import { readMakefile, recipeLine, withNeeds } from './makefile.ts'
 import { callsIn, configurationsOf, filesRunBy, folderOf, joined, lastSegment, parentOf, type Call } from './words.ts'
 
-/** Text of a file in one tree; undefined = there is none. */
+/** Text of a file in one tree; undefined = no such file. */
 export type ReadText = (path: string) => Promise<string | undefined>
 
 export interface Named {
@@ -15,7 +15,7 @@ export interface Named {
 }
 
 export interface Parts {
-  /** Every word of every call, paths by their last segment: a tool that is used stands among them. */
+  /** Every word of every call, paths by their last segment. Contains the names of all tools used. */
   words: Set<string>
   files: Set<string>
   configurations: Set<string>
@@ -45,7 +45,7 @@ export const scriptsIn = (text: string | undefined): Record<string, string> => {
 
 interface Follower {
   read: ReadText
-  /** Manifests of packages that a call of all packages may mean. */
+  /** Manifests of packages that a command for all packages may run in. */
   packages: readonly string[]
   parts: Parts
   seen: Set<string>
@@ -99,7 +99,7 @@ const follow = async (follower: Follower, line: string, folder: string, depth = 
   }
 }
 
-/** `packages`: manifests that a command for all packages may mean. */
+/** `packages`: manifests of packages that a command for all packages may run in. */
 export const partsOf = async (
   commands: readonly string[],
   read: ReadText,

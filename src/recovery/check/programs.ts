@@ -1,7 +1,7 @@
 /**
- * Programs that a change puts where a check looks for its own first, under the name of one that the check needs: by a `bin` of a
- * package, by a file where package managers put theirs, or by what an install starts. Package managers put these folders before all
- * others, so that such a `node` is the one that runs the tests.
+ * Detects programs that a change puts in front of a check's own: by a `bin` of a package, by a file in a folder where package
+ * managers install programs, or by a hook of an install. Package managers put these folders first in PATH, so a `node` there
+ * would run the tests.
  */
 import type { Weakening } from '../../domain/run.ts'
 import { scriptsIn, type ReadText } from './parts.ts'
@@ -15,14 +15,14 @@ export interface ProgramsRequest {
   words: ReadonlySet<string>
 }
 
-/** By these, shells and runtimes are started: no package that only brings a tool has one. */
+/** Names of shells, runtimes and system tools. A package that provides one of them replaces it for the checks. */
 const runtimes = new Set(
   `node nodejs npm npx corepack pnpm pnpx yarn yarnpkg bun bunx deno sh bash dash zsh ksh env make gmake git python python2
   python3 pip pip3 ruby perl php java go cargo rustc test [ true false cat cp mv rm ls ln mkdir echo printf grep sed awk find xargs
   diff cmp sort head tail timeout sleep`.split(/\s+/),
 )
 
-/** Run by an install of the package, also by one that our clone of the work is given. */
+/** Scripts that an install of the package runs, including the install in our clone of the work. */
 const hooks = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
 
 type Json = Record<string, unknown>
@@ -33,7 +33,7 @@ const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
 
 const withoutMark = (text: string | undefined): string => text?.replace(/^\uFEFF/, '') ?? '{}'
 
-/** undefined = it is no JSON. */
+/** undefined = not JSON. */
 const parsed = (text: string | undefined): Json | undefined => {
   try {
     return objectOf(JSON.parse(withoutMark(text)))
@@ -42,7 +42,7 @@ const parsed = (text: string | undefined): Json | undefined => {
   }
 }
 
-/** As a file system that folds case finds it; package managers take the last segment of a name as well. */
+/** In lower case, because some file systems ignore case; the last segment, because package managers use that too. */
 const programName = (name: string): string => lastSegment(name.replaceAll('\\', '/')).toLowerCase()
 
 const binsOf = (manifest: Json, name: unknown): string[] => {
@@ -54,7 +54,7 @@ const binsOf = (manifest: Json, name: unknown): string[] => {
 interface Brought {
   program: string
   by: string
-  /** Its code comes with the work, not from a registry. */
+  /** The code is part of the work, not from a registry. */
   local: boolean
 }
 
@@ -64,7 +64,7 @@ const nested = /node_modules\/.*node_modules\//
 
 const inLock = (text: string | undefined): Brought[] =>
   Object.entries(objectOf(parsed(text)?.packages))
-    // What a package has below itself is linked for that package alone.
+    // A nested dependency is linked only for the package above it.
     .filter(([place]) => place !== '' && !nested.test(place))
     .flatMap(([place, entry]) => {
       const { resolved, name = place } = objectOf(entry)
@@ -86,17 +86,17 @@ const finding = (path: string, detail: string): Weakening => ({
 
 const unique = (names: readonly string[]): string[] => [...new Set(names)]
 
-/** No manifest that somebody wrote is longer. */
+/** Bytes. No manifest written by a person is longer. */
 const mostRead = 512 * 1024
 
-/** The tool that a check asks for may come from a registry, unless the check had it from somewhere else. */
+/** Whether the program replaces one that a check uses. A tool from a registry may be new, but may not replace another source. */
 const takesPlace = ({ program, local }: Brought, words: ReadonlySet<string>, old: readonly Brought[]): boolean =>
   runtimes.has(program) || (words.has(program) && (local || old.some((other) => other.program === program)))
 
-/** By program, the package that it comes from. */
+/** Program name to the package that provides it. */
 export type Laid = ReadonlyMap<string, string>
 
-/** As above for programs that a package manager laid, beside those that it laid without the work. */
+/** The programs of an install with the work that replace those of the install without it, or a runtime. */
 export const takenPrograms = (laid: Laid, old: Laid, words: ReadonlySet<string>): string[] =>
   [...laid]
     .filter(
@@ -116,7 +116,7 @@ const broughtBy = async (request: ProgramsRequest, path: string): Promise<Weaken
   const added = read(after).filter(({ program, by }) => !old.some((one) => one.program === program && one.by === by))
   const names = added.filter((each) => takesPlace(each, words, old)).map(({ program }) => program)
   if (names.length === 0) return []
-  // A lockfile follows its manifest: who names the one names the other.
+  // Reported for the manifest, because a task that names the manifest also means its lockfile.
   const manifest = joined(parentOf(path), 'package.json')
   return [
     finding(isLock && paths.includes(manifest) ? manifest : path, `brings programs called ${unique(names).join(', ')}`),
@@ -131,16 +131,18 @@ const changedHooks = async ({ before, after }: ProgramsRequest, path: string): P
 }
 
 const programPlace = /(?:^|\/)(?:node_modules\/\.bin|\.venv\/bin)\/([^/]+)$/i
-/** Where there should be a folder, only a link or a file is a change of its own. */
+/** Normally folders. A link or a file at such a path is a change that matters. */
 const linkedPlace = /(?:^|\/)(?:node_modules(?:\/\.bin)?|\.venv(?:\/bin)?)$/i
 
 const inPlace = async ({ after, words }: ProgramsRequest, path: string): Promise<Weakening[]> => {
   const program = programPlace.exec(path)?.[1]?.toLowerCase()
   const isMeant = program === undefined ? linkedPlace.test(path) : runtimes.has(program) || words.has(program)
-  return isMeant && (await after(path)) !== undefined ? [finding(path, 'found before the programs of the system')] : []
+  return isMeant && (await after(path)) !== undefined
+    ? [finding(path, 'takes precedence over the programs of the system')]
+    : []
 }
 
-/** Sections in which a Python project names the programs that its install makes. */
+/** Files in which a Python project names the programs that its install creates. */
 const entryPoints = /(?:^|\/)(?:pyproject\.toml|setup\.cfg|setup\.py)$/
 const entryPoint = /(?:^[ \t]*["']?|["'][ \t]*)([\w.-]{1,100})["']?[ \t]*=[ \t]*["']?[\w.]+:/gm
 
@@ -156,15 +158,15 @@ const pythonPrograms = async ({ before, after, words }: ProgramsRequest, path: s
 
 const addedBuild = async ({ before, after }: ProgramsRequest, path: string): Promise<Weakening[]> =>
   (await before(path)) === undefined && (await after(path)) !== undefined
-    ? [finding(path, 'an install of the package runs what it says')]
+    ? [finding(path, 'an install of the package runs its commands')]
     : []
 
-const looks: readonly [RegExp, (request: ProgramsRequest, path: string) => Promise<Weakening[]>][] = [
+const inspections: readonly [RegExp, (request: ProgramsRequest, path: string) => Promise<Weakening[]>][] = [
   [manifestPattern, broughtBy],
   [manifestPattern, changedHooks],
   [lockPattern, broughtBy],
   [entryPoints, pythonPrograms],
-  // pnpm reads the two other forms of a manifest.
+  // pnpm also reads these two forms of a manifest.
   [/(?:^|\/)(?:binding\.gyp|package\.(?:yaml|json5))$/, addedBuild],
   [/./s, inPlace],
 ]
@@ -172,6 +174,6 @@ const looks: readonly [RegExp, (request: ProgramsRequest, path: string) => Promi
 export const changedPrograms = async (request: ProgramsRequest): Promise<Weakening[]> => {
   const found: Weakening[] = []
   for (const path of request.paths)
-    for (const [pattern, look] of looks) if (pattern.test(path)) found.push(...(await look(request, path)))
+    for (const [pattern, inspect] of inspections) if (pattern.test(path)) found.push(...(await inspect(request, path)))
   return [...new Map(found.map((each) => [`${each.path}\0${each.detail}`, each])).values()]
 }

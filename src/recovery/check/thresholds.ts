@@ -1,4 +1,4 @@
-/** Coverage thresholds in a configuration, whatever its format: which fell, and which are gone. An agent wrote the text, so the pattern is bounded. */
+/** Finds lowered or removed coverage thresholds, in any format. The pattern is bounded, because an agent wrote the text. */
 
 const threshold =
   /["']?\b(branches|functions|lines|statements|fail[-_]under|cov-fail-under|minimumCoverage|threshold)["']?\s{0,3}[:= ]\s{0,3}["']?(-?\d+(?:\.\d+)?)/gi
@@ -15,7 +15,7 @@ const read = (text: string | undefined): Map<string, number[]> => {
   return found
 }
 
-/** In words; empty where none was lowered or removed. */
+/** As prose; empty if none was lowered or removed. */
 export const thresholdsLowered = (before: string | undefined, after: string | undefined): string => {
   const now = read(after)
   return [...read(before)]

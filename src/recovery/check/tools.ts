@@ -1,16 +1,16 @@
 /**
- * Which files configure a check, as data: by the tool that reads them, and the words by which a command or a script shows that
- * it uses that tool. A file of a tool that no check uses says nothing about the checks that ran.
+ * Which files configure a check, as data: the tool that reads them, and the words that show that a command or script uses this
+ * tool. The configuration of a tool that no check uses does not matter.
  */
 
 type Differs = (before: string | undefined, after: string | undefined) => boolean
 
 export interface Configuration {
   tool: string
-  /** Absent = every check is meant. */
+  /** Absent = the file matters for every check. */
   used?: RegExp
   file: RegExp
-  /** Whether what changed in the file matters; absent = every change does. */
+  /** Whether the change of the file matters; absent = every change matters. */
   differs?: Differs
 }
 
@@ -44,13 +44,13 @@ const sections =
   (before, after) =>
     sectionsIn(before, header) !== sectionsIn(after, header)
 
-/** The top-level keys of a YAML file whose names do not match, with what stands below them, as one text. */
+/** The top-level keys of a YAML file whose names do not match, with their values, as one text. */
 const yamlWithout = (text: string | undefined, name: RegExp): string => {
   const kept: string[] = []
   let isKept = true
   for (const line of (text ?? '').split(/\r?\n/)) {
     const key = /^(['"]?)([\w-]+)\1\s*:/.exec(line)?.[2]
-    // Anything else that begins at the margin, but for the items of a list, is no key that we know.
+    // Other text at the left margin, except list items, is an unknown key and is kept.
     if (/^[^\s#-]/.test(line)) isKept = key === undefined || !name.test(key)
     if (isKept && line.trim() !== '' && !line.trim().startsWith('#')) kept.push(line.trimEnd())
   }
@@ -65,7 +65,7 @@ const linesOf = (text: string | undefined): string[] =>
 
 const countOf = (pattern: RegExp, text: string | undefined): number => [...(text ?? '').matchAll(pattern)].length
 
-/** A line is gone, or one such as this was added: what is only added besides weakens nothing. */
+/** A line was removed, or a match of `added` was added. Other additions weaken nothing. */
 export const lostOrAdded =
   (added: RegExp): Differs =>
   (before, after) => {
@@ -79,7 +79,7 @@ export const lostOrAdded =
     return gone || countOf(added, after) > countOf(added, before)
   }
 
-/** It was there before. */
+/** The file existed before. */
 const changedOnly: Differs = (before) => before !== undefined
 
 const flagsIn = (text: string | undefined, value: boolean): string[] =>
@@ -91,7 +91,7 @@ const flagsIn = (text: string | undefined, value: boolean): string[] =>
     .filter((match) => match[2] === String(value))
     .map((match) => match[1] ?? '')
 
-/** Makes the compiler forgive when it is on. */
+/** Flags that make the compiler more lenient when they are on. */
 const forgiving = /^(?:skip|allow|suppress)/
 
 const listIn = (text: string | undefined): string =>
@@ -117,13 +117,13 @@ const named = (name: string): RegExp => new RegExp(String.raw`(?:^|/)(?:${name})
 const workspaceParts = /^(?:packages|catalogs?)$/
 
 const javascript: readonly Configuration[] = [
-  // Also where only node is called: what an install runs, it runs as this says.
+  // Also for commands that only call node, because these files control what an install runs.
   {
     tool: 'npm',
     used: /^(?:npm|npx|pnpm|yarn|bun|bunx|node)$/,
     file: /(?:^|\/)(?:\.npmrc|\.yarnrc(?:\.yml)?|bunfig\.toml|\.pnpmfile\.c?js)$/,
   },
-  // The packages of the repository and their versions are ordinary work; the rest are settings, the shell of scripts among them.
+  // Packages of the repository and their versions are ordinary work. The rest are settings, such as the shell of scripts.
   {
     ...{ tool: 'pnpm', used: /^(?:pnpm|pnpx|node)$/, file: /(?:^|\/)pnpm-workspace\.ya?ml$/ },
     differs: (before, after) => yamlWithout(before, workspaceParts) !== yamlWithout(after, workspaceParts),
@@ -166,7 +166,7 @@ const others: readonly Configuration[] = [
   { tool: 'pytest', used: python, file: /(?:^|\/)(?:pytest\.ini|tox\.ini|\.coveragerc|noxfile\.py)$/ },
   {
     ...{ tool: 'pytest', used: python, file: /(?:^|\/)conftest\.py$/ },
-    // Fixtures are added with every new test; these choose which tests run and what their result is.
+    // New tests add fixtures. Only these hooks choose which tests run and what their result is.
     differs: lostOrAdded(/\bdef pytest_\w+|\bcollect_ignore|\bskip|\bxfail|autouse/g),
   },
   { tool: 'pytest', used: python, file: pyproject, differs: sections(/^tool\.(?:pytest|coverage|tox)/) },
@@ -192,7 +192,7 @@ const always: readonly Configuration[] = [
   {
     tool: 'CI',
     file: /^(?:\.github\/workflows\/.+|\.gitlab-ci\.yml|\.circleci\/.+|azure-pipelines\.ya?ml|Jenkinsfile)$/,
-    // A further workflow takes nothing from what is there.
+    // An additional workflow weakens no existing one.
     differs: changedOnly,
   },
   { tool: 'the verify contract', file: /^\.unstuck\/verify\.contract\.json$/ },

@@ -1,6 +1,6 @@
 /**
- * A command line, or a script that a shell reads, as the calls it may make. It is read roughly and never refused: what takes
- * part in a check is to be found, and a call too many costs one look at a file.
+ * Splits a command line or a shell script into the calls that it may make. Parsing is rough and never fails: a superfluous call
+ * only costs reading one more file, but a missing call would hide a part of a check.
  */
 export interface Call {
   words: string[]
@@ -16,7 +16,7 @@ export const lastSegment = (path: string): string => path.slice(path.lastIndexOf
 
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
 
-/** Inside of the repository; what leads out of it is the top. */
+/** Joins paths inside the repository; '' for a path that leads out of it. */
 export const joined = (folder: string, path: string): string => {
   if (path.startsWith('/')) return ''
   const segments: string[] = []
@@ -29,7 +29,7 @@ export const joined = (folder: string, path: string): string => {
 
 const isShell = (words: readonly string[]): boolean => words.some((word) => /^(?:ba|da|z)?sh$/.test(word))
 
-/** What stands behind `sh -c` is a line of its own, and so is a quoted `npm run x` of a runner that starts several. */
+/** The argument of `sh -c` is a command line itself, and so is a quoted `npm run x` of a tool that starts several commands. */
 const innerOf = ({ words, folder }: Call): Call[] =>
   words
     .filter((word) => word.includes(' ') && (isShell(words) || /\b(?:npm|pnpm|yarn|node)\b/.test(word)))
@@ -60,23 +60,23 @@ const valuedOption = (names: RegExp, words: readonly string[]): string[] =>
     return rest.length > 0 ? [rest.join('=')] : (words[at + 1] ?? [])
   })
 
-/** Where the call's manifest or makefile is. */
+/** The folder of the call's manifest or makefile. */
 export const folderOf = ({ words, folder }: Call): string =>
   valuedOption(/^(?:-C|--prefix|--cwd|--dir|--directory)$/, words).reduce(joined, folder)
 
 const interpreter = /^(?:node|bun|deno|tsx|ts-node|python[\d.]*|ruby|php|perl|bash|sh|dash|zsh|pwsh)$/
-/** With these an interpreter looks at a file, or runs none. */
+/** With these options an interpreter only checks a file, or runs none. */
 const runsNoFile = /^(?:--check|-c|-n|-m|-e|--eval|-p|--print|-l|--run)$/
 const early = /^(?:-r|--require|--import|--loader|--experimental-loader|--env-file)$/
 const configuring = /^(?:-c|-p|--\S*(?:config|rcfile|project|setup|ini)\S*)$/
 
 const isPath = (word: string): boolean => /[./]/.test(word) && !word.startsWith('-')
 
-/** Where the program of a call stands, behind wrappers such as `npx` and `env`. */
+/** Index of the interpreter in a call, after wrappers such as `npx` and `env`; -1 = none. */
 const interpreterAt = (words: readonly string[]): number =>
   words.findIndex((word) => interpreter.test(lastSegment(word)))
 
-/** Files of the repository that the call runs: programs, scripts of interpreters and what these load first. */
+/** Files of the repository that the call runs: programs, scripts of interpreters and preloaded modules. */
 export const filesRunBy = ({ words, folder }: Call): string[] => {
   const at = interpreterAt(words)
   const rest = at === -1 ? [] : words.slice(at + 1)
@@ -92,7 +92,7 @@ export const filesRunBy = ({ words, folder }: Call): string[] => {
     .filter((path) => path !== '')
 }
 
-/** Files that an option names as the configuration of the program. */
+/** Files that an option passes as configuration of the program. */
 export const configurationsOf = ({ words, folder }: Call): string[] =>
   valuedOption(configuring, words)
     .filter((word) => isPath(word) && !word.startsWith('/'))

@@ -1,7 +1,7 @@
 /**
- * Words that a shell carries out itself and for which no program exists (or one that does something else). Started
- * directly they would fail, or pass without effect on the commands after them, so a plan refuses them by name.
- * `cd` is not here (the plan reads it); `echo`, `printf`, `test`, `[`, `true`, `false`, `pwd` and `kill` exist as programs.
+ * Shell builtins without a program of the same name (or with a different one). Started directly they would fail, or pass
+ * without affecting the commands after them, so a plan refuses them by name. `cd` is missing because the plan interprets it;
+ * `echo`, `printf`, `test`, `[`, `true`, `false`, `pwd` and `kill` exist as programs.
  */
 export const refusedBuiltins: ReadonlySet<string> = new Set(
   `

@@ -1,14 +1,14 @@
-/** A `&&` chain without the elements that cannot be run: what is left is still a check that was asked for. Pure. */
+/** A `&&` chain without the elements that cannot be run. The rest is still a requested check. Pure. */
 import { parse } from 'unbash'
 import { planCommand, type Step } from './plan.ts'
 import { commandText } from './replacement.ts'
 
-/** A `cd` is understood only before something else. */
+/** `cd` is only understood before another command. */
 const isUnderstood = (piece: string): boolean => planCommand(`${piece} && true`).ok
 
 /**
- * For a line that the planner refuses: its elements that can be planned by themselves. Undefined = it is no chain, nothing
- * would be left, or the folder in which the others run would not be known.
+ * For a line that the planner refuses: the elements that can be planned separately. Undefined = the line is not a chain, no
+ * element would be left, or the working folder of the remaining elements would be unknown.
  */
 export const understoodPart = (text: string): string | undefined => {
   const [statement, ...more] = parse(text).commands
@@ -22,7 +22,7 @@ export const understoodPart = (text: string): string | undefined => {
   return planCommand(rest).ok ? rest : undefined
 }
 
-/** The chain without this one of its steps; undefined = nothing else is in it. */
+/** The chain without one of its steps; undefined = nothing is left. */
 export const withoutStep = (text: string, step: Step): string | undefined => {
   const plan = planCommand(text)
   const left = plan.ok ? plan.steps.filter((each) => JSON.stringify(each) !== JSON.stringify(step)) : []

@@ -1,6 +1,6 @@
 /**
- * A check of all packages of a repository, narrowed to those that a change can affect: the changed ones and all that depend
- * on them. Only for a check that cannot run elsewhere; a package that was affected is never left out. Pure.
+ * Narrows a check of all packages to those that a change can affect: the changed packages and all that depend on them. Only
+ * for a check that cannot run in the other packages. An affected package is never left out. Pure.
  */
 import { programOf, type Step } from './plan.ts'
 
@@ -13,7 +13,7 @@ export interface Package {
 }
 
 interface Recursive {
-  /** Words that make the command run everywhere. */
+  /** Options that make the command run in all packages. */
   everywhere: readonly string[]
   narrowed: (name: string) => string
   run: readonly string[]
@@ -35,7 +35,7 @@ const recursive: Readonly<Record<string, Recursive>> = {
   },
 }
 
-/** The script that this argv runs in every package; undefined = it is none of those. */
+/** The script that this argv runs in every package; undefined = the argv is not such a command. */
 export const recursiveScript = (argv: readonly string[]): string | undefined => {
   const kind = recursive[programOf(argv) ?? '']
   if (kind === undefined || !argv.some((word) => kind.everywhere.includes(word))) return undefined
@@ -45,12 +45,12 @@ export const recursiveScript = (argv: readonly string[]): string | undefined => 
   return kind.shorthand.includes(first) ? first.replace(/^t$/, 'test') : undefined
 }
 
-/** Files of the top folder that no package's check reads. */
+/** Files outside of packages that no check reads. */
 const beside = /^(?:[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE|CHANGELOG|docs\/.*|\.github\/.*)$/i
 
 const isIn = ({ folder }: Package, path: string): boolean => path.startsWith(`${folder}/`)
 
-/** Packages that these paths can affect; undefined = a path lies in none of them and may affect them all. */
+/** The packages that these paths can affect; undefined = a path outside of all packages may affect all of them. */
 export const affected = (packages: readonly Package[], changed: readonly string[]): Package[] | undefined => {
   const inside = changed.filter((path) => !beside.test(path))
   if (!inside.every((path) => packages.some((each) => isIn(each, path)))) return undefined
@@ -63,14 +63,14 @@ export const affected = (packages: readonly Package[], changed: readonly string[
   return [...found]
 }
 
-/** The step for the affected packages that have its script; undefined = that would be none, or no fewer than now. */
+/** The step for the affected packages only; undefined = an affected one lacks the script, or none or all are affected. */
 export const narrowStep = (step: Step, packages: readonly Package[], changed: readonly string[]): Step | undefined => {
   const kind = recursive[programOf(step.argv) ?? '']
   const script = recursiveScript(step.argv)
   const touched = affected(packages, changed)
   if (kind === undefined || script === undefined || touched === undefined) return undefined
   const left = touched.filter(({ scripts }) => scripts.includes(script))
-  // One that lacks the script and was changed is what the check was asked for: nothing may stand for it.
+  // The check was requested for a changed package that lacks the script, so no other package may replace it.
   if (left.length === 0 || left.length < touched.length || left.length === packages.length) return undefined
   const words = step.argv.filter((word) => !kind.everywhere.includes(word))
   return { ...step, argv: [words[0] ?? '', ...left.map(({ name }) => kind.narrowed(name)), ...words.slice(1)] }

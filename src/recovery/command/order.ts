@@ -1,9 +1,9 @@
-/** The order of checks, where one needs what another makes. Nothing is left out by it: the same checks run. Pure. */
+/** Reorders checks, where one needs the output of another. All of them still run. Pure. */
 import { builds, cleans } from '../diagnosis/argv.ts'
 
 /**
- * The plan with the check at `index` where what it needs is there: behind the build that comes later, or before the clean
- * that came earlier. Undefined = no order of these commands would help.
+ * Moves the check at `index` to where its input exists: after a later build, or before an earlier clean-up. Undefined = no
+ * order of these commands helps.
  */
 export const reordered = (plan: readonly string[], index: number): string[] | undefined => {
   const command = plan[index]
@@ -15,7 +15,7 @@ export const reordered = (plan: readonly string[], index: number): string[] | un
   return clean === -1 ? undefined : [...rest.slice(0, clean), command, ...rest.slice(clean)]
 }
 
-/** `commands` in the order of `plan`; what the plan does not know keeps its place behind. */
+/** `commands` in the order of `plan`; commands that are not in the plan follow in their own order. */
 export const inOrder = (commands: readonly string[], plan: readonly string[]): string[] => [
   ...plan.filter((command) => commands.includes(command)),
   ...commands.filter((command) => !plan.includes(command)),

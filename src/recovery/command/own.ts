@@ -1,21 +1,21 @@
 /**
- * Which commands of a task a command line of the agent's is made of. A rule for more than these would let the agent run what
- * nobody has asked for, so a line with any other part in it has none.
+ * Which of the task's commands an agent's command line consists of. A permission rule for anything else would let the agent
+ * run commands that the task does not contain, so a line with any other part gets no rule.
  */
 import { planCommand, type Step } from './plan.ts'
 
-/** Words that mean themselves to every shell and every rule. */
+/** Words without special meaning in any shell or rule. */
 const isPlain = (word: string): boolean => /^[\w@%+=:./-]+$/.test(word)
 
 const stepsOf = (line: string): Step[] | undefined => {
-  // What Claude names as a part of a pipe keeps its redirect.
+  // Claude names one part of a pipe together with its redirect.
   const plan = planCommand(line.trim().replace(/\s*2>&1$/, ''))
   return plan.ok ? plan.steps.filter(({ argv }) => argv.length > 0) : undefined
 }
 
 interface Own {
   argv: string[]
-  /** As a rule can name it. */
+  /** The form for a permission rule. */
   text: string
 }
 
@@ -30,7 +30,7 @@ const ownOf = (line: string): Own[] => {
 const begins = (argv: readonly string[], with_: readonly string[]): boolean =>
   with_.length > 0 && with_.every((word, at) => argv[at] === word)
 
-/** The commands of `own` that the line consists of, each as a rule can name it; undefined = there is something else in it. */
+/** The commands of `own` that the line consists of, each in the form for a rule; undefined = the line contains something else. */
 export const ownCommandsIn = (line: string, own: readonly string[]): string[] | undefined => {
   const steps = stepsOf(line)
   if (steps === undefined || steps.length === 0) return undefined

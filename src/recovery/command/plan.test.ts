@@ -35,7 +35,7 @@ describe('what is understood', () => {
     expect(argvOf(text)).toEqual(expected)
   })
 
-  it('environment prefixes belong to their own command, and a glob in a value stands for itself', () => {
+  it('environment prefixes apply to their own command, and a glob in a value is literal', () => {
     expect(planCommand('CI=1 EMPTY= Q="a b" DEBUG=app:* npm test && npm run lint')).toEqual({
       ok: true,
       steps: [
@@ -150,7 +150,7 @@ describe('what is refused, with the offending piece', () => {
   })
 
   it('a NUL byte and an over-long line', () => {
-    expect(planCommand('a\0b')).toMatchObject({ ok: false, reason: 'it holds a NUL byte' })
+    expect(planCommand('a\0b')).toMatchObject({ ok: false, reason: 'it contains a NUL byte' })
     expect(planCommand(`a ${'b'.repeat(20_000)}`).ok).toBe(false)
   })
 })

@@ -1,14 +1,14 @@
 /**
  * Turns one verification command line into argv steps, so that it can be run by direct spawn and never by a shell.
- * Understood: simple commands with quotes, `NAME=value` prefixes, `&&` chains and `cd <dir> && …`. Everything else is
- * refused with the piece that is not understood; a refused line yields no step at all, never the half that could be read.
- * It reads text only: whether a program or a folder exists, and where a `cd` really leads, is for the caller to find out.
+ * Understood: simple commands with quotes, `NAME=value` prefixes, `&&` chains and `cd <dir> && …`. Anything else is refused
+ * with the part that is not understood. A refused line yields no steps at all, not even those that could be read. Only text is
+ * read: the caller has to check whether a program or a folder exists and where a `cd` really leads.
  */
 import { parse } from 'unbash'
 import type { Assignment, Command, CommandArgument, Redirection, Statement, SyntaxNode, Word, WordPart } from 'unbash'
 import { refusedBuiltins } from './builtins.ts'
 
-/** One program to start. `cwd` holds the `cd` moves made before it, in order, relative to the folder the entry starts in. */
+/** One program to start. `cwd`: the arguments of the `cd` commands before it, in order. */
 export interface Step {
   argv: string[]
   env: Record<string, string>
@@ -18,14 +18,14 @@ export interface Step {
 export interface Unsupported {
   ok: false
   code: 'verification_command_unsupported_format'
-  /** The part of the text that is not understood, as written. */
+  /** The part of the text that is not understood, verbatim. */
   piece: string
   reason: string
 }
 
 export type CommandPlan = { ok: true; steps: Step[] } | Unsupported
 
-/** Longer lines are scripts, not checks; the bound also keeps a hostile line from costing time in the parser. */
+/** Longer lines are scripts, not checks. The limit also prevents a hostile line from costing time in the parser. */
 const maxLength = 16_384
 
 interface Refusal {
@@ -69,7 +69,7 @@ const reasons: Partial<Record<SyntaxNode['type'], string>> = {
 
 const reasonOf = (type: SyntaxNode['type']): string => reasons[type] ?? 'control flow needs a shell'
 
-/** Inside an assignment's value a shell expands neither globs nor braces, so there they stand for themselves. */
+/** Where a word is. In the value of an assignment a shell expands neither globs nor braces. */
 type Place = 'argument' | 'value'
 
 const refusedPart = (part: WordPart, place: Place): Refusal | undefined => {
@@ -78,7 +78,7 @@ const refusedPart = (part: WordPart, place: Place): Refusal | undefined => {
     case 'SingleQuoted':
       return undefined
     case 'AnsiCQuoted':
-      // \x, \u, \c and octal escapes name bytes, and a spawned argument is text: the two could differ.
+      // \x, \u, \c and octal escapes denote bytes, but a spawned argument is text, so the two could differ.
       return /\\[xuUc0-7]/.test(part.text) ? { piece: part.text, reason: 'numeric escapes are not read' } : undefined
     case 'DoubleQuoted':
       return part.parts.map((inner) => refusedPart(inner, place)).find((found) => found !== undefined)
@@ -102,7 +102,7 @@ const hasTilde = (text: string, place: Place): boolean =>
   (place === 'value' && text.includes(':~')) ||
   (place === 'argument' && /^[A-Za-z_]\w*\+?=(~|.*:~)/s.test(text))
 
-/** Text that a shell joins or expands differently from what the parser reports; quoted by a backslash it is plain. */
+/** Text that a shell would join or expand differently from the parser, unless a backslash quotes it. */
 const isMisread = (text: string): boolean => {
   const plain = text.replaceAll(/\\[^\n]/g, '')
   return plain.includes('\\\n') || plain.includes('$[')
@@ -124,10 +124,10 @@ const readWord = (word: Word, place: Place): Read<string> => {
   if (literalsOf(word).some((literal) => isMisread(literal.replace(/^(\\\n)+/, ''))))
     return { piece: text, reason: 'not understood' }
   if (hasTilde(text, place)) return { piece: word.text, reason: 'no shell expands the tilde; write the path' }
-  // A carriage return outside quotes is a leftover of a foreign line ending and would become part of an argument unseen.
+  // A carriage return outside quotes comes from a Windows line ending and would invisibly become part of an argument.
   const bare = word.parts?.filter((part) => part.type === 'Literal') ?? [word]
   if (bare.some((piece) => piece.value.includes('\r')))
-    return { piece: word.text, reason: 'it holds a carriage return' }
+    return { piece: word.text, reason: 'it contains a carriage return' }
   return { value: word.value }
 }
 
@@ -203,7 +203,7 @@ const readChain = (nodes: readonly SyntaxNode[], source: string): CommandPlan =>
     }
     const move = readMove(read.value, piece)
     if (isRefusal(move)) return unsupported(move)
-    // A move at the end checks nothing, and the entry's moves end with it: accepting it would be a pass without a check.
+    // A `cd` at the end checks nothing and affects nothing, so accepting it would be a pass without a check.
     if (index === nodes.length - 1) return unsupported({ piece, reason: 'nothing follows the "cd"' })
     cwd.push(move.value)
   }
@@ -225,8 +225,8 @@ const bareGap = (gap: string): string =>
     .trim()
 
 /**
- * The parser forgives: it can drop a stray bracket without an error. So the text between the words that were read, and
- * before and after them, must be nothing but white space, comments and `&&`, else something was lost.
+ * The parser is lenient: it can drop a stray bracket without an error. So the text around and between the parsed words must
+ * consist of white space, comments and `&&` only; otherwise something was lost.
  */
 const lostPiece = (nodes: readonly SyntaxNode[], source: string): Refusal | undefined => {
   const words = nodes.flatMap((node) =>
@@ -264,13 +264,13 @@ const parsePlan = (text: string): CommandPlan => {
   return lost === undefined ? plan : unsupported(lost)
 }
 
-/** Never throws and never guesses: a plan that runs exactly what a shell would have run, or the piece that prevents it. */
+/** Returns a plan that runs exactly what a shell would run, or the part that prevents it. Never throws and never guesses. */
 export const planCommand = (text: string): CommandPlan => {
   if (text.includes('\0'))
-    return unsupported({ piece: text.slice(0, text.indexOf('\0')), reason: 'it holds a NUL byte' })
+    return unsupported({ piece: text.slice(0, text.indexOf('\0')), reason: 'it contains a NUL byte' })
   if (text.length > maxLength) return unsupported({ piece: text, reason: `it is longer than ${maxLength} characters` })
   return parsePlan(text)
 }
 
-/** Name of the program without its folder, by which rules know it; `undefined` for an empty argv. */
+/** Name of the program without its folder; undefined for an empty argv. */
 export const programOf = (argv: readonly string[]): string | undefined => argv[0]?.split('/').pop() || undefined

@@ -1,11 +1,11 @@
 /**
- * Another command that checks the same thing, for one that cannot run as it stands: a package script of the same intent,
- * or the same script for fewer packages. It is weaker than what was asked for, so it is listed as a replacement. Pure.
+ * Finds another command that checks the same thing, for one that cannot run as written: a package script of the same purpose.
+ * The replacement may check less than the requested command, so the verdict lists it. Pure.
  */
 import { planCommand, type Step } from './plan.ts'
 import { packageScript, type PackageManager } from './script.ts'
 
-/** Intents by the names that scripts go by, and the scripts that may stand for them, best first. */
+/** Purposes: the names of scripts that have one, and the scripts that may replace them, best first. */
 const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
   {
     asked: /^(?:tests?|unit|specs?|e2e|integration|jest|vitest|mocha|ava|verify|ci|check)(?:[:-].*)?$/,
@@ -22,24 +22,24 @@ const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
   { asked: /^(?:build|compile|bundle)(?:[:-].*)?$/, scripts: ['build', 'compile'] },
 ]
 
-/** Whether a script or target by this name judges the work, rather than changing or publishing something. */
+/** Whether a script or target of this name checks the work, instead of changing or publishing something. */
 export const namesCheck = (name: string): boolean => intents.some(({ asked }) => asked.test(name))
 
-/** A script that judges: it neither only says that there is nothing to run, nor mends what it should judge. */
+/** Whether a script really checks: it is not a placeholder, and it does not fix the code that it should check. */
 export const judges = (script: unknown): script is string =>
   typeof script === 'string' &&
   script.trim() !== '' &&
   !/no test specified/i.test(script) &&
   !/(^|\s)--(fix|write)(\s|=|$)/.test(script)
 
-/** A word as a POSIX shell reads it. */
+/** A word, quoted for a POSIX shell if necessary. */
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 const stepText = ({ argv, env }: Step): string =>
   [...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`), ...argv.map(quoted)].join(' ')
 
-/** The line that plans to exactly these steps. */
+/** The command line whose plan is exactly these steps. */
 export const commandText = (steps: readonly Step[]): string => {
   let moved = 0
   return steps
@@ -56,8 +56,8 @@ const directoryOption: Record<PackageManager, string> = { npm: '--prefix', pnpm:
 type Scripts = Readonly<Record<string, unknown>>
 
 /**
- * `command` with the script `missing` taken for one of the same intent. It must be the same in the base commit: what the
- * work wrote itself may not judge it.
+ * `command` with the script `missing` replaced by one of the same purpose. The replacement must be unchanged since the base
+ * commit, because the work must not be checked by its own script.
  */
 export const replaceScript = (
   command: string,
@@ -73,7 +73,7 @@ export const replaceScript = (
     const script = packageScript(step.argv)
     if (script?.script !== missing) return step
     const place = script.directory === undefined ? [] : [directoryOption[script.manager], script.directory]
-    // What stood behind the name were arguments of the script that is not there.
+    // Arguments after the name were meant for the missing script, so they are dropped.
     return { ...step, argv: [step.argv[0] ?? '', ...place, 'run', name] }
   })
   return commandText(steps)

@@ -1,7 +1,7 @@
 /**
- * Reads from an argv which package.json script or make target it asks for, so that "missing script" can be told from
- * "failing script". It answers only when the argv leaves no doubt: an option whose effect on the choice of package or
- * whose number of values is not known gives `undefined`, because a wrong answer would drop a check that exists.
+ * Reads from an argv which package.json script or make target it runs, to distinguish a missing script from a failing one. The
+ * result is undefined in case of doubt, for example with an unknown option, because a wrong result would drop an existing
+ * check.
  */
 import { programOf } from './plan.ts'
 
@@ -12,19 +12,19 @@ export interface PackageScript {
   script: string
   /** Folder of the package.json, relative to where the command runs. */
   directory?: string
-  /** Where there is no such script, the manager starts an installed program of this name instead. */
+  /** If the script does not exist, the manager starts an installed program of this name instead. */
   orProgram?: true
 }
 
 interface Manager {
-  /** Options that name the folder, with their value as the next argument or after `=`. */
+  /** Options that set the folder; their value is the next argument or follows `=`. */
   directory: readonly string[]
-  /** Options without a value that do not change which package is meant. */
+  /** Options without a value that do not change which package is used. */
   flags: readonly string[]
   run: readonly string[]
-  /** Subcommands that stand for the script of the given name. */
+  /** Subcommands that run the script of the given name. */
   shorthand: Readonly<Record<string, string>>
-  /** Set where any other word is a script too, unless it is one of these subcommands of the manager's own. */
+  /** The manager's own subcommands, for managers that treat every other word as the name of a script. */
   builtin?: readonly string[]
   runsPrograms: boolean
 }
@@ -74,7 +74,7 @@ const managers: Readonly<Record<PackageManager, Manager>> = {
     flags: ['--silent', '--if-present', '--bun', '-b'],
     run: ['run'],
     shorthand: {},
-    // `bun test` is bun's own test runner, whatever the package's scripts say.
+    // `bun test` always starts Bun's own test runner, even if the package has a script of that name.
     builtin: wordsOf(`
       a add audit build c ci completions create exec help i info init install link outdated patch patch-commit
       pm publish remove repl rm test uninstall unlink update upgrade why x
@@ -88,15 +88,15 @@ interface Scan {
   directory?: string
 }
 
-/** npm takes options after the script's name too; there only those that choose another package matter. */
+/** npm accepts options after the script's name, too. Of these, only options that select another package matter. */
 const isLateOption = (word: string, name: PackageManager, words: readonly string[]): boolean =>
   name === 'npm' &&
   words.length > (managers.npm.run.includes(words[0] ?? '') ? 1 : 0) &&
   !/^(-w|--workspace|--include-w|-g$|--global|--location)/.test(word)
 
 /**
- * Separates words from options, up to the point from which everything belongs to the script: the `--`, and for all
- * managers but npm the script's name. `undefined` = an option that is not known.
+ * Separates words from options, up to the point where the script's own arguments begin: after `--` and, except for npm, after
+ * the script's name. Undefined = an unknown option.
  */
 const scan = (argv: readonly string[], name: PackageManager): Scan | undefined => {
   const manager = managers[name]
@@ -122,7 +122,7 @@ const scan = (argv: readonly string[], name: PackageManager): Scan | undefined =
 
 const isFile = (name: string): boolean => name.includes('/') || /\.[cm]?[jt]sx?$/.test(name)
 
-/** The package.json script that the argv runs; `undefined` when it runs none or one cannot be sure. */
+/** The package.json script that the argv runs; undefined = none, or uncertain. */
 export const packageScript = (argv: readonly string[]): PackageScript | undefined => {
   const name = programOf(argv)
   if (name !== 'npm' && name !== 'pnpm' && name !== 'yarn' && name !== 'bun') return undefined
@@ -137,7 +137,7 @@ export const packageScript = (argv: readonly string[]): PackageScript | undefine
   if (!explicit && (manager.builtin === undefined || manager.builtin.includes(first))) return undefined
   const script = explicit ? found.words[1] : first
   if (script === undefined || (name === 'bun' && isFile(script))) return undefined
-  // `pnpm run x` looks at scripts only; the bare `pnpm x` falls back to programs, as yarn and bun always do.
+  // `pnpm run x` only runs scripts. `pnpm x`, yarn and bun fall back to installed programs.
   const falls = manager.runsPrograms && !(name === 'pnpm' && explicit)
   return { manager: name, script, ...place, ...(falls ? { orProgram: true } : {}) }
 }
@@ -151,7 +151,7 @@ export interface MakeTarget {
 const makeFlags =
   /^(-[bBeikLnpqrRsStvw]+|-[jl][\d.]*|--(always-make|keep-going|silent|quiet|no-print-directory|print-directory|jobs|jobs=\d+))$/
 
-/** The targets that a `make` argv names; `undefined` when it names none (the default goal) or an option is not known. */
+/** The targets that a `make` argv names; undefined = none (the default goal), or an unknown option. */
 export const makeTarget = (argv: readonly string[]): MakeTarget | undefined => {
   const program = programOf(argv)
   if (program !== 'make' && program !== 'gmake') return undefined
@@ -165,7 +165,7 @@ export const makeTarget = (argv: readonly string[]): MakeTarget | undefined => {
       const value = attached || argv[index]
       if (value === undefined) return undefined
       const isDirectory = (valued[1] ?? valued[3]) === '-C' || valued[3] === '--directory'
-      // A second -C is relative to the first, which a single folder cannot say without joining paths.
+      // A second -C is relative to the first one, which a single folder cannot express.
       if (isDirectory && result.directory !== undefined) return undefined
       result[isDirectory ? 'directory' : 'file'] = value
     } else if (word === '-j' || word === '-l') {

@@ -1,14 +1,14 @@
 /**
- * A command that a model suggests for one that cannot run. It is taken only if everything it starts is in the base commit
- * (a package script or make target with a check's name, a file) or was asked for before (the same program), so no model adds
- * a command of its own. Pure: it says what has to be looked up, the runtime looks.
+ * Validates a command that a model suggests instead of one that cannot run. It is accepted only if everything it starts is in
+ * the base commit (a package script or make target that is named like a check, a file) or was requested before (the same
+ * program), so a model cannot add a command of its own. Pure: the result lists what the runtime has to look up.
  */
 import { programName, readCommand } from '../diagnosis/argv.ts'
 import { planCommand, programOf, type Step } from './plan.ts'
 import { commandText, namesCheck } from './replacement.ts'
 import { makeTarget, packageScript } from './script.ts'
 
-/** What the base commit must hold; paths are relative to its top. */
+/** What the base commit must contain; paths are relative to its top. */
 export type Need =
   | { kind: 'script'; manifest: string; name: string }
   | { kind: 'target'; folder: string; file?: string; targets: string[] }
@@ -18,13 +18,13 @@ export type Suggestion = { ok: true; command: string; needs: Need[] } | { ok: fa
 
 type Read = Need[] | string
 
-/** Words with which a runner ends well without judging anything. */
+/** Options with which a runner succeeds without checking anything. */
 const hollow =
   /^(?:-h|-V|--help|--version|--list|--listTests|--list-tests|--collect-only|--co|--dry-run|--no-run|--passWithNoTests|--pass-with-no-tests|--if-present|--print-config|--showConfig|--init|--exit-zero|--no-fail|--ignore-scripts|--fix|--write)(?:=|$)/
 
 const interpreters = new Set(['node', 'python', 'python3', 'ruby', 'php', 'perl', 'bash', 'sh', 'deno', 'bun', 'tsx'])
 
-/** A path as git names it; undefined = it leads out of the repository. */
+/** The path relative to the top of the repository; undefined = it leads out of the repository. */
 const pathOf = (folders: readonly string[], name: string): string | undefined => {
   const parts: string[] = []
   for (const part of [...folders, name].join('/').split('/')) {
@@ -36,10 +36,10 @@ const pathOf = (folders: readonly string[], name: string): string | undefined =>
 
 const fileNeed = (step: Step, name: string): Read => {
   const path = pathOf(step.cwd, name)
-  return path === undefined || path === '' ? `${name} is no file of the repository` : [{ kind: 'file', path }]
+  return path === undefined || path === '' ? `${name} is not a file of the repository` : [{ kind: 'file', path }]
 }
 
-/** A repository has scripts that publish, deploy or clean: being there makes them no check. */
+/** A repository also has scripts that publish, deploy or clean up, so existence alone does not make a script a check. */
 const notACheck = (name: string): string => `"${name}" is not the name of a check`
 
 const ofScript = (step: Step): Read | undefined => {
@@ -64,7 +64,7 @@ const ofTarget = (step: Step): Read | undefined => {
   return [{ kind: 'target', folder, targets: make.targets, ...(make.file === undefined ? {} : { file: make.file }) }]
 }
 
-/** An interpreter with a file of the repository; code on the command line is nobody's script. */
+/** An interpreter must run a file of the repository, not code on the command line. */
 const ofInterpreter = (step: Step): Read | undefined => {
   const program = programOf(step.argv) ?? ''
   if (!interpreters.has(program)) return undefined
@@ -84,7 +84,7 @@ const ofInterpreter = (step: Step): Read | undefined => {
     : fileNeed(step, file)
 }
 
-/** Programs that only judge, and those that do with one of these words. What else a command line starts is not for a model to say. */
+/** Programs that only check, and those that do so with one of these subcommands. A model may suggest no other program. */
 const judging =
   /^(?:vitest|jest|mocha|ava|tap|playwright|cypress|eslint|oxlint|biome|prettier|stylelint|tsc|vue-tsc|svelte-check|pytest|tox|nox|ruff|mypy|pyright|flake8|pylint|rspec|rubocop|phpunit|pest|phpstan|golangci-lint|gotestsum|shellcheck)$/
 const judgingWith: Readonly<Record<string, RegExp>> = {
@@ -98,19 +98,19 @@ const judgingWith: Readonly<Record<string, RegExp>> = {
 const judgesOnly = ([program = '', word = '']: readonly string[]): boolean =>
   judging.test(programName(program)) || judgingWith[programName(program)]?.test(word) === true
 
-/** The program that was asked for, with other words, if it is one that judges. */
+/** The program of the requested command with other arguments, if it only checks. */
 const ofAsked = (step: Step, failed: string): Read => {
   const { programs, argvs } = readCommand(commandText([{ ...step, cwd: [] }]))
   const asked = readCommand(failed).programs
   const last = argvs.at(-1) ?? []
   return judgesOnly(last) && programs.every((name) => asked.includes(name))
     ? []
-    : `${step.argv[0] ?? ''} is neither a script of the base commit nor the program that was asked for`
+    : `${step.argv[0] ?? ''} is neither a script of the base commit nor the program of the original command`
 }
 
 const needsOf = (step: Step, failed: string): Read => {
   const word = step.argv.find((each) => hollow.test(each))
-  if (word !== undefined) return `with ${word} it would judge nothing`
+  if (word !== undefined) return `with ${word} it would check nothing`
   if (Object.keys(step.env).length > 0) return 'it sets a variable'
   const read = ofScript(step) ?? ofTarget(step) ?? ofInterpreter(step)
   if (read !== undefined) return read
@@ -119,7 +119,7 @@ const needsOf = (step: Step, failed: string): Read => {
   return ofAsked(step, failed)
 }
 
-/** The line that a model answered with: alone, or in one block of code. */
+/** The single line of a model's reply: alone, or in one code block. */
 const lineOf = (answer: string): string | undefined => {
   const block = /```\w*\n([\s\S]*?)```/.exec(answer)?.[1] ?? answer
   const lines = block.split(/\r?\n/).flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
@@ -127,10 +127,10 @@ const lineOf = (answer: string): string | undefined => {
   return line === undefined || lines.length > 1 ? undefined : line.replace(/^`(.*)`$/, '$1').replace(/^\$ /, '')
 }
 
-/** Whether `answer` may stand for the command `failed`, and what the base commit must hold for it. */
+/** Whether the reply `answer` may replace the command `failed`, and what the base commit must contain for that. */
 export const readSuggestion = (answer: string, failed: string): Suggestion => {
   const command = lineOf(answer.slice(0, 20_000))
-  if (command === undefined) return { ok: false, reason: 'the answer is not one command' }
+  if (command === undefined) return { ok: false, reason: 'the reply is not a single command' }
   const plan = planCommand(command)
   if (!plan.ok) return { ok: false, reason: `it cannot be run without a shell (${plan.piece}: ${plan.reason})` }
   if (command === failed) return { ok: false, reason: 'it is the same command' }

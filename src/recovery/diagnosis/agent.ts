@@ -1,8 +1,8 @@
 /**
- * Rules for what agent CLIs report, as data: which CLI, where it said it, what it means. Sources: the trigger map of the
- * founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. First match wins;
- * text is only looked at in a structured error field or on the CLI's own stderr with a failing exit. What a provider refuses
- * is told before them (`limit.ts`): "Permission denied" is also what a provider answers to a suspended account.
+ * Rules for what agent CLIs report, as data: which CLI, where the text comes from, what it means. Sources: the trigger map of
+ * the founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. The first match wins.
+ * Text counts only in a structured error field or on the CLI's own stderr with a failing exit. The provider's rules (`limit.ts`)
+ * come first, because providers also use "Permission denied", for a suspended account.
  */
 import type { Meaning } from './labels.ts'
 import type { Evidence, ObservedDenial } from '../evidence.ts'
@@ -25,7 +25,7 @@ interface AgentRule {
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
   text?: RegExp
-  /** A CLI says so instead of beginning. Once a session is open, the words are about something else. */
+  /** The CLI reports this instead of opening a session. In an open session the same words mean something else. */
   beforeSession?: true
   meaning: Meaning<RuleLabel>
 }
@@ -45,7 +45,7 @@ const environment = (label: RuleLabel): Meaning<RuleLabel> => ({
   retryable: false,
 })
 
-/** Order matters: the seed's map first, then later wordings, then what a type says. */
+/** Order matters: the seed's map first, then newer wordings, then types. */
 export const agentRules: readonly AgentRule[] = [
   {
     id: 'codex-trust (seed)',
@@ -108,7 +108,7 @@ export const agentRules: readonly AgentRule[] = [
 
 type Launch = Extract<Evidence, { kind: 'launch' }>
 
-/** The words in which a rule found it; undefined = it does not answer this failure. */
+/** The text that a rule matched; undefined = no match. */
 const matchedBy = (rule: AgentRule, { harness, failure, opened }: Pick<Launch, 'harness' | 'failure' | 'opened'>) => {
   if (rule.harness !== undefined && rule.harness !== harness) return undefined
   if (rule.beforeSession === true && opened === true) return undefined
@@ -148,7 +148,7 @@ const refusedKinds: Partial<Record<RuleLabel, 'scope' | 'filesystem'>> = {
   FS_PERM_ERROR: 'filesystem',
 }
 
-/** What a CLI says it was refused when it ended for it, with the paths it names. The runtime looks at them. */
+/** A refusal that made the CLI exit, with the paths it names. The runtime inspects these paths. */
 export interface Refusal {
   kind: 'scope' | 'filesystem'
   paths: string[]
@@ -177,7 +177,7 @@ const folderFacts = ({ directory, unusable }: ObservedDenial): FolderFacts => ({
   ...(unusable === undefined ? {} : directoryFacts(unusable)),
 })
 
-/** The one about which something may be done without a person, else the first. */
+/** The first denial that can be corrected without a person, else the first. */
 const foremost = (refused: readonly ObservedDenial[]): ObservedDenial | undefined =>
   refused.find(isCorrectable) ?? refused[0]
 
@@ -220,7 +220,7 @@ const limited = ({ rule, evidence, reset }: Limit, { next, renewedLogin }: Launc
 
 const unknownFailure = (evidence: string): Finding => ({ ...unexplained, label: 'unknown', evidence, facts: {} })
 
-/** Whether a rule knows what it was, however the process went. */
+/** Whether a rule explains the failure, however the process ended. */
 export const isExplained = (launch: Pick<Launch, 'harness' | 'failure' | 'opened'>): boolean =>
   limitOf(launch.failure) !== undefined || matchOf(launch) !== undefined
 
@@ -230,11 +230,11 @@ export const diagnoseAgent = (launch: Launch): Finding => {
   if (limit !== undefined) return limited(limit, launch)
   const found = matchOf(launch)
   if (found !== undefined) return ruled(found, launch)
-  // A turn that ended in an error after a denial is explained by the denial; without one nothing shows the cause.
+  // A denial explains an error at the end of the turn. Without a denial the cause is unknown.
   return denials.length > 0 ? diagnoseDenials(harness, denials) : unknownFailure(failure.text)
 }
 
-/** Whether anything may be done about it without a person. What is refused as a tool is never answered with a directory. */
+/** Whether the denial can be corrected without a person. A refused tool is never corrected by adding a directory. */
 export const isCorrectable = ({ kind, allowedBy, toolRules, unusable }: ObservedDenial): boolean => {
   switch (kind) {
     case 'scope':
@@ -248,7 +248,7 @@ export const isCorrectable = ({ kind, allowedBy, toolRules, unusable }: Observed
   }
 }
 
-/** Refused where the agent may work or be let in: it is corrected whatever else the turn did. A tool is none of a place's. */
+/** A refusal in a place where the agent may work: it is corrected whatever else the turn did. Refused tools are not included. */
 export const isOwed = (denial: ObservedDenial): boolean =>
   (denial.kind === 'scope' || denial.kind === 'filesystem') && isCorrectable(denial)
 
@@ -275,7 +275,7 @@ const denied = (harness: string, denial: ObservedDenial): Finding => {
   }
 }
 
-/** Scope before tool before filesystem: the first has a correction that adds least, and often causes the others. */
+/** Scope before tool before filesystem, because a scope denial needs the smallest correction and often causes the others. */
 export const diagnoseDenials = (harness: string, denials: ObservedDenial[]): Finding => {
   const order = ['scope', 'tool', 'filesystem', 'safety'] as const
   const chosen = foremost([...denials].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)))

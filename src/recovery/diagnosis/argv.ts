@@ -1,15 +1,15 @@
 /**
- * What the command line itself says: which programs it starts (through npx, sh -c, timeout and the like), whether a command of
- * a plan builds or cleans, and which words of it name files. Reads text only.
+ * Facts of a command line: which programs it starts (also through npx, sh -c, timeout and so on) and whether it builds, cleans
+ * up or silently checks something. Reads text only.
  */
 import { planCommand, type CommandPlan } from '../command/plan.ts'
 
 export interface CommandFacts {
   text: string
   plan: CommandPlan
-  /** One argv for each program that is started, wrappers taken off; the wrappers' own names stand in `programs`. */
+  /** One argv for each started program, wrappers included. */
   argvs: string[][]
-  /** Names without folder and version suffix, e.g. `python` for /usr/bin/python3.12. */
+  /** Names without folder and version, e.g. `python` for /usr/bin/python3.12. */
   programs: string[]
 }
 
@@ -63,7 +63,7 @@ const unwrap = (argv: string[]): string[][] => {
 const expand = (argv: string[], depth = 0): string[][] =>
   argv.length === 0 ? [] : [argv, ...(depth > 3 ? [] : unwrap(argv).flatMap((inner) => expand(inner, depth + 1)))]
 
-/** Where the line cannot be planned, words by white space still tell the program. */
+/** If the line cannot be planned, splitting at white space still gives the programs. */
 const argvsOf = (plan: CommandPlan, text: string): string[][] =>
   plan.ok
     ? plan.steps.map((step) => step.argv)
@@ -184,7 +184,7 @@ const checkers = new Set([
   'find',
 ])
 
-/** Programs whose silent failure is an answer: what was asked for is not so. */
+/** Whether a silent failure of the command is a result: the tested condition is false. */
 export const isSilentCheck = (facts: CommandFacts, exitCode: number | null): boolean => {
   const last = facts.argvs.at(-1) ?? []
   const name = programName(last[0] ?? '')

@@ -1,10 +1,10 @@
 /**
- * The line that tells why the first failed test failed: what it asserted or what was thrown in it. Not what a test that
- * passes printed, not the frames of a stack, not a coverage threshold that a failed run misses as well. Reads text only.
+ * Finds the line that tells why the first failed test failed: its assertion or the error thrown in it. Not the output of a
+ * passing test, a stack frame, or a coverage threshold that a failed run misses as well. Reads text only.
  */
 import type { Line } from './text.ts'
 
-/** An assertion that was judged: the words of the assertion libraries themselves. */
+/** A failed assertion, in the wording of the assertion libraries. */
 const assertions: readonly RegExp[] = [
   /AssertionError\b|ERR_ASSERTION|AssertionFailedError|ComparisonFailure|ExpectationNotMetError|ExpectationFailedException/,
   /^\s*(?:Error: |error: )?expect\(.*\)\.?/,
@@ -20,22 +20,22 @@ const assertions: readonly RegExp[] = [
 
 const isCode = /^\s*>?\s*\d+\s*[|│]/
 
-/** A runner's own mark before the name of a test or of a part of its report. */
+/** The marker that a runner prints before the name of a test or a section of its report. */
 export const marked =
   /^\s*(?:✕|✗|✘|×|✖|✓|✔|●|❯|FAIL\b|---? FAIL|--- |not ok|ok \d|# Subtest|test .*\.\.\. |\(fail\)|\(pass\)|FAILED |ERROR |=== RUN|\d+\) |_{3,}|={3,})/
 
 export const isJudgement = (text: string): boolean =>
   !isCode.test(text) && !marked.test(text) && assertions.some((pattern) => pattern.test(text))
 
-/** Where a runner begins to report failures one by one, after all that the tests printed. */
+/** Where a runner starts to report the failures one by one, after the output of the tests. */
 const report =
   /Failed (?:Tests|Suites) \d|^\s*FAIL\s+\S.* > |^\s*● (?!Console$)|^\s*[1-9]\d* failing$|^✖ failing tests:|^=+ (?:FAILURES|ERRORS) =+$|^\s*--- FAIL: |^(?:failures|Failures):$|^---- .* stdout ----$|^(?:FAIL|ERROR): \S+ \(|^\s*not ok \d/
 
-/** What a language or a library writes of an error that nothing caught. */
+/** How languages and libraries print an uncaught error. */
 const thrown =
   /^\s*(?:E\s+)?(?:\S+:\d+: )?(?:Uncaught )?(?:[\w$]+[.:]+)*\w*(?:Error|Exception|Failure|Panic)\b(?: \[\w+\])?: \S|^\s*(?:panic: |thread '.*' panicked at )|^\s+error: ['"]\S/
 
-/** pytest names the cause behind the test where it prints no more of it. */
+/** pytest's short summary, with the cause after the test's name. */
 const named = /^(?:FAILED|ERROR) \S+ - \S/
 
 export const isCoverage = (text: string): boolean =>
@@ -48,7 +48,7 @@ const maxFollowing = 3
 const frame = /^\s*at \S|^\s*File "/
 const value = /^\s*(?:Expected|Received)\b.*: /
 
-/** An assertion that announces its values, with the values. */
+/** The line, together with the values of the assertion that follow it. */
 const withValues = (lines: readonly Line[], at: number): string => {
   const text = (lines[at]?.text ?? '').trim().replace(/^E\s+/, '')
   const following = lines.slice(at + 1, at + 1 + maxFollowing).map((line) => line.text.trim())
@@ -57,7 +57,7 @@ const withValues = (lines: readonly Line[], at: number): string => {
   return /^(?:Error: )?expect\(/.test(text) ? [text, ...following.filter((line) => value.test(line))].join('; ') : text
 }
 
-/** Of a run of tests that failed; `undefined` where the runner says no more than how many. */
+/** The cause of a failed test run; undefined where the runner only counts the failures. */
 export const causeOf = (lines: readonly Line[]): string | undefined => {
   const from = lines.findIndex(({ text }) => report.test(text))
   const reported = from === -1 ? -1 : lines.findIndex((line, at) => at >= from && isCause(line))

@@ -1,6 +1,6 @@
 /**
- * What a failed verification command means. Facts decide first (can it be planned, does the script exist, did it run out of
- * time?); what they leave open is named by the classifier, which never leads to an action that takes the check away.
+ * Diagnoses a failed verification command. Facts decide first: whether the command can be planned, whether the script exists,
+ * whether it timed out. Otherwise the classifier names the cause, which alone never leads to dropping the check.
  */
 import type { Install } from '../../domain/run.ts'
 import type { CheckFacts, Finding, UnrunnableFacts } from '../types.ts'
@@ -23,8 +23,8 @@ type CheckFinding = Extract<Finding, { facts: CheckFacts }>
 const frame = /^\s*at .*:\d+:\d+\)?$|^\s*File ".*", line \d+|^Node\.js v\d/
 
 /**
- * The last line of the stream a tool complains on that may say why, without colours: no frame of a stack, and no line which
- * says only that it failed. The whole output is in the run's log.
+ * The last line of stderr (or of stdout, if stderr is empty) that may name the cause, without colours: not a stack frame, nor a
+ * line that only says that the command failed. The run's log has the whole output.
  */
 const lastLine = (check: ObservedCheck): string => {
   const text = check.stderr.trim() === '' ? check.stdout : check.stderr
@@ -38,13 +38,13 @@ const lastLine = (check: ObservedCheck): string => {
 const endOf = (check: ObservedCheck): string =>
   check.signal === null ? `exit ${check.exitCode}` : `signal ${check.signal}`
 
-/** What the same command does on the base commit, for the person who reads the evidence. */
+/** The result of the same command on the base commit, for the person who reads the evidence. */
 const compared = (check: ObservedCheck): string => (check.baseline === undefined ? '' : `; ${check.baseline.detail}`)
 
-/** The same is wrong with the command on the base commit, where it ran as well: the work is not the reason. */
-const isOld = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
+/** Whether the command fails in the same way on the base commit, so the work is not the cause. */
+const failsAlikeOnBase = ({ baseline }: ObservedCheck, label: string): boolean => baseline?.label === label
 
-const isGone = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
+const ranOnBase = ({ baseline }: ObservedCheck): boolean => baseline?.state === 'passes' || baseline?.state === 'fails'
 
 const factsOf = ({ command, remaining }: ObservedCheck): CheckFacts => ({ command, remaining })
 
@@ -58,24 +58,27 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
   facts: factsOf(check),
 })
 
-const droppable = ({ rest }: ObservedCheck, holds: boolean): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
-  holds ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+const droppable = (
+  { rest }: ObservedCheck,
+  applies: boolean,
+): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
+  applies ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
 
-/** What is not there at all leaves nothing to be asked about documentation. */
+/** For a missing script or target: the last check may be dropped if only documentation changed. */
 const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNone === undefined ? {} : { needsNone })
 
-/** Nothing was checked and nothing could be: that is no failure of a check, neither now nor on the base commit. */
+/** The prefix of evidence that no check was possible, which is not a failure of a check. */
 const cannotRun = (text: string): string => `cannot run here: ${text}`
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
-  check.narrowed === undefined || !isOld(check, label) ? {} : { narrowed: check.narrowed }
+  check.narrowed === undefined || !failsAlikeOnBase(check, label) ? {} : { narrowed: check.narrowed }
 
-/** No test ran. Where the base commit ran some, they are gone, and that is a failure of the work. */
+/** No test ran. If the base commit ran tests, the work removed them, which is a failure of the work. */
 const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
-  if (isGone(check))
+  if (ranOnBase(check))
     return brokenBy(check, `${check.command} ran no test (${evidence}), but it ran tests on the base commit`)
-  const old = check.baseline?.state === 'no tests' || isOld(check, 'no_test_files')
-  // What a runner prints is no reason to drop it: it counted, or the file that it was given is not there.
+  const old = check.baseline?.state === 'no tests' || failsAlikeOnBase(check, 'no_test_files')
+  // A drop needs a fact, not the runner's words alone: it counted zero tests, or its file argument does not exist.
   const isFact = check.countedNone === true || check.missingFile !== undefined
   return {
     ...verification,
@@ -99,7 +102,7 @@ interface Probed {
   fault?: ProbeFinding['points']
 }
 
-/** What the probes add: their words, and whose fault it is where they can tell. */
+/** What the probes add: their findings, and what is at fault if they can tell. */
 const probed = (check: ObservedCheck, label: Label): Probed => {
   const findings = findingsOf(check.readings ?? [], label)
   const fault = faultOf(label, findings)
@@ -110,10 +113,10 @@ const probed = (check: ObservedCheck, label: Label): Probed => {
   }
 }
 
-/** A registry that a probe could not reach either is a fact, and no longer what a check printed. */
+/** For these labels, an unreachable registry confirms as a fact what the check only printed. */
 const outages = new Set<Label>(['network_unreachable', 'network_transient'])
 
-const brings = new Set<string>(['install', 'reinstall'])
+const installKinds = new Set<string>(['install', 'reinstall'])
 
 const installOf = (check: ObservedCheck, evidence: string): { install?: Install } => {
   const install = chooseInstall(check.installs ?? [], check.command, evidence)
@@ -125,39 +128,41 @@ const orderOf = ({ plan = [], command }: ObservedCheck): { order?: string[] } =>
   return order === undefined ? {} : { order }
 }
 
-/** A cause that the output names, and that the makefile, the manifest or the base commit does not bear out. */
+/** Whether the makefile, the manifest or the base commit contradicts the cause that the output names. */
 const isUnproven = (check: ObservedCheck, label: Label): boolean => {
-  // A test may print that, too.
-  if (label === 'missing_make_target') return check.make?.missing.length === 0 || isGone(check)
-  return label === 'missing_script' && (check.narrowed === undefined || !isOld(check, label))
+  // A test may print the same message.
+  if (label === 'missing_make_target') return check.make?.missing.length === 0 || ranOnBase(check)
+  return label === 'missing_script' && (check.narrowed === undefined || !failsAlikeOnBase(check, label))
 }
 
 type NamedLabel = Exclude<Label, ClaimLabel | 'no_test_files'>
 
-/** The target that make does not know is one that the command line names, and not one that another rule asks for. */
+/** Whether the unknown target is one of the command line, not a prerequisite of another rule. */
 const lacksNamed = ({ make }: ObservedCheck, line: string): boolean =>
   (make?.missing ?? []).some((target) =>
     [`'${target}'`, `\`${target}'`, `‘${target}’`, `"${target}"`].some((text) => line.includes(text)),
   )
 
-/** It never ran, and on the base commit it did not either. */
-const never = new Set<Label>(['missing_script', 'missing_make_target', 'command_not_found'])
+/** Labels of a command that never started. */
+const neverStartedLabels = new Set<Label>(['missing_script', 'missing_make_target', 'command_not_found'])
 
-const isNever = (check: ObservedCheck, label: Label): boolean =>
-  check.missingFile !== undefined ? never.has(label) : isOld(check, label) && never.has(label)
+const neverStarted = (check: ObservedCheck, label: Label): boolean =>
+  check.missingFile !== undefined
+    ? neverStartedLabels.has(label)
+    : failsAlikeOnBase(check, label) && neverStartedLabels.has(label)
 
-/** What leads on from a cause that the output names. None of it takes the check away, unless the base commit shows the same. */
+/** The finding for a cause that the output names. It allows dropping the check only if the base commit shows the same cause. */
 const named = (check: ObservedCheck, label: NamedLabel, found: Classification, machine: Machine): CheckFinding => {
   const facts = { ...factsOf(check), ...machine }
-  const install = brings.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
+  const install = installKinds.has(found.recoveryKind) ? installOf(check, found.evidence) : {}
   const { failureCode, category, retryable } = found
   const row = { ...verification, failureCode, category, retryable, evidence: ended(check, label, found.evidence) }
   if (label === 'missing_make_target') {
-    const lacks = isOld(check, label) && lacksNamed(check, found.evidence)
+    const lacks = failsAlikeOnBase(check, label) && lacksNamed(check, found.evidence)
     return { ...row, label, facts: { ...facts, ...droppable(check, lacks), ...without(check) } }
   }
   if (label === 'invalid_usage')
-    return { ...row, label, facts: { ...facts, ...(isOld(check, label) ? { askable: true } : {}) } }
+    return { ...row, label, facts: { ...facts, ...(failsAlikeOnBase(check, label) ? { askable: true } : {}) } }
   if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
   if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
   if (label === 'dependency_missing' || label === 'command_not_found')
@@ -178,12 +183,12 @@ const outage = (check: ObservedCheck, found: Classification, machine: Machine): 
 })
 
 const ended = (check: ObservedCheck, label: Label, line: string): string =>
-  isNever(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
+  neverStarted(check, label) ? cannotRun(printed(check, line)) : printed(check, line)
 
 const printed = (check: ObservedCheck, line: string): string =>
   `${check.command}: ${endOf(check)}${lastLine(check) === '' ? '' : `, ${line}`}${compared(check)}`
 
-/** What the facts do not decide, the output may name; a cause that is not named stays a failed check. */
+/** Diagnoses by the output. Without a named cause the result is a plain failed check. */
 const readOutput = (check: ObservedCheck): CheckFinding => {
   const { command, exitCode, signal, stdout, stderr, plan = [] } = check
   const found = classify({ command, exitCode, signal, stdout, stderr, plan, planIndex: plan.indexOf(command) })
@@ -210,20 +215,20 @@ const notStarted = (check: ObservedCheck, evidence: string): CheckFinding => {
   }
 }
 
-/** One that is asked for anyhow would stand for nothing. */
+/** Not a script that is one of the checks anyway, because then nothing would replace the failed check. */
 const replacementOf = ({ script, plan = [] }: ObservedCheck): { replacement?: string } =>
   script?.replacement === undefined || plan.includes(script.replacement) ? {} : { replacement: script.replacement }
 
 /**
- * Whether the work is to blame: the check judged the code, or it passes on the base commit, on the same machine. Whatever a
- * probe found to be the machine's fault is not the agent's.
+ * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe
+ * found the machine at fault, the work is not to blame.
  */
 const isByWork = ({ baseline }: ObservedCheck, { label, facts }: CheckFinding): boolean => {
   if (facts.machine !== undefined) return false
   return label === 'check_failed' || baseline?.state === 'passes' || !labels[label].infra
 }
 
-/** What may go back to the agent. */
+/** Adds the feedback for the agent, if the work is to blame. */
 const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: string | undefined): Finding =>
   isByWork(check, found)
     ? {
@@ -239,11 +244,11 @@ const withFeedback = (check: ObservedCheck, found: CheckFinding, otherHarness: s
 export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Finding =>
   explained(check, withFeedback(check, findCause(check), otherHarness))
 
-/** What a person reads of it. */
+/** Adds what a person reads: the failing tests and the cause. */
 const explained = (check: ObservedCheck, found: Finding): Finding => {
   const tests = check.failing?.areTests === true ? check.failing.items : []
   const lines = [...linesOf(check.stdout, 'stdout'), ...linesOf(check.stderr, 'stderr')]
-  // What a runner reports of its tests is surer than any line that sounds like a cause.
+  // The runner's own report is more reliable than any other line that looks like a cause.
   const reported = tests.length === 0 ? undefined : causeOf(lines)
   const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
   const failure = { tests, ...(cause === undefined ? {} : { cause }) }

@@ -170,7 +170,7 @@ it('any text gets a known label, code and signature, and never throws', () => {
   )
 })
 
-it('an assertion that was judged is a test failure, whatever it talks about', () => {
+it('a failed assertion is a test failure, whatever it compares', () => {
   const words = rules.map(({ example }) => example.replaceAll(/["\r\n]/g, ''))
   for (const word of words) {
     const stdout = `FAILED a_test.py::test_x\nE   AssertionError: assert "${word}" == "y"\n1 failed in 0.10s\n`
@@ -219,7 +219,7 @@ describe('a plan', () => {
   })
 })
 
-it('a value inside quotes is told from a thing that happened', () => {
+it('a value inside quotes is distinguished from an event', () => {
   expect(isQuoted('got "no such host"', 6)).toBe(true)
   expect(isQuoted("it's no such host", 6)).toBe(false)
 })

@@ -1,7 +1,7 @@
 /**
  * Names the cause of a failed command from its command line, exit status and output. Pure. Facts of the command line come
- * first, then what a test runner reports, then the rule that names the cause most surely, then the bare exit status; a text
- * that tells nothing is `unknown`. It reads causes: a word inside an assertion, a test's name or a quoted value decides nothing.
+ * first, then the report of a test runner, then the most specific matching rule, then the bare exit status; otherwise the label
+ * is `unknown`. Only causes count: a word inside an assertion, a test's name or a quoted value decides nothing.
  */
 import { fingerprint } from '../signature.ts'
 import type { Category } from './labels.ts'
@@ -17,14 +17,14 @@ import { commandInLog, exitInLog, missedCoverage, soundsOfTrouble, withoutPasses
 import { isFooter, isQuoted, isWarning, linesOf, type Line } from './text.ts'
 
 export interface Failure {
-  /** Empty where it is not known: then the log itself says what was run. */
+  /** Empty = unknown; then the commands are taken from the log. */
   command: string
-  /** `null` where a signal ended the command, and where neither is known. */
+  /** `null` if a signal ended the command, or if neither is known. */
   exitCode: number | null
   signal: string | null
   stdout: string
   stderr: string
-  /** All verification commands in order, and which one this is. */
+  /** All verification commands in order, and the index of this one. */
   plan?: readonly string[]
   planIndex?: number
 }
@@ -39,7 +39,7 @@ export interface Classification {
   evidence: string
   signature: string
   ruleId: string
-  /** The command may well have passed: nothing was printed, or a runner says so, or nothing speaks of trouble. */
+  /** Why the command may have passed: no output, a runner that reports passes, or no line that reports a problem. */
   calm?: Calm
 }
 
@@ -57,23 +57,23 @@ interface Verdict {
 }
 
 interface Options {
-  /** Judge as if this tool's wording were unknown, to see how far the general rules carry. */
+  /** Ignores the rules for this tool, to measure how well the general rules work. */
   without?: string
 }
 
-interface Reading {
+interface FailureContext {
   failure: Failure
-  /** As given, or as the log tells it. */
+  /** The given command, else the commands named in the log. */
   command: CommandFacts
   /** Without warnings. */
   lines: Line[]
   warnings: Line[]
-  /** Where the log shows that a run of tests passed. */
+  /** The line that shows a passed test run. */
   passed?: string
   tests: TestReport
 }
 
-/** What a test can run into that is not its own judgement. */
+/** Problems that fail a test without being an assertion of that test. */
 const besideTheTest = new Set<Label>([
   'port_in_use',
   'service_unavailable',
@@ -92,13 +92,13 @@ const besideTheTest = new Set<Label>([
   'auth_failure',
 ])
 
-/** A file of tests that never loaded is no test that judged. */
+/** Problems that prevent a test file from loading, so that none of its tests ran. */
 const atLoad = new Set<Label>(['compile_error', 'config_error', 'command_not_found'])
 
-/** Node's test runner writes what was thrown as a quoted value of its own. */
+/** Node's test runner prints a thrown error as a quoted value. */
 const reported = /^\s+(?:error|code): ['"]/
 
-/** Nothing is known of how the command ended. */
+/** Whether it is unknown how the command ended. */
 const isUnended = ({ exitCode, signal }: Failure): boolean => exitCode === null && signal === null
 
 const isGiven = ({ command }: Failure): boolean => command.trim() !== ''
@@ -112,17 +112,17 @@ const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined =
   return undefined
 }
 
-const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined => {
-  const inTest = reading.tests.failed
+const apply = (rule: Rule, line: Line, context: FailureContext): Verdict | undefined => {
+  const inTest = context.tests.failed
   const caught = caughtBy(rule, line, inTest)
   if (caught === undefined) return undefined
-  const { command, lines, failure } = reading
+  const { command, lines, failure } = context
   const base = { label: rule.label, action: rule.action, infra: rule.infra }
   const scene = { command, lines, line, caught, label: rule.label, exitCode: failure.exitCode }
   const refined = rule.refine === undefined ? base : refinements[rule.refine](scene)
   if (
     refined === undefined ||
-    (inTest && !besideTheTest.has(refined.label) && !(reading.tests.suite && atLoad.has(refined.label)))
+    (inTest && !besideTheTest.has(refined.label) && !(context.tests.suite && atLoad.has(refined.label)))
   )
     return undefined
   return {
@@ -136,21 +136,21 @@ const apply = (rule: Rule, line: Line, reading: Reading): Verdict | undefined =>
   }
 }
 
-/** Of rules that are equally sure, the one whose line came first: what follows an error is often its consequence. */
-const bestOf = (reading: Reading, known: readonly Rule[]): Verdict | undefined => {
+/** The most specific match; among equals the first line, because later errors are often consequences. */
+const bestOf = (context: FailureContext, known: readonly Rule[]): Verdict | undefined => {
   let best: Verdict | undefined
-  for (const line of reading.lines) {
-    if (reading.tests.failed && isTalk(line.text)) continue
+  for (const line of context.lines) {
+    if (context.tests.failed && isTalk(line.text)) continue
     for (const rule of known) {
       if (rule.specificity <= (best?.specificity ?? 0)) continue
       if (rule.stream !== 'either' && rule.stream !== line.stream) continue
       if (
         rule.exits !== undefined &&
-        !isUnended(reading.failure) &&
-        !rule.exits.includes(reading.failure.exitCode ?? -1)
+        !isUnended(context.failure) &&
+        !rule.exits.includes(context.failure.exitCode ?? -1)
       )
         continue
-      const verdict = apply(rule, line, reading)
+      const verdict = apply(rule, line, context)
       if (verdict !== undefined) best = verdict
     }
   }
@@ -164,7 +164,7 @@ const verdictOf = (label: Label, ruleId: string, evidence: string): Verdict => (
   specificity: 50,
 })
 
-/** What comes out when words of a shell are given to a program that is no shell. */
+/** Labels that can result from passing shell syntax to a program that is not a shell. */
 const comesOfSyntax = new Set<Label>([
   'missing_script',
   'command_not_found',
@@ -183,14 +183,14 @@ const comesOfSyntax = new Set<Label>([
   'permission_denied',
 ])
 
-const unsupported = ({ command }: Reading, found: Verdict | undefined): Verdict | undefined => {
+const unsupported = ({ command }: FailureContext, found: Verdict | undefined): Verdict | undefined => {
   if (command.plan.ok || command.programs.some((name) => agentPrograms.has(name))) return undefined
   if (found !== undefined && !comesOfSyntax.has(found.label)) return undefined
   return verdictOf('unsupported_format', 'plan/unsupported', `${command.plan.reason}: ${command.plan.piece}`)
 }
 
-/** The status decides only where nothing of what was printed does. */
-const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => {
+/** The exit status decides only if no output does. */
+const byStatus = ({ failure, command, lines }: FailureContext): Verdict | undefined => {
   const { signal } = failure
   const exitCode = isUnended(failure) ? exitInLog(lines) : failure.exitCode
   if (exitCode === null && signal === null) return undefined
@@ -203,56 +203,56 @@ const byStatus = ({ failure, command, lines }: Reading): Verdict | undefined => 
   return undefined
 }
 
-/** Programs that print the difference which they were asked about. */
+/** Programs that print the differences they find. */
 const speaksDifference = /(?:^|\s)(?:diff|cmp|jq)\s/
 
-const artifactOf = ({ command }: Reading): string | undefined =>
+const artifactOf = ({ command }: FailureContext): string | undefined =>
   command.argvs
     .at(-1)
     ?.slice(1)
     .find((word) => !word.startsWith('-') && isArtifact(word))
 
-/** A check for the output of a build says "not built" only as long as no build of the plan has run. */
-const ordered = (reading: Reading, verdict: Verdict): Verdict => {
-  const { plan = [], planIndex = 0 } = reading.failure
+/** Corrects "not built" by the plan: a later build makes it a matter of order, an earlier build makes it a failed test. */
+const ordered = (context: FailureContext, verdict: Verdict): Verdict => {
+  const { plan = [], planIndex = 0 } = context.failure
   const silent =
     verdict.ruleId === 'status/silent-check' &&
-    /^(?:test|\[|ls|stat|file|find)$/.test(reading.command.programs.at(-1) ?? '')
+    /^(?:test|\[|ls|stat|file|find)$/.test(context.command.programs.at(-1) ?? '')
   const missing =
-    silent && artifactOf(reading) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
+    silent && artifactOf(context) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
   if (missing.label !== 'build_artifact_missing') return verdict
   const built = plan.slice(0, planIndex).findLastIndex(builds)
   const cleaned = plan.slice(0, planIndex).findLastIndex(cleans)
   if (plan.slice(planIndex + 1).some(builds) || cleaned > built)
     return { ...missing, label: 'sequence_issue', ruleId: `plan/${missing.ruleId}` }
-  const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(reading.command.programs.at(-1) ?? '')
+  const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(context.command.programs.at(-1) ?? '')
   return built !== -1 && checks ? { ...missing, label: 'test_failure' } : missing
 }
 
-const decide = (reading: Reading, known: readonly Rule[]): Verdict => {
-  const { tests } = reading
+const chooseVerdict = (context: FailureContext, known: readonly Rule[]): Verdict => {
+  const { tests } = context
   const judged = verdictOf('test_failure', 'runner/failed', tests.evidence)
-  const uncovered = tests.failed ? undefined : missedCoverage(reading.lines)
+  const uncovered = tests.failed ? undefined : missedCoverage(context.lines)
   if (uncovered !== undefined) return verdictOf('test_failure', 'runner/coverage', uncovered)
-  const found = tests.asserted ? judged : bestOf(reading, known)
-  const byPlan = unsupported(reading, found)
+  const found = tests.asserted ? judged : bestOf(context, known)
+  const byPlan = unsupported(context, found)
   if (byPlan !== undefined) return byPlan
-  const status = byStatus(reading)
-  if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(reading, found)
+  const status = byStatus(context)
+  if (found !== undefined && (found.specificity >= 30 || status === undefined)) return ordered(context, found)
   if (tests.failed) return judged
-  if (status !== undefined) return ordered(reading, status)
-  return byWarnings(reading, known) ?? unknown(reading)
+  if (status !== undefined) return ordered(context, status)
+  return byWarnings(context, known) ?? unknown(context)
 }
 
 const isOfSystem = ({ family, specificity }: Rule): boolean => family === 'os' && specificity >= 90
 
-/** A warning is never the cause, but for words of the operating system where the command certainly failed and said nothing else. */
-const byWarnings = (reading: Reading, known: readonly Rule[]): Verdict | undefined =>
-  reading.lines.length > 0 || isUnended(reading.failure) || reading.failure.exitCode === 0
+/** A warning is never the cause, except for messages of the operating system if a failed command printed nothing else. */
+const byWarnings = (context: FailureContext, known: readonly Rule[]): Verdict | undefined =>
+  context.lines.length > 0 || isUnended(context.failure) || context.failure.exitCode === 0
     ? undefined
-    : bestOf({ ...reading, lines: reading.warnings }, known.filter(isOfSystem))
+    : bestOf({ ...context, lines: context.warnings }, known.filter(isOfSystem))
 
-const unknown = ({ failure, lines, warnings, passed }: Reading): Verdict => {
+const unknown = ({ failure, lines, warnings, passed }: FailureContext): Verdict => {
   const last = (lines.findLast(({ text }) => !isFooter(text)) ?? lines.at(-1))?.text.trim()
   if (!isUnended(failure) && failure.exitCode !== 0) {
     const ended = failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`
@@ -267,15 +267,15 @@ const unknown = ({ failure, lines, warnings, passed }: Reading): Verdict => {
   return { ...verdictOf('unknown', 'log/quiet', last), calm: 'quiet' }
 }
 
-const readingOf = (failure: Failure, all: Line[], without?: string): Reading => {
+const contextOf = (failure: Failure, all: Line[], without?: string): FailureContext => {
   const lines = all.filter(({ text }) => !isWarning(text))
   const command = isGiven(failure) ? readCommand(failure.command) : commandInLog(lines)
   const warnings = lines.length === all.length ? [] : all.filter(({ text }) => isWarning(text))
   return { failure, command, lines, warnings, tests: readTests(lines, without) }
 }
 
-/** Where no failure is sure, the parts of a log that passed are left out of the search for a cause. */
-const withoutPassed = (whole: Reading, known: readonly Rule[], without?: string): Reading => {
+/** If it is unknown whether the command failed, the parts of the log that passed are not searched for a cause. */
+const withoutPassed = (whole: FailureContext, known: readonly Rule[], without?: string): FailureContext => {
   const { failure } = whole
   if (!isUnended(failure) && failure.exitCode !== 0) return whole
   const tests = readTests([])
@@ -293,28 +293,28 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
   const { without } = options
   const known = without === undefined ? rules : rules.filter(({ tools }) => !tools.includes(without))
   const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
-  const reading = withoutPassed(readingOf(failure, lines, without), known, without)
-  const verdict = decide(reading, known)
+  const context = withoutPassed(contextOf(failure, lines, without), known, without)
+  const verdict = chooseVerdict(context, known)
   const row = labels[verdict.label]
   const failureCode = verdict.code ?? row.code
   const [category, retryable] = codes[failureCode] ?? ['model', true]
   const action: RecoveryKind = verdict.action ?? row.action
   const evidence = verdict.evidence.slice(0, maxEvidence)
-  const tool = reading.command.programs.at(-1) ?? ''
+  const tool = context.command.programs.at(-1) ?? ''
   return {
     label: verdict.label,
     failureCode,
     category,
     isInfra: verdict.infra ?? row.infra,
     retryable,
-    // Whatever a rule says: a check that the code fails is never taken out.
+    // Regardless of the rule, a check is never dropped if the code is at fault.
     recoveryKind: action === 'drop_command' && !row.infra ? 'code_fix' : action,
     evidence,
     signature: fingerprint({
       failureCode,
       label: verdict.label,
       tool,
-      failing: verdict.label === 'test_failure' ? reading.tests.names : [],
+      failing: verdict.label === 'test_failure' ? context.tests.names : [],
       cause: evidence,
     }),
     ruleId: verdict.ruleId,

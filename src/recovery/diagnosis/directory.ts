@@ -1,30 +1,30 @@
 /**
- * What is wrong with a folder that is needed, and whether adding its owner's bits may cure it. The founding document would set
- * 0755, which opens a private folder to everybody: here the bits that the owner lacks are added and nothing else.
+ * Diagnoses a required folder that cannot be used, and whether adding its owner's permission bits can help. The founding
+ * document sets 0755, which would open a private folder to all users. We only add the bits that the owner lacks.
  */
 import type { Finding, FolderFacts } from '../types.ts'
 import type { ObservedDirectory } from '../evidence.ts'
 
-/** To read, write and enter. */
+/** Read, write and enter. */
 export const ownerBits = 0o700
 
 export const missingBits = (mode: number): number => ownerBits & ~mode
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0')
 
-/** The facts that a correction of this folder needs, or why there is none. */
+/** The facts for a correction of this folder, or the reason why there is none. */
 export const directoryFacts = ({ path, mode, isOurs, spared, failed }: ObservedDirectory): FolderFacts => {
   if (failed !== undefined) return { directory: path, chmodFailed: failed }
   if (mode === undefined) return { directory: path }
   if (isOurs !== true) return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) belongs to another user` }
   if (missingBits(mode) !== 0 && spared !== undefined)
     return { directory: path, chmodFailed: `${path} (mode ${octal(mode)}) ${spared}; its mode is never changed` }
-  // All bits are there and it is refused all the same: a read-only or strange file system, which no mode cures.
+  // The owner has all bits and is refused anyway, for example on a read-only file system. No mode helps.
   if (missingBits(mode) === 0) return { directory: path }
   return { directory: path, chmod: { directory: path, oldMode: octal(mode), newMode: octal(mode | ownerBits) } }
 }
 
-/** Sentences of the founding document's `prepare_worker_environment`. */
+/** With the messages of the founding document's `prepare_worker_environment`. */
 export const diagnoseDirectory = (directory: ObservedDirectory): Finding => {
   const { path, problem, failed } = directory
   if (problem !== 'no access') {

@@ -1,7 +1,7 @@
 /**
- * Whether a command that passed ran any test. A runner that found nothing to run mostly ends with 0, and a pass that judged
- * nothing is no pass. Per runner as data: the line by which it says "none", and the line by which it says "some". Where
- * several runners speak (a workspace of packages), one that ran tests is enough; a command that is no runner says neither.
+ * Whether a command that passed ran any test. Most runners exit with 0 if they find no test, and such a pass proves nothing.
+ * Per runner as data: the line for "no test" and the line for "some tests". If several runners print (a workspace of packages),
+ * one that ran tests is enough. A command that is not a runner prints neither line.
  */
 import { suiteFailed } from './runner.ts'
 import { bareOf } from './text.ts'
@@ -10,7 +10,7 @@ interface Count {
   tool: string
   none: RegExp
   example: string
-  /** Absent where the tool says nothing when it does run. */
+  /** Absent if the tool prints no such line. */
   some?: RegExp
   counter?: string
 }
@@ -223,7 +223,7 @@ export interface RanNothing {
   evidence: string
 }
 
-/** The runner that says it ran no test, if none says it ran some. `lines` are without colours. */
+/** The runner that reports no test, if no runner reports some. `lines` are without colours. */
 export const ranNoTest = (lines: readonly string[]): RanNothing | undefined => {
   let found: RanNothing | undefined
   for (const text of lines) {
@@ -236,11 +236,11 @@ export const ranNoTest = (lines: readonly string[]): RanNothing | undefined => {
 
 const failedFile = /\b[1-9]\d* (?:failed|errors?)\b|\bfail(?:ed)?:? [1-9]/i
 
-/** The runner's own count of tests is zero, and no file of tests failed: one that cannot be loaded has no test either. */
+/** Whether the runner counted zero tests and no failed file. (A test file that cannot be loaded has zero tests as well.) */
 export const countedNoTest = (lines: readonly string[]): boolean =>
   ranNoTest(lines) !== undefined && !lines.some((text) => suiteFailed.test(text) || failedFile.test(text))
 
-/** By single tests and by counts: "some passed" beside what failed. */
+/** Lines that report passed tests, singly or as a count. */
 const passes: readonly RegExp[] = [
   /(?:^|[\s:|,;(])[1-9]\d* (?:tests? |specs? )?(?:passed|passing|pass)\b/,
   /^(?:#|ℹ) pass [1-9]/,
@@ -252,7 +252,7 @@ const passes: readonly RegExp[] = [
   /\bPassed:?\s+[1-9]/,
 ]
 
-/** All that ran and how many of them failed, in one line. */
+/** Lines with the number of tests and the number of failures. */
 const totals: readonly RegExp[] = [
   /^(\d+) examples?, (\d+) failures?/,
   /^(?:\d+ doctests?, )?(\d+) tests?, (\d+) failures?/,
@@ -262,7 +262,7 @@ const totals: readonly RegExp[] = [
   /Executed (\d+) tests?, with (\d+) failures?/,
 ]
 
-/** Whether at least one test ran and passed, though the command failed. */
+/** Whether at least one test passed, although the command failed. */
 export const someTestPassed = (lines: readonly string[]): boolean =>
   lines.some((text) => {
     if (passes.some((pattern) => pattern.test(text))) return true

@@ -1,6 +1,6 @@
 /**
- * Kinds of evidence that are a diagnosis of their own. Each is one record: what it is called and how it is treated, what must
- * be observed, and what is made of that. The compiler reads evidence, label and facts off this table; they stand nowhere else.
+ * Kinds of evidence that determine the diagnosis by themselves. Each is one record: its label and meaning, the observation it
+ * needs, and the text and facts made of it. The types of evidence, label and facts are inferred from this table.
  */
 import type { StillRed } from '../../domain/run.ts'
 import { redText } from '../../domain/still-red.ts'
@@ -16,7 +16,7 @@ interface Violation {
 
 interface Kind<L extends string, Observed, Facts> extends Meaning<L> {
   words: (observed: Observed) => string
-  /** What its playbooks need of it. */
+  /** The facts that its playbooks need. */
   facts: (observed: Observed) => Facts
 }
 
@@ -26,7 +26,7 @@ const kind = <L extends string, Observed extends object, Facts extends object>(
 
 const none = (): { none?: never } => ({})
 
-/** Nothing but its words was observed. */
+/** The observation is only a text. */
 const plain = <L extends string>(meaning: Meaning<L>): Kind<L, { text: string }, { none?: never }> => ({
   ...meaning,
   words: ({ text }) => text,
@@ -40,7 +40,7 @@ const violationText = ({ violations }: { violations: Violation[] }): string => {
     .slice(0, namedViolations)
     .map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
   const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
-  return `changed outside the fence: ${named.join(', ')}${more}`
+  return `changed paths outside the task's rules: ${named.join(', ')}${more}`
 }
 
 interface LeftOut {
@@ -52,7 +52,7 @@ const leftOutText = (leftOut: readonly LeftOut[]): string => {
   if (leftOut.length === 0) return 'no path differs from the base commit'
   const named = leftOut.slice(0, namedViolations).map(({ path, reason }) => `${visiblePath(path)} (${reason})`)
   const more = leftOut.length > namedViolations ? `, and ${leftOut.length - namedViolations} more` : ''
-  return `nothing that it changed can be committed: ${named.join(', ')}${more}`
+  return `none of its changes can be committed: ${named.join(', ')}${more}`
 }
 
 const kinds = {
@@ -61,20 +61,20 @@ const kinds = {
     words: violationText,
     facts: ({ violations }) => ({ paths: violations.map(({ path }) => path) }),
   }),
-  /** `tests`: those that failed, each with the file that it was taken from. */
+  /** `tests`: the tests that failed, each with the file that it was removed from. */
   testsRemoved: kind({
     ...{ rung: 4, label: 'tests_removed', failureCode: 'test_failure', category: 'test', retryable: false },
-    words: ({ tests }: { tests: string[] }) => `tests that failed are gone from the work: ${tests.join(', ')}`,
+    words: ({ tests }: { tests: string[] }) => `the work removed failing tests: ${tests.join(', ')}`,
     facts: ({ tests }) => ({ tests }),
   }),
-  /** `weakened`: what the work made of its checks and tests and its task does not name, in words. */
+  /** `weakened`: the weakenings of checks and tests that the task does not name, as prose. */
   weakened: kind({
     ...{ rung: 4, label: 'checks_weakened', failureCode: 'policy_violation', category: 'policy', retryable: false },
     words: ({ weakened }: { weakened: string[] }) =>
-      `you changed what the check is, or weakened a test: ${weakened.join('; ').slice(0, 2_000)}`,
+      `you changed the definition of a check, or weakened a test: ${weakened.join('; ').slice(0, 2_000)}`,
     facts: ({ weakened }) => ({ weakened }),
   }),
-  /** `because`: why that is not what had to be done. */
+  /** `because`: why the task cannot count as done without a change. */
   noChange: kind({
     ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },
     words: ({ because, leftOut = [] }: { because: string; tree: string; leftOut?: LeftOut[] }) =>
@@ -87,7 +87,7 @@ const kinds = {
     words: ({ reason }: { reason: string }) => reason,
     facts: none,
   }),
-  /** Everything passes but what was red on the base commit as well; the agent was not told of it yet. */
+  /** Everything passes except tests that fail on the base commit as well, and the agent got no feedback about them yet. */
   redBefore: kind({
     ...{ rung: 4, label: 'red_before', failureCode: 'test_failure', category: 'test', retryable: true },
     words: ({ red }: { red: StillRed[] }) => `failed before the work and still fails: ${redText(red)}`,
@@ -97,14 +97,14 @@ const kinds = {
   merge: kind({
     ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
     retryable: false,
-    /** `onto`: the commit that it does not fit onto. `failed`: nothing conflicts, and a check that passed before fails on top of what landed meanwhile. */
+    /** `onto`: the commit that the work conflicts with. `failed`: the check that fails on top of it although no path conflicts. */
     words: ({ conflicts, failed }: { conflicts: string[]; onto: string; failed?: string }) =>
       failed === undefined
         ? `conflicting paths: ${conflicts.join(', ')}`
-        : `on top of what landed meanwhile a check fails: ${failed}`,
+        : `on top of what was merged in the meantime, a check fails: ${failed}`,
     facts: ({ conflicts, onto }) => ({ conflicts, onto }),
   }),
-  /** The git remote does not answer. */
+  /** The git remote does not respond. */
   remote: plain({
     rung: 2,
     label: 'remote_unreachable',
@@ -112,7 +112,7 @@ const kinds = {
     category: 'env',
     retryable: true,
   }),
-  /** The git remote does not take a push. */
+  /** The git remote refuses a push. */
   refused: plain({
     rung: 7,
     label: 'push_refused',
@@ -120,7 +120,7 @@ const kinds = {
     category: 'permission',
     retryable: false,
   }),
-  /** The owner's `workspace.setup` failed. `transient`: by its output the same command may pass later. */
+  /** The owner's `workspace.setup` failed. `transient`: its output suggests that the same command may pass later. */
   setup: kind({
     ...{ rung: 0, label: 'workspace_setup_failed', failureCode: 'setup_or_bootstrap_issue', category: 'setup' },
     retryable: true,
@@ -136,7 +136,7 @@ const kinds = {
     category: 'setup',
     retryable: false,
   }),
-  /** Processes of the run that could not be ended: what they write while its checks run would count as its work. */
+  /** Processes of the run that could not be ended. What they write during the checks would count as work of the run. */
   leftRunning: kind({
     ...{ rung: 0, label: leftRunningLabel, failureCode: 'environment_issue', category: 'env', retryable: false },
     words: leftRunningText,
@@ -157,7 +157,7 @@ export type OwnFound = {
 
 export const isOwn = (evidence: { kind: string }): evidence is OwnEvidence => Object.hasOwn(kinds, evidence.kind)
 
-/** The record of a kind takes what its own kind observed, which the compiler cannot follow through the table. */
+/** The casts are needed because the compiler cannot relate a kind's record to its observation. */
 export const diagnoseOwn = (
   evidence: OwnEvidence,
 ): Omit<Meaning<string>, 'label'> & { evidence: string } & OwnFound => {

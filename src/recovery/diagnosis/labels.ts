@@ -1,21 +1,21 @@
 /**
- * What each label means for the runtime: the code that is stored, whether the environment or the repository's files have to
- * change, and the first action. A label whose remedy is a change of the code never drops the check that failed.
+ * What each label means for the runtime: the stored code, whether the environment or the repository's files have to change, and
+ * the first action. A label whose remedy is a change of the code never drops the failed check.
  */
 
-/** The family of playbooks that a diagnosis belongs to. */
+/** The family of playbooks that a diagnosis belongs to: see the specification, or docs/recovery.md. */
 export type Rung = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 export type Category = 'env' | 'setup' | 'permission' | 'policy' | 'noop' | 'test' | 'flaky' | 'model' | 'model_loop'
 
-/** What a label stands for in the store and to the ladder. */
+/** How the store and the ladder treat a label. */
 export interface Meaning<L extends string> {
   rung: Rung
-  /** Our finer name of the failure; for rung 1 the seed's issue type, e.g. `GIT_TRUST_ERROR`. */
+  /** Our own name of the failure, finer than the code; for rung 1 the seed's issue type, e.g. `GIT_TRUST_ERROR`. */
   label: L
   failureCode: string
   category: Category
-  /** The same action unchanged may pass later. */
+  /** The same action may pass later without a change. */
   retryable: boolean
 }
 
@@ -40,16 +40,16 @@ interface LabelRow {
 }
 
 const nextSteps: Record<RecoveryKind, string> = {
-  drop_command: 'Take the command out of the checks or correct it; it cannot run as it stands.',
+  drop_command: 'Remove the command from the checks or correct it; it cannot run as written.',
   reorder: 'Run the build first, then this check.',
   reinstall: 'Install the dependencies again from the lockfile.',
   install: 'Install what is missing, then run the same command again.',
-  rebuild: 'Run the build that makes the file, then the same command again.',
+  rebuild: 'Run the build that creates the file, then the same command again.',
   retry_later: 'Run the same command again later.',
-  escalate: 'A person has to look at this machine or at this message.',
-  code_fix: 'Change the repository’s files; running it again will not help.',
-  adjust_paths: 'Allow the path if it is meant to change, or take the change back.',
-  relaunch: 'Start again with the setting corrected.',
+  escalate: 'A person has to check this machine or this message.',
+  code_fix: 'Change the repository’s files; running the command again will not help.',
+  adjust_paths: 'Allow the path if it should change, or revert the change.',
+  relaunch: 'Correct the setting and start again.',
 }
 
 const row = (code: string, infra: boolean, action: RecoveryKind, meaning: string): LabelRow => ({
@@ -104,38 +104,38 @@ export const labels = {
   dependency_version_conflict: row(setup, true, 'reinstall', 'Version ranges or the lockfile contradict each other.'),
   corrupted_install: row(setup, true, 'reinstall', 'Something is installed, but damaged.'),
   build_artifact_missing: row(setup, true, 'rebuild', 'The output of an earlier build step is absent.'),
-  config_error: row(failed, false, 'code_fix', 'A configuration file is broken or refused.'),
+  config_error: row(failed, false, 'code_fix', 'A configuration file is broken or was rejected.'),
   command_not_found: row(setup, true, 'install', 'A program is not on the machine or not on the PATH.'),
   runtime_version: row(setup, true, 'escalate', 'A language runtime or build tool has the wrong version.'),
-  permission_denied: row(environment, true, 'escalate', 'The operating system refuses access.'),
-  auth_failure: row(environment, true, 'escalate', 'Credentials are missing or refused.'),
+  permission_denied: row(environment, true, 'escalate', 'The operating system refused access.'),
+  auth_failure: row(environment, true, 'escalate', 'Credentials are missing or were refused.'),
   disk_full: row(environment, true, 'escalate', 'No space or quota is left on the disk.'),
   out_of_memory: row(environment, true, 'escalate', 'Memory ran out.'),
   resource_limit: row(
     environment,
     true,
     'escalate',
-    'A limit of the system is reached: open files, processes, watchers or arguments.',
+    'A system limit was reached: open files, processes, watchers or arguments.',
   ),
-  port_in_use: row(environment, true, 'relaunch', 'Another program has the port.'),
-  service_unavailable: row(environment, true, 'retry_later', 'A database, daemon or server does not answer.'),
+  port_in_use: row(environment, true, 'relaunch', 'Another program uses the port.'),
+  service_unavailable: row(environment, true, 'retry_later', 'A database, daemon or server does not respond.'),
   network_unreachable: row(environment, true, 'retry_later', 'Name resolution, routing, proxy or certificate failed.'),
   network_transient: row(
     'transient_or_flaky_failure',
     true,
     'retry_later',
-    'The connection broke or the remote side failed for now.',
+    'The connection broke, or the remote side failed temporarily.',
   ),
-  timeout: row('transient_or_flaky_failure', true, 'retry_later', 'The command ran out of time.'),
-  missing_env_var: row(environment, true, 'escalate', 'An environment variable that is needed is not set.'),
+  timeout: row('transient_or_flaky_failure', true, 'retry_later', 'The command timed out.'),
+  missing_env_var: row(environment, true, 'escalate', 'A required environment variable is not set.'),
   git_conflict: row(
     'branch_diverged_requires_recreate',
     false,
     'code_fix',
-    'Changes overlap and need merging by hand.',
+    'Changes overlap and have to be merged by hand.',
   ),
-  git_diverged: row('branch_diverged_requires_recreate', true, 'relaunch', 'Local and remote history went apart.'),
-  git_state: row(setup, true, 'relaunch', 'The git repository is not in a state that allows this.'),
+  git_diverged: row('branch_diverged_requires_recreate', true, 'relaunch', 'Local and remote history have diverged.'),
+  git_state: row(setup, true, 'relaunch', 'The state of the git repository does not allow the operation.'),
   no_changes: row('no_actionable_changes', true, 'drop_command', 'There is nothing to commit or to propose.'),
   policy_violation: row(
     'policy_violation',
@@ -152,17 +152,17 @@ export const labels = {
   llm_quota: row('quota_failure', true, 'retry_later', 'A model provider’s rate limit, quota or credit is used up.'),
   model_doom_loop: row('model_doom_loop', true, 'relaunch', 'The agent repeats itself without progress.'),
   compile_error: row(failed, false, 'code_fix', 'The code does not parse, type-check, compile or link.'),
-  lint_error: row(failed, false, 'code_fix', 'A linter or formatter objects.'),
+  lint_error: row(failed, false, 'code_fix', 'A linter or formatter reports a problem.'),
   test_failure: row('test_failure', false, 'code_fix', 'A test or another check of the result fails.'),
   runtime_error: row(failed, false, 'code_fix', 'The program crashed.'),
-  unknown: row('model_or_unknown_failure', false, 'escalate', 'The output does not tell what is wrong.'),
+  unknown: row('model_or_unknown_failure', false, 'escalate', 'The output does not show what is wrong.'),
 } as const satisfies Record<string, LabelRow>
 
 export type Label = keyof typeof labels
 
 /**
- * Labels that lead to an action only when a fact shows them: what a check printed is no reason to drop it or to wait, and
- * says nothing about the agent or its provider.
+ * Labels that lead to an action only if a fact confirms them. The output of a check alone is no reason to drop it or to wait,
+ * and it says nothing about the agent or its provider.
  */
 const claims = [
   'unsupported_format',
@@ -179,7 +179,7 @@ export type ClaimLabel = (typeof claims)[number]
 
 export const isClaim = (label: Label): label is ClaimLabel => claims.some((claim) => claim === label)
 
-/** Category of a stored code, and whether the same command unchanged may pass later. */
+/** Category of a stored code, and whether the same command may pass later without a change. */
 export const codes: Record<string, [category: Category, retryable: boolean]> = {
   verification_command_missing_script: ['setup', false],
   verification_command_no_test_files: ['setup', false],
@@ -202,4 +202,5 @@ export const codes: Record<string, [category: Category, retryable: boolean]> = {
   model_or_unknown_failure: ['model', true],
 }
 
+/** The advice for a person whose command failed in this way. */
 export const nextStepOf = (action: RecoveryKind): string => nextSteps[action]

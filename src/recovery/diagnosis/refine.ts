@@ -1,6 +1,7 @@
 /**
- * Settles a label by what a line names: a path, a module, a host. The same words mean different things for a package and for
- * a file of the project, for a program and for the output of a build. Each refinement gives a label or refuses.
+ * Refines a label by what a line names: a path, a module, a host. The same message means different things for a package and a
+ * file of the project, or for a program and the output of a build. Each refinement returns a label, or undefined if the rule
+ * does not apply.
  */
 import { agentPrograms } from './argv.ts'
 import { artifact, binary, header, makeTarget, neededBy, path, program, pyFile, sourceFile } from './refine/file.ts'
@@ -8,7 +9,7 @@ import { absent, crate, goSum, javaPackage, jsModule, missingPackage, pyModule, 
 import { httpHost, installing, refused } from './refine/network.ts'
 import { anyLine, type Refined, type Scene } from './refine/scene.ts'
 
-/** A key that is missing is an environment variable when the environment was asked. */
+/** A missing key is an environment variable if the code read the environment. */
 const environment = (scene: Scene): Refined | undefined =>
   /^[A-Z][A-Z0-9_]{2,}$/.test(scene.caught) &&
   anyLine(
@@ -25,10 +26,10 @@ const pySyntax = (scene: Scene): Refined => {
   return { label: (frames.at(-1)?.text ?? '').includes('site-packages/') ? 'corrupted_install' : 'compile_error' }
 }
 
-/** A configuration that is written as a program. */
+/** A configuration file that is a program. */
 const configScript = /(?:\.config|\.conf|\/\.\w+rc)\.[cm]?[jt]s:\d+$/
 
-/** The file in which the engine met it stands in a line of its own before the code. */
+/** The JavaScript engine names the file on a separate line before the code. */
 const jsSyntax = (scene: Scene): Refined => {
   if (anyLine(scene, /^\s*(?:# |E +)?File ".*", line \d+/)) return pySyntax(scene)
   const at = scene.lines.findIndex((line) => line === scene.line)
@@ -43,7 +44,7 @@ const jsSyntax = (scene: Scene): Refined => {
   return { label: configScript.test(where) ? 'config_error' : scene.label }
 }
 
-/** An unknown option of a coding agent or of a script inside is not the command line's own. */
+/** pytest rejects options of its configuration file if the plugin for them is missing. */
 const usage = (scene: Scene): Refined | undefined => {
   if (scene.command.programs.some((name) => agentPrograms.has(name))) return { label: 'invalid_usage' }
   if (
@@ -56,7 +57,7 @@ const usage = (scene: Scene): Refined | undefined => {
   return { label: 'invalid_usage' }
 }
 
-/** "No tests" counts only where no other part of the same output ran any. */
+/** "No tests" counts only if no other part of the same output ran tests. */
 const noTests = (scene: Scene): Refined | undefined =>
   anyLine(
     scene,

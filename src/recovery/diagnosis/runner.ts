@@ -1,6 +1,6 @@
 /**
- * What a test runner reports: that tests ran and failed, which ones, that a test judged (an assertion), or that none ran.
- * A test that judged and said no is a test failure, whatever words it was given to judge.
+ * Reads a test runner's report: whether tests failed, which ones, and whether an assertion failed. A failed assertion is always
+ * a test failure, whatever words appear in the compared values.
  */
 import { causeOf, isJudgement, marked } from './cause.ts'
 import type { Line } from './text.ts'
@@ -10,7 +10,7 @@ interface Runner {
   /** The runner's own count of executed tests that failed. */
   summary: RegExp
   example: string
-  /** The line that names a failed test; its first group is the name. */
+  /** The line that names a failed test; the first group is the name. */
   name?: RegExp
   /** Lines that count suites or tasks instead. */
   not?: RegExp
@@ -200,7 +200,7 @@ export const runners: readonly Runner[] = [
   },
 ]
 
-/** Lines in which a runner repeats names, sources and values: nothing in them happened. */
+/** Lines in which a runner repeats names, source code and values. They report no event. */
 const talk: readonly RegExp[] = [
   marked,
   /^\s*>? ?\d+ ?[|│]/,
@@ -217,13 +217,13 @@ export const suiteFailed =
 const maxNames = 500
 
 export interface TestReport {
-  /** Tests ran and at least one failed, by the runner's own count. */
+  /** At least one test failed, according to the runner's own count. */
   failed: boolean
   asserted: boolean
-  /** A whole file of tests could not be loaded, so its tests never ran. */
+  /** A test file could not be loaded, so its tests never ran. */
   suite: boolean
   evidence: string
-  /** Failed tests by name, in alphabetical order; empty where the runner names none. */
+  /** Names of the failed tests, sorted; empty if the runner names none. */
   names: string[]
 }
 
@@ -237,7 +237,7 @@ export const testNameOf = (text: string): string | undefined => {
 
 const summaryOf = (lines: readonly Line[], without: string | undefined): Line | undefined => {
   const known = runners.filter(({ tool }) => tool !== without)
-  // The count stands at the end of what a runner prints.
+  // A runner prints its count at the end.
   return lines.findLast(({ text, bare }) =>
     known.some(
       ({ summary, not }) => not?.test(text) !== true && (summary.test(text) || (bare !== text && summary.test(bare))),

@@ -74,7 +74,7 @@ describe('a log of which nothing else is known', () => {
     expect(calm ?? label).toBe(wanted)
   })
 
-  it('is no command line that needs a shell', () => {
+  it('is never reported as needing a shell', () => {
     const piped = { command: 'a | b', exitCode: 1, signal: null, stdout: '', stderr: 'x' }
     expect(classify(piped).label).toBe('unsupported_format')
     expect(classify({ ...piped, command: '' }).label).not.toBe('unsupported_format')

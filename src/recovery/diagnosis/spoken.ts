@@ -1,13 +1,13 @@
 /**
- * What a log says of itself where nothing else is known of the command: which commands it announces, which tool speaks, with
- * which status it ended, and which of its parts passed. Reads text only.
+ * Reads from a log what is unknown otherwise: the commands that it announces, the tool that wrote it, the exit status, and the
+ * parts that passed. Reads text only.
  */
 import { readCommand, type CommandFacts } from './argv.ts'
 import { isCoverage } from './cause.ts'
 import { testCounts } from './executed.ts'
 import { isFooter, isWarning, type Line } from './text.ts'
 
-/** How package managers, CI services and shells write a command before they run it. */
+/** How package managers, CI services and shells print a command before they run it. */
 const announced: readonly RegExp[] = [
   /^(?:##\[group\]|> )?Run (\S.*)$/,
   /^> (?!Task |Configure |Failed |Could |Run |Get |Executing |\d)([\w./@$"'][^>|]*)$/,
@@ -17,10 +17,10 @@ const announced: readonly RegExp[] = [
   /^npm (?:error|ERR!) command (?:sh|bash) -c (.+)$/,
 ]
 
-/** The header of npm, pnpm and yarn that names a package and a script; the command follows in a line of its own. */
+/** The header of npm, pnpm and yarn with package and script; the command follows on the next line. */
 const script = /^> (?:@?[\w./-]+@\S+ )[\w:./-]+(?: \S+)?$/
 
-/** The line by which a tool shows that it printed the log, however it was started. */
+/** Lines that identify the tool that wrote the log, however it was started. */
 const banners: readonly [program: string, banner: RegExp][] = [
   ['vitest', /^\s*(?:RUN|DEV) +v\d/],
   ['pytest', /^=+ test session starts =+$/],
@@ -54,7 +54,7 @@ const commandOf = ({ text }: Line): string | undefined => {
 
 const maxCommands = 12
 
-/** What the log itself says was run; the programs of tools that show themselves by their wording count as well. */
+/** The commands that the log announces, and the tools that it identifies. */
 export const commandInLog = (lines: readonly Line[]): CommandFacts => {
   const found = new Set<string>()
   for (const line of lines) {
@@ -65,7 +65,7 @@ export const commandInLog = (lines: readonly Line[]): CommandFacts => {
   const read = [...found].map((command) => readCommand(command))
   return {
     text: [...found].join('\n'),
-    // What a log shows of a command is not how it was written, so nothing can be wrong with its form.
+    // A log does not show a command as it was written, so its form is never at fault.
     plan: { ok: true, steps: [] },
     argvs: read.flatMap(({ argvs }) => argvs),
     programs: [...new Set(read.flatMap(({ programs }) => programs))],
@@ -82,7 +82,7 @@ const endings: readonly RegExp[] = [
   /returned a non-zero code: (\d+)$|did not complete successfully: exit code: (\d+)/,
 ]
 
-/** The exit status of the command as its runner wrote it; `null` where nothing says so. */
+/** The exit status that the log reports; null = none. */
 export const exitInLog = (lines: readonly Line[]): number | null => {
   for (const { text } of lines.toReversed()) {
     for (const pattern of endings) {
@@ -102,7 +102,7 @@ const begins = ({ text }: Line): boolean =>
 const counted =
   /\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|\bfail(?:ed|ures?|ing)?:? +[1-9]|^\s*(?:FAIL|FAILED|not ok|✖|✗|✕|×|--- FAIL)(?:[\s:]|$)/i
 
-/** Where a runner counted passes, and nothing in the same part of the log counts a failure. */
+/** Index of the line that counts passes, if no line of this part counts a failure; else -1. */
 const passOf = (part: readonly Line[]): number =>
   part.some(({ text, bare }) => counted.test(text) || counted.test(bare))
     ? -1
@@ -111,8 +111,8 @@ const passOf = (part: readonly Line[]): number =>
       )
 
 /**
- * All that failed is a coverage threshold: tests passed, none failed, and what those tests printed is no cause. The line that
- * says so.
+ * The line that reports a missed coverage threshold, if nothing else failed: tests passed, none failed, and their output is no
+ * cause.
  */
 export const missedCoverage = (lines: readonly Line[]): string | undefined => {
   const missed = lines.filter(({ text }) => isCoverage(text))
@@ -132,20 +132,20 @@ const partsOf = (lines: readonly Line[]): Line[][] => {
 }
 
 export interface Passed {
-  /** The lines that are left to be judged: what a run of tests printed that passed says nothing of a failure. */
+  /** The remaining lines, without the output of passed test runs. */
   rest: Line[]
   /** The line in which the last runner counts its passes. */
   evidence: string | undefined
 }
 
-/** `names` tells whether some lines name a cause. */
+/** `names`: whether these lines name a cause. */
 export const withoutPasses = (lines: readonly Line[], names: (part: Line[]) => boolean): Passed => {
   const rest: Line[] = []
   let evidence: string | undefined
   for (const part of partsOf(lines)) {
     const at = passOf(part)
     const after = part.slice(at + 1)
-    // A runner that passed may be followed by what says that the whole failed without a reason of its own.
+    // After a passed runner, the log may still report a failure without naming its cause.
     const ended = at !== -1 && (exitInLog(after) ?? 0) === 0 && !after.some(({ text }) => isFooter(text))
     if (at === -1 || (!ended && !names(after))) {
       rest.push(...part)

@@ -1,4 +1,4 @@
-/** What a signal or a bare exit status means, where nothing that was printed does. */
+/** The meaning of a signal or a bare exit status, for commands whose output does not name the cause. */
 import type { Label } from './labels.ts'
 
 const signals: Record<string, Label> = {
@@ -33,7 +33,7 @@ const statuses: Record<number, Label> = {
   153: 'resource_limit',
 }
 
-/** Programs that may fail without a word and say by their status why (their manuals, "exit status"). */
+/** Programs that may fail silently with a specific status (see "exit status" in their manuals). */
 const ownStatuses: Record<string, Record<number, Label>> = {
   curl: {
     5: 'network_unreachable',
@@ -52,6 +52,6 @@ const ownStatuses: Record<string, Record<number, Label>> = {
 
 export const labelOfSignal = (signal: string): Label | undefined => signals[signal]
 
-/** `program`: the one that ended. */
+/** `program`: the program that exited. */
 export const labelOfStatus = (status: number, program: string): Label | undefined =>
   statuses[status] ?? ownStatuses[program]?.[status]

@@ -1,13 +1,13 @@
 /**
- * Turns the raw output of a tool into the lines that rules look at. Colours, carriage returns and prefixes that a task runner
- * puts before a line are taken off. However long the output, the work stays bounded: of a long text the beginning, the end
- * and the lines in between that sound like trouble are kept, each shape of line a few times at most.
+ * Turns the raw output of a tool into lines for the rules. Colours, carriage returns and the prefixes of task runners are
+ * removed. The work is bounded for any length: of a long text, only the beginning, the end and the lines in between that seem
+ * to report a problem are kept, and only a few lines of each shape.
  */
 
 export interface Line {
-  /** Without colours, cut to a bounded length. */
+  /** Without colours, truncated. */
   text: string
-  /** The same without the prefixes of task runners and log writers; equal to `text` where there are none. */
+  /** The same without the prefixes of task runners and loggers; equal to `text` if there are none. */
   bare: string
   stream: 'stdout' | 'stderr'
   /** Order of appearance within the stream. */
@@ -35,16 +35,16 @@ const gutters: readonly RegExp[] = [
   /^[\w.-]+-\d+ +\| /,
 ]
 
-/** What CI services put before each line: the time, and before it the job and the step. */
+/** The prefix of CI services: optionally job and step, then the time. */
 const stamp = /^(?:[^\t]{1,80}\t[^\t]{1,80}\t)?\uFEFF?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?:\d\d[OE][ +])?/
 
-/** A warning tells of something that the tool could live with. */
+/** A warning did not stop the tool. */
 const warning =
   /^(?:npm (?:warn|WARN)\b|(?:\[\w+\] )?warning:? |\s*WARN\b|\(node:\d+\) (?:\[\w+\] )?(?:\w*Warning\b|Warning:)|\(Use `node --trace-)|^\S+:\d+: \w*(?:Deprecation|Future|User|Runtime|Resource)Warning: |^\s*\w*DeprecationWarning: |^\s+\d+:\d+\s+warning\s|^✖ \d+ problems? \(0 errors, |^DEPRECAT(?:ED|ION)\b|^\[DEP\d+\]/
 
 export const isWarning = (text: string): boolean => warning.test(text)
 
-/** What follows a failure and says only that there was one, or where more is to be read. */
+/** Lines after a failure that only say that it happened, or where to read more. */
 const footer =
   /^\s*(?:npm (?:error|ERR!)(?:\s*$| A complete log| {4,}\S*\.log$| Lifecycle script| (?:code|errno|path|workspace|location|command) | Test failed| Exit status| This is probably not)|\s*ELIFECYCLE|error Command failed with exit code|info Visit |(?:##\[error\]|Error: )?(?:The )?[Pp]rocess completed with exit code|##\[endgroup\]|error: script .* exited with code)|^make(?:\[\d+\])?: (?:Leaving|Entering) directory|^\d{4}-\S+-debug-\d+\.log$/
 
@@ -52,7 +52,7 @@ export const isFooter = (text: string): boolean => footer.test(text)
 
 export const plain = (text: string): string => (text.includes(escape) ? text.replace(colours, '') : text)
 
-/** Takes at most three prefixes off: a runner in a runner in a log. */
+/** Removes at most three layers of prefixes: a runner in a runner in a log. */
 export const bareOf = (text: string): string => {
   let bare = text.trimStart()
   for (let round = 0; round < 3; round += 1) {
@@ -67,10 +67,10 @@ export const bareOf = (text: string): string => {
 const trouble =
   /rror|ERR|FAIL|ailed|ailure|atal|anic|denied|refused|annot|ould not|ot found|o such|issing|nable to|illed|xception|timed out|EA[CD]|ENO|E[MN]FILE|nvalid|onflict|quota|pace left|✗|✘|●/
 
-/** Few words each, because an engine finds three of them at memory speed and thirty ten times slower. */
+/** Few alternatives per pattern: an engine finds three of them at memory speed, but thirty of them ten times slower. */
 const troubles = [/rror|FAIL|ailed/g, /annot|ot found|o such/g, /refused|denied|xception/g, /atal|ERR_|ENO/g]
 
-/** The lines of the middle part that sound like trouble, found without cutting all of it into lines. */
+/** The lines of the middle part that seem to report a problem, found without splitting all of it into lines. */
 const middleOf = (text: string): string[] => {
   const found = new Map<number, string>()
   for (const pattern of troubles) {
@@ -90,7 +90,7 @@ const middleOf = (text: string): string[] => {
 
 const cut = (text: string): string[] => text.split(/\r\n|\n|\r/)
 
-/** Beginning, troubled middle and end of one stream. A character beyond what is kept is never looked at by a rule. */
+/** Beginning, selected middle and end of one stream. Rules never see the rest. */
 const piecesOf = (text: string): string[] => {
   if (text.length <= 2 * edge) return cut(text)
   const head = cut(text.slice(0, edge))
@@ -132,7 +132,7 @@ const soundsBad = (lines: readonly Line[]): Line[] => {
   )
 }
 
-/** Whether the character at `position` stands inside quotes: a value that is talked about, not a thing that happened. */
+/** Whether the character at `position` is inside quotes, so that it belongs to a value and reports no event. */
 export const isQuoted = (text: string, position: number, from = 0): boolean => {
   const before = text.slice(from, position)
   const count = (character: string): number => before.split(character).length - 1

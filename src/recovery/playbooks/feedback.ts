@@ -1,11 +1,11 @@
 /**
- * Rungs 4 and 5: the work itself is at fault, and what was seen goes back to the agent. Only a strictly smaller set of
- * failures is progress; what was told once without effect is not told again in the same way.
+ * Rungs 4 and 5: the work itself is at fault, and the agent gets the failure as feedback. Only a strictly smaller set of
+ * failures counts as progress. Feedback that had no effect is not repeated in the same form.
  */
 import type { DiagnosisOf } from '../types.ts'
 import { playbook, type Playbook, type PlaybookFor } from '../playbook.ts'
 
-/** Every label that a failed check can have: its facts say whether the work is to blame. */
+/** Every label of a failed check. Its facts say whether the work is to blame. */
 const checkLabels = [
   'check_failed',
   'test_failure',
@@ -31,7 +31,7 @@ const checkLabels = [
 type CheckLabel = (typeof checkLabels)[number]
 
 const demand =
-  'Mend the work so that the command passes. Do not weaken, skip or delete a test for it. End when it passes.'
+  'Fix the work so that the command passes. Do not weaken, skip or delete a test for that. End your turn when it passes.'
 
 const feedback = {
   rung: 4,
@@ -48,22 +48,22 @@ const feedback = {
   counted: true,
 } satisfies Partial<PlaybookFor<CheckLabel>>
 
-const toldOf = ({ facts }: DiagnosisOf<CheckLabel>) =>
+const feedbackTargetOf = ({ facts }: DiagnosisOf<CheckLabel>) =>
   facts.feedback === undefined ? undefined : { command: facts.feedback.command, failing: facts.feedback.failing }
 
 const checkFeedback = playbook({
   ...feedback,
   id: 'check-feedback',
   scope: 'launch',
-  title: 'Tell the agent what fails, in its session, and check its work again',
+  title: 'Send the failure to the agent in its session, and check the work again',
   needs:
-    'a check that fails by the work: it passes on the base commit, or it judged the code; nothing of the machine is at fault; not told before without effect',
+    'a check that fails because of the work: it passes on the base commit, or it judged the code; no probe found the machine at fault, and the same feedback was not given before without effect',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
-    return told === undefined
+    const target = feedbackTargetOf(diagnosis)
+    return target === undefined
       ? undefined
       : {
-          ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', feedback: told, resume: true },
+          ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', feedback: target, resume: true },
           hint: `${diagnosis.facts.feedback?.text ?? ''}\n${demand}`,
         }
   },
@@ -74,15 +74,15 @@ const freshFeedback = playbook({
   ...feedback,
   id: 'fresh-feedback',
   scope: 'launch',
-  title: 'Begin a new session on the work so far, told what still fails and that mending it failed before',
-  needs: 'the same, and the rounds in the session did not mend it',
+  title: 'Start a new session on the work so far, with what still fails and the note that earlier fixes failed',
+  needs: 'the same as for `check-feedback`, and the rounds in the earlier session did not fix the failure',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
-    return told === undefined
+    const target = feedbackTargetOf(diagnosis)
+    return target === undefined
       ? undefined
       : {
-          ...{ type: 'relaunch', name: 'RESTART_WITH_FEEDBACK', feedback: told, fresh: true, resume: false },
-          hint: `An earlier session worked on this task and did not get it right, although it was told what fails. Look at the failure first, find its cause and take another way than the one that is there.\n${diagnosis.facts.feedback?.text ?? ''}\n${demand}`,
+          ...{ type: 'relaunch', name: 'RESTART_WITH_FEEDBACK', feedback: target, fresh: true, resume: false },
+          hint: `An earlier session worked on this task and did not fix the failure, although it knew what fails. Study the failure first, find its cause, and take another approach than the existing one.\n${diagnosis.facts.feedback?.text ?? ''}\n${demand}`,
         }
   },
   budget: 1,
@@ -92,32 +92,32 @@ const otherHarness = playbook({
   ...feedback,
   id: 'feedback-elsewhere',
   scope: 'task',
-  title: 'Go on with the next configured harness, which is told what still fails',
+  title: 'Continue with the next configured harness, with what still fails in the instructions',
   needs:
-    'the same, a new session did not mend it either, and `harness.failover` names a harness that did not work on this task yet',
+    'the same as for `fresh-feedback`, the new session did not fix the failure either, and `harness.failover` names a harness that has not worked on this task yet',
   plan: (diagnosis) => {
-    const told = toldOf(diagnosis)
+    const target = feedbackTargetOf(diagnosis)
     const harness = diagnosis.facts.otherHarness
-    return told === undefined || harness === undefined
+    return target === undefined || harness === undefined
       ? undefined
-      : { type: 'switch_harness', name: 'SWITCH_HARNESS', harness, feedback: told }
+      : { type: 'switch_harness', name: 'SWITCH_HARNESS', harness, feedback: target }
   },
   budget: 3,
 })
 
-/** The paths are named; whether they may be changed is not the agent's to decide. */
+/** The feedback names the paths. The agent may not decide that they are allowed. */
 const policyFeedback = playbook({
   id: 'policy-feedback',
   rung: 5,
   scope: 'launch',
-  title: 'Tell the agent which of its changes lie outside of its task, and look again',
+  title: 'Tell the agent which of its changes lie outside its task, and check the paths again',
   answers: ['policy_violation'],
   needs: 'a changed path that the task may not change, for the first time in the task',
   example: { paths: [] },
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
     feedback: { command: 'the paths of the task', failing: facts.paths },
-    hint: `Your work is not accepted: ${evidence}. Take these changes back (restore the file, or remove it if it is new; where a line is named, that line) and keep the rest of the work. If the task cannot be done without them, take them back nonetheless and say why in your last words.`,
+    hint: `Your work is not accepted: ${evidence}. Revert these changes (restore the file, or remove it if it is new; where a line is named, only that line) and keep the rest of the work. If the task cannot be done without them, revert them anyway and say why in your final message.`,
   }),
   postCondition: (action) => ({
     type: 'paths_allowed',
@@ -131,35 +131,35 @@ const testsFeedback = playbook({
   id: 'tests-feedback',
   rung: 4,
   scope: 'launch',
-  title: 'Tell the agent to bring back the failing tests that it took away, and to mend the code instead',
+  title: 'Tell the agent to restore the failing tests that it removed, and to fix the code instead',
   answers: ['tests_removed'],
   needs:
-    'a test that failed on the base commit or in an earlier round, or that fails with the work once it is back, and that the work deleted or skipped in a file which the task does not name; for the first time in the task',
+    'a test that the work deleted or skipped, in a file that the task does not name, and that failed on the base commit or in an earlier round, or fails when it is restored; for the first time in the task',
   example: { tests: [] },
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
     feedback: { command: 'the tests of the base commit', failing: facts.tests },
-    hint: `Your work is not accepted: ${evidence}. Bring these tests back as they were, and mend the code so that they pass. If a test is wrong, bring it back nonetheless and say why in your last words: a person decides that.`,
+    hint: `Your work is not accepted: ${evidence}. Restore these tests as they were, and fix the code so that they pass. If a test is wrong, restore it anyway and say why in your final message: a person will decide.`,
   }),
   postCondition: () => ({ type: 'tests_kept' }),
   budget: 1,
   counted: true,
 })
 
-/** Once: what stays after that, a person is asked about. */
+/** Once: a person is asked about what stays weakened after that. */
 const weakenedFeedback = playbook({
   id: 'weakened-feedback',
   rung: 4,
   scope: 'launch',
-  title: 'Tell the agent which checks and tests it weakened, and look again',
+  title: 'Tell the agent which checks and tests it weakened, and compare them again',
   answers: ['checks_weakened'],
   needs:
-    'every check passes, and the work changed what a check is or weakened a test in a file that the task does not name; for the first time in the task',
+    'every check passes, but the work changed the definition of a check, or weakened a test in a file that the task does not name; for the first time in the task',
   example: { weakened: [] },
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
     feedback: { command: 'the checks of the base commit', failing: facts.weakened },
-    hint: `Your work is not accepted yet: ${evidence}. Take this back as it was before, keep the rest of the work, and see that the checks pass by it. If the task cannot be done without this change, leave it and say why in your last words: a person decides that.`,
+    hint: `Your work is not accepted yet: ${evidence}. Revert this change, keep the rest of the work, and make sure that the checks pass. If the task cannot be done without this change, keep the change and say why in your final message: a person will decide.`,
   }),
   postCondition: () => ({ type: 'checks_kept' }),
   budget: 1,

@@ -1,6 +1,7 @@
 /**
- * Rungs 0 and 1: a folder that is needed cannot be used, the harness refuses to start or refuses a path. A correction adds the
- * owner's bits to one folder, a directory, a rule for one tool or one flag, never a bypass mode: that is the owner's to set.
+ * Rungs 0 and 1: a required folder cannot be used, or the harness refuses to start or refuses a path. A correction adds the
+ * owner's permission bits to one folder, one directory, a rule for one tool, or one flag. It never switches on a bypass mode:
+ * only the owner may do that.
  */
 import { playbook, type Playbook } from '../playbook.ts'
 
@@ -10,9 +11,9 @@ const gitTrustRelaunch = playbook({
   id: 'git-trust-relaunch',
   rung: 1,
   scope: 'launch',
-  title: 'Relaunch with the check of the repository or of trust switched off',
+  title: "Relaunch with the CLI's check of trust or of the repository switched off",
   answers: ['GIT_TRUST_ERROR', 'GIT_CHECK_ERROR'],
-  needs: 'the CLI ended before it opened a session, and its own stderr names the check',
+  needs: 'the CLI exited before it opened a session, and its own stderr names the check',
   plan: () => ({
     type: 'relaunch',
     name: 'RELAUNCH_WITH_SKIP_GIT_CHECK',
@@ -30,10 +31,10 @@ const directoryScopeRelaunch = playbook({
   id: 'directory-scope-relaunch',
   rung: 1,
   scope: 'launch',
-  title: 'Relaunch with the refused directory added, resuming the session',
+  title: 'Relaunch with the refused directory added, and resume the session',
   answers: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
   needs:
-    'a path was refused, to the model or so that the CLI ended, whose existing directory lies inside the allowed directories, or that is not named while an allowed directory was not given yet; whatever else the turn changed, and whether its checks pass',
+    'a refused path (reported to the model, or fatal for the CLI): either its existing directory lies inside the allowed directories, or the refusal names no path and some allowed directory was not passed to the CLI yet. Whether the turn changed something or its checks pass does not matter',
   example: { directory: '<directory>', allowedBy: '<allowed directory>' },
   plan: ({ facts }) =>
     facts.directory === undefined || facts.allowedBy === undefined
@@ -43,7 +44,7 @@ const directoryScopeRelaunch = playbook({
           name: 'RELAUNCH_WITH_ADD_DIR',
           addDir: facts.directory,
           resume: true,
-          hint: `Access to ${facts.directory} was refused before; it is granted now. Continue and finish the task.`,
+          hint: `Access to ${facts.directory} was refused before. It is granted now. Continue and finish the task.`,
         },
   postCondition: (action) => ({
     type: 'directory_usable',
@@ -57,10 +58,10 @@ const toolRuleRelaunch = playbook({
   id: 'tool-rule-relaunch',
   rung: 1,
   scope: 'launch',
-  title: 'Relaunch with a rule for the refused tool call, resuming the session',
+  title: 'Relaunch with a rule that allows the refused tool call, and resume the session',
   answers: ['TOOL_DENIED'],
   needs:
-    'a tool call refused to the model that is made of commands of the task alone, or an edit inside the workspace, for a CLI with rules for single tools, in a turn that failed verification or changed nothing',
+    'a refused tool call that consists only of commands of the task, or a refused edit inside the workspace; the CLI has rules for single tools, and the turn failed verification or changed nothing',
   example: { toolRules: ['<rule>'] },
   plan: ({ facts: { toolRules } }) =>
     toolRules === undefined
@@ -70,7 +71,7 @@ const toolRuleRelaunch = playbook({
           name: 'RELAUNCH_WITH_TOOL_RULE',
           toolRules,
           resume: true,
-          hint: `A tool call was refused before; this is allowed now: ${toolRules.join(', ')}. Continue and finish the task.`,
+          hint: `A tool call was refused before. This is allowed now: ${toolRules.join(', ')}. Continue and finish the task.`,
         },
   postCondition: (action) => ({
     type: 'tool_allowed',
@@ -82,15 +83,15 @@ const toolRuleRelaunch = playbook({
 
 const exampleChange = { directory: '<directory>', oldMode: '<old mode>', newMode: '<new mode>' }
 
-/** One label, two moments: this playbook and the next answer it, each at its own rung. */
+/** This playbook applies before the launch, the next one to a refusal during a launch. Both have the same label. */
 const ownerBits = playbook({
   id: 'owner-bits',
   rung: 0,
   scope: 'run',
-  title: 'Add the missing bits of the owner to a folder that the run needs',
+  title: "Add the owner's missing permission bits to a folder that the run needs",
   answers: ['FS_PERM_ERROR'],
   needs:
-    "before the launch: the run's workspace, the repository or the state folder cannot be used, is ours and lacks bits of its owner",
+    "before the launch: the run's workspace, the repository or the state folder cannot be used, belongs to the user of Unstuck and lacks permission bits of its owner",
   example: { chmod: exampleChange },
   plan: ({ rung, facts: { chmod } }) =>
     rung === 0 && chmod !== undefined ? { type: 'chmod', name: 'CHMOD', ...chmod } : undefined,
@@ -106,10 +107,10 @@ const ownerBitsRelaunch = playbook({
   id: 'owner-bits-relaunch',
   rung: 1,
   scope: 'launch',
-  title: 'Add the missing bits of the owner to the folder that the system refused, and resume the session',
+  title: "Add the owner's missing permission bits to the folder that the system refused, and resume the session",
   answers: ['FS_PERM_ERROR'],
   needs:
-    'the operating system refused a path, to the model or so that the CLI ended, below a folder that is ours and lacks bits of its owner, inside the workspace or the allowed directories; whatever else the turn changed, and whether its checks pass',
+    'a path that the operating system refused (reported to the model, or fatal for the CLI), below a folder inside the workspace or the allowed directories that belongs to the user of Unstuck and lacks permission bits of its owner. Whether the turn changed something or its checks pass does not matter',
   example: { chmod: exampleChange },
   plan: ({ rung, facts: { chmod } }) =>
     rung === 1 && chmod !== undefined
@@ -118,7 +119,7 @@ const ownerBitsRelaunch = playbook({
           name: 'RELAUNCH_WITH_CHMOD',
           chmod,
           resume: true,
-          hint: `${chmod.directory} could not be used before; it can be read and written now. Continue and finish the task.`,
+          hint: `${chmod.directory} could not be used before. It can be read and written now. Continue and finish the task.`,
         }
       : undefined,
   postCondition: (action) => ({

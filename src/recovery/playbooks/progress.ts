@@ -1,46 +1,46 @@
 /**
- * Rung 3: the agent runs and does not get on. It is ended and started again with a hint, in the same workspace: what it
- * wrote stays. Every restart differs from the one before, in its session or in what it is told.
+ * Rung 3: the agent runs but makes no progress. It is stopped and restarted with a hint in the same workspace, so its files stay.
+ * Every restart differs from the previous one, in its session or its hint.
  */
 import type { Stalled } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'
-import { backoffMs } from './provider.ts'
+import { transientDelayMs } from './provider.ts'
 import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const namedPaths = 8
 
 const keptText = (changed: readonly string[] | undefined): string => {
-  if (changed === undefined) return 'What was written is kept: look at it first and go on from there.'
-  if (changed.length === 0) return 'The workspace holds no change so far.'
+  if (changed === undefined) return 'What was written is kept: read it first and continue from there.'
+  if (changed.length === 0) return 'The workspace holds no changes so far.'
   const more = changed.length > namedPaths ? ` and ${changed.length - namedPaths} more` : ''
-  return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Look at it first and go on from there.`
+  return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Read it first and continue from there.`
 }
 
 const advice: Record<Stalled, string> = {
-  silence: 'Commands that may take long need a time limit of their own.',
+  silence: 'Give commands that may take long a time limit of their own.',
   hanging_tool: 'Give that command a time limit of its own, or find another way.',
-  stuck_after_tool_result: 'Go on with the next step at once.',
-  agent_died: 'Output of a great length can end you: send it to a file and look at its parts.',
-  doom_loop: 'Do not make that call again: find out why its answer does not change, and take another way.',
+  stuck_after_tool_result: 'Continue with the next step at once.',
+  agent_died: 'Very long output can crash you: send it to a file and read it in parts.',
+  doom_loop: 'Do not make that call again: find out why its result does not change, and take another approach.',
   waiting_for_person:
-    'Nobody can answer a question: give every answer beforehand, by options such as --yes or by a file, and never start an interactive program.',
+    'Nobody can answer a question: pass every answer in advance, with options such as --yes or from a file, and never start an interactive program.',
 }
 
-/** What changes from one restart to the next beside the session. */
+/** What changes from one restart to the next, besides the session. */
 const insistence = (number: number, call: string | undefined): string => {
   if (number === 1) return ''
   const other = call === undefined ? 'Take smaller steps.' : `Do not do this again, find another way: ${call}`
   if (number === 2) return other
-  return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end.`
+  return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end your turn.`
 }
 
 const hintOf = ({ label, evidence, facts }: DiagnosisOf<Stalled>, number: number): string =>
   [
-    `You were stopped and started again, because ${evidence}.`,
+    `You were stopped and restarted, because ${evidence}.`,
     keptText(facts.changed),
     advice[label],
     insistence(number, facts.call),
-    'Finish the task; if everything is done already, say so and end.',
+    'Finish the task. If everything is done already, say so and end your turn.',
   ]
     .filter((part) => part !== '')
     .join(' ')
@@ -57,7 +57,7 @@ const stalled = {
   rung: 3,
   scope: 'launch',
   example: { tree: '<tree>' },
-  // First in its own session, which knows most; a session that hangs twice is not taken up again.
+  // The first restart resumes the session, which has the most context. A session that hung twice is not resumed again.
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, attempts === 0),
   postCondition: (action) => ({
     type: 'agent_gets_on',
@@ -69,92 +69,91 @@ const stalled = {
 const stallRestart = playbook({
   ...stalled,
   id: 'stall-restart',
-  title: 'End an agent that stands still and start it again with a hint',
+  title: 'Stop an agent that hangs, and restart it with a hint',
   answers: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
   needs:
-    'two signals for the whole of its clock: no output, and no processor time in the process tree; the CLI did not say that it is retrying',
+    'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying',
   budget: 5,
 })
 
-/** A session that went in circles would go on in them: it is never taken up again. */
+/** A resumed session would repeat its loop, so every restart opens a new session. */
 const doomLoopRestart = playbook({
   ...stalled,
   id: 'doom-loop-restart',
-  title: 'End an agent that goes in circles and start it afresh with a hint that names the call',
+  title: 'Stop an agent that repeats itself, and restart it in a new session with a hint that names the call',
   answers: ['doom_loop'],
   needs:
-    'the same call with the same input and the same answer in a row, two or three such calls in turn, or many repeated calls without a change of the work',
+    'the same call with the same input and the same result several times in a row, two or three such calls in turn, or many repeated calls without a change in the workspace',
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
   budget: 2,
 })
 
-/** Killed from outside, for want of memory perhaps, crashed, or its output cut off: nothing that a task could be blamed for. */
+/** The process was killed from outside (out of memory, perhaps), crashed, or its output was cut off. The task is not the cause. */
 const deathRestart = playbook({
   ...stalled,
   id: 'death-restart',
-  title: 'Start an agent again whose process ended without its last word',
+  title: 'Restart an agent whose process died in the middle of its turn',
   answers: ['agent_died'],
   needs:
-    'a signal that was not ours, or an end without the event that closes the turn; the CLI reported no error, and no rule knows its last words',
+    'a signal that Unstuck did not send, or an exit without the event that ends a turn; the CLI reported no error, and no rule matches its last lines of output',
   budget: 2,
 })
 
-/** An agent that says that it is done and did nothing. Whether nothing had to be done was looked at before. */
+/** The agent ended its turn without a change. That the task needed no change has been ruled out before. */
 const noChangeRestart = playbook({
   id: 'no-change-restart',
   rung: 3,
   scope: 'launch',
   title: 'Ask an agent that ended without any change to do the work',
   answers: ['no_changes'],
-  needs:
-    'a turn that ended well without a change, in a task of which no check that was asked for shows that nothing had to be done',
+  needs: 'a turn that ended normally without a change, and no check of the task shows that nothing had to be done',
   example: { tree: '<tree>' },
   plan: ({ label, evidence, facts }, { attempts }) => ({
     type: 'relaunch',
     name: 'RESTART_WITH_HINT',
     restart: { because: label, number: attempts + 1, tree: facts.tree },
     resume: true,
-    hint: `You ended your turn, but nothing shows that the task is done: ${evidence}. A plan or a question will not be read: write the changes into the files of the workspace now, and end when the task is done. If there is truly nothing to change, say why and end.`,
+    hint: `You ended your turn, but nothing shows that the task is done: ${evidence}. Nobody reads a plan or a question: write the changes to the files of the workspace now, and end your turn when the task is done. If there is truly nothing to change, say why and end your turn.`,
   }),
   postCondition: () => ({ type: 'work_appears' }),
   budget: 1,
   counted: true,
 })
 
-/** The session to resume is gone or held by another process: the task is given again, in a session of its own. */
+/** The session to resume is gone or in use by another process, so the task is given again in a new session. */
 const sessionReplay = playbook({
   id: 'session-replay',
   rung: 3,
   scope: 'launch',
-  title: 'Start in a fresh session when the one to resume cannot be taken up',
+  title: 'Start a new session when the earlier one cannot be resumed',
   answers: ['session_lost'],
-  needs: "the CLI's own error that it does not find the session, or that the session is in use",
+  needs: "the CLI's own error that the session was not found or is in use",
   plan: (diagnosis, { attempts }) => ({
     type: 'relaunch',
     name: 'RESTART_WITH_HINT',
     restart: { because: diagnosis.label, number: attempts + 1, tree: '' },
     resume: false,
-    hint: `Your earlier session could not be taken up again${attempts === 0 ? '' : `, for the ${attempts + 1}. time`}. What it wrote is in the workspace: look at it first and go on from there.`,
+    hint: `Your earlier session could not be resumed${attempts === 0 ? '' : ` (failure ${attempts + 1})`}. What it wrote is in the workspace: read it first and continue from there.`,
   }),
   postCondition: () => ({ type: 'session_opens', fresh: true }),
   budget: 2,
   counted: true,
 })
 
-/** What the error means is not known. One that comes once costs a launch, and one that stays is a person's. */
+/** No rule names the error. If it does not return, it costs one launch; if it returns, a person is asked. */
 const unknownRestart = playbook({
   id: 'unknown-restart',
   rung: 3,
   scope: 'launch',
-  title: 'Start an agent again, on the work that is there, after an error that no rule knows',
+  title: 'Restart an agent on its work in progress after an error that no rule names',
   answers: ['unknown'],
-  needs: 'an error of the CLI, or a failing exit status, that no rule names; for the first time in the task',
+  needs: 'an error of the CLI or a failing exit status that no rule names, for the first time in the task',
   plan: ({ label, evidence }) => ({
     type: 'relaunch',
     name: 'RESTART_WITH_HINT',
     restart: { because: label, number: 1, tree: '' },
     resume: true,
-    hint: `You ended with an error before the task was done: ${evidence}. ${keptText(undefined)} If the same error comes again, take another way.`,
+    hint: `You ended with an error before the task was done: ${evidence}. ${keptText(undefined)} If the same error returns, take another approach.`,
   }),
   postCondition: () => ({ type: 'agent_gets_on', tree: '' }),
   budget: 1,
@@ -166,13 +165,13 @@ const unknownRequeue = playbook({
   rung: 3,
   scope: 'task',
   title:
-    'Wait, then run the task again from the work that is there, after an unknown error that a restart did not cure',
+    'Wait, then run the task again from its work in progress, after an unknown error that a restart did not resolve',
   answers: ['unknown'],
-  needs: 'the same, after the restart',
+  needs: 'the same as for `unknown-restart`, after that restart',
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',
-    delayMs: backoffMs(retry, attempts, taskId),
+    delayMs: transientDelayMs(retry, attempts, taskId),
     count: attempts + 1,
     limit: 1,
   }),

@@ -1,48 +1,43 @@
 /**
- * Rung 2: the provider refuses, is overloaded or out of reach. The wait is the change; it is persisted and consumes no other
- * budget. Where the provider says when it answers again, the wait goes on until then.
+ * Rung 2: the provider refuses, is overloaded or cannot be reached. The wait itself is the change. It is persisted and uses up
+ * no other budget. Where the provider states when it will answer again, the wait lasts until then.
  */
+import { backoff, jitterFraction } from '../../domain/backoff.ts'
 import type { LimitFacts } from '../types.ts'
 import { playbook, type Action, type Playbook, type RetryPolicy } from '../playbook.ts'
 
-/** 32-bit FNV-1a, so that the jitter of a retry is the same after a restart. */
-const hash = (text: string): number => {
-  let value = 0x811c9dc5
-  for (const char of text) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193)
-  return value >>> 0
-}
+/** The delay after a transient failure, in milliseconds. The jitter spreads tasks that failed at the same moment. */
+export const transientDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
+  backoff(attempts, {
+    firstMs: 1_000 * retry.transientBaseSeconds,
+    maxMs: 1_000 * retry.transientMaxSeconds,
+    jitter: { share: 0.2, seed: taskId },
+  })
 
-/** From 0 to 1, the same for the same attempt of the same task. */
-const chance = (seed: string, attempt: number): number => (hash(`${seed}:${attempt}`) % 1000) / 1000
+const quotaDelayMs = (retry: RetryPolicy, attempts: number, taskId: string): number =>
+  backoff(attempts, {
+    firstMs: 1_000 * retry.quotaBaseSeconds,
+    maxMs: 1_000 * retry.quotaMaxSeconds,
+    jitter: { share: 0.2, seed: taskId },
+  })
 
-interface Growth {
-  baseSeconds: number
-  maxSeconds: number
-}
-
-const growingMs = ({ baseSeconds, maxSeconds }: Growth, attempt: number, seed: string): number =>
-  Math.round(
-    1000 * Math.min(maxSeconds, Math.min(maxSeconds, baseSeconds * 2 ** attempt) * (1 + 0.2 * chance(seed, attempt))),
-  )
-
-/** Exponential backoff with up to 20 % deterministic jitter, never above the maximum. Milliseconds. */
-export const backoffMs = (retry: RetryPolicy, attempt: number, seed: string): number =>
-  growingMs({ baseSeconds: retry.transientBaseSeconds, maxSeconds: retry.transientMaxSeconds }, attempt, seed)
-
-/** All that wait for one limit must not come back in one moment: up to a tenth of the wait, between one second and a minute. */
+/** Spreads the tasks that wait for the same limit: jitter of up to a tenth of the wait, between one second and one minute. */
 const afterReset = (
   { resetAt, resetInMs = 0 }: LimitFacts,
-  attempt: number,
-  seed: string,
+  attempts: number,
+  taskId: string,
 ): Pick<Extract<Action, { type: 'wait' }>, 'until' | 'jitterMs'> => {
   if (resetAt === undefined) return {}
   const most = Math.min(60_000, Math.max(2_000, resetInMs / 10))
-  return { until: resetAt.toISOString(), jitterMs: Math.round(1_000 + (most - 1_000) * chance(seed, attempt)) }
+  return {
+    until: resetAt.toISOString(),
+    jitterMs: Math.round(1_000 + (most - 1_000) * jitterFraction(taskId, attempts)),
+  }
 }
 
-/** About two days of the longest wait, two years of a weekly limit: nobody is asked for what ends by itself. */
+/** About two days of the longest default wait, two years of a weekly limit: a limit ends by itself, so a person is asked late. */
 const quotaWaits = 100
-/** So often a stated time is taken at its word; a provider that goes on refusing is asked no faster than without one. */
+/** After this many attempts a stated reset time is no longer trusted, and the delay grows as if no time had been stated. */
 const trustedResets = 3
 
 export const quotaWait = playbook({
@@ -52,14 +47,13 @@ export const quotaWait = playbook({
   title: 'Park the task until the limit of the account resets, then run it again',
   answers: ['llm_quota'],
   needs:
-    "a structured error of the CLI, or its own last words, that name a usage limit, used-up credit or a rate limit; the time of the reset is the provider's where it says one",
+    'a structured error of the CLI, or its own last lines of output, that name a usage limit, used-up credit or a rate limit. The wait ends at the reset time that the provider states, else after a growing delay',
   plan: ({ facts }, { attempts, taskId, retry }) => {
-    const growth = { baseSeconds: retry.quotaBaseSeconds, maxSeconds: retry.quotaMaxSeconds }
     const trusted = facts.resetAt !== undefined && attempts < trustedResets
     return {
       type: 'wait',
       name: 'WAIT_FOR_QUOTA',
-      delayMs: trusted ? 0 : growingMs(growth, facts.resetAt === undefined ? attempts : 0, taskId),
+      delayMs: trusted ? 0 : quotaDelayMs(retry, facts.resetAt === undefined ? attempts : 0, taskId),
       ...afterReset(facts, attempts, taskId),
       count: attempts + 1,
       limit: quotaWaits,
@@ -70,7 +64,7 @@ export const quotaWait = playbook({
   counted: false,
 })
 
-/** An outage of the git remote ends by itself, so nobody is asked for a long time: the later waits are long ones, whatever is configured. */
+/** An outage of the git remote ends by itself, so a person is asked late. The later waits are long, whatever is configured. */
 const remoteWaits = 100
 const shortRemoteWaits = 20
 const longWaitMs = 1_800_000
@@ -81,11 +75,11 @@ const remoteBackoff = playbook({
   scope: 'task',
   title: 'Wait with a persisted, growing delay until the git remote answers again',
   answers: ['remote_unreachable'],
-  needs: "git's own report that the connection to the remote failed or did not end in time",
+  needs: "git's own message that the connection to the remote failed or timed out",
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',
-    delayMs: Math.max(attempts < shortRemoteWaits ? 0 : longWaitMs, backoffMs(retry, attempts, taskId)),
+    delayMs: Math.max(attempts < shortRemoteWaits ? 0 : longWaitMs, transientDelayMs(retry, attempts, taskId)),
     count: attempts + 1,
     limit: remoteWaits,
   }),
@@ -98,10 +92,10 @@ const harnessFailover = playbook({
   id: 'harness-failover',
   rung: 2,
   scope: 'task',
-  title: 'Go on with the next configured harness, from the work so far',
+  title: 'Continue with the next configured harness, from the work so far',
   answers: ['llm_quota'],
   needs:
-    'the same as `quota-wait`, and `harness.failover` names a harness that is installed and whose account is another one and not at its limit; the task names no model',
+    'the same as for `quota-wait`, and `harness.failover` names an installed harness with another account that is not at its limit; the task names no model',
   example: { nextHarness: '<harness>' },
   plan: (diagnosis, context) => {
     const wait = quotaWait.plan(diagnosis, context)
@@ -122,40 +116,40 @@ const freshSession = playbook({
   id: 'fresh-session',
   rung: 2,
   scope: 'launch',
-  title: 'Relaunch with a new session that is told what was done so far',
+  title: 'Relaunch with a new session, with a summary of what was done so far',
   answers: ['context_overflow'],
-  needs: 'a structured error of the CLI, or its own sentence, that the conversation is too long for the model',
+  needs: 'a structured error of the CLI, or its own message, that the conversation is too long for the model',
   plan: () => ({
     type: 'relaunch',
     name: 'RELAUNCH_WITH_FRESH_SESSION',
     fresh: true,
     resume: false,
-    hint: 'The session before this one grew too long for the model and ended. Its work is in the workspace: go on from it, do not begin again, and read no more than you need.',
+    hint: 'The previous session grew too long for the model and ended. Its work is in the workspace: continue from it, do not start over, and read no more than you need.',
   }),
   postCondition: () => ({ type: 'provider_answers' }),
-  // A task that is too long twice is too long.
+  // A second overflow shows that the task itself is too long.
   budget: 1,
   counted: true,
 })
 
-/** What is changed is on disk already; a second refusal with it is a person's matter. */
+/** The new login is already on disk. If that is refused as well, only a person can log in. */
 const loginRelaunch = playbook({
   id: 'login-relaunch',
   rung: 2,
   scope: 'launch',
-  title: 'Relaunch with a login that another process renewed meanwhile',
+  title: 'Relaunch with the login that another process renewed during the launch',
   answers: ['auth_failure'],
   needs:
-    'a structured error of the CLI that its login is refused, and the file of that login was written after the launch began: its refresh token works once, and another run has spent it',
+    'a structured error of the CLI that its login was refused, and the file of that login was written after the launch began: a refresh token works only once, and another run used it',
   example: { renewedLogin: '<file>' },
-  // The login that a check is refused is none of the harness.
+  // A check may be refused a login too; that login is not the one of the harness.
   plan: ({ facts }) =>
     'renewedLogin' in facts
       ? {
           type: 'relaunch',
           name: 'RELAUNCH_WITH_RENEWED_LOGIN',
           resume: true,
-          hint: 'Your login was refused and is renewed now. Continue and finish the task.',
+          hint: 'Your login was refused and has been renewed. Continue and finish the task.',
         }
       : undefined,
   postCondition: () => ({ type: 'provider_answers' }),
@@ -170,15 +164,15 @@ const transientBackoff = playbook({
   title: 'Wait with a persisted, growing delay, then run the task again',
   answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
   needs:
-    "a structured error of the CLI that names an overload, a 5xx status or a broken connection, a command harness's exit status 75, or a failed check whose registry a probe could not reach either",
+    'a structured error of the CLI that names an overload, a 5xx status or a broken connection; exit status 75 of a command harness; or a failed check whose package registry a probe could not reach either',
   plan: ({ label, facts }, { attempts, taskId, retry }) => {
-    // What a check printed is no reason to wait; what a probe saw is.
+    // The output of a check alone is no reason to wait: a probe has to confirm that the network is at fault.
     if (label === 'network_unreachable' && facts.machine === undefined) return undefined
     if (retry.transientLimit >= 0 && attempts >= retry.transientLimit) return undefined
     return {
       type: 'wait',
       name: 'WAIT_AND_REQUEUE',
-      delayMs: backoffMs(retry, attempts, taskId),
+      delayMs: transientDelayMs(retry, attempts, taskId),
       count: attempts + 1,
       limit: retry.transientLimit,
       ...(label === 'network_unreachable' ? { forChecks: true } : afterReset(facts, attempts, taskId)),
@@ -187,27 +181,26 @@ const transientBackoff = playbook({
   postCondition: (action) => ({
     type: action.type === 'wait' && action.forChecks === true ? 'remaining_checks_pass' : 'provider_answers',
   }),
-  // The configured retry.transientLimit ends it; this is the ceiling where that one was lifted with -1.
+  // Normally retry.transientLimit ends the waits. This is the limit where that setting is -1.
   budget: 100,
   counted: false,
 })
 
-/** A set-up that fetches something fails with the network, and most of that is over in a moment. */
+/** A set-up that downloads something fails with the network, and most network failures are short. */
 const setupRetry = playbook({
   id: 'setup-retry',
   rung: 0,
   scope: 'task',
   title: 'Wait, then set the workspace up once more in a fresh clone',
   answers: ['workspace_setup_failed'],
-  needs:
-    "a `workspace.setup` that failed by what passes by itself: a network, a service or a time limit, by the command's output",
+  needs: 'a `workspace.setup` command that failed because of a network, a service or a time limit, as its output shows',
   example: { transient: true },
   plan: ({ facts }, { attempts, taskId, retry }) =>
     facts.transient
       ? {
           type: 'wait',
           name: 'WAIT_AND_REQUEUE',
-          delayMs: backoffMs(retry, attempts, taskId),
+          delayMs: transientDelayMs(retry, attempts, taskId),
           count: attempts + 1,
           limit: 1,
         }

@@ -1,18 +1,18 @@
-/** Rung 4: a verification command cannot be run as it stands. A real test failure has no playbook here: it is never dropped. */
+/** Rung 4: a verification command cannot be run as written. A real test failure is never dropped, so it has no playbook here. */
 import { redText } from '../../domain/still-red.ts'
 import { playbook, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const exampleCheck = { command: '<command>', remaining: 1 }
 
-/** Whatever the check's output says: an install cannot make a failing check pass that did run, and the check decides afterwards. */
+/** Safe even if the output misleads: an install cannot fix a check that ran and failed, and the check runs again. */
 const dependencyInstall = playbook({
   id: 'dependency-install',
   rung: 4,
   scope: 'run',
-  title: 'Install what the lockfile names, in the clone, and run the check again',
+  title: 'Install what the lockfile names in the clone, and run the check again',
   answers: ['dependency_missing', 'command_not_found', 'corrupted_install', 'dependency_version_conflict'],
   needs:
-    'a check that misses a package or a program, in a folder that a package manager of the same language governs; the work is done in a clone of its own',
+    'a check that lacks a package or a program, in a folder that a package manager of the same language governs; the run has its own clone',
   example: { ...exampleCheck, install: { manager: '<manager>', folder: '', commands: [] } },
   plan: ({ facts }) =>
     facts.install === undefined
@@ -28,10 +28,10 @@ const run = { rung: 4, scope: 'run', counted: true } satisfies Partial<Playbook>
 const sequenceReorder = playbook({
   ...run,
   id: 'sequence-reorder',
-  title: 'Run a check after the build that makes what it needs, or before the clean that takes it away',
+  title: 'Run a check after the build that produces its input, or before the clean-up that removes it',
   answers: ['sequence_issue'],
   needs:
-    'a check that misses the output of a build, which another check of the plan makes later or took away before; the same checks run, in another order',
+    'a check that lacks the output of a build, which another check of the plan produces later or removed earlier. The same checks run, in another order',
   example: { ...exampleCheck, order: [] },
   plan: ({ facts: { command, order } }) =>
     order === undefined ? undefined : { type: 'reorder', name: 'REORDER_COMMANDS', command, order },
@@ -47,10 +47,10 @@ const ranInstead: Playbook['postCondition'] = (action) => ({
 const scriptReplacement = playbook({
   ...run,
   id: 'script-replacement',
-  title: 'Run a package script of the same intent in the place of one that does not exist',
+  title: 'Run a package script of the same purpose instead of one that does not exist',
   answers: ['missing_script'],
   needs:
-    'the manifest has no such script, and neither has the base commit; it has one of the same intent (test, lint, types, build), equal in the base commit and not among the checks already',
+    'neither the manifest nor the base commit has the script; both have the same script of the same purpose (test, lint, types, build), and that script is not one of the checks yet',
   example: { ...exampleCheck, replacement: '<replacement>' },
   plan: ({ facts: { command, replacement } }) =>
     replacement === undefined
@@ -63,10 +63,10 @@ const scriptReplacement = playbook({
 const packageNarrowing = playbook({
   ...run,
   id: 'package-narrowing',
-  title: 'Run a check of all packages for those that the change can affect',
+  title: 'Run a check of all packages only for those that the change can affect',
   answers: ['missing_script', 'no_test_files', 'dependency_missing', 'command_not_found'],
   needs:
-    'an npm or pnpm script that is run in all packages and that the base commit cannot run for the same reason; the change lies in some packages, which have the script, as have all that depend on them',
+    'an npm or pnpm script that runs in all packages and that the base commit cannot run for the same reason; the change lies in some packages, and these and all that depend on them have the script',
   example: { ...exampleCheck, narrowed: '<narrowed command>' },
   plan: ({ facts: { command, narrowed } }) =>
     narrowed === undefined ? undefined : { type: 'replace_command', name: 'NARROW_COMMAND', command, by: narrowed },
@@ -77,8 +77,8 @@ const packageNarrowing = playbook({
 type Droppable = 'missing_script' | 'missing_make_target' | 'no_test_files' | 'unsupported_format'
 
 /**
- * What every drop has in common: facts show that it checks nothing, a check must be left (unless documentation alone changed),
- * and those that are left must run and pass. Of a chain the element that failed is dropped, and the others stay.
+ * What all drops have in common: facts show that the command checks nothing, another check must remain (unless only
+ * documentation changed), and the remaining checks must run and pass. In a chain, only the failed element is dropped.
  */
 const drop = {
   ...run,
@@ -97,7 +97,7 @@ const missingScriptDrop = playbook({
   id: 'missing-script-drop',
   title: 'Drop a verification command whose package script does not exist',
   answers: ['missing_script'],
-  needs: 'the command calls a package script, the manifest has no such script, and at least one other check remains',
+  needs: 'the command calls a package script that the manifest does not have, and at least one other check remains',
 })
 
 const makeTargetDrop = playbook({
@@ -106,7 +106,7 @@ const makeTargetDrop = playbook({
   title: 'Drop a verification command whose make target does not exist',
   answers: ['missing_make_target'],
   needs:
-    'make says that it has no rule for a target that the command names, the makefile has none, the command fails so on the base commit too, and at least one other check remains',
+    'make reports that it has no rule for a target of the command, the makefile has none, the command fails in the same way on the base commit, and at least one other check remains',
 })
 
 const noTestsDrop = playbook({
@@ -115,7 +115,7 @@ const noTestsDrop = playbook({
   title: 'Drop a verification command whose runner finds no test, now and on the base commit',
   answers: ['no_test_files'],
   needs:
-    'the runner counted no test and no file that failed, or the file that it was given is not there; it was the same on the base commit, and at least one other check remains',
+    'the runner counted no test and no failed file, or its file argument does not exist; the base commit gives the same result, and at least one other check remains',
 })
 
 const unsupportedFormatDrop = playbook({
@@ -123,28 +123,28 @@ const unsupportedFormatDrop = playbook({
   id: 'unsupported-format-drop',
   title: 'Drop a verification command that cannot be run without a shell',
   answers: ['unsupported_format'],
-  needs: 'the command line itself holds something that only a shell understands, and at least one other check remains',
+  needs: 'the command line contains something that only a shell understands, and at least one other check remains',
 })
 
 const question = (command: string, why: string): string =>
   [
-    'The verification command below cannot be run as it stands, so nothing can be said about the work.',
+    'The verification command below cannot be run as written, so the work cannot be verified.',
     `Command: ${command}`,
     `Why: ${why}`,
-    'It is started without a shell: programs with arguments, joined by "&&"; no pipe, redirect, variable or substitution.',
-    'Name one command that checks the same in this repository. It may use only package scripts and make targets that are called like checks (test, lint, types, build and so on) and files, all of which the repository had before your work, or the same program. Change no file.',
-    'Answer with that command alone, on one line.',
+    'Commands are started without a shell: programs with arguments, joined by "&&"; no pipe, redirect, variable or substitution.',
+    'Name one command that checks the same thing in this repository. It may use only the same program, files, and package scripts and make targets named like checks (test, lint, types, build and so on), all of which must have existed before your work. Do not change any file.',
+    'Answer with that command only, on one line.',
   ].join('\n')
 
-/** The last way, because it costs a turn: where nothing of the check would be left otherwise. */
+/** The last resort, because it costs a turn: only where nothing of the check would be left otherwise. */
 const commandFix = playbook({
   id: 'command-fix',
   rung: 4,
   scope: 'launch',
-  title: 'Ask the agent for a command that checks the same and can be run',
+  title: 'Ask the agent for a command that checks the same thing and can be run',
   answers: ['unsupported_format', 'invalid_usage', 'missing_script', 'missing_make_target', 'no_test_files'],
   needs:
-    'the same as for a drop, or a command line that its own program does not take, on the base commit either; an answer counts only if it plans without a shell and its script or make target is called as checks are and in the base commit, as a file is, or its program the one that was asked for',
+    'the same as for a drop, or a command line that its own program rejects, on the base commit as well. A reply counts only if it needs no shell and starts a script or make target of the base commit that is named like a check, a file of the base commit, or the program of the original command',
   example: { ...exampleCheck, askable: true },
   plan: ({ facts: { command, askable }, evidence }) =>
     askable !== true
@@ -158,7 +158,7 @@ const commandFix = playbook({
   counted: true,
 })
 
-/** One turn is worth asking, because the task may be to mend just these; a second would only press the agent to touch them. */
+/** Once, because the task may be to fix these tests. A second turn would only push the agent to change the tests. */
 const redBefore = playbook({
   id: 'red-before',
   rung: 4,
@@ -166,11 +166,11 @@ const redBefore = playbook({
   title: 'Tell the agent once which tests failed before its work and still fail',
   answers: ['red_before'],
   needs:
-    'every check passes but for tests of the contract or of what was inferred that fail on the base commit as well, and that verify.knownFailures does not name',
+    'every check passes, except for tests of the contract or of inferred checks that fail on the base commit as well and that `verify.knownFailures` does not list',
   example: { red: [{ command: '<command>', failing: ['<test>'] }] },
   plan: ({ facts: { red } }) => ({
     ...{ type: 'relaunch', name: 'TELL_RED_TESTS', red, resume: true },
-    hint: `Your work passes its checks, but these tests failed before your work and still fail: ${redText(red)}. If the task is to mend any of them, mend it now in the code, without weakening the test. If it is not, leave them as they are and end your turn.`,
+    hint: `Your work passes its checks, but these tests failed before your work and still fail: ${redText(red)}. If the task is to fix any of them, fix them now in the code, without weakening the tests. If it is not, leave them as they are and end your turn.`,
   }),
   postCondition: (action) => ({ type: 'tests_pass', red: action.type === 'relaunch' ? (action.red ?? []) : [] }),
   budget: 1,

@@ -145,7 +145,7 @@ describe('secrets', () => {
 })
 
 describe('secrets by content', () => {
-  it('name the rule and the line, and stand between denied and outside', () => {
+  it('name the rule and the line, and rank between denied and outside', () => {
     const secretLines = new Map([['src/a.ts', 'stripe (line 3)']])
     expect(check(['src/a.ts', 'src/b.ts'], { secretLines })).toEqual({
       permitted: ['src/b.ts'],
@@ -188,7 +188,7 @@ describe('paths that some file system takes for the same', () => {
   )
 })
 
-describe('entries that are no files', () => {
+describe('entries that are not files', () => {
   it('submodules and nested repositories are violations, with everything below them', () => {
     expect(kindOf({ path: 'lib', oldMode: '000000', newMode: '160000' })).toBe('nested_repository')
     expect(kindOf({ path: 'lib', oldMode: '160000', newMode: '000000' })).toBe('nested_repository')

@@ -1,15 +1,15 @@
 /**
- * Decides which changed paths may enter a commit of ours. It looks at the raw list, before any filter for generated or
- * ignored files, in a fixed order: denied, secret, entry that is no plain file (nested repository, symlink out), allowed.
- * Every path ends either permitted or in exactly one violation; a rename comes as a deleted and an added path, so both
- * sides are judged. Nothing is followed: a symlink is judged by its target's text.
+ * Decides which changed paths may enter a commit of Unstuck. It checks the raw list, before any filter for generated or ignored
+ * files, in a fixed order: denied, secret, not a plain file (nested repository, symlink out), allowed. Every path is either
+ * permitted or has exactly one violation. A rename is a deleted and an added path, so both sides are checked. Symlinks are not
+ * followed: the text of the target decides.
  */
 import { foldPath } from './fold.ts'
 import { foldedMatcher, pathMatcher, ruleText } from './rule.ts'
 import type { PathRule } from './rule.ts'
 import { secretRuleFor } from './secrets.ts'
 
-/** What the check needs of a change; modes are git's (`120000` symlink, `160000` nested repository, `000000` absent). */
+/** A changed path with git's file modes (`120000` symlink, `160000` nested repository, `000000` absent). */
 export interface ChangedPath {
   path: string
   oldMode: string
@@ -22,22 +22,22 @@ export interface Violation {
   path: string
   kind: ViolationKind
   /**
-   * The rule that was hit, as written; for `outside` what would have been allowed; for a symlink its target; for a secret
-   * in the text the names of the rules with the lines. Never the secret.
+   * The violated rule, as written; for `outside` the allowed paths; for a symlink its target; for a secret in the text the
+   * names of the rules with the lines. Never the secret.
    */
   rule: string
 }
 
 export interface PolicyInput {
   changes: readonly ChangedPath[]
-  /** An empty list permits nothing; "everything" is the rule `**`. */
+  /** An empty list permits nothing; the rule `**` permits everything. */
   allowedPaths: readonly PathRule[]
   deniedPaths: readonly PathRule[]
-  /** Folders with a repository of their own; they are no part of the change list. */
+  /** Folders that are git repositories themselves; they are not part of the change list. */
   nestedRepositories: readonly string[]
-  /** Target text of each changed symlink. One that is missing here counts as leading out. */
+  /** Target text of each changed symlink. A symlink that is missing here counts as leading out of the repository. */
   symlinkTargets?: ReadonlyMap<string, string>
-  /** Changed files with a secret in a line that is new, and where (`secret-text.ts`). */
+  /** Changed files with a secret in a new line, and where it is (`secret-text.ts`). */
   secretLines?: ReadonlyMap<string, string>
 }
 
@@ -50,8 +50,8 @@ const symlinkMode = '120000'
 const nestedMode = '160000'
 
 /**
- * Whether a symlink stays inside the repository. Only `..` at the start can be counted: after a name it would be taken
- * from wherever that name leads, and a chain of two harmless-looking links can climb out that way.
+ * Whether a symlink stays inside the repository. `..` is only accepted at the start: after a name it starts from wherever that
+ * name leads, so a chain of two harmless-looking links could leave the repository.
  */
 export const staysInside = (path: string, target: string): boolean => {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false
@@ -95,14 +95,14 @@ const judge = ({ path, oldMode, newMode }: ChangedPath, rules: Rules): Violation
   if (newMode === symlinkMode && !staysInside(path, rules.targets.get(path) ?? '')) {
     return { path, kind: 'symlink_out', rule: rules.targets.get(path) ?? '(target unknown)' }
   }
-  if (!isRepositoryPath(path)) return { path, kind: 'outside', rule: 'no path that git may store' }
+  if (!isRepositoryPath(path)) return { path, kind: 'outside', rule: 'not a path that git may store' }
   if (!rules.allowed.some(({ covers }) => covers(path))) {
     return { path, kind: 'outside', rule: rules.allowed.map(({ text }) => text).join(', ') }
   }
   return undefined
 }
 
-/** Each path once: the same path can be listed twice when it changed its type, and both entries must pass. */
+/** Reports each path once. A path can be listed twice when its type changed; then both entries must pass. */
 export const checkPolicy = (input: PolicyInput): PolicyVerdict => {
   const nested = input.nestedRepositories.map((folder) => folder.replace(/\/+$/, ''))
   const rules: Rules = {

@@ -1,15 +1,15 @@
 /**
- * The name under which other file systems may find a path: HFS+ and APFS ignore case, some characters and the form of
- * accents, NTFS ignores case, dots and spaces at the end and the name of a stream, and knows `.git` as `git~1`. A path
- * that must not change is compared in this form, because the repository will be checked out on such file systems too.
+ * Normalises a path to the form in which other file systems may find it: HFS+ and APFS ignore case, some characters and the
+ * form of accents; NTFS ignores case, trailing dots and spaces and the name of a stream, and reads `git~1` as `.git`. Protected
+ * paths are compared in this form, because the repository may be checked out on such file systems.
  */
 
-/** Joiners, direction marks and the byte order mark: HFS+ compares names without them, and nobody sees them. */
+/** Joiners, direction marks and the byte order mark: invisible, and ignored by HFS+ when it compares names. */
 const ignorable = /[\u200C-\u200F\u202A-\u202E\u206A-\u206F\uFEFF]/gu
 const stream = /:(?:[^:]*:)?\$[a-z_]+$/
 const endOfName = /[. ]+$/
 
-/** Upper case first, because some letters (long s, dotless i) have a lower case of their own but share the upper one. */
+/** Upper case first, because some letters (long s, dotless i) differ in lower case but share their upper case. */
 const foldedCase = (text: string): string =>
   text.normalize('NFD').replace(ignorable, '').toUpperCase().toLowerCase().normalize('NFC')
 
@@ -21,9 +21,9 @@ const foldedName = (segment: string): string => {
 
 export const foldPath = (path: string): string => foldedCase(path).split('/').map(foldedName).join('/')
 
-/** A rule in the same form. Its dots and spaces stay, because `*.` would otherwise become `*`. */
+/** A rule in the same form. Its trailing dots and spaces stay, because `*.` would otherwise become `*`. */
 export const foldRule = (text: string): string => foldedCase(text)
 
-/** For people: an ignorable character that can be seen, and is seen to be none of the name's letters. */
+/** The path for people, with invisible characters as `<U+200C>`. */
 export const visiblePath = (path: string): string =>
   path.replace(ignorable, (char) => `<U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}>`)

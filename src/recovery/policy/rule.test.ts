@@ -50,7 +50,7 @@ describe('reading a rule', () => {
     expect(parsePathRule(text).ok).toBe(false)
   })
 
-  it('braces that stand for very many paths are rejected at once', () => {
+  it('braces that expand to very many paths are rejected at once', () => {
     expect(parsePathRule('{a,b}'.repeat(200))).toMatchObject({ ok: false })
     expect(parsePathRule('{'.repeat(500) + ',' + '}'.repeat(500)).ok).toBe(true)
   })

@@ -1,10 +1,10 @@
 /**
  * Path rules and the one matcher for them. A literal path and a glob are different types: brackets and parentheses are
- * ordinary characters (`app/[id]/(shop)/page.tsx` is a path), only `*`, `?` and `{a,b}` make a glob. Comparison is exact
- * in case and Unicode, but for rules that forbid; dot files are files like others.
+ * ordinary characters (`app/[id]/(shop)/page.tsx` is a path), only `*`, `?` and `{a,b}` make a glob. Comparison is exact in
+ * case and Unicode, except for rules that forbid. Dot files have no special treatment.
  *
- * The matcher is written here because globs turned into backtracking regexes take minutes on one hostile file name
- * (`*a*a*a*a*b` against 255 times `a`), and agents choose file names. This one takes |glob| x |path| steps at most.
+ * We use our own matcher because globs that are compiled to backtracking regexes take minutes for one hostile file name
+ * (`*a*a*a*a*b` against 255 times `a`), and agents choose file names. This matcher takes at most |glob| x |path| steps.
  */
 import { foldPath, foldRule } from './fold.ts'
 
@@ -15,7 +15,7 @@ export type ParsedRule = { ok: true; rule: PathRule } | { ok: false; reason: str
 const maxAlternatives = 64
 const maxLength = 1024
 
-/** Index of the `}` that closes the `{` at `open`, and whether a comma stands directly inside. */
+/** Index of the `}` that closes the `{` at `open`, and the indices of the commas directly inside. */
 const groupAt = (text: string, open: number): { close: number; commas: number[] } | undefined => {
   const commas: number[] = []
   let depth = 0
@@ -29,7 +29,7 @@ const groupAt = (text: string, open: number): { close: number; commas: number[] 
   return undefined
 }
 
-/** All texts that `{a,b}` groups stand for; a group without a comma stands for itself. `undefined` = too many. */
+/** Expands `{a,b}` groups; a group without a comma is literal. Undefined = too many texts. */
 const alternativesOf = (text: string, from = 0): string[] | undefined => {
   const open = text.indexOf('{', from)
   if (open === -1) return [text]
@@ -47,7 +47,7 @@ const alternativesOf = (text: string, from = 0): string[] | undefined => {
 
 const isGlob = (text: string): boolean => /[*?]/.test(text) || alternativesOf(text)?.length !== 1
 
-/** Without empty and `.` segments; a trailing slash after a wildcard means what is below. */
+/** Without empty and `.` segments; a trailing slash after a wildcard means everything below. */
 const normalised = (text: string): string => {
   const path = text
     .split('/')
@@ -58,10 +58,10 @@ const normalised = (text: string): string => {
 
 const problemOf = (text: string): string | undefined => {
   if (text === '') return 'it is empty'
-  if (text.includes('\0')) return 'it holds a NUL byte'
+  if (text.includes('\0')) return 'it contains a NUL byte'
   if (text.length > maxLength) return `it is longer than ${maxLength} characters`
   const alternatives = alternativesOf(text)
-  if (alternatives === undefined) return `its braces stand for more than ${maxAlternatives} paths`
+  if (alternatives === undefined) return `its braces expand to more than ${maxAlternatives} paths`
   for (const path of alternatives) {
     if (path.startsWith('/')) return 'it is absolute; write it relative to the repository'
     if (/^~(\/|$)/.test(path)) return 'it starts in the home folder; write it relative to the repository'
@@ -71,7 +71,7 @@ const problemOf = (text: string): string | undefined => {
   return undefined
 }
 
-/** Reads a rule in the form people write it: a path, a folder (covers what is below) or a glob. */
+/** Parses a rule: a path, a folder (covers everything below) or a glob. */
 export const parsePathRule = (text: string): ParsedRule => {
   const reason = problemOf(text)
   if (reason !== undefined) return { ok: false, reason }
@@ -82,7 +82,7 @@ export const parsePathRule = (text: string): ParsedRule => {
 
 export const ruleText = (rule: PathRule): string => ('literal' in rule ? rule.literal : rule.glob)
 
-/** Wildcard match over any sequence. Going back to the last star only is enough: an earlier star can gain nothing by more. */
+/** Wildcard match over any sequence. Backtracking to the last star is enough: extending an earlier star cannot help. */
 const matchSequence = <P, T>(
   pattern: readonly P[],
   items: readonly T[],
@@ -119,14 +119,14 @@ const segmentFits = (pattern: readonly string[], segment: readonly string[]): bo
 
 type Segments = readonly (readonly string[])[]
 
-/** Split into code points, so that `?` is one character beyond the basic plane too. */
+/** Split into code points, so that `?` also matches one character outside the basic plane. */
 const segmentsOf = (path: string): Segments => path.split('/').map((segment) => Array.from(segment))
 
 const isGlobstar = (segment: readonly string[]): boolean =>
   segment.length === 2 && segment.every((char) => char === '*')
 
 const globMatcher = (glob: string): ((path: string) => boolean) => {
-  // `src/**` is what is below src, not a file that took the folder's place.
+  // `src/**` matches everything below src, but not a file named src.
   const patterns = (alternativesOf(glob) ?? []).map((text) => segmentsOf(/(^|\/)\*\*$/.test(text) ? `${text}/*` : text))
   return (path) => {
     const segments = segmentsOf(path)
@@ -134,13 +134,13 @@ const globMatcher = (glob: string): ((path: string) => boolean) => {
   }
 }
 
-/** The one matcher: a literal covers itself and what is below it, a glob what it matches. */
+/** A literal covers itself and everything below it, a glob what it matches. */
 export const pathMatcher = (rule: PathRule): ((path: string) => boolean) => {
   if ('glob' in rule) return globMatcher(rule.glob)
   return (path) => path === rule.literal || path.startsWith(`${rule.literal}/`)
 }
 
-/** For what must not change: also what some other file system takes for a covered path. See `fold.ts`. */
+/** For protected paths: also covers every path that another file system treats as a covered one. See `fold.ts`. */
 export const foldedMatcher = (rule: PathRule): ((path: string) => boolean) => {
   const exact = pathMatcher(rule)
   const folded = pathMatcher('glob' in rule ? { glob: foldRule(rule.glob) } : { literal: foldPath(rule.literal) })

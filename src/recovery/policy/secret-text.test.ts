@@ -41,23 +41,23 @@ describe('what is found', () => {
     expect(JSON.stringify(found)).not.toContain(token.slice(-12))
   })
 
-  it.each(tokens)('%s, though a comment says not to look', async (_, token) => {
+  it.each(tokens)('%s, although a comment disables the check', async (_, token) => {
     expect(await findSecrets(`// secretlint-disable\n${token} // secretlint-disable-line\n`)).not.toEqual([])
   })
 
-  it('says the rule and the lines', async () => {
+  it('names the rule and the lines', async () => {
     const text = `a\n${begin}\n${some(64)}\n${some(64)}\n`
     expect(await findSecrets(text)).toContainEqual({ rule: 'private key', from: 2, to: 3 })
     const stripe = tokens[1]?.[1]
     expect(await findSecrets(`a\n\n${stripe}\n`)).toContainEqual({ rule: 'Stripe key', from: 3, to: 3 })
   })
 
-  it('says once what two rules find in the same line', async () => {
+  it('reports a line once if two rules match', async () => {
     const github = tokens[7]?.[1]
     expect(await findSecrets(`${github}\n`)).toHaveLength(1)
   })
 
-  it('looks behind the first megabyte, and into a line that is longer than what is looked at at once', async () => {
+  it('searches beyond the first megabyte, and in lines longer than one chunk', async () => {
     const stripe = tokens[1]?.[1]
     const far = 'a line of text\n'.repeat(100_000)
     expect(await findSecrets(`${far}${stripe}\n`)).toContainEqual({ rule: 'Stripe key', from: 100_001, to: 100_001 })

@@ -1,7 +1,7 @@
 /**
- * Finds secrets in text: by the shapes that are removed from output too, and by the rules of secretlint. Its rule that
- * obeys comments is left out, because an agent could write `secretlint-disable`; what depends on the name of a file is not
- * used, because an agent chooses it. What is found is named by rule and line; the secret itself leaves this file nowhere.
+ * Finds secrets in text: by the token shapes that are also redacted from output, and by the rules of secretlint. Its rule that
+ * obeys comments is left out, because an agent could write `secretlint-disable`. Rules that depend on the file name are not
+ * used, because an agent chooses the name. A finding names rule and line; the secret itself never leaves this file.
  */
 import { keyBegin, tokenPattern, tokenShapes } from '../../domain/token-shapes.ts'
 
@@ -22,7 +22,7 @@ const shapes = tokenShapes.flatMap(({ name, body, inFiles = body }) =>
   inFiles === null ? [] : [{ rule: name, pattern: tokenPattern(inFiles) }],
 )
 
-/** With the beginning of the key: the begin line alone is in every program that reads keys. */
+/** With the first characters of the key, because the BEGIN line alone appears in every program that reads keys. */
 const keyHeaders = '(?:(?:Proc-Type|DEK-Info|Comment|Version|Hash):[^\\n]{0,200}\\s{1,8}){0,4}'
 const between = '(?:\\\\[nrt]|[\\s"\'`+,>|(]){0,40}'
 const privateKey = {
@@ -33,7 +33,7 @@ const privateKey = {
 const tellingEnd = 16
 const fewestCharacters = 6
 
-/** Made up for documentation and tests: `xxxxxxxx`, `AKIA…EXAMPLE`, a host of the reserved domain. */
+/** Invented for documentation or tests: `xxxxxxxx`, `AKIA…EXAMPLE`, a host of a reserved domain. */
 const isPlaceholder = (secret: string): boolean =>
   new Set(secret.slice(-tellingEnd)).size < fewestCharacters ||
   /x{8}|EXAMPLE$|@example\.(?:com|net|org)\b|\$\{|<[a-z]/i.test(secret)
@@ -43,9 +43,9 @@ const matchesOfShapes = (text: string): Match[] =>
     [...text.matchAll(pattern)].map((found) => ({ rule, start: found.index, end: found.index + found[0].length })),
   )
 
-/** Some rules take quadratic time on hostile text, so they see little of it at once. */
+/** Some rules take quadratic time on hostile text, so the text is split into small chunks. */
 const chunkLength = 32 * 1024
-/** Longer than any token, so that what lies across two chunks is whole in the first. */
+/** Longer than any token, so that a token across two chunks is complete in the first. */
 const overlap = 1024
 
 const chunksOf = (text: string): { start: number; content: string }[] => {
@@ -63,14 +63,14 @@ type Lint = (content: string) => Promise<Match[]>
 
 const prefix = /^.*secretlint-rule-/
 
-/** Imported only when there is something to look at. */
+/** Imported lazily, only when there is text to check. */
 const loadLint = async (): Promise<Lint> => {
   const [{ lintSource }, { rules }, { secretLintProfiler }] = await Promise.all([
     import('@secretlint/core'),
     import('@secretlint/secretlint-rule-preset-recommend'),
     import('@secretlint/profiler'),
   ])
-  // It keeps a record of every call, for as long as the process lives.
+  // The profiler would record every call for the lifetime of the process.
   secretLintProfiler.setEnabled(false)
   const used = rules.filter(({ meta }) => !meta.id.endsWith('filter-comments'))
   const config = { rules: used.map((rule) => ({ id: rule.meta.id, rule })) }
@@ -92,7 +92,7 @@ const matchesOfRules = async (text: string, pause: () => Promise<void>): Promise
   return found
 }
 
-/** Tells the line of an offset. */
+/** Maps an offset to its line number. */
 const lineFinder = (text: string): ((offset: number) => number) => {
   const starts = [0]
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
@@ -107,7 +107,7 @@ const lineFinder = (text: string): ((offset: number) => number) => {
   }
 }
 
-/** One for each line in which a secret begins. `pause` is called again and again, to let others have the thread. */
+/** One finding for each line in which a secret begins. `pause` is called between chunks, to yield the thread. */
 export const findSecrets = async (
   text: string,
   pause: () => Promise<void> = () => Promise.resolve(),

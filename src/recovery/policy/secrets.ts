@@ -1,12 +1,12 @@
 /**
- * Paths that no run may add, change or delete, in any policy mode and whatever `allowedPaths` says: names that are secrets
- * by convention, matched in every folder and in folded form, with their usual backups. `.npmrc` and the like are not on
- * the list, because most of them hold settings only; what tells a secret there is the content (`secret-text.ts`).
+ * Paths that no run may add, change or delete, in any policy mode and whatever `allowedPaths` says: names that are secrets by
+ * convention, matched in every folder and in folded form, including their usual backups. `.npmrc` and similar files are not on
+ * the list, because most of them contain only settings. There the content decides (`secret-text.ts`).
  */
 import { foldPath } from './fold.ts'
 import { pathMatcher } from './rule.ts'
 
-/** A folder of such a name hides what is below it as well. */
+/** A folder of such a name protects everything below it as well. */
 const secretGlobs: readonly string[] = [
   '**/.env',
   '**/.env.*',
@@ -28,10 +28,10 @@ const secretGlobs: readonly string[] = [
   '**/.gem/credentials',
 ]
 
-/** Names that are common for folders of code. */
+/** Matched for files only, because folders of code often have these names. */
 const secretFileGlobs: readonly string[] = ['**/kubeconfig', '**/service{-,_}account*.json']
 
-/** Templates without values and public keys, which are made to be committed. */
+/** Templates without values, and public keys. Both are meant to be committed. */
 const secretExceptions: readonly string[] = ['**/.env.{example,sample,template}', '**/id_*.pub', '**/.ssh/*.pub']
 
 const compile = (globs: readonly string[]): { text: string; covers: (path: string) => boolean }[] =>
@@ -43,7 +43,7 @@ const exceptions = compile(secretExceptions)
 
 const backup = /(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|swp|swo))$/
 
-/** The names that a backup may be of, the file's own first; an editor's swap file has a dot before the name. */
+/** The file's own name, then the names that it may be a backup of. An editor's swap file has a dot before the name. */
 const originals = (path: string): string[] => {
   const found = [path]
   for (let name = path; backup.test(name);) {
@@ -63,7 +63,7 @@ const ruleOf = (path: string): string | undefined => {
   return (found ?? (open.includes(path) ? files.find(({ covers }) => covers(path)) : undefined))?.text
 }
 
-/** The entry of the list that covers the path. */
+/** The entry of the list that covers the path; undefined = none. */
 export const secretRuleFor = (path: string): string | undefined => {
   for (const name of originals(foldPath(path))) {
     const found = ruleOf(name)

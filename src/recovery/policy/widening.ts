@@ -1,4 +1,4 @@
-/** Whether new path rules let a task change more than the old ones did. In doubt they do: it only asks for a reason. */
+/** Whether new path rules allow more than the old ones. In doubt they do, which only makes Unstuck ask for a reason. */
 import { parsePathRule } from './rule.ts'
 
 export interface Paths {
@@ -6,7 +6,7 @@ export interface Paths {
   deniedPaths: readonly string[]
 }
 
-/** The folder or path below which a rule covers everything; '' = the whole repository, undefined = the rule is finer. */
+/** The folder or path below which a rule covers everything; '' = the whole repository, undefined = no such folder. */
 const rootOf = (text: string): string | undefined => {
   const parsed = parsePathRule(text)
   if (!parsed.ok) return undefined
@@ -23,7 +23,7 @@ const covers = (rule: string, other: string): boolean => {
   return rule === other || root === '' || path === root || (root !== undefined && path.startsWith(`${root}/`))
 }
 
-/** What is open to the task that was not, as texts. */
+/** What the new rules allow in addition, as texts. */
 export const widenedBy = (before: Paths, after: Paths): string[] => [
   ...after.allowedPaths.filter((path) => !before.allowedPaths.some((rule) => covers(rule, path))),
   ...before.deniedPaths

@@ -1,10 +1,10 @@
-/** Probes of the machine: room on its disks, memory, ports, the way to the registry, open files. */
+/** Probes of the machine: disk space, memory, ports, the connection to the package registry, open files. */
 import type { Failure, Probe } from './reading.ts'
 
 const amount = (megabytes: number): string =>
   megabytes < 1024 ? `${Math.max(0, Math.floor(megabytes))} MB` : `${Math.floor(megabytes / 1024)} GB`
 
-/** With less than this a build or an install does not get far. */
+/** With less than this, a build or an install is likely to fail. */
 const leastFreeMb = 64
 const leastInodes = 256
 
@@ -12,7 +12,7 @@ export const disk: Probe<'disk'> = {
   id: 'disk',
   looksAt:
     'free space and free inodes of the file systems that hold the workspace, the temporary folder and the home folder',
-  concludes: 'environment, where one of them has less than 64 MB or 256 inodes left',
+  concludes: 'environment, if one of them has less than 64 MB or 256 inodes left',
   asksFor: ['disk_full', 'corrupted_install', 'runtime_error', 'unknown'],
   ask: () => ({ probe: 'disk' }),
   conclude: ({ places }, label) => {
@@ -26,10 +26,10 @@ export const disk: Probe<'disk'> = {
       const { name, path, freeInodes, inodes } = noInode
       return { points: 'environment', text: `${name} (${path}) has ${freeInodes} of ${inodes} inodes free` }
     }
-    // About other failures a disk with room has nothing to say.
+    // Free space says nothing about other failures.
     if (label !== 'disk_full') return undefined
     const rooms = places.map(({ name, freeMb }) => `${amount(freeMb)} for ${name}`)
-    return { points: 'neither', text: `there is room by now: ${rooms.join(', ')}` }
+    return { points: 'neither', text: `there is free space now: ${rooms.join(', ')}` }
   },
 }
 
@@ -37,22 +37,25 @@ const wasKilled = ({ signal, exitCode }: Failure): boolean => signal === 'SIGKIL
 
 export const memory: Probe<'memory'> = {
   id: 'memory',
-  looksAt: "the kernel's count of processes ended for want of memory, before and after the check; free memory",
-  concludes: 'environment, where the kernel ended one while the check ran',
+  looksAt: "the kernel's count of processes ended by the OOM killer, before and after the check; free memory",
+  concludes: 'environment, if the OOM killer ended a process while the check ran',
   asksFor: ['out_of_memory', 'test_failure', 'runtime_error', 'compile_error', 'unknown'],
   ask: (failure) => (failure.label === 'out_of_memory' || wasKilled(failure) ? { probe: 'memory' } : undefined),
   conclude: ({ killed, freeMb }) => {
     const free = freeMb === undefined ? '' : `; ${amount(freeMb)} of memory are free`
     return killed > 0
-      ? { points: 'environment', text: `the kernel ended ${killed} process(es) for want of memory meanwhile${free}` }
-      : { points: 'neither', text: `the kernel ended no process for want of memory meanwhile${free}` }
+      ? {
+          points: 'environment',
+          text: `the kernel ran out of memory and ended ${killed} process(es) during the check${free}`,
+        }
+      : { points: 'neither', text: `the kernel ended no process during the check because of memory${free}` }
   },
 }
 
 const speaksOfPort = /EADDRINUSE|ECONNREFUSED|in use|refused|\bbind\b|\bport\b/i
 const loopback = /localhost|127\.0\.0\.\d+|\[?::1\b|0\.0\.0\.0/i
 
-/** A port as tools name it: "port 3000", else the number behind the last colon of an address. */
+/** The port that a line names: "port 3000", else the number after the last colon of an address. */
 const portIn = (line: string): number | undefined => {
   const named = /\bport[:= ]{1,3}(\d{2,5})\b/i.exec(line)?.[1]
   const addressed = [...line.matchAll(/(?::|', )(\d{2,5})(?![\d:]*\d)/g)].at(-1)?.[1]
@@ -69,7 +72,7 @@ export const port: Probe<'port'> = {
   id: 'port',
   looksAt: 'which process listens on the port that the output names',
   concludes:
-    'environment, where another process has the port that the check wants, or nobody listens on the one of this machine that it asked',
+    'environment, if another process uses the port that the check needs, or if no process listens on the local port that the check connects to',
   asksFor: ['port_in_use', 'service_unavailable'],
   ask: (failure) => {
     const lines = spoken(failure, speaksOfPort).filter((line) => failure.label === 'port_in_use' || loopback.test(line))
@@ -80,15 +83,15 @@ export const port: Probe<'port'> = {
     const waits = label === 'service_unavailable'
     if (owner === null)
       return waits
-        ? { points: 'environment', text: `nobody listens on port ${number} of this machine` }
-        : { points: 'neither', text: `nobody listens on port ${number} any more` }
+        ? { points: 'environment', text: `no process listens on port ${number} of this machine` }
+        : { points: 'neither', text: `no process listens on port ${number} any more` }
     const who =
       owner.pid === undefined
-        ? "a process of another user's"
+        ? 'a process of another user'
         : `${owner.program ?? 'a program'} (pid ${owner.pid}${owner.of === undefined ? ', not started by Unstuck' : `, started by ${owner.of}`})`
     return waits
       ? { points: 'neither', text: `${who} listens on port ${number}` }
-      : { points: 'environment', text: `port ${number} is taken by ${who}` }
+      : { points: 'environment', text: `port ${number} is in use by ${who}` }
   },
 }
 
@@ -99,8 +102,8 @@ const maxHosts = 50
 export const network: Probe<'network'> = {
   id: 'network',
   looksAt:
-    "whether the registry or proxy of the owner's configuration resolves and takes a connection (nothing is sent; a host that only the output names is never asked)",
-  concludes: 'environment, where it does not',
+    "whether the name of the owner's configured registry or proxy resolves, and whether it accepts a connection (nothing is sent; a host that only the output names is never contacted)",
+  concludes: 'environment, if it does not',
   asksFor: ['network_unreachable', 'network_transient'],
   ask: (failure) => {
     const lines = spoken(failure, /\./).slice(0, 400)
@@ -115,23 +118,23 @@ export const network: Probe<'network'> = {
         text: `${away.host}:${away.port} (${away.from}) cannot be reached: ${away.trouble}`,
       }
     const answers = targets.map(({ host, port: number, from }) => `${host}:${number} (${from})`)
-    return answers.length === 0 ? undefined : { points: 'neither', text: `${answers.join(', ')} answers by now` }
+    return answers.length === 0 ? undefined : { points: 'neither', text: `${answers.join(', ')} responds now` }
   },
 }
 
-/** What a shell gives by default, and what test runners with watchers and sockets get along with. */
+/** Below this limit, test runners with many watchers and sockets may fail. */
 const lowFileLimit = 4096
 
 export const files: Probe<'files'> = {
   id: 'files',
   looksAt: 'how many files a process may have open',
-  concludes: `environment, where fewer than ${lowFileLimit} are allowed`,
+  concludes: `environment, if fewer than ${lowFileLimit} are allowed`,
   asksFor: ['resource_limit'],
   ask: ({ evidence }) => (/EMFILE|ENFILE|open files/i.test(evidence) ? { probe: 'files' } : undefined),
   conclude: ({ soft, hard }) => {
     const most = `a process may have ${soft} files open (${hard === Infinity ? 'no hard limit' : `hard limit ${hard}`})`
     return soft < lowFileLimit
       ? { points: 'environment', text: most }
-      : { points: 'neither', text: `${most}, which is plenty` }
+      : { points: 'neither', text: `${most}, which is enough` }
   },
 }

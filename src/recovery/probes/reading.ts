@@ -1,4 +1,4 @@
-/** What probes ask of the machine and of the project, what they read there, and the form of a probe. */
+/** The requests to the runtime for a measurement, the measurements, and the form of a probe. */
 import type { Label } from '../diagnosis/labels.ts'
 import type { Ecosystem } from '../install.ts'
 
@@ -8,11 +8,11 @@ export interface Place {
   freeMb: number
   totalMb: number
   freeInodes: number
-  /** 0 where the file system makes them as it needs them. */
+  /** 0 where the file system allocates inodes on demand. */
   inodes: number
 }
 
-/** What a project asks of a tool, and what is there: null = the tool is not on the PATH of the checks. */
+/** The version of a tool that a project requires, and the one found; null = the tool is not on the PATH of the checks. */
 export interface Requirement {
   tool: string
   wanted: string
@@ -20,42 +20,42 @@ export interface Requirement {
   found: string | null
 }
 
-/** Whose packages lie in the project's own folder: `node_modules`, `.venv`, `vendor`. */
+/** Ecosystems that install packages inside the project: `node_modules`, `.venv`, `vendor`. */
 export type TreeEcosystem = Extract<Ecosystem, 'node' | 'python' | 'go'>
 
-/** One folder of installed packages beside its manifest and lockfile. */
+/** One folder of installed packages, compared with its manifest and lockfile. */
 export interface InstalledTree {
   ecosystem: TreeEcosystem
   /** Relative to the workspace, '' = top. */
   folder: string
-  /** The file of the package manager that says what should be there. */
+  /** The package manager's file that lists what should be installed. */
   lockfile: string | null
   state: 'absent' | 'same' | 'differs' | 'unknown'
-  /** What the lockfile has otherwise than the tree, and what of the tree is broken; the first few of them. */
+  /** The first differences between lockfile and tree, and the first broken packages of the tree. */
   differences: string[]
   damage: string[]
 }
 
-/** What is asked, with what was read out of the failure. */
+/** What to measure, with parameters taken from the failure. */
 export type Question =
   | { probe: 'disk' }
   | { probe: 'memory' }
   | { probe: 'port'; port: number }
   | { probe: 'network'; hosts: string[] }
-  /** `of`: whose packages the failure is about, where that can be told; `name`: a package of Node or a module of Python. */
+  /** `of`: the ecosystem that the failure is about, where known; `name`: a package of Node or a module of Python. */
   | { probe: 'packages'; of?: TreeEcosystem; name?: string }
   | { probe: 'runtime' }
   | { probe: 'files' }
 
 export type Reading =
   | { probe: 'disk'; places: Place[] }
-  /** `killed`: processes that the kernel ended for want of memory while the check ran. */
+  /** `killed`: the number of processes that the kernel's OOM killer ended while the check ran. */
   | { probe: 'memory'; killed: number; freeMb: number | undefined }
-  /** `owner`: null = no process listens. `of`: the run of ours that started it. */
+  /** `owner`: null = no process listens on the port. `of`: the run of Unstuck that started it. */
   | { probe: 'port'; port: number; owner: { pid?: number; program?: string; of?: string } | null }
-  /** `trouble` undefined = it answers. */
+  /** `trouble`: why the target cannot be reached; undefined = it responds. */
   | { probe: 'network'; targets: { host: string; port: number; from: string; trouble: string | undefined }[] }
-  /** `declared`: whether any manifest or lockfile of the project names the package; undefined = it cannot be told. */
+  /** `declared`: whether any manifest or lockfile of the project names the package; undefined = unknown. */
   | { probe: 'packages'; trees: InstalledTree[]; asked: { name: string; declared: boolean | undefined } | undefined }
   | { probe: 'runtime'; requirements: Requirement[] }
   | { probe: 'files'; soft: number; hard: number }
@@ -66,14 +66,14 @@ export interface ProbeFinding {
   text: string
 }
 
-/** What of a failure a probe may look at. */
+/** The parts of a failure that a probe may read. */
 export interface Failure {
   label: Label
   evidence: string
   command: string
   exitCode: number | null
   signal: string | null
-  /** Everything that was printed, in lines, bounded. */
+  /** The output in lines, bounded. */
   lines: readonly string[]
 }
 
@@ -83,7 +83,7 @@ export interface Probe<Name extends Reading['probe']> {
   looksAt: string
   concludes: string
   asksFor: readonly Label[]
-  /** What it asks, or undefined where the failure lacks what it would have to know. */
+  /** The measurement to take; undefined where the failure lacks the parameters for it. */
   ask(failure: Failure): Extract<Question, { probe: Name }> | undefined
   conclude(reading: Extract<Reading, { probe: Name }>, label: Label): Omit<ProbeFinding, 'probe'> | undefined
 }

@@ -1,9 +1,9 @@
-/** What a project's files ask of the tools around it, read from their text. Pure; what is not a plain version or range is left out. */
+/** Reads from a project's files which versions of tools it requires. Pure; anything but a plain version or range is ignored. */
 import type { Requirement } from './reading.ts'
 
 type Wanted = Omit<Requirement, 'found'>
 
-/** Names of .tool-versions (asdf, mise) to ours. */
+/** Maps names of .tool-versions (asdf, mise) to ours. */
 const toolNames: Record<string, string> = {
   nodejs: 'node',
   node: 'node',
@@ -19,7 +19,7 @@ const firstWord = (text: string): string => text.trim().split(/\s+/)[0] ?? ''
 
 const plainVersion = /^v?\d+(?:\.\d+){0,2}$/
 
-/** A file that holds one version: all the places that it gives must be the same. */
+/** A file with a single version: all of its given parts must match. */
 const pinned =
   (tool: string) =>
   (text: string): Omit<Wanted, 'file'>[] => {
@@ -39,7 +39,7 @@ const engines = (text: string): Omit<Wanted, 'file'>[] => {
     const { engines: asked } = JSON.parse(text) as { engines?: { node?: unknown } }
     return typeof asked?.node === 'string' ? [{ tool: 'node', wanted: asked.node }] : []
   } catch {
-    return [] // a manifest that does not parse asks for nothing
+    return [] // a manifest that does not parse requires nothing
   }
 }
 
@@ -50,7 +50,7 @@ const toolVersions = (text: string): Omit<Wanted, 'file'>[] =>
     return tool === undefined || !plainVersion.test(wanted) ? [] : [{ tool, wanted }]
   })
 
-/** Files at the top of a project, and how each says what it wants. */
+/** Files at the top of a project, and how to read the requirement of each. */
 export const requirementFiles: Record<string, (text: string) => Omit<Wanted, 'file'>[]> = {
   'package.json': engines,
   '.nvmrc': pinned('node'),
@@ -65,7 +65,7 @@ export const requirementFiles: Record<string, (text: string) => Omit<Wanted, 'fi
   '.ruby-version': pinned('ruby'),
 }
 
-/** How each tool says its version. */
+/** The command that prints each tool's version. */
 export const versionCommands: Record<string, string[]> = {
   node: ['node', '--version'],
   python: ['python3', '--version'],

@@ -2,6 +2,7 @@
  * The connection to a git remote. An outage is recorded when it starts and when it ends, and each failure in a row doubles the wait
  * before the next try. It never gives up: waiting for a remote costs nothing, and no person has to act.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Remote } from '../../workspace/remote.ts'
@@ -10,8 +11,7 @@ import type { Context, RemoteLink } from './context.ts'
 /** Refused pushes after which a person is asked. */
 export const refusalLimit = 3
 
-const firstRestMs = 1_000
-const longestRestMs = 60_000
+const rest = { firstMs: 1_000, maxMs: 60_000 }
 
 /** The remote does not respond. */
 export const isOutage = (error: unknown): error is AppError =>
@@ -33,7 +33,7 @@ const countFailures = (url: string, { db, clock, log }: Parts) => {
     log.warn({ error: messageOf(error) }, "the remote's outage could not be recorded")
   const failed = async (trouble: AppError): Promise<void> => {
     failures += 1
-    due = clock.elapsed() + Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1))
+    due = clock.elapsed() + backoff(failures - 1, rest)
     log.warn({ error: trouble.message, failures }, 'the git remote does not respond or refuses')
     if (recorded || !isOutage(trouble)) return
     recorded = true

@@ -3,6 +3,7 @@
  * git fails, or the repository was replaced. The goal is retried, or paused with one question, and other goals
  * continue.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { brokenLimit, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import type { Choice } from '../../domain/escalation.ts'
 import { must, type Queryable } from '../../store/db.ts'
@@ -16,7 +17,7 @@ import { goalBranch, type Context } from '../core/context.ts'
 export class BranchLostError extends Error {}
 
 /** Milliseconds before the first retry: a passing problem of git needs some time. */
-const firstRestMs = 3_000
+const rest = { firstMs: 3_000, maxMs: 60_000 }
 
 interface BranchQuestion {
   question: string
@@ -156,5 +157,5 @@ export const noteMended = async (context: Context, goalId: string): Promise<void
 export const isBranchRested = async (context: Context, { landing: { broken }, changedAt }: Goal): Promise<boolean> => {
   if (broken === null || broken.tries === 0) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
-  return restedMs < 0 || restedMs >= firstRestMs * 2 ** (broken.tries - 1)
+  return restedMs < 0 || restedMs >= backoff(broken.tries - 1, rest)
 }

@@ -3,6 +3,7 @@
  * ours). The entry is retried after a pause; after the third failure it leaves the queue and a person is asked. The
  * count is stored, so a restart of the engine does not reset it, and entries behind it are processed meanwhile.
  */
+import { backoff } from '../../domain/backoff.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { messageOf } from '../../errors.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
@@ -19,7 +20,7 @@ import { fail } from './failed-entry.ts'
 const failureLimit = 3
 
 /** Milliseconds before the first retry: a passing problem (a lock, a full disk) needs some time. */
-const firstRestMs = 3_000
+const rest = { firstMs: 3_000, maxMs: 60_000, factor: 4 }
 
 /** Whether the pause after the last failure is over. */
 export const isRested = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): Promise<boolean> => {
@@ -27,7 +28,7 @@ export const isRested = async ({ db }: Pick<Context, 'db'>, entry: MergeEntry): 
   const restedMs = (await storeNow(db)).getTime() - entry.changedAt.getTime()
   // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
   // jump.
-  return restedMs < 0 || restedMs >= firstRestMs * 4 ** (entry.failures - 1)
+  return restedMs < 0 || restedMs >= backoff(entry.failures - 1, rest)
 }
 
 /** A check that the failed merge started may still run; end it so that it does not disturb the next try. */

@@ -3,6 +3,7 @@
  * every poll.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { backoff } from '../../domain/backoff.ts'
 import { mayStartWork, type Goal, type GoalLanding, type LandingRefusal } from '../../domain/goal.ts'
 import { must, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
@@ -50,7 +51,7 @@ const triesLimit = 5
 const forPerson = new Set(['conflict', 'branch-missing'])
 
 /** Milliseconds before the first retry: a passing problem of git needs some time. */
-const firstRestMs = 10_000
+const rest = { firstMs: 10_000, maxMs: 3_600_000 }
 
 /**
  * Nothing of the goal can start before this is resolved: work to be redone is still on the branch, or git fails while
@@ -65,7 +66,7 @@ export const isRested = async (context: Context, { landing, changedAt }: Goal): 
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
   // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
   // jump.
-  return restedMs < 0 || restedMs >= firstRestMs * 2 ** (landing.tries - 1)
+  return restedMs < 0 || restedMs >= backoff(landing.tries - 1, rest)
 }
 
 /** Pauses the goal with a question: none of its tasks can start before its branch is repaired. */

@@ -2,6 +2,7 @@
  * Runs a session from claim to ending, phase by phase. Each phase is stored before its work, so a restarted engine
  * continues with the same phase. Every phase can be repeated, or first checks what the files and refs show.
  */
+import { backoff } from '../../domain/backoff.ts'
 import type { RunPhase } from '../../domain/run.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import { isStoreTrouble, StaleError } from '../../store/db.ts'
@@ -115,7 +116,7 @@ const runWithRetry = async (session: Session): Promise<void> => {
       if (outage) context.log.warn({ run: session.run.id, error: messageOf(error) }, 'the store failed during a run')
       else unexpected(context, session, error)
       failures += outage ? 0 : 1
-      if (!(await reattach(session, Math.min(longestPauseMs, outageMs * 2 ** failures)))) return
+      if (!(await reattach(session, backoff(failures, { firstMs: outageMs, maxMs: longestPauseMs })))) return
     }
   }
 }

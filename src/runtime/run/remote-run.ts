@@ -3,6 +3,7 @@
  * is pushed before the run counts as a success, so that any engine can merge it. While the remote is unreachable the
  * run waits in its phase, under its lease: an agent's work is never repeated because of the network.
  */
+import { backoff } from '../../domain/backoff.ts'
 import { AppError } from '../../errors.ts'
 import { must, StaleError } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
@@ -91,7 +92,7 @@ export const publishRun = async (session: Session, commit: string): Promise<Next
       const payload = { ref: runRef(run.id), commit, detail: pushed.detail, attempt: refusals, limit: refusalLimit }
       await appendEvent(context.db, { type: 'remote.refused', ...about(session), payload })
       if (refusals >= refusalLimit) return recover(session, { kind: 'refused', text: `${link.url}: ${pushed.detail}` })
-      await pause(session, 1_000 * 2 ** (refusals - 1))
+      await pause(session, backoff(refusals - 1, { firstMs: 1_000, maxMs: longestPauseMs }))
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Bun's lockfile in its text form. Bun keeps no list of what it installed, so versions are read from the packages themselves. */
+/** Bun's text lockfile. Bun keeps no list of its installed packages, so versions are read from the packages themselves. */
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { filterAsync, folderBelow, isFolder, leftOut, parsed, recordAt, textOf, type Held } from './read.ts'
@@ -9,14 +9,14 @@ const maxPackages = 20_000
 
 const blank = new Set([' ', '\n', '\r', '\t'])
 
-/** Where the string ends that begins here. */
+/** Index of the end of the string that starts at `from`. */
 const endOfString = (text: string, from: number): number => {
   let at = from + 1
   while (at < text.length && text.charAt(at) !== '"') at += text.charAt(at) === '\\' ? 2 : 1
   return at + 1
 }
 
-/** JSON with commas before closing brackets. By hand, since an expression for it runs out of stack on a long string. */
+/** Removes commas before closing brackets. Not by a regular expression, which would overflow the stack on a long string. */
 const withoutLooseCommas = (text: string): string => {
   const kept: string[] = []
   let from = 0
@@ -41,7 +41,7 @@ interface Wanted {
   key: string
 }
 
-/** A package of a registry that every machine gets; undefined for a file, a repository, a workspace, another system's. */
+/** A registry package for every machine; undefined for a file, a repository, a workspace or a package of another system. */
 const wantedAt = (packages: Record<string, Record<string, unknown>>, key: string): Wanted | undefined => {
   const { [key]: entry } = packages
   const [identity, , about]: unknown[] = Array.isArray(entry) ? entry : []
@@ -57,7 +57,7 @@ const wantedAt = (packages: Record<string, Record<string, unknown>>, key: string
 const placeOf = (key: string): string =>
   `node_modules/${(key.match(/@[^/]+\/[^/]+|[^/]+/g) ?? []).join('/node_modules/')}`
 
-/** The version of what lies there: null = nothing; undefined = it cannot be told. */
+/** The version installed at a place: null = nothing is installed, undefined = unknown. */
 const versionAt = async (root: string, place: string, wanted: string): Promise<string | null | undefined> => {
   const path = join(root, place)
   const found = await lstat(path).catch(() => undefined)
@@ -74,7 +74,7 @@ const versionAt = async (root: string, place: string, wanted: string): Promise<s
   const folder = await folderBelow(root, place)
   if (folder === undefined) return undefined
   const { version } = parsed(await textOf(join(folder, 'package.json'), maxManifestBytes))
-  // What is published in another form is brought into this one by the registry, so the two would differ.
+  // The registry normalises other forms of versions, so they would differ from the manifest.
   return typeof version === 'string' && /^\d+\.\d+\.\d+/.test(version) ? version : undefined
 }
 
@@ -86,7 +86,7 @@ interface Walk {
 
 const named = (value: Record<string, unknown>, kind: string): string[] => Object.keys(recordAt(value, kind))
 
-/** The dependencies of one kind that one workspace has of itself. */
+/** Compares the direct dependencies of one kind of one workspace. */
 const holdDirect = async (walk: Walk, folder: string, workspace: Record<string, unknown>, kind: string) => {
   const { root, packages, held } = walk
   const missing: string[] = []
@@ -108,7 +108,7 @@ const holdDirect = async (walk: Walk, folder: string, workspace: Record<string, 
   held.differences.push(...different)
 }
 
-/** Everything else that lies where the lockfile has it. What is not there may be an optional one that this machine does without. */
+/** Compares all other installed packages. A missing one may be optional on this machine, so it is no difference. */
 const holdOthers = async ({ root, packages, held }: Walk, direct: ReadonlySet<string>): Promise<void> => {
   const workspaces = Object.keys(packages).filter((key) => String(packages[key]?.[0]).includes('@workspace:'))
   const inWorkspace = new Set(workspaces)
@@ -129,7 +129,7 @@ const kinds = ['dependencies', 'devDependencies']
 export const bunDifferences = async (root: string, lockfile: string): Promise<Held> => {
   const lock = parsed(withoutLooseCommas(lockfile))
   const packages = recordAt(lock, 'packages')
-  // Whoever wrote the lockfile shall not lead out of the project.
+  // The paths of the lockfile must not lead out of the project.
   const workspaces = Object.entries(recordAt(lock, 'workspaces')).filter(
     ([folder]) => !folder.split('/').includes('..'),
   )

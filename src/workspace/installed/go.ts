@@ -1,4 +1,4 @@
-/** Go's vendored packages beside go.mod. Pure. */
+/** Compares Go's vendored packages with go.mod. Pure. */
 import type { Held } from './read.ts'
 
 interface Module {
@@ -23,10 +23,10 @@ const moduleIn = (text: string): Module => {
   return module
 }
 
-/** What go.mod requires and the list of the vendored packages has otherwise; a replaced module goes its own ways. */
+/** Requirements of go.mod that the list of vendored packages lacks or has in another version. Replaced modules are skipped. */
 export const vendorDifferences = (goMod: string, list: string): Held => {
   const { requires, replaced } = moduleIn(goMod)
-  // The list of a go.work says nothing about one module, and one without these marks is older than go's own comparison.
+  // The list of a go.work does not describe a single module. A list without these marks comes from an old version of Go.
   if (/^## workspace/m.test(list) || !/^## explicit/m.test(list) || goMod.includes('"'))
     return { differences: [], unclear: true }
   const there = new Map([...list.matchAll(/^# (\S+) (v\S+)$/gm)].map(([, path = '', version = '']) => [path, version]))

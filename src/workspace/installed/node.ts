@@ -1,4 +1,4 @@
-/** Trees of `node_modules`: each manager's lockfile beside what the manager wrote about its install, and whether the tree is whole. */
+/** Trees of `node_modules`: compares each manager's lockfile with its record of the install, and detects damaged packages. */
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { InstalledTree } from '../../recovery/probes/reading.ts'
@@ -12,14 +12,14 @@ const berryMarker = join('node_modules', '.yarn-state.yml')
 
 const nameIn = (key: string): string => key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/** Packages of npm's lockfile that its own list of the installed tree lacks or has in another version. */
+/** Packages of npm's lockfile that npm's list of the installed tree lacks or has in another version. */
 const npmDifferences = (lockfile: string, marker: string): Held => {
   const wanted = recordAt(parsed(lockfile), 'packages')
   const there = recordAt(parsed(marker), 'packages')
   const differences = Object.entries(wanted).flatMap(([key, { version, link, optional, devOptional }]) => {
     if (!key.includes('node_modules/') || link === true) return []
     const { [key]: found } = there
-    // Which optional ones are there depends on the machine.
+    // Whether an optional package is installed depends on the machine.
     if (found === undefined) return optional === true || devOptional === true ? [] : [`${nameIn(key)} is missing`]
     return found.version === version ? [] : [`${nameIn(key)} is ${String(found.version)} instead of ${String(version)}`]
   })
@@ -29,9 +29,9 @@ const npmDifferences = (lockfile: string, marker: string): Held => {
 interface Manager {
   lockfiles: readonly string[]
   marker: string
-  /** Where the name of the lockfile does not tell. */
+  /** Identifies the manager, where the name of the lockfile is not enough. */
   governs?: (lockfile: string) => boolean
-  /** Whether it makes a tree at all; undefined = it always does. */
+  /** Whether the manager creates a tree; undefined = always. */
   settings?: { file: string; makeTree: (text: string | undefined) => boolean }
   hold(lockfile: string, marker: string, devNames: DevNames): Held
 }
@@ -41,7 +41,7 @@ const managers: readonly Manager[] = [
   {
     lockfiles: ['pnpm-lock.yaml'],
     marker: join('node_modules', '.pnpm', 'lock.yaml'),
-    // pnpm keeps a copy of the lockfile that it installed from.
+    // pnpm keeps a copy of the lockfile that it used for the install.
     hold: (lockfile, marker) => ({
       differences: lockfile === marker ? [] : ['the lockfile changed since the install'],
     }),
@@ -57,7 +57,7 @@ const managers: readonly Manager[] = [
 ]
 
 const bunLock = 'bun.lock'
-/** Written in a form of its own, and nothing else is said about what was installed. */
+/** A binary lockfile, without any other record of the installed packages. */
 const unreadable = 'bun.lockb'
 
 export const lockNames: readonly string[] = [...managers.flatMap(({ lockfiles }) => lockfiles), bunLock, unreadable]
@@ -97,7 +97,7 @@ const compare = async (folder: string, installed: boolean, devNames: DevNames): 
   return { lockfile: other, state: installed ? 'unknown' : 'absent', differences: [] }
 }
 
-/** Folders of packages at the top of an installed tree, scopes looked into. */
+/** Package folders at the top of an installed tree, including those in scopes. */
 const topPackages = async (modules: string): Promise<string[]> => {
   const names = async (folder: string): Promise<string[]> =>
     (await readdir(folder, { withFileTypes: true }).catch(() => []))
@@ -111,7 +111,7 @@ const topPackages = async (modules: string): Promise<string[]> => {
   return found
 }
 
-/** A list that Yarn left before the project went over to another linker or manager speaks of nobody's tree. */
+/** Yarn's list of the installed tree; undefined if the project uses another linker or manager now, so that the list is stale. */
 const berryList = async (folder: string): Promise<string | undefined> => {
   const lockfile = await textOf(join(folder, 'yarn.lock'))
   if (lockfile === undefined || !isBerry(lockfile) || !wantsTree(await textOf(join(folder, berrySettings))))
@@ -119,14 +119,14 @@ const berryList = async (folder: string): Promise<string | undefined> => {
   return textOf(join(folder, berryMarker))
 }
 
-/** What a manager's own list says that it put below `node_modules`. */
+/** The packages below `node_modules` according to the manager's own list. */
 const listedIn = async (folder: string): Promise<string[]> => {
   const npms = recordAt(parsed(await textOf(join(folder, npmMarker))), 'packages')
   const keys = Object.keys(npms).filter((key) => key.startsWith('node_modules/') && npms[key]?.link !== true)
   return keys.length > 0 ? keys : berryFolders(await berryList(folder))
 }
 
-/** What the own list of npm or Yarn has and the disk has not; of other managers' trees what is empty or cut to nothing. */
+/** Packages of npm's or Yarn's own list that are missing on disk; for other managers, empty packages. */
 const damagedPackages = async (folder: string): Promise<string[]> => {
   const modules = join(folder, 'node_modules')
   const keys = await listedIn(folder)
@@ -146,14 +146,14 @@ const dangles = async (link: string): Promise<boolean> => {
   return (await lstat(join(dirname(link), target)).catch(() => undefined)) === undefined
 }
 
-/** Programs whose file is gone here and there in the tree that this one was copied from; some packages never bring theirs. */
+/** Programs whose file is missing, but exists in the tree `beside`. Some packages never contain their program. */
 const damagedPrograms = async (folder: string, beside: string): Promise<string[]> => {
   const bin = join('node_modules', '.bin')
   const broken = await filterAsync(await namesIn(join(beside, bin)), async (name) => {
     if ((await dangles(join(beside, bin, name))) || !(await dangles(join(folder, bin, name)))) return false
     return true
   })
-  return broken.map((name) => `.bin/${name} leads nowhere`)
+  return broken.map((name) => `.bin/${name} is a broken link`)
 }
 
 export const nodeTree = async (
@@ -162,7 +162,7 @@ export const nodeTree = async (
   { beside, devNames }: { beside: string | undefined; devNames: DevNames },
 ): Promise<InstalledTree> => {
   const folder = join(root, place)
-  // A link instead of a folder leads to a tree that is somebody else's.
+  // A symlink instead of a folder leads to a tree outside of the project.
   const installed = await isFolder(join(folder, 'node_modules'))
   const damage = installed ? await damagedPackages(folder) : []
   if (installed && beside !== undefined) damage.push(...(await damagedPrograms(folder, join(beside, place))))

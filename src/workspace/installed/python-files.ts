@@ -1,6 +1,6 @@
-/** What Python's package managers write: requirements, lockfiles, names of installed distributions, versions (PEP 440). Pure. */
+/** Parses files of Python's package managers: requirements, lockfiles, installed distributions, versions (PEP 440). Pure. */
 
-/** PEP 503: one name for all spellings. */
+/** The normalised name of PEP 503, equal for all spellings. */
 export const normalName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, '-')
 
 const versionForm =
@@ -30,7 +30,7 @@ const versionOf = (text: string): Version | undefined => {
   }
 }
 
-/** Whether an installed version is the pinned one; undefined where one of them cannot be read. */
+/** Whether an installed version is the pinned one; undefined = one of them cannot be parsed. */
 export const isVersion = (found: string, wanted: string): boolean | undefined => {
   const [there, asked] = [versionOf(found), versionOf(wanted)]
   if (there === undefined || asked === undefined) return found === wanted ? true : undefined
@@ -39,20 +39,20 @@ export const isVersion = (found: string, wanted: string): boolean | undefined =>
 
 export interface Requirement {
   name: string
-  /** The versions that are meant, any of them; empty = any at all, or those in `range`. */
+  /** The accepted versions; empty = any version, or any in `range`. */
   versions: string[]
   range?: string
-  /** Whether every machine needs it. */
+  /** Whether every machine needs the package. */
   always: boolean
 }
 
 export interface Requirements {
   found: Requirement[]
-  /** Whether nothing stands there that was left out. */
+  /** Whether every entry of the file was understood. */
   whole: boolean
 }
 
-/** Options that name no package. */
+/** Options that do not name a package. */
 const harmless =
   /^(?:-i|-f|--(?:index-url|extra-index-url|find-links|trusted-host|no-index|pre|prefer-binary|only-binary|no-binary|require-hashes|hash))(?:[\s=]|$)/
 
@@ -60,7 +60,7 @@ const requirementIn = (line: string): Requirement | undefined => {
   const [, name, rest = ''] = /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)$/.exec(line) ?? []
   if (name === undefined || (rest !== '' && !/^[=<>!~;]/.test(rest))) return undefined
   const [, pinned] = /^===?\s*([^\s,;*]+)$/.exec(rest) ?? []
-  // A marker would have to be weighed as the interpreter does.
+  // Evaluating an environment marker would need the interpreter.
   const always = !rest.includes(';')
   if (pinned !== undefined) return { name: normalName(name), versions: [pinned], always }
   return { name: normalName(name), versions: [], always, ...(rest === '' ? {} : { range: rest }) }
@@ -79,10 +79,10 @@ export const requirementsIn = (text: string): Requirements => {
   return requirements
 }
 
-/** Of one package, for different machines. */
+/** The most versions of one package, for different machines. */
 const maxVersions = 20
 
-/** poetry.lock and uv.lock. What is not from a registry has no version of its own there. */
+/** Parses poetry.lock and uv.lock. Packages that are not from a registry have no version there. */
 export const lockedIn = (text: string): Requirements => {
   const versions = new Map<string, string[]>()
   let entry: { name?: string; version?: string; own?: boolean } | undefined
@@ -108,7 +108,7 @@ export const lockedIn = (text: string): Requirements => {
     else if (key === 'type') entry.own = value !== '"legacy"'
   }
   close()
-  // Of more of them than are kept any may be meant, and so all are.
+  // With more versions than the limit, any version is accepted.
   const found = [...versions].map(([name, all]) => ({
     name,
     versions: all.length < maxVersions ? all : [],
@@ -118,8 +118,8 @@ export const lockedIn = (text: string): Requirements => {
 }
 
 /**
- * The distribution that an entry of site-packages speaks of, with a version of undefined where it names none; null = it speaks
- * of one whose name cannot be told. What begins with a tilde is the rest of an uninstall.
+ * The distribution that an entry of site-packages describes (`version` undefined = not named); null = a distribution with an
+ * unclear name, undefined = not a distribution. Entries that start with a tilde are left over from an uninstall.
  */
 export const distributionIn = (entry: string): { name: string; version: string | undefined } | null | undefined => {
   const [, stem = '', kind] = /^([^~].*)\.(dist-info|egg-info|egg-link)$/.exec(entry) ?? []
@@ -129,7 +129,7 @@ export const distributionIn = (entry: string): { name: string; version: string |
   return version === undefined || more.length > 0 ? null : { name: normalName(name), version }
 }
 
-/** Modules that come with Python, or did once, or on another system: none of a project's. */
+/** Modules that are or were part of Python, also on other systems. */
 const ofPython = new Set(
   `abc aifc antigravity annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex
   bisect builtins bz2 calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall compression
@@ -149,6 +149,6 @@ const ofPython = new Set(
   ConfigParser Queue StringIO Tkinter cPickle cStringIO httplib urllib2 urlparse`.split(/\s+/),
 )
 
-/** Written by a build or a part of the interpreter: not for a requirement to name. */
+/** Whether no requirement can declare the module, because a build generates it or it is part of Python. */
 export const isNobodys = (module: string): boolean =>
   ofPython.has(module) || module.startsWith('_') || /_pb2(?:_grpc)?$|_version$/.test(module)

@@ -1,6 +1,6 @@
 /**
- * The virtual environment of a project (`.venv`) beside its lockfile or requirements. An import has another name than what it is
- * installed by, so a module counts as undeclared only where all that is declared is there and none of it brings the module.
+ * Compares a project's virtual environment (`.venv`) with its lockfile or requirements. A module may have another name than its
+ * package, so it counts as undeclared only if all declared packages are installed and none of them provides the module.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,9 +21,9 @@ import { folderBelow, namesIn, stateOf, textOf, type Held } from './read.ts'
 interface Environment {
   /** Names of site-packages. */
   entries: string[]
-  /** Versions by normal name; undefined = cannot be told. */
+  /** Versions by normalised name; undefined = unknown. */
   versions: Map<string, (string | undefined)[]>
-  /** There may be more than was read: packages of the machine count as well, or a name cannot be told. */
+  /** There may be more packages: those of the system are visible as well, or a name is unclear. */
   open: boolean
 }
 
@@ -59,7 +59,7 @@ const holdOne = ({ versions, open }: Environment, requirement: Requirement): Hel
   if (wanted.length === 0) return { differences: [] }
   const held = there.flatMap((found) => wanted.map((one) => (found === undefined ? undefined : isVersion(found, one))))
   if (held.includes(true)) return { differences: [] }
-  // A marker may choose another version of it.
+  // An environment marker may select another version.
   if (held.includes(undefined) || open) return unclear
   return { differences: [`${name} is ${there.join(', ')} instead of ${[...new Set(wanted)].join(' or ')}`] }
 }
@@ -95,7 +95,7 @@ const sourcesIn = async (folder: string): Promise<Source[]> => {
   return texts.flatMap(({ file, read, text }) => (text === undefined ? [] : [{ file, requirements: read(text) }]))
 }
 
-/** Undefined where the folder has no environment of its own, or nothing says what should be in it. */
+/** Undefined = the folder has no virtual environment, or no file lists its packages. */
 export const pythonTree = async (root: string, place: string): Promise<InstalledTree | undefined> => {
   const folder = join(root, place)
   const environment = await environmentIn(folder)
@@ -105,21 +105,21 @@ export const pythonTree = async (root: string, place: string): Promise<Installed
     const held = hold(environment, requirements)
     return { lockfile: file, state: stateOf(held), differences: held.differences }
   })
-  // Which of several files it was made from is not written anywhere: it is stale where it agrees with none.
+  // No record says which of several files was installed, so the tree is stale only if it matches none of them.
   const tree = trees.find(({ state }) => state === 'same') ?? trees.find(({ state }) => state === 'unknown') ?? trees[0]
   return tree === undefined ? undefined : { ecosystem: 'python', folder: place, ...tree, damage: [] }
 }
 
-/** Files that may name packages as well, where they were not read. */
+/** Other files that may declare packages. */
 const otherManifests =
   /^(?:setup\.(?:py|cfg)|Pipfile(?:\.lock)?|(?:pdm|uv|poetry)\.lock|pixi\.(?:toml|lock)|pylock.*\.toml|hatch\.toml|conda.*\.ya?ml|environment.*\.ya?ml|tox\.(?:ini|toml)|noxfile\.py|constraints.*|(?:dev-|test-)?requirements.*|.*\.in)$/i
 const ownPaths = /\.pth$|\.egg-link$|^__editable__/
 const standardPaths = /^(?:distutils-precedence|_virtualenv)\.pth$/
 
-/** More than this is not searched, and then nothing is said. */
+/** The most folders to search. A larger project gives no result. */
 const maxFolders = 2_000
 
-/** Whether the project itself has a module or a package of that name anywhere; undefined where there is too much to look at. */
+/** Whether the project itself contains a module or package of that name; undefined = the project is too large to search. */
 const isOwn = async (root: string, module: string): Promise<boolean | undefined> => {
   const open = [root]
   let seen = 0
@@ -135,26 +135,26 @@ const isOwn = async (root: string, module: string): Promise<boolean | undefined>
   return false
 }
 
-/** Whether something else of the project may name what brings the module. */
+/** Whether another file of the project may declare the package that provides the module. */
 const mayDeclare = async (root: string, files: readonly string[], name: string): Promise<boolean> => {
   const read = new Set(files)
   if ((await namesIn(root)).some((file) => !read.has(file) && otherManifests.test(file))) return true
   const manifest = (await textOf(join(root, 'pyproject.toml'))) ?? ''
-  // A lockfile holds all that pyproject.toml asks for, but for what was written there since.
+  // A lockfile contains all requirements of pyproject.toml, except those added since.
   return files.some((file) => file.endsWith('.lock'))
     ? normalName(manifest).includes(name)
     : /dep(?:endenc|s\b)/i.test(manifest)
 }
 
-/** Whether the environment is sure not to bring the module, though all is there that these sources name. */
+/** Whether the environment certainly lacks the module, although all packages of these sources are installed. */
 const lacks = (environment: Environment, found: readonly Source[], module: string): boolean =>
   !environment.open &&
-  // In every file: the one that brings the module may be any of those that are not there.
+  // All files must match, because any missing package might provide the module.
   found.every(({ requirements }) => stateOf(hold(environment, requirements)) === 'same') &&
   !environment.entries.some((entry) => entry === module || entry.startsWith(`${module}.`)) &&
   !environment.entries.some((entry) => ownPaths.test(entry) && !standardPaths.test(entry))
 
-/** Whether anything of the project names what brings this module; undefined = cannot be told. */
+/** Whether the project declares the package that provides this module; undefined = unknown. */
 export const declaresModule = async (root: string, module: string): Promise<boolean | undefined> => {
   const found = await sourcesIn(root)
   const name = normalName(module)

@@ -1,9 +1,9 @@
-/** Bounded reads of what may be an agent's: never through a link, never a pipe, never without an end. */
+/** Bounded reads of files that an agent may have written: never through a symlink, never from a pipe. */
 import { lstat, readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const maxBytes = 64 * 1024 * 1024
-/** How many files are asked for at once. */
+/** How many files are checked concurrently. */
 const atOnce = 64
 
 export const textOf = async (path: string, limit = maxBytes): Promise<string | undefined> => {
@@ -14,7 +14,7 @@ export const textOf = async (path: string, limit = maxBytes): Promise<string | u
 export const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
-/** `inside` relative to `root`: undefined where any step of the way is not a plain folder. */
+/** The folder `inside`, relative to `root`; undefined = some part of the path is not a plain folder. */
 export const folderBelow = async (root: string, inside: string): Promise<string | undefined> => {
   let path = root
   for (const step of inside.split('/')) {
@@ -36,7 +36,7 @@ export const parsed = (text: string | undefined): Record<string, unknown> => {
     const value: unknown = JSON.parse(text ?? '')
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // a manifest or marker cut in half says nothing
+    return {} // a truncated manifest or marker counts as empty
   }
 }
 
@@ -55,7 +55,7 @@ export const filterAsync = async <T>(items: readonly T[], holds: (item: T) => Pr
   return found
 }
 
-/** How a tree holds against its lockfile. `unclear`: something could not be told, so that the tree is not called the same. */
+/** A tree compared with its lockfile. `unclear`: some part could not be compared, so the tree does not count as equal. */
 export interface Held {
   differences: string[]
   unclear?: boolean
@@ -67,7 +67,7 @@ export const stateOf = ({ differences, unclear }: Held): 'same' | 'differs' | 'u
 }
 
 /**
- * Wanted direct dependencies of one project and one kind. Where all of them are missing and nothing shows that the tree is an
- * old one, somebody left them out on purpose (`--production`, one package of many), and that is no difference.
+ * Whether the direct dependencies of one kind were left out on purpose (`--production`, one package of many): all of them are
+ * missing, and no old version is installed. Then they do not count as differences.
  */
 export const leftOut = (wanted: number, missing: number, old: number): boolean => missing === wanted && old === 0

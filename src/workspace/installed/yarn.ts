@@ -1,7 +1,7 @@
-/** Yarn's lockfiles beside what it wrote about its install: version 1, and later ones with the node-modules linker. Pure. */
+/** Compares Yarn's lockfiles with Yarn's record of the install: version 1, and later ones with the node-modules linker. Pure. */
 import { leftOut, parsed, recordAt, type Held } from './read.ts'
 
-/** Yarn 1 keeps the headers of its lockfile; one that it does not know was added since. */
+/** Yarn 1 records the headers of its lockfile. An unknown header was added after the install. */
 export const classicDifferences = (lockfile: string, marker: string): Held => {
   const known = recordAt(parsed(marker), 'lockfileEntries')
   const wanted = lockfile.match(/^"?[^\s#"][^\n]*@[^\n]*:$/gm) ?? []
@@ -15,7 +15,7 @@ export const classicDifferences = (lockfile: string, marker: string): Held => {
 
 export const isBerry = (lockfile: string): boolean => /^__metadata:/m.test(lockfile)
 
-/** Without it Plug'n'Play may be at work, which has no tree. */
+/** Whether the project uses the node-modules linker. Plug'n'Play creates no tree. */
 export const wantsTree = (settings: string | undefined): boolean =>
   /^nodeLinker:\s*["']?node-modules\b/m.test(settings ?? '')
 
@@ -36,7 +36,7 @@ const pairOf = (line: string): [name: string, value: string | undefined] => {
     : [unquoted(line.slice(0, at)), unquoted(line.slice(at + 2))]
 }
 
-/** The few levels of Yarn's own YAML. */
+/** Parses the few levels of Yarn's own YAML. */
 const blocksIn = (text: string): Block[] => {
   const blocks: Block[] = []
   let section = ''
@@ -47,7 +47,7 @@ const blocksIn = (text: string): Block[] => {
     const block = blocks.at(-1)
     const [name, value] = pairOf(line.trim())
     if (depth === 0) {
-      // A long header has the form of a question.
+      // A long header is a YAML complex key (`? …`).
       const header = unquoted(line.replace(/^\? /, '').replace(/:$/, ''))
       blocks.push({ header, fields: new Map(), dependencies: new Map(), optional: new Set(), items: [] })
     } else if (depth === 2) {
@@ -65,7 +65,7 @@ const blocksIn = (text: string): Block[] => {
 interface Wanted {
   name: string
   version: string
-  /** Only what is the same on every machine. */
+  /** Only packages that are the same on every machine. */
   fixed: boolean
   block: Block
 }
@@ -81,14 +81,14 @@ const wantedOf = (block: Block): Wanted => {
   return { name, version: block.fields.get('version') ?? '', fixed, block }
 }
 
-/** What a locator says about its version, where the lockfile does not have it any more. */
+/** The version in a locator that the lockfile no longer contains. */
 const versionIn = (reference: string): string =>
   /^npm:([^:#]+)/.exec(reference)?.[1] ?? /[:&]version=([^&]+)/.exec(reference)?.[1] ?? reference
 
 interface There {
   /** name@version of everything that is installed. */
   known: Set<string>
-  /** Versions by name that the lockfile does not have: whoever installed them had another lockfile. */
+  /** Versions by name that the lockfile does not have, so they were installed from another lockfile. */
   old: Map<string, string>
   workspaces: Set<string>
 }
@@ -109,12 +109,12 @@ const installedIn = (state: readonly Block[], lock: ReadonlyMap<string, Wanted>)
 const dependenciesOf = ({ block }: Wanted, byDescriptor: ReadonlyMap<string, Wanted>): [name: string, Wanted][] =>
   [...block.dependencies].flatMap(([name, range]): [string, Wanted][] => {
     if (block.optional.has(name)) return []
-    // Older ones write `^1.0.0` here and `npm:^1.0.0` in the header. What is not found is a link or a patch of the project's.
+    // Older versions write `^1.0.0` here and `npm:^1.0.0` in the header. The rest are links and patches of the project.
     const found = byDescriptor.get(`${name}@${range}`) ?? byDescriptor.get(`${name}@npm:${range}`)
     return found?.fixed === true ? [[name, found]] : []
   })
 
-/** Names that the manifest of a workspace has for development alone; undefined = it was not read. */
+/** Development dependencies of a workspace's manifest; undefined = the manifest was not read. */
 export type DevNames = (folder: string) => ReadonlySet<string> | undefined
 
 interface Walk {
@@ -127,7 +127,7 @@ interface Walk {
 
 const isThere = ({ there }: Walk, { name, version }: Wanted): boolean => there.known.has(`${name}@${version}`)
 
-/** Notes what is missing and gives back what is there. */
+/** Records missing packages and returns the installed ones. */
 const sift = (walk: Walk, wanted: readonly Wanted[]): Wanted[] => {
   const fresh = wanted.filter((one) => !walk.seen.has(one))
   for (const one of fresh) walk.seen.add(one)
@@ -159,8 +159,8 @@ const begin = (walk: Walk, workspace: Wanted, devNames: DevNames): Wanted[] => {
 }
 
 /**
- * What the lockfile leads to from the workspaces that were installed, and the list of the install does not have. Entries for
- * other systems stand in the lockfile with all that they need, so only what is surely wanted here is followed.
+ * Packages that the installed workspaces need according to the lockfile, but that the record of the install lacks. The lockfile
+ * also contains entries for other systems, so only dependencies that are certainly needed here are followed.
  */
 export const berryDifferences = (lockfile: string, marker: string, devNames: DevNames): Held => {
   const blocks = blocksIn(lockfile).filter(({ fields }) => fields.has('resolution'))
@@ -187,7 +187,7 @@ export const berryDifferences = (lockfile: string, marker: string, devNames: Dev
   return { differences: walk.differences, unclear: walk.unclear }
 }
 
-/** Folders of packages from a registry that the install says it made below its own node_modules. */
+/** Folders below `node_modules` with packages from a registry, according to the record of the install. */
 export const berryFolders = (marker: string | undefined): string[] =>
   blocksIn(marker ?? '')
     .filter(({ header }) => /^@?[^@]+@(?:virtual:[^#]*#)?npm:/.test(header))

@@ -1,8 +1,8 @@
-/** Refinements of a file, a folder or a program that is not there or cannot be used. */
+/** Refinements for a file, folder or program that does not exist or cannot be used. */
 import { programName, shells } from '../argv.ts'
 import { anyLine, inEnvironment, isArgument, isArtifact, isProgram, uses, type Refined, type Scene } from './scene.ts'
 
-/** A file that is not there. */
+/** A file that does not exist. */
 export const path = (scene: Scene): Refined | undefined => {
   const { caught } = scene
   if (/node_modules\//.test(caught) && !/node_modules\/\.bin\//.test(caught)) return { label: 'corrupted_install' }
@@ -43,10 +43,10 @@ export const path = (scene: Scene): Refined | undefined => {
   return scene.label === 'unknown' ? undefined : { label: scene.label }
 }
 
-/** A program that could not be started, named by word or by path. */
+/** A program that could not be started, given by name or path. */
 export const program = (scene: Scene): Refined | undefined => {
   const { caught } = scene
-  // `bash nowhere.sh`: the script that a shell was told to run.
+  // `bash nowhere.sh`: the script that the shell should run.
   if (scene.command.argvs.some(([shell = '', script]) => script === caught && shells.has(programName(shell))))
     return { label: 'missing_script' }
   if (!caught.includes('/')) return { label: /^\W*$/.test(caught) ? 'unknown' : 'command_not_found' }
@@ -56,12 +56,12 @@ export const program = (scene: Scene): Refined | undefined => {
   return { label: /^\/(?:usr|opt|home|bin|sbin|Library)\//.test(caught) ? 'command_not_found' : 'missing_script' }
 }
 
-/** "No such file" for a program that is there means that its interpreter is not. */
+/** "No such file" for an existing program means that its interpreter does not exist. */
 export const binary = (scene: Scene): Refined => ({
   label: inEnvironment.test(scene.caught) ? 'corrupted_install' : 'runtime_version',
 })
 
-/** A program that a Python script could not start is named as a bare word. */
+/** Python names a program that it could not start by its bare name. */
 export const pyFile = (scene: Scene): Refined | undefined =>
   /^[\w.+-]+$/.test(scene.caught) && anyLine(scene, /subprocess\.py|_execute_child|Popen/)
     ? { label: 'command_not_found' }
@@ -71,7 +71,7 @@ export const sourceFile = ({ caught }: Scene): Refined => ({
   label: isArtifact(caught.replace(/\/\*+.*$/, '/x')) ? 'build_artifact_missing' : 'compile_error',
 })
 
-/** With quotes, in the message or in the line of the source that follows it, a header is the project's own. */
+/** A header in quotes, in the message or in the source line after it, belongs to the project. */
 export const header = ({ caught, line, lines }: Scene): Refined => {
   const at = lines.indexOf(line)
   const shown = lines.slice(at + 1, at + 3).some(({ text }) => /#\s*(?:include|import)\s*"/.test(text))
@@ -79,7 +79,7 @@ export const header = ({ caught, line, lines }: Scene): Refined => {
   return { label: own ? 'compile_error' : 'dependency_missing' }
 }
 
-/** With "needed by" it is no target that is missing but a file. */
+/** With "needed by", a file is missing, not a target. */
 export const makeTarget = ({ line }: Scene): Refined | undefined =>
   /needed by|benötigt von|nécessaire pour|necesario para|に必要です|需要的目标|требуемой для/.test(line.text)
     ? { label: 'compile_error' }

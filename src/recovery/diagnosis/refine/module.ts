@@ -1,4 +1,4 @@
-/** Refinements of a module or a package that is not found: one to install, or one of the project itself. */
+/** Refinements for a missing module or package: one to install, or one of the project. */
 import { anyLine, isArgument, isArtifact, type Refined, type Scene } from './scene.ts'
 
 const builtinModules =
@@ -47,7 +47,7 @@ export const crate = (scene: Scene): Refined => ({
   label: /^(?:crate|self|super)(?:::|$)/.test(scene.caught) ? 'compile_error' : 'dependency_missing',
 })
 
-/** A package that the registry does not have, or that no network could ask for. */
+/** A package that the registry does not have. A scoped one may be private, which a person has to check. */
 export const missingPackage = (scene: Scene): Refined =>
   scene.caught.startsWith('@') || /%2[fF]/.test(scene.caught)
     ? { label: 'dependency_missing', action: 'escalate', infra: true }
@@ -59,7 +59,7 @@ export const rubyFile = ({ caught }: Scene): Refined => ({
   label: /^[./]|\//.test(caught) && !/^[a-z_-]+\/[a-z_-]+$/.test(caught) ? 'compile_error' : 'dependency_missing',
 })
 
-/** The same wording for a package with dots (Java), with slashes (npm, Go) and by a bare name. */
+/** One wording for packages with dots (Java), with slashes (npm, Go) and with a bare name. */
 export const absent = (scene: Scene): Refined | undefined =>
   scene.caught.includes('/') || scene.caught.startsWith('.')
     ? jsModule(scene)

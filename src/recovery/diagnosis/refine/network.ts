@@ -1,11 +1,11 @@
-/** Refinements of a connection that failed: the way to the outside, or a service of one's own. */
+/** Refinements for a failed connection: to the outside, or to a service of the project. */
 import type { Refined, Scene } from './scene.ts'
 
 const local = /localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0|host\.docker\.internal/
 const remote =
   /registry|proxy|https:\/\/|github\.com|gitlab|\bpypi\b|crates\.io|\bport 443\b|:443\b|mirror|repo\.maven/i
 
-/** A refused connection to one's own server is a service that is down; to the outside it is the way there. */
+/** A refused local connection means that a service is down; a refused connection to the outside is a network problem. */
 export const refused = ({ line, command }: Scene): Refined => {
   const installs = command.argvs.some(
     (argv) =>
@@ -25,7 +25,7 @@ export const refused = ({ line, command }: Scene): Refined => {
 const installers =
   /^(?:npm|pnpm|yarn|bun|pip|cargo|go|gem|bundle|composer|poetry|uv|mvn|gradle|docker|git|curl|wget|apt-get|helm|terraform)$/
 
-/** 5xx, 429 and refusals count where the command itself talks to a registry or a forge. */
+/** 5xx, 429 and refusals count only if the command itself talks to a registry or a forge. */
 export const installing = (scene: Scene): Refined | undefined =>
   scene.command.programs.some((name) => installers.test(name)) ||
   remote.test(scene.line.text) ||

@@ -1,4 +1,4 @@
-/** The line that a rule matched, with what stands around it, and the questions that refinements ask of it. */
+/** The match of a rule with its context, and the predicates for refinements. */
 import type { CommandFacts } from '../argv.ts'
 import type { Label } from '../labels.ts'
 import type { Line } from '../text.ts'

@@ -1,4 +1,4 @@
-/** Coding agents, model providers, and the guards around a run. What an agent did to itself, not what it did to the code. */
+/** Coding agents, model providers, and the policies around a run: problems of the agent itself, not of its code. */
 import { rulesOf } from './rule.ts'
 
 export const agentRules = rulesOf('agent', [

@@ -1,4 +1,4 @@
-/** Every rule there is. A family is added here and nowhere else. */
+/** All rules. A new family is added only here. */
 import { agentRules } from './agent.ts'
 import { compiledRules } from './compiled.ts'
 import { generalRules } from './general.ts'
@@ -21,7 +21,7 @@ import { webRules } from './web.ts'
 import { webTestRules } from './webtest.ts'
 import { yarnRules } from './yarn-bun.ts'
 
-/** In falling order of what they are sure of, so that the first hits spare the rest. */
+/** By falling specificity, so that after a match most other rules can be skipped. */
 export const rules: readonly Rule[] = [
   ...osRules,
   ...shellRules,

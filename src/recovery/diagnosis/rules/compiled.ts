@@ -1,4 +1,4 @@
-/** Languages with compilers of their own, beside Rust and Go. */
+/** Compiled languages other than Rust and Go. */
 import { rulesOf } from './rule.ts'
 
 export const compiledRules = rulesOf('compiled', [

@@ -1,6 +1,6 @@
 /**
- * How any tool speaks: words that programs of every make use for the same trouble. Less sure than a tool's own rules, so they
- * decide only where none of those does: for tools that nobody wrote a rule for.
+ * Wordings that many unrelated tools use for the same problem. They are less specific than a tool's own rules, so they decide
+ * only for tools without rules.
  */
 import { rulesOf } from './rule.ts'
 

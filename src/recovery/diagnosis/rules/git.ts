@@ -1,4 +1,4 @@
-/** Git and the ways to its remotes. */
+/** Git and its connections to remotes. */
 import { rulesOf } from './rule.ts'
 
 export const gitRules = rulesOf('git', [

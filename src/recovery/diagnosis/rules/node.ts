@@ -1,4 +1,4 @@
-/** Node and the package managers and bundlers around it. */
+/** Node, its package managers and bundlers. */
 import { rulesOf } from './rule.ts'
 
 export const nodeRules = rulesOf('node', [

@@ -1,4 +1,4 @@
-/** The operating system's own words (strerror and loader), in the languages in which tools print them, and its symbolic codes. */
+/** Messages of the operating system (strerror and loader) in the languages in which tools print them, and symbolic codes. */
 import { rulesOf } from './rule.ts'
 
 const posix = 'POSIX: strerror of glibc, musl and macOS'

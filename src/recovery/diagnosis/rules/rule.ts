@@ -1,7 +1,7 @@
 /**
- * The form of a classifier rule, and how a family of them is written down: one row each, read as data. A pattern is applied
- * to one line of bounded length, uses neither look-around nor back-references nor nested quantifiers, and reads how a tool
- * announces a cause; it never holds words of a single sample.
+ * The form of a classifier rule, and the compact rows in which a family of rules is written. A pattern matches one line of
+ * bounded length, without look-around, back-references or nested quantifiers. It describes how a tool reports a cause, never
+ * the words of a single sample.
  */
 import type { Label } from '../labels.ts'
 import type { Refinement } from '../refine.ts'
@@ -11,25 +11,25 @@ export type Stream = 'stdout' | 'stderr' | 'either'
 export interface Rule {
   id: string
   family: string
-  /** The tools whose wording this is; a standard (`POSIX`, `GNU`) where many tools share it. */
+  /** The tools with this wording; a standard (`POSIX`, `GNU`) where many tools share it. */
   tools: readonly string[]
   stream: Stream
   pattern: RegExp
-  /** Only with one of these exit codes. */
+  /** The rule applies only with one of these exit codes. */
   exits?: readonly number[]
   label: Label
-  /** How surely this line is the cause: 90 names it, 70 is the tool's own verdict, 40 any program's, 20 a mere hint. */
+  /** How certainly this line is the cause: 90 names it, 70 is the tool's own verdict, 40 a generic message, 20 only a hint. */
   specificity: number
-  /** Looks at what the pattern caught (a path, a module's name) to settle the label, or to refuse. */
+  /** Refines the label by what the pattern captured (a path, a module's name), or rejects the match. */
   refine?: Refinement
-  /** Where it differs from the label's row in the table. */
+  /** Overrides of the label's row in `labels`. */
   infra?: boolean
   action?: string
   code?: string
   /** Tool and version, or the documentation that has the wording. */
   source: string
   example: string
-  /** A line that looks alike and must not match. */
+  /** A similar line that must not match. */
   counter?: string
 }
 

@@ -1,4 +1,4 @@
-/** What shells and coreutils say of a command line, in the languages in which they say it. */
+/** Messages of shells and coreutils about a command line, in their languages. */
 import { rulesOf } from './rule.ts'
 
 export const shellRules = rulesOf('shell', [

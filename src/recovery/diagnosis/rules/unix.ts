@@ -1,4 +1,4 @@
-/** Programs of a Unix machine beside shell and compiler: Tcl, tar, patch, awk, sed, jq, valgrind, and command lines made with click. */
+/** Unix programs other than shells and compilers: Tcl, tar, patch, awk, sed, jq, valgrind, and command lines built with click. */
 import { rulesOf } from './rule.ts'
 
 export const unixRules = rulesOf('unix', [

@@ -1,4 +1,4 @@
-/** Compilers, bundlers, linters and test runners of the JavaScript world. */
+/** JavaScript compilers, bundlers, linters and test runners. */
 import { rulesOf } from './rule.ts'
 
 export const webRules = rulesOf('web', [

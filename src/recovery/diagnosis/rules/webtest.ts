@@ -1,4 +1,4 @@
-/** Test runners, browsers and task runners of the JavaScript world. */
+/** JavaScript test runners, browsers and task runners. */
 import { rulesOf } from './rule.ts'
 
 export const webTestRules = rulesOf('webtest', [
