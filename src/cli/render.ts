@@ -126,7 +126,7 @@ const spentText = (spent: ReportView['spent']): string =>
   `${Math.round(spent.tokens)} tokens, ${spent.costUsd.toFixed(2)} US dollars, ${durationText(spent.seconds)} of agent time`
 
 /** `RESTART_WITH_HINT` as "restart with hint": labels and actions are stored as codes. */
-const wordsOf = (code: string): string => code.toLowerCase().replaceAll('_', ' ')
+export const wordsOf = (code: string): string => code.toLowerCase().replaceAll('_', ' ')
 
 const recoveryWords: Record<string, string> = { success: 'helped', failed: 'did not help', acting: 'in progress' }
 

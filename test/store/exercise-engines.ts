@@ -363,7 +363,9 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       const second = fencedBy(db, await takeLead(db, 'e-2'))
       expect(await leaderNow(db)).toEqual({ engineId: 'e-2', term: 2 })
       await expect(appendEvent(first, { type: 'engine.stopped' })).rejects.toThrow('another engine is the leader')
-      await expect(first.transaction((tx) => appendEvent(tx, { type: 'engine.stopped' }))).rejects.toThrow('is the leader')
+      await expect(first.transaction((tx) => appendEvent(tx, { type: 'engine.stopped' }))).rejects.toThrow(
+        'is the leader',
+      )
       await expect(confirmLead(first)).rejects.toThrow('is the leader')
       await confirmLead(second)
       await appendEvent(second, { type: 'engine.stopped' })

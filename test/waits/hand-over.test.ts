@@ -94,7 +94,7 @@ describe('a task that a person has taken over', () => {
     writeFileSync(join(folder, 'src/work.txt'), 'done by hand\n')
     writeFileSync(join(folder, 'src/new.txt'), 'untracked\n')
     const launched = readFileSync(prompts, 'utf8')
-    expect(await ran('give-back', id)).toContain('collected and checked')
+    expect(await ran('give-back', id)).toContain('is being checked')
     const landed = await inState(goal, 'ready', 'awaiting_human')
     expect([landed.state, only(landed)]).toMatchObject(['ready', { place: 'done', takenOver: null }])
     expect(filesAt(scene.root, landed.branch)).toContain('src/new.txt')

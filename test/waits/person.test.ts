@@ -155,7 +155,7 @@ describe('an edit', () => {
     const goal = await begun(['node never.mjs'])
     const { id } = only(goal)
     const args = ['--check', 'node check.mjs', '--text', 'Write the word.', '--harness', 'second']
-    expect(await ran('edit', id, ...args)).toMatch(/next attempt/)
+    expect(await ran('edit', id, ...args)).toMatch(/next run/)
     expect(only(await now(goal))).toMatchObject({ place: 'running', commands: ['node never.mjs'], harness: 'scripted' })
     rmSync(held)
     const asked = await inState(goal, 'awaiting_human', 'ready')

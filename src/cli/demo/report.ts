@@ -1,6 +1,6 @@
 /** What the demo prints for people: progress lines of at most 80 columns, and the report at the end. Pure. */
 import { basename } from 'node:path'
-import { safe } from '../render.ts'
+import { safe, wordsOf } from '../render.ts'
 import type { Observation, Outcome } from './observe.ts'
 import type { Chapter } from './story.ts'
 
@@ -51,12 +51,13 @@ const text = (event: Observation, key: string): string => {
 const sentences: Record<string, (event: Observation) => string> = {
   'run.started': (event) => `attempt ${text(event, 'number')} started with ${text(event, 'harness')}`,
   'recovery.started': (event) =>
-    `${text(event, 'label')} -> ${(event.payload.action as { name?: string } | undefined)?.name ?? ''}`,
-  recovery: (event) => `recovery ${text(event, 'status')}: ${text(event, 'detail')}`,
+    `saw ${wordsOf(text(event, 'label'))}; trying: ${wordsOf((event.payload.action as { name?: string } | undefined)?.name ?? '')}`,
+  recovery: (event) =>
+    `${event.payload.status === 'success' ? 'recovered' : 'not recovered'}: ${text(event, 'detail')}`,
   'run.reattached': () => 'the restarted engine re-attached to the agent',
   'merge.reverified': (event) =>
     `rebased and verified again: the checks ${event.payload.passed === true ? 'passed' : 'failed'}`,
-  'task.escalated': (event) => `waiting for a person: ${text(event, 'label')}`,
+  'task.escalated': (event) => `waiting for a person: ${wordsOf(text(event, 'label'))}`,
   'task.done': (event) =>
     text(event, 'commit') === '' ? 'done' : `done, merged as ${text(event, 'commit').slice(0, 7)}`,
 }
