@@ -191,7 +191,7 @@ describe('a person', () => {
     await waiting().waitFor(slow)
     expect(await page.title()).toMatch(/^\(1\) parser/)
     await home()
-    await card('Rewrite the guide').getByText('your answer').waitFor()
+    await card('Rewrite the guide').getByText('answer its question').waitFor()
     expect(await waiting().getAttribute('aria-expanded')).toBe('false')
     await expectOneLine()
     await waiting().focus()
