@@ -53,7 +53,7 @@ interface Watch {
   end(): void
 }
 
-/** Detects loops from the tool calls alone, because no store knows the changes here. */
+/** detects loops from tool calls only, because no store knows the changes here. */
 const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => void) => {
   const limits = loopLimits(loops)
   let found = false
@@ -71,7 +71,7 @@ const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => vo
 /** Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far. */
 const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Reading): Watch => {
   const { emit, stall, signal } = parts
-  const looks = watchQuiet({
+  const quiet = watchQuiet({
     ...{ clock: systemClock, limits: stallLimits(stall), usage: agent.usage, unfinished: agent.unfinished },
     // After its final event an agent lingers, which has a time limit of its own.
     rests: () => reading().final !== undefined,
@@ -88,12 +88,12 @@ const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Readin
   if (signal.aborted) stop()
   return {
     onLine(stream, before, after) {
-      looks.heard(stream, before, after)
+      quiet.heard(stream, before, after)
       turn.heard(after)
       loops(before, after)
     },
     end() {
-      looks.end()
+      quiet.end()
       turn.end()
       signal.removeEventListener('abort', stop)
     },

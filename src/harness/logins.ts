@@ -33,9 +33,9 @@ interface LoggedIn {
   login?: LoginTraces
 }
 
-/** The folder in that variable, else the standard one. */
-export const folderIn = (environment: Environment, name: string, standard: string): string =>
-  environment[name] || standard
+/** The folder in that variable, else the default folder. */
+export const folderIn = (environment: Environment, name: string, fallback: string): string =>
+  environment[name] || fallback
 
 /** Login state of a CLI. Of files only their existence is checked. */
 export const loginOf = (driver: LoggedIn, environment: Environment, exists: (path: string) => boolean): Login => {

@@ -1,6 +1,6 @@
 /**
  * Types of the process layer. Each launch has a folder of its own, and its whole state is in that folder's files, so that a
- * restarted engine can reconstruct the launch from the files alone.
+ * restarted engine can reconstruct the launch from its files only.
  *
  *   spec.json      what to run (no environment: that would put secrets on disk)
  *   identity.json  identity of the shim, written before the gate opens

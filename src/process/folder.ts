@@ -31,34 +31,34 @@ export const readRecord = <T>(dir: string, name: LaunchFile): T | undefined => {
   }
 }
 
-const writeBeside = (path: string, value: unknown): string => {
-  const beside = `${path}.${process.pid}.tmp`
-  const file = openSync(beside, 'w', 0o600)
+const writeTemporary = (path: string, value: unknown): string => {
+  const temporary = `${path}.${process.pid}.tmp`
+  const file = openSync(temporary, 'w', 0o600)
   try {
     writeFileSync(file, `${JSON.stringify(value)}\n`)
     fsyncSync(file)
   } finally {
     closeSync(file)
   }
-  return beside
+  return temporary
 }
 
 export const writeRecord = (dir: string, name: LaunchFile, value: unknown): void => {
   const path = fileOf(dir, name)
-  renameSync(writeBeside(path, value), path)
+  renameSync(writeTemporary(path, value), path)
 }
 
 /** Writes the record unless it exists; false = another process wrote it first, and its record stays. */
 export const writeFirstRecord = (dir: string, name: LaunchFile, value: unknown): boolean => {
   const path = fileOf(dir, name)
-  const beside = writeBeside(path, value)
+  const temporary = writeTemporary(path, value)
   try {
-    linkSync(beside, path) // unlike a rename, a link never replaces a file
+    linkSync(temporary, path) // unlike a rename, a link never replaces a file
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   } finally {
-    rmSync(beside, { force: true })
+    rmSync(temporary, { force: true })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The engine's side of a launch: start the shim, open its gate, keep it alive, request its stop, and read its state. No state is
- * held in memory: after a restart every function works from the folder alone. A process is signalled only if its recorded
+ * held in memory: after a restart every function needs only the folder. A process is signalled only if its recorded
  * identity is still alive.
  */
 import type { ChildProcess } from 'node:child_process'

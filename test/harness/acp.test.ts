@@ -118,7 +118,7 @@ describe('an agent behind the bridge', () => {
     ['die', [], undefined, 'prompt: ACP connection closed (the agent ended with 9)'],
     ['fail', [], undefined, 'prompt: the model is gone'],
     ['stop', ['refusal'], 'refusal', 'the agent refused to continue'],
-    ['stop', ['max_tokens'], 'max_output_tokens', 'the answer reached the longest'],
+    ['stop', ['max_tokens'], 'max_output_tokens', 'the response reached its maximum length'],
   ])('an agent that plays %s %j has failed', async (play, words, type, text) => {
     const { settled } = await run([play, ...words])
     if (settled.ok) throw new Error('settled as a success')
