@@ -186,7 +186,7 @@ describe('an edit', () => {
     await refused(/no harness "thrid"/, '--harness', 'thrid')
     await refused(/model/, '--model=-x')
     await refused(/secret/, '--text', `use ghp_${'a1B2'.repeat(9)}`)
-    await refused(/--why.*--retry.*with a change|needs a change/, '--why', 'because')
+    await refused(/--why and --retry need a change/, '--why', 'because')
     expect(only(await now(goal))).toEqual({ ...before, changedAt: before.changedAt })
     await ran('cancel', id)
     await refused(/is cancelled/, '--title', 'x')
