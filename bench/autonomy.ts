@@ -9,10 +9,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { playCell, type Outcome } from './autonomy/cell.ts'
+import { runCell, type CellOutcome } from './autonomy/cell.ts'
 import { faultCases, type FaultCase } from './autonomy/faults.ts'
 import { forms } from './autonomy/forms.ts'
-import { print } from './measure.ts'
+import { printResult } from './measure.ts'
 
 const { values } = parseArgs({
   options: {
@@ -39,9 +39,9 @@ const chosenFaults = chosen(faultCases, ({ name }) => name, values.fault)
 const cache = mkdtempSync(join(tmpdir(), 'unstuck-autonomy-cache-'))
 
 const cells = chosenFaults.flatMap((wanted) => chosenForms.map((formName) => ({ wanted, formName })))
-const outcomes: Outcome[] = []
+const outcomes: CellOutcome[] = []
 
-const markOf = ({ right, falseDone, left, questions }: Outcome): string =>
+const markOf = ({ right, falseDone, left, questions }: CellOutcome): string =>
   [
     right ? 'right' : 'WRONG',
     ...(falseDone ? ['false done'] : []),
@@ -53,7 +53,7 @@ const play = async ({ wanted, formName }: { wanted: FaultCase; formName: string 
   const form = forms[formName]
   if (form === undefined) return
   const seconds = formName.startsWith('unstuck') ? engineSeconds : loopSeconds
-  const outcome = await playCell({ form, formName, wanted, cache, seconds, keep: values.keep })
+  const outcome = await runCell({ form, formName, wanted, cache, seconds, keep: values.keep })
   outcomes.push(outcome)
   const problems = outcome.problems.length === 0 ? '' : `: ${outcome.problems.join('; ')}`
   const { fault, launches } = outcome
@@ -95,8 +95,9 @@ const wantsQuestion = (fault: string): boolean => faultCases.find(({ name }) => 
 
 for (const form of chosenForms) {
   const mine = outcomes.filter((outcome) => outcome.form === form)
-  const sum = (count: (outcome: Outcome) => number): number => mine.reduce((total, entry) => total + count(entry), 0)
-  print(`autonomy ${form}`, {
+  const sum = (count: (outcome: CellOutcome) => number): number =>
+    mine.reduce((total, entry) => total + count(entry), 0)
+  printResult(`autonomy ${form}`, {
     right: sum(({ right }) => Number(right)),
     of: mine.length,
     falseDone: sum(({ falseDone }) => Number(falseDone)),

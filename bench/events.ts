@@ -13,10 +13,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { stateDirOf } from '../src/api/state-dir.ts'
 import { appendEvent } from '../src/store/event.ts'
 import { openPostgres } from '../src/store/postgres.ts'
-import { databaseOf } from '../src/store/postgres-place.ts'
+import { configuredDatabase } from '../src/store/postgres-location.ts'
 import { openRepository } from '../src/workspace/repository.ts'
 import { startServer } from '../test/postgres/server.ts'
-import { median, print } from './measure.ts'
+import { median, printResult } from './measure.ts'
 
 const clients = Number(process.env.CLIENTS ?? 1000)
 const rate = Number(process.env.RATE ?? 100)
@@ -35,7 +35,7 @@ const env = {
   UNSTUCK_DATABASE_URL: server.url,
 }
 const { id } = await openRepository(repo)
-const place = databaseOf(env, id)
+const place = configuredDatabase(env, id)
 if (place === undefined) throw new Error('the PostgreSQL server could not create a database for the store')
 
 const up = spawn(process.execPath, [entry, 'up'], { cwd: repo, env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -88,7 +88,7 @@ for (let begun = 0; begun < clients; begun += 50)
   await Promise.all(Array.from({ length: Math.min(50, clients - begun) }, (_value, more) => follow(begun + more)))
 const memoryConnected = memoryMb()
 
-const db = await openPostgres({ place })
+const db = await openPostgres({ location: place })
 const total = rate * seconds + warmUpEvents
 const begun = performance.now()
 let memoryPeak = memoryConnected
@@ -106,7 +106,7 @@ while (perClient.some((seen) => seen < total) && performance.now() < deadline) a
 const sorted = lags.toSorted((one, other) => one - other)
 const quantile = (part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
-print('events', {
+printResult('events', {
   clients,
   writtenPerSecond,
   delivered: perClient.reduce((sum, seen) => sum + seen, 0),

@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inTurns, print, time } from './measure.ts'
+import { alternate, printResult, runTimed } from './measure.ts'
 
 const entry = join(import.meta.dirname, '..', 'bin', 'unstuck.js')
 const root = mkdtempSync(join(tmpdir(), 'unstuck-first-line-'))
@@ -26,11 +26,11 @@ const firstLine = (): Promise<number> =>
   })
 
 try {
-  const { node, first } = await inTurns(9, {
-    node: async () => (await time([process.execPath, '-e', '0'])).ms,
+  const { node, first } = await alternate(9, {
+    node: async () => (await runTimed([process.execPath, '-e', '0'])).ms,
     first: firstLine,
   })
-  print('first-line', { nodeMs: node, firstMs: first, ratio: first / node, targetMs: 1000 })
+  printResult('first-line', { nodeMs: node, firstMs: first, ratio: first / node, targetMs: 1000 })
 } finally {
   rmSync(root, { recursive: true, force: true })
 }

@@ -7,7 +7,7 @@ export interface Finished {
   stdout: string
 }
 
-export const time = (argv: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Finished> =>
+export const runTimed = (argv: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Finished> =>
   new Promise((resolve, reject) => {
     const [program = '', ...rest] = argv
     const begun = performance.now()
@@ -24,7 +24,7 @@ export const median = (values: number[]): number => {
 }
 
 /** Alternates between the measurements, so that a slow moment of the machine affects all of them. */
-export const inTurns = async <Name extends string>(
+export const alternate = async <Name extends string>(
   rounds: number,
   measures: Record<Name, () => Promise<number>>,
 ): Promise<Record<Name, number>> => {
@@ -36,7 +36,7 @@ export const inTurns = async <Name extends string>(
   return Object.fromEntries(names.map((name) => [name, median(found[name])])) as Record<Name, number>
 }
 
-export const print = (bench: string, figures: Record<string, number | string>): void => {
+export const printResult = (bench: string, figures: Record<string, number | string>): void => {
   const rounded = Object.entries(figures).map(([key, value]) => [
     key,
     typeof value === 'number' ? Math.round(value * 100) / 100 : value,

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inTurns, print, time } from './measure.ts'
+import { alternate, printResult, runTimed } from './measure.ts'
 
 const entry = join(import.meta.dirname, '..', 'bin', 'unstuck.js')
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-run-'))
@@ -32,8 +32,8 @@ git('add', '-A')
 git('commit', '-q', '-m', 'base')
 
 const bare = async (): Promise<number> => {
-  const work = await time([process.execPath, agent, 'the prompt'], { cwd: folder })
-  const check = await time([process.execPath, join(repo, 'check.mjs')], { cwd: folder })
+  const work = await runTimed([process.execPath, agent, 'the prompt'], { cwd: folder })
+  const check = await runTimed([process.execPath, join(repo, 'check.mjs')], { cwd: folder })
   return work.ms + check.ms
 }
 
@@ -44,7 +44,7 @@ interface StoredEvent {
 
 /** From the claim to the end of the run by the store's clock, so that the polling of the client is not counted. */
 const engine = async (): Promise<number> => {
-  const { stdout } = await time([process.execPath, entry, 'run', 'write a note', '--json'], { cwd: repo, env })
+  const { stdout } = await runTimed([process.execPath, entry, 'run', 'write a note', '--json'], { cwd: repo, env })
   const events = stdout
     .split('\n')
     .filter((line) => line !== '')
@@ -54,7 +54,7 @@ const engine = async (): Promise<number> => {
 }
 
 await engine() // starts the engine
-const { bareMs, runMs } = await inTurns(9, { bareMs: bare, runMs: engine })
-print('run', { bareMs, runMs, overMs: runMs - bareMs, ratio: runMs / bareMs, targetOverMs: 300 })
-await time([process.execPath, entry, 'stop'], { cwd: repo, env })
+const { bareMs, runMs } = await alternate(9, { bareMs: bare, runMs: engine })
+printResult('run', { bareMs, runMs, overMs: runMs - bareMs, ratio: runMs / bareMs, targetOverMs: 300 })
+await runTimed([process.execPath, entry, 'stop'], { cwd: repo, env })
 rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })

@@ -17,16 +17,16 @@ import pg from 'pg'
 import type { Goal, EventView } from '../src/api/contract.ts'
 import { stateDirOf } from '../src/api/state-dir.ts'
 import { claimTask, type Claim } from '../src/store/claim.ts'
-import { must, sql, type Db } from '../src/store/db.ts'
+import { mustSucceed, sql, type Db } from '../src/store/db.ts'
 import { migrate } from '../src/store/migrate.ts'
 import { openPostgres } from '../src/store/postgres.ts'
-import { databasePlace } from '../src/store/postgres-place.ts'
+import { parseDatabaseUrl } from '../src/store/postgres-location.ts'
 import { finishRun } from '../src/store/run.ts'
 import { getTask, moveTask } from '../src/store/task.ts'
 import { openRepository } from '../src/workspace/repository.ts'
 import { startServer } from '../test/postgres/server.ts'
 import { activeGoal, agents } from '../test/store/scene.ts'
-import { median, print } from './measure.ts'
+import { median, printResult } from './measure.ts'
 
 const jobs = Number(process.env.JOBS ?? 2000)
 const claimers = Number(process.env.CLAIMERS ?? 8)
@@ -76,7 +76,7 @@ const fill = async (db: Db, count: number): Promise<void> => {
 }
 
 const openOurs = async (url: string, id: string): Promise<Db> => {
-  const db = await openPostgres({ place: databasePlace(url, `bench-${id.padStart(12, '0')}`) })
+  const db = await openPostgres({ location: parseDatabaseUrl(url, `bench-${id.padStart(12, '0')}`) })
   await migrate(db)
   return db
 }
@@ -86,9 +86,9 @@ const claimOne = (db: Db, agentId: string, runId: string): Promise<Claim | undef
 
 const endOne = (db: Db, claim: Claim): Promise<void> =>
   db.transaction(async (tx) => {
-    must(await finishRun(tx, claim.run, 'succeeded', null))
+    mustSucceed(await finishRun(tx, claim.run, 'succeeded', null))
     const task = await getTask(tx, claim.task.id)
-    if (task !== undefined) must(await moveTask(tx, task, 'run_succeeded'))
+    if (task !== undefined) mustSucceed(await moveTask(tx, task, 'run_succeeded'))
   })
 
 const ours = async (url: string): Promise<{ perSecond: number }> => {
@@ -281,7 +281,7 @@ const engine = await startEngine(server.url)
 const local = await startTimes(engine, 'local')
 const direct = await startTimes(engine, 'direct')
 await engine.stop()
-print('schedule', {
+printResult('schedule', {
   jobs,
   claimers,
   unstuckPerSecond: own.perSecond,

@@ -17,7 +17,7 @@ import { createRedactor, secretValues } from '../src/process/redact.ts'
 import { createSegmentLog } from '../src/process/segment-log.ts'
 import { readSegments } from '../src/process/tail.ts'
 import { triggerPhrases } from '../test/harness/trigger-phrases.ts'
-import { median, print, time } from './measure.ts'
+import { median, printResult, runTimed } from './measure.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-bench-supervise-'))
@@ -62,11 +62,11 @@ const writeLog = (dir: string, text: string): number => {
 
 /** Reads the files and parses them to the end; returns the number of bytes. */
 const readLog = (dir: string, driver: Driver): number => {
-  let reading = driver.begin()
+  let reading = driver.emptyTranscript()
   for (let offset = 0; ;) {
     const part = readSegments(dir, 'stdout', offset)
     if (part.lines.length === 0) return offset
-    for (const line of part.lines) reading = driver.read(reading, 'stdout', line).reading
+    for (const line of part.lines) reading = driver.read(reading, 'stdout', line).transcript
     offset = part.nextOffset
   }
 }
@@ -79,7 +79,7 @@ const grep = async (dir: string): Promise<number> => {
     `${[...new Set(escaped)].map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)).join('\n')}\n`,
   )
   const counted = `for f in ${join(dir, 'stdout-*')}; do grep -cEf ${patterns} "$f"; done | tail -n 1; times`
-  const { stdout } = await time(['sh', '-c', counted])
+  const { stdout } = await runTimed(['sh', '-c', counted])
   // grep stops at the first match when its output is not read. The last line is the user and system time of the children, each as 0m1.250000s.
   const spent =
     stdout
@@ -105,7 +105,7 @@ const scan = async (driver: Driver, recording: string): Promise<void> => {
   }
   const mine = times.reduce((sum, ms) => sum + ms, 0) / passes
   const theirs = await grep(dir)
-  print(`supervise scan ${driver.name}`, {
+  printResult(`supervise scan ${driver.name}`, {
     readMBs: perSecond(bytes, mine),
     targetMBs: 200,
     totalMB: (bytes * passes) / megabyte,
@@ -166,7 +166,8 @@ const relaunch = async (): Promise<void> => {
 
   const measure = async (args: string[]): Promise<number> => {
     writeFileSync(log, '')
-    for (let round = 0; round < rounds; round += 1) await time([process.execPath, entry, ...args], { cwd: repo, env })
+    for (let round = 0; round < rounds; round += 1)
+      await runTimed([process.execPath, entry, ...args], { cwd: repo, env })
     const found = gaps(log)
     if (found.length !== rounds)
       throw new Error(`${found.length} of ${rounds} agents were launched again: ${args.join(' ')}`)
@@ -185,8 +186,8 @@ const relaunch = async (): Promise<void> => {
     'x',
   ])
   const engineMs = await measure(['run', 'Make the file', '--json'])
-  await time([process.execPath, entry, 'stop'], { cwd: repo, env })
-  print('supervise relaunch', { execMs, engineMs, targetMs: 100 })
+  await runTimed([process.execPath, entry, 'stop'], { cwd: repo, env })
+  printResult('supervise relaunch', { execMs, engineMs, targetMs: 100 })
 }
 
 try {

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { inTurns, print, time } from './measure.ts'
+import { alternate, printResult, runTimed } from './measure.ts'
 
 const root = join(import.meta.dirname, '..')
 const entry = join(root, 'bin', 'unstuck.js')
@@ -40,11 +40,11 @@ writeFileSync(
 const bare = async (): Promise<number> => {
   rmSync(copy, { recursive: true, force: true })
   cpSync(join(state, 'store'), copy, { recursive: true })
-  return (await time([process.execPath, opener, copy])).ms
+  return (await runTimed([process.execPath, opener, copy])).ms
 }
 
-const { pgliteMs, upMs } = await inTurns(7, { pgliteMs: bare, upMs: up })
-print('up', { pgliteMs, upMs, overMs: upMs - pgliteMs, ratio: upMs / pgliteMs, targetOverMs: 400 })
+const { pgliteMs, upMs } = await alternate(7, { pgliteMs: bare, upMs: up })
+printResult('up', { pgliteMs, upMs, overMs: upMs - pgliteMs, ratio: upMs / pgliteMs, targetOverMs: 400 })
 while (existsSync(folder)) {
   rmSync(folder, { recursive: true, force: true })
   await delay(10)

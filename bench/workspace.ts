@@ -10,10 +10,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createWorkspace } from '../src/workspace/clone.ts'
 import { prepareDependencies } from '../src/workspace/dependencies.ts'
-import { mendDependencies } from '../src/workspace/mend.ts'
-import { tendPool } from '../src/workspace/package-pool.ts'
+import { repairDependencies } from '../src/workspace/repair-dependencies.ts'
+import { maintainPool } from '../src/workspace/package-pool.ts'
 import { openRepository } from '../src/workspace/repository.ts'
-import { inTurns, print, time } from './measure.ts'
+import { alternate, printResult, runTimed } from './measure.ts'
 
 const rounds = Number(process.argv[2] ?? 3)
 const here = join(import.meta.dirname, '..')
@@ -47,7 +47,7 @@ const measured = async (work: (dir: string) => Promise<number>): Promise<number>
 }
 
 const clone = async (dir: string): Promise<number> => {
-  const { ms, code } = await time(['git', 'clone', '--quiet', '--shared', checkout, dir])
+  const { ms, code } = await runTimed(['git', 'clone', '--quiet', '--shared', checkout, dir])
   if (code !== 0) throw new Error('git clone failed')
   return ms
 }
@@ -60,7 +60,7 @@ const packagesFrom = async (cacheDir: string, dir: string): Promise<void> => {
 const cloned = (dir: string): Promise<unknown> => createWorkspace({ repository, base, dir, branch: `bench/${count}` })
 
 /** Prepares the next trees, as the engine does while agents work. */
-const fillPool = (): Promise<void> => tendPool({ cacheDir: warm, signal: new AbortController().signal })
+const fillPool = (): Promise<void> => maintainPool({ cacheDir: warm, signal: new AbortController().signal })
 
 const workspace = async (dir: string): Promise<number> => {
   await fillPool()
@@ -76,7 +76,7 @@ const cold = async (dir: string): Promise<number> => {
 }
 
 const copy = async (dir: string): Promise<number> => {
-  const { ms, code } = await time(['cp', '-a', join(checkout, 'node_modules'), dir])
+  const { ms, code } = await runTimed(['cp', '-a', join(checkout, 'node_modules'), dir])
   if (code !== 0) throw new Error('cp -a failed')
   return ms
 }
@@ -86,7 +86,7 @@ const install = ['npm', 'ci', '--offline', '--ignore-scripts', '--no-audit', '--
 
 const fresh = async (dir: string): Promise<number> => {
   const cloneMs = await clone(dir)
-  const { ms, code } = await time(install, { cwd: dir })
+  const { ms, code } = await runTimed(install, { cwd: dir })
   if (code !== 0) throw new Error('npm ci --offline failed. Run "npm ci" first to fill the cache.')
   return cloneMs + ms
 }
@@ -95,18 +95,18 @@ const used = place()
 await cloned(used)
 await packagesFrom(warm, used)
 const asideDir = join(folder, 'aside')
-const { cloneMs, workspaceMs, coldMs, copyMs, freshMs, healthMs } = await inTurns(rounds, {
+const { cloneMs, workspaceMs, coldMs, copyMs, freshMs, healthMs } = await alternate(rounds, {
   cloneMs: () => measured(clone),
   workspaceMs: () => measured(workspace),
   coldMs: () => measured(cold),
   copyMs: () => measured(copy),
   freshMs: () => measured(fresh),
-  healthMs: () => took(() => mendDependencies({ repository, workspace: used, cacheDir: warm, asideDir })),
+  healthMs: () => took(() => repairDependencies({ repository, workspace: used, cacheDir: warm, asideDir })),
 })
 const lock = JSON.parse(readFileSync(join(checkout, 'node_modules', '.package-lock.json'), 'utf8')) as {
   packages: object
 }
-print('workspace', {
+printResult('workspace', {
   packages: Object.keys(lock.packages).length,
   ...{ cloneMs, workspaceMs, coldMs, copyMs, freshMs, healthMs },
   warmToClone: workspaceMs / cloneMs,

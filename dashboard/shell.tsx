@@ -1,40 +1,43 @@
 /** The frame of every page: the repository, the connection to the engine, the open questions, and the page itself. */
 import { useEffect, useRef, useState, type ReactNode } from 'react'
-import { isFailure } from './data/client.ts'
-import { useLive, type Stream } from './data/live.ts'
+import { isRequestFailure } from './data/client.ts'
+import { useLive, type StreamState } from './data/live.ts'
 import { useHealth, useStatus } from './data/queries.ts'
 import { useShortcuts } from './data/shortcuts.ts'
-import type { Goal } from './logic/board.ts'
+import type { BoardGoal } from './logic/board.ts'
 import { splitQuestions } from './logic/questions.ts'
-import { linkTo, routeOf, type Route } from './logic/route.ts'
+import { linkTo, parseRoute, type PageRoute } from './logic/route.ts'
 import { plural } from './logic/text.ts'
-import { BoardPage, type Picture } from './pages/board-page.tsx'
+import { BoardPage, type PageData } from './pages/board-page.tsx'
 import { GoalPage } from './pages/goal-page.tsx'
-import { Missing } from './pages/missing.tsx'
+import { NotFound } from './pages/not-found.tsx'
 import { RunPage } from './pages/run-page.tsx'
 import { TaskPage } from './pages/task-page.tsx'
-import { Command, Loading, Said } from './parts/basics.tsx'
+import { CommandLine, Loading, SafeText } from './parts/basics.tsx'
 import { Questions } from './parts/questions.tsx'
 import { ThemeChoice } from './parts/theme.tsx'
 
-const useRoute = (): Route => {
+const useRoute = (): PageRoute => {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
     const update = (): void => setHash(location.hash)
     window.addEventListener('hashchange', update)
     return () => window.removeEventListener('hashchange', update)
   }, [])
-  return routeOf(hash)
+  return parseRoute(hash)
 }
 
 /** Whether a page shows a goal that ended too long ago to be in the plain status. */
-const isOlder = (route: Route, { goals, endedLeftOut }: { goals: readonly Goal[]; endedLeftOut: number }): boolean => {
+const isOlder = (
+  route: PageRoute,
+  { goals, endedLeftOut }: { goals: readonly BoardGoal[]; endedLeftOut: number },
+): boolean => {
   if (endedLeftOut === 0) return false
   if (route.page === 'goal') return !goals.some(({ id }) => id === route.id)
   return route.page === 'task' && !goals.some(({ tasks }) => tasks.some(({ id }) => id === route.id))
 }
 
-const pageOf = (route: Route, picture: Picture): ReactNode => {
+const pageOf = (route: PageRoute, picture: PageData): ReactNode => {
   switch (route.page) {
     case 'board':
       return <BoardPage {...picture} />
@@ -45,7 +48,7 @@ const pageOf = (route: Route, picture: Picture): ReactNode => {
     case 'run':
       return <RunPage key={route.id} id={route.id} part={route.part} picture={picture} />
     case 'unknown':
-      return <Missing what={`page ${route.address}`} />
+      return <NotFound what={`page ${route.address}`} />
   }
 }
 
@@ -53,20 +56,20 @@ const LoggedOut = () => (
   <section className="empty-state" role="alert">
     <h1>You are not logged in</h1>
     <p>Your login has expired, or its address was used before. To get a new address, run this in the repository:</p>
-    <Command text="unstuck login-url" />
+    <CommandLine text="unstuck login-url" />
     <p className="quiet">Open the address in this browser; this page then continues by itself.</p>
   </section>
 )
 
 const Gone = ({ problem }: { problem: string }) => (
   <div className="notice" role="alert">
-    <strong>The engine is not responding.</strong> {problem !== '' && <Said text={`Its error: ${problem}. `} />}
+    <strong>The engine is not responding.</strong> {problem !== '' && <SafeText text={`Its error: ${problem}. `} />}
     This page tries again every two seconds. Agents that were running keep running for a while. To start the engine, run{' '}
     <code>unstuck up</code> in the repository; if its address has changed, the command prints the new one.
   </div>
 )
 
-const connections: Record<Stream, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
+const connections: Record<StreamState, string> = { opening: 'connecting', live: 'live', lost: 'reconnecting' }
 
 const useTitle = (root: string | undefined, waiting: number): void => {
   const name = root?.split('/').at(-1) ?? ''
@@ -93,7 +96,7 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
       </a>
       {data !== undefined && (
         <span className="root" title={data.root}>
-          <Said text={data.root} />
+          <SafeText text={data.root} />
         </span>
       )}
       <span className="spacer" />
@@ -112,7 +115,7 @@ const Head = ({ connection, waiting }: { connection: string; waiting: number }) 
 }
 
 /** After a change of page, keyboard and screen reader continue in the new page instead of at the link that was followed. */
-const useFocusOnMove = (route: Route) => {
+const useFocusOnMove = (route: PageRoute) => {
   const main = useRef<HTMLElement>(null)
   const address = JSON.stringify(route)
   const part = route.page === 'run' ? route.part : undefined
@@ -120,7 +123,7 @@ const useFocusOnMove = (route: Route) => {
   useEffect(() => {
     if (before.current === address) return
     before.current = address
-    // A part of the page that the address names takes the focus itself; see data/arrival.ts.
+    // A part of the page that the address names takes the focus itself; see data/scroll-target.ts.
     if (part !== undefined) return
     window.scrollTo(0, 0)
     main.current?.focus()
@@ -129,15 +132,15 @@ const useFocusOnMove = (route: Route) => {
 }
 
 /** The status, with the older goal that this page is about, and the state of the connection. */
-const usePicture = (route: Route) => {
+const usePicture = (route: PageRoute) => {
   const { data, error } = useStatus(false)
   const older = useStatus(data !== undefined && isOlder(route, data) ? true : null)
   const stream = useLive(data?.lastEvent)
-  const loggedOut = isFailure(error) && error.status === 401
+  const loggedOut = isRequestFailure(error) && error.status === 401
   const gone = error !== null && !loggedOut
   const questions = data?.escalations ?? []
   const seen = older.data ?? data
-  const picture: Picture | undefined =
+  const picture: PageData | undefined =
     loggedOut || data === undefined || seen === undefined || older.isLoading
       ? undefined
       : { goals: seen.goals, leftOut: seen.endedLeftOut, questions, clock: data.clock }
@@ -157,7 +160,7 @@ export const Shell = () => {
         Skip to the content
       </a>
       <Head connection={connection} waiting={questions.length} />
-      {fault !== null && <Gone problem={isFailure(fault) && fault.status > 0 ? fault.message : ''} />}
+      {fault !== null && <Gone problem={isRequestFailure(fault) && fault.status > 0 ? fault.message : ''} />}
       {picture !== undefined && (
         <Questions questions={elsewhere} here={here.length} goals={picture.goals} clock={picture.clock} />
       )}

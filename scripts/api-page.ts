@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { errorTable } from '../src/errors.ts'
 import { commonErrors, errorsOf, routes, type Route } from '../src/api/routes.ts'
-import { code, head, table } from './pages.ts'
+import { code, generatedPage, table } from './pages.ts'
 
 const fieldsOf = (schema: z.ZodType): string => {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input' })
@@ -45,7 +45,7 @@ Lists begin with the oldest row. \`limit\` sets the size of a page, and \`after\
 ]
 
 export const apiPage = (): string =>
-  head(
+  generatedPage(
     'The API',
     [
       ...sections,

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cliVersions } from './install-clis.ts'
-import { code, head, table } from './pages.ts'
+import { code, generatedPage, table } from './pages.ts'
 
-export interface Cell {
+export interface MatrixCell {
   ending: string
   /** The recoveries, or the kind of question; each once. */
   by: string[]
@@ -19,19 +19,19 @@ export interface Cell {
 export interface Matrix {
   faults: { id: string; about: string }[]
   versions: Record<string, string>
-  cells: Record<string, Record<string, Cell>>
+  cells: Record<string, Record<string, MatrixCell>>
 }
 
 export const matrixFile = fileURLToPath(new URL('../test/fixture/matrix.json', import.meta.url))
 
 export const readMatrix = (): Matrix => JSON.parse(readFileSync(matrixFile, 'utf8')) as Matrix
 
-const short = (cell: Cell | undefined): string =>
+const short = (cell: MatrixCell | undefined): string =>
   cell === undefined
     ? 'untested'
     : [cell.ending, ...(cell.by.length === 0 ? [] : [cell.by.map(code).join(', ')])].join(': ')
 
-const evidence = ({ runs, launches, transcript, events }: Cell): string[] => [
+const evidence = ({ runs, launches, transcript, events }: MatrixCell): string[] => [
   String(runs),
   String(launches),
   code(transcript),
@@ -48,7 +48,7 @@ export const harnessesPage = (): string => {
       return cell === undefined ? [] : [[name, about, ...evidence(cell)]]
     }),
   )
-  return head(
+  return generatedPage(
     'Harnesses and faults',
     [
       'Each cell is one task of a real CLI, run by the engine against the scripted model server of `unstuck sim` with that fault. `acp` is an agent of the Agent Client Protocol: `gemini --acp`. `done`: no recovery was needed. `recovered`: the task was done after the named recovery. `waits`: the task is parked until the time that the provider stated, without a question. `asks`: one question, while other work continues. Time limits were short (20 s of silence, 1 to 5 s between retries). The record is `test/fixture/matrix.json`. CI repeats cells of Claude and Codex; `MATRIX=gemini,opencode,acp npx vitest run --project heavy test/real/matrix.test.ts` repeats others by hand.',

@@ -31,7 +31,7 @@ export type Entry = z.output<typeof entrySchema>
 type Built = Extract<Entry, { status: 'built' }>
 
 /** The tests that passed, as `<file> <title>`. */
-export type Passed = ReadonlySet<string>
+export type PassedTests = ReadonlySet<string>
 
 const reportSchema = z.object({
   testResults: z.array(
@@ -42,7 +42,7 @@ const reportSchema = z.object({
   ),
 })
 
-export const passedIn = (report: unknown, root: string): Passed => {
+export const passedIn = (report: unknown, root: string): PassedTests => {
   const { testResults } = reportSchema.parse(report)
   return new Set(
     testResults.flatMap(({ name, assertionResults }) =>
@@ -53,7 +53,7 @@ export const passedIn = (report: unknown, root: string): Passed => {
   )
 }
 
-const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefined, passed?: Passed): string[] => {
+const problemsOfBuilt = (entry: Built, read: (path: string) => string | undefined, passed?: PassedTests): string[] => {
   const { file, title, source = file, as = entry.name } = entry.test
   const text = read(source)
   if (text === undefined || read(file) === undefined)
@@ -71,7 +71,7 @@ export const problems = (
   entries: readonly Entry[],
   names: readonly string[],
   read: (path: string) => string | undefined,
-  passed?: Passed,
+  passed?: PassedTests,
 ): string[] => {
   const counted = new Map<string, number>()
   for (const { name } of entries) counted.set(name, (counted.get(name) ?? 0) + 1)
@@ -85,7 +85,7 @@ export const problems = (
   ]
 }
 
-export const readIn =
+export const readerIn =
   (root: string) =>
   (path: string): string | undefined => {
     try {
@@ -95,7 +95,7 @@ export const readIn =
     }
   }
 
-export const namesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+export const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
 export const entriesIn = (text: string): Entry[] => {
   const json = parseJson(text)
@@ -104,9 +104,9 @@ export const entriesIn = (text: string): Entry[] => {
 }
 
 const check = (reports: readonly string[]): number => {
-  const read = readIn(repositoryRoot)
+  const read = readerIn(repositoryRoot)
   const entries = entriesIn(read('test/vocabulary.json') ?? '')
-  const names = namesIn(read('test/fixture/vocabulary.txt') ?? '')
+  const names = linesOf(read('test/fixture/vocabulary.txt') ?? '')
   const passed = new Set(
     reports.flatMap((path) => [...passedIn(JSON.parse(readFileSync(path, 'utf8')), repositoryRoot)]),
   )

@@ -3,20 +3,20 @@
  * A protocol parses requests and formats replies. It has no state and does not choose steps of the script.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Answer, Conversation } from './script.ts'
+import type { ModelTurn, Conversation } from './script.ts'
 
 /** An answer with all paths and commands filled in. */
-export type Settled = Exclude<Answer, { kind: 'hold' }>
+export type FilledTurn = Exclude<ModelTurn, { kind: 'hold' }>
 
 /** A complete reply, in parts that are sent in order, so that a cut can happen between two parts. */
-export interface Reply {
+export interface WireReply {
   status: number
   headers: Record<string, string>
   parts: string[]
 }
 
 /** A parsed model request. */
-export interface Asked {
+export interface ModelRequest {
   model: string
   session: string | undefined
   /** All text of the user before the first turn of the model. */
@@ -26,10 +26,10 @@ export interface Asked {
   cwd: string | undefined
   lastResult: string | undefined
   /** The reply to a request that consumes no step: for a title, a summary, or a poll of a running tool. */
-  aside: Reply | undefined
+  aside: WireReply | undefined
 }
 
-export interface Context {
+export interface ReplyContext {
   body: unknown
   model: string
   usage: Conversation['usage']
@@ -40,23 +40,23 @@ export interface Context {
 export interface Protocol {
   name: string
   /** Undefined: not a route of this protocol. A reply: needs no model. 'model': the request goes to `read`. */
-  route: (method: string, path: string) => Reply | 'model' | undefined
-  read: (body: unknown, headers: IncomingHttpHeaders, path: string) => Asked
-  answer: (answer: Settled, context: Context) => Reply
-  error: (problem: { status: number; type: string | undefined; message: string }) => Reply
+  route: (method: string, path: string) => WireReply | 'model' | undefined
+  read: (body: unknown, headers: IncomingHttpHeaders, path: string) => ModelRequest
+  turnReply: (answer: FilledTurn, context: ReplyContext) => WireReply
+  error: (problem: { status: number; type: string | undefined; message: string }) => WireReply
   /** The account is at its limit until `resetAt` (seconds since the epoch), which is in `resetInSeconds`. */
-  limit: (reset: { resetInSeconds: number; resetAt: number } | undefined) => Reply
+  limit: (reset: { resetInSeconds: number; resetAt: number } | undefined) => WireReply
   /** The request is longer than the context of the model. */
-  overflow: () => Reply
+  overflow: () => WireReply
 }
 
-export const json = (status: number, value: unknown): Reply => ({
+export const jsonReply = (status: number, value: unknown): WireReply => ({
   status,
   headers: { 'content-type': 'application/json' },
   parts: [JSON.stringify(value)],
 })
 
-export const withRetryAfter = (reply: Reply, reset: { resetInSeconds: number } | undefined): Reply =>
+export const withRetryAfter = (reply: WireReply, reset: { resetInSeconds: number } | undefined): WireReply =>
   reset === undefined ? reply : { ...reply, headers: { ...reply.headers, 'retry-after': String(reset.resetInSeconds) } }
 
 export interface WireEvent {
@@ -65,7 +65,7 @@ export interface WireEvent {
 }
 
 /** A stream of server-sent events; each event's name is its `type`. */
-export const events = (list: WireEvent[]): Reply => ({
+export const eventStreamReply = (list: WireEvent[]): WireReply => ({
   status: 200,
   headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
   parts: list.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),

@@ -1,6 +1,6 @@
 /** The protocols of Gemini CLI and OpenCode, with requests as these CLIs send them. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { pointersTo } from './main.ts'
+import { pointersTo } from './simulate.ts'
 import type { ScriptInput } from './script.ts'
 import { parseScript } from './script.ts'
 import type { Sim } from './server.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { simHelp, stepExamples } from './help.ts'
-import { next, pick, settle } from './play.ts'
+import { nextMove, pickConversation, fillIn } from './next-move.ts'
 import type { Conversation } from './script.ts'
 import { parseScript, readScript, stepWords } from './script.ts'
 
@@ -78,20 +78,20 @@ test('the first conversation whose match occurs is played, or else the default o
     },
     'x',
   )
-  expect(pick(parsed, 'paint it red [x]')?.name).toBe('red')
-  expect(pick(parsed, 'paint it red')?.name).toBe('r')
-  expect(pick(parsed, 'PAINT')?.name).toBe('d')
-  expect(pick({ conversations: parsed.conversations.slice(1) }, 'PAINT')).toBeUndefined()
+  expect(pickConversation(parsed, 'paint it red [x]')?.name).toBe('red')
+  expect(pickConversation(parsed, 'paint it red')?.name).toBe('r')
+  expect(pickConversation(parsed, 'PAINT')?.name).toBe('d')
+  expect(pickConversation({ conversations: parsed.conversations.slice(1) }, 'PAINT')).toBeUndefined()
 })
 
 test('the step depends only on the turns in the request, not on earlier requests', () => {
   const steps = conversation({ write: { path: 'a', content: '' } }, { wait: 2 }, { shell: 'x' }, { text: 'end' })
-  expect(next(steps, 0, never)).toMatchObject({ step: 0, waitSeconds: 0 })
-  expect(next(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, answer: { command: 'x' } })
-  expect(next(steps, 1, never)).toMatchObject({ step: 2 })
-  expect(next(steps, 2, never)).toMatchObject({ step: 3 })
-  expect(next(steps, 3, never)).toMatchObject({ step: undefined, answer: { kind: 'text' } })
-  expect(next(steps, 99, never)).toMatchObject({ step: undefined })
+  expect(nextMove(steps, 0, never)).toMatchObject({ step: 0, waitSeconds: 0 })
+  expect(nextMove(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, answer: { command: 'x' } })
+  expect(nextMove(steps, 1, never)).toMatchObject({ step: 2 })
+  expect(nextMove(steps, 2, never)).toMatchObject({ step: 3 })
+  expect(nextMove(steps, 3, never)).toMatchObject({ step: undefined, answer: { kind: 'text' } })
+  expect(nextMove(steps, 99, never)).toMatchObject({ step: undefined })
 })
 
 test('a fault happens as many times as it says before its answer is played', () => {
@@ -105,9 +105,9 @@ test('a fault happens as many times as it says before its answer is played', () 
   const counts = new Map<number, number>()
   const dealt = (step: number): number => counts.get(step) ?? 0
   const play = (turns: number): string => {
-    const move = next(steps, turns, dealt)
+    const move = nextMove(steps, turns, dealt)
     if (move.fault !== undefined) counts.set(move.step!, dealt(move.step!) + 1)
-    return `${move.fault?.kind ?? move.answer.kind}+${move.waitSeconds}`
+    return `${move.fault?.kind ?? move.turn.kind}+${move.waitSeconds}`
   }
   expect(play(0)).toBe('text+0')
   expect([play(1), play(1), play(1), play(1)]).toEqual(['error+1', 'error+1', 'cut+0', 'text+0'])
@@ -116,23 +116,23 @@ test('a fault happens as many times as it says before its answer is played', () 
 
 test('an "always" fault never ends, and a fault after the last answer precedes the closing text', () => {
   const endless = conversation({ text: 'a' }, { error: { status: 401, times: 'always' } })
-  expect(next(endless, 1, () => 1000).fault).toMatchObject({ status: 401 })
-  expect(next(endless, 2, never).fault).toBeUndefined()
+  expect(nextMove(endless, 1, () => 1000).fault).toMatchObject({ status: 401 })
+  expect(nextMove(endless, 2, never).fault).toBeUndefined()
 })
 
 test('paths and commands are filled with the working directory of the agent', () => {
-  expect(settle({ kind: 'read', path: 'a/../b' }, '/r')).toEqual({ kind: 'read', path: '/r/b' })
-  expect(settle({ kind: 'write', path: '{cwd}/a', content: '{cwd}' }, '/r')).toEqual({
+  expect(fillIn({ kind: 'read', path: 'a/../b' }, '/r')).toEqual({ kind: 'read', path: '/r/b' })
+  expect(fillIn({ kind: 'write', path: '{cwd}/a', content: '{cwd}' }, '/r')).toEqual({
     kind: 'write',
     path: '/r/a',
     content: '{cwd}',
   })
-  expect(settle({ kind: 'shell', command: 'ls {cwd}' }, '/r')).toEqual({ kind: 'shell', command: 'ls /r' })
-  expect(settle({ kind: 'hold', until: "it's", mark: undefined }, '/r')).toEqual({
+  expect(fillIn({ kind: 'shell', command: 'ls {cwd}' }, '/r')).toEqual({ kind: 'shell', command: 'ls /r' })
+  expect(fillIn({ kind: 'hold', until: "it's", mark: undefined }, '/r')).toEqual({
     kind: 'shell',
     command: "until [ -e '/r/it'\\''s' ] || [ ! -d '/r' ]; do sleep 0.1; done",
   })
-  expect(() => settle({ kind: 'shell', command: 'ls {cwd}' }, undefined)).toThrow('names no working directory')
+  expect(() => fillIn({ kind: 'shell', command: 'ls {cwd}' }, undefined)).toThrow('names no working directory')
 })
 
 test('the help has a valid line for every step', () => {

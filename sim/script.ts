@@ -59,19 +59,19 @@ const stepKinds = {
 }
 
 type Kind = keyof typeof stepKinds
-export type Step = { [K in Kind]: { kind: K } & z.output<(typeof stepKinds)[K]> }[Kind]
-export type Fault = Extract<Step, { times: unknown }>
+export type ScriptStep = { [K in Kind]: { kind: K } & z.output<(typeof stepKinds)[K]> }[Kind]
+export type ScriptFault = Extract<ScriptStep, { times: unknown }>
 /** A step that consumes one turn of the model. */
-export type Answer = Exclude<Step, Fault | { kind: 'wait' }>
+export type ModelTurn = Exclude<ScriptStep, ScriptFault | { kind: 'wait' }>
 
 /** Every key that a step may have; listed in error messages. */
 export const stepWords = [...Object.keys(stepKinds), 'again']
 
 const isKind = (name: string): name is Kind => Object.hasOwn(stepKinds, name)
-export const isFault = (step: Step): step is Fault => 'times' in step
-export const isAnswer = (step: Step): step is Answer => !isFault(step) && step.kind !== 'wait'
+export const isFault = (step: ScriptStep): step is ScriptFault => 'times' in step
+export const isModelTurn = (step: ScriptStep): step is ModelTurn => !isFault(step) && step.kind !== 'wait'
 
-const stepSchema = z.unknown().transform((value, context): Step => {
+const stepSchema = z.unknown().transform((value, context): ScriptStep => {
   const problem = (message: string, path: PropertyKey[] = []): never => {
     context.addIssue({ code: 'custom', message, path })
     return z.NEVER
@@ -83,7 +83,7 @@ const stepSchema = z.unknown().transform((value, context): Step => {
     return problem(`a step is an object with exactly one of these keys: ${known}`)
   if (!isKind(name)) return problem(`unknown step "${name}"; the steps are: ${known}`)
   const parsed = stepKinds[name].safeParse((value as Record<string, unknown>)[name])
-  if (parsed.success) return { kind: name, ...parsed.data } as Step
+  if (parsed.success) return { kind: name, ...parsed.data } as ScriptStep
   for (const issue of parsed.error.issues) problem(issue.message, [name, ...issue.path])
   return z.NEVER
 })
@@ -91,14 +91,16 @@ const stepSchema = z.unknown().transform((value, context): Step => {
 /** `{ "again": { "shell": "ls", "times": 20 } }` stands for twenty steps: a model that repeats itself. */
 const againSchema = z
   .strictObject({ again: z.strictObject({ shell: filled, times: z.int().min(2).max(1000) }) })
-  .transform(({ again }) => Array.from({ length: again.times }, (): Step => ({ kind: 'shell', command: again.shell })))
+  .transform(({ again }) =>
+    Array.from({ length: again.times }, (): ScriptStep => ({ kind: 'shell', command: again.shell })),
+  )
 
 const isAgain = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).join() === 'again'
 
 const stepsSchema = z
   .array(
-    z.unknown().transform((value, context): Step[] => {
+    z.unknown().transform((value, context): ScriptStep[] => {
       const parsed = isAgain(value) ? againSchema.safeParse(value) : z.array(stepSchema).safeParse([value])
       if (parsed.success) return parsed.data
       for (const { message, path } of parsed.error.issues)
@@ -149,8 +151,8 @@ const scriptSchema = z
       })
   })
 
-export type Script = z.output<typeof scriptSchema>
-export type Conversation = Script['conversations'][number]
+export type SimScript = z.output<typeof scriptSchema>
+export type Conversation = SimScript['conversations'][number]
 /** A script as its author writes it: the JSON form, before defaults. */
 export interface ScriptInput {
   conversations: {
@@ -168,7 +170,7 @@ const pathText = (path: PropertyKey[]): string =>
     .join('')
 
 /** Parses a script; throws INPUT_INVALID with every problem. `source` names the script in messages. */
-export const parseScript = (value: unknown, source: string): Script => {
+export const parseScript = (value: unknown, source: string): SimScript => {
   const parsed = scriptSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) => `  ${pathText(issue.path) || 'the script'}: ${issue.message}`)
@@ -179,7 +181,7 @@ export const parseScript = (value: unknown, source: string): Script => {
 }
 
 /** Reads a script file (JSON). */
-export const readScript = (path: string): Script => {
+export const readScript = (path: string): SimScript => {
   let text: string
   try {
     text = readFileSync(path, 'utf8')

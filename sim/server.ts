@@ -9,15 +9,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, messageOf } from '../src/errors.ts'
-import { anthropic } from './anthropic.ts'
-import { chat } from './chat.ts'
-import { gemini } from './gemini.ts'
-import { openai } from './openai.ts'
-import type { Move } from './play.ts'
-import { next, pick, settle } from './play.ts'
-import type { Asked, Protocol, Reply } from './protocol.ts'
-import { json } from './protocol.ts'
-import type { Conversation, Script } from './script.ts'
+import { anthropicProtocol } from './anthropic-protocol.ts'
+import { chatProtocol } from './chat-protocol.ts'
+import { geminiProtocol } from './gemini-protocol.ts'
+import { openaiProtocol } from './openai-protocol.ts'
+import type { ScriptMove } from './next-move.ts'
+import { nextMove, pickConversation, fillIn } from './next-move.ts'
+import type { ModelRequest, Protocol, WireReply } from './protocol.ts'
+import { jsonReply } from './protocol.ts'
+import type { Conversation, SimScript } from './script.ts'
 
 /** One entry of the log. `step` is the index in the steps of the conversation; `status` is undefined until a response is sent. */
 export interface SimRequest {
@@ -30,7 +30,7 @@ export interface SimRequest {
   conversation?: string
   turns?: number
   step?: number
-  kind: 'other' | 'aside' | 'unmatched' | 'end' | Move['answer']['kind'] | NonNullable<Move['fault']>['kind']
+  kind: 'other' | 'aside' | 'unmatched' | 'end' | ScriptMove['turn']['kind'] | NonNullable<ScriptMove['fault']>['kind']
   status?: number
   /** Why the server could not play the request. */
   problem?: string
@@ -39,7 +39,7 @@ export interface SimRequest {
 }
 
 export interface SimOptions {
-  script: Script
+  script: SimScript
   host?: string
   port?: number
   log?: (request: SimRequest) => void
@@ -55,12 +55,12 @@ export interface Sim {
 interface Exchange {
   protocol: Protocol
   body: unknown
-  asked: Asked
+  asked: ModelRequest
   entry: SimRequest
   response: ServerResponse
 }
 
-const protocols: readonly Protocol[] = [anthropic, openai, gemini, chat]
+const protocols: readonly Protocol[] = [anthropicProtocol, openaiProtocol, geminiProtocol, chatProtocol]
 
 const fileText = (path: string): string | undefined => {
   try {
@@ -77,7 +77,7 @@ const readBody = async (request: IncomingMessage): Promise<unknown> => {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-const send = (response: ServerResponse, { status, headers, parts }: Reply): void => {
+const send = (response: ServerResponse, { status, headers, parts }: WireReply): void => {
   response.writeHead(status, headers)
   response.end(parts.join(''))
 }
@@ -86,14 +86,14 @@ const whenGone = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => (response.destroyed ? resolve() : response.once('close', resolve)))
 
 /** Half of the reply, then the connection breaks. */
-const cutOff = (response: ServerResponse, { status, headers, parts }: Reply): void => {
+const cutOff = (response: ServerResponse, { status, headers, parts }: WireReply): void => {
   const [only = ''] = parts
   const half = parts.length > 1 ? parts.slice(0, Math.ceil(parts.length / 2)).join('') : only.slice(0, only.length / 2)
   response.writeHead(status, headers)
   response.write(half, () => response.destroy())
 }
 
-const leaveOpen = async (response: ServerResponse, { status, headers, parts }: Reply): Promise<void> => {
+const leaveOpen = async (response: ServerResponse, { status, headers, parts }: WireReply): Promise<void> => {
   response.writeHead(status, headers)
   response.write(parts.join(''))
   await whenGone(response)
@@ -106,7 +106,7 @@ const keepSilent = async (response: ServerResponse, afterHeaders: boolean): Prom
 
 const refuse = (
   { protocol, response }: Exchange,
-  fault: Extract<NonNullable<Move['fault']>, { kind: 'error' }>,
+  fault: Extract<NonNullable<ScriptMove['fault']>, { kind: 'error' }>,
 ): void => {
   const { status, type, message = `Scripted error ${fault.status}`, retryAfterSeconds } = fault
   const reply = protocol.error({ status, type, message })
@@ -114,14 +114,14 @@ const refuse = (
   send(response, { ...reply, headers: { ...reply.headers, ...wait } })
 }
 
-const page: Reply = {
+const page: WireReply = {
   status: 200,
   headers: { 'content-type': 'text/html' },
   parts: ['<html><body>Bad gateway</body></html>'],
 }
 
 /** The reply for a fault that replaces the answer; undefined for other faults. */
-const faultReply = (protocol: Protocol, fault: Move['fault']): Reply | undefined => {
+const faultReply = (protocol: Protocol, fault: ScriptMove['fault']): WireReply | undefined => {
   if (fault?.kind === 'garbage') return page
   if (fault?.kind === 'overflow') return protocol.overflow()
   if (fault?.kind !== 'limit') return undefined
@@ -133,7 +133,7 @@ const faultReply = (protocol: Protocol, fault: Move['fault']): Reply | undefined
   )
 }
 
-const perform = async (exchange: Exchange, conversation: Conversation, move: Move): Promise<void> => {
+const perform = async (exchange: Exchange, conversation: Conversation, move: ScriptMove): Promise<void> => {
   const { protocol, body, asked, response, entry } = exchange
   const { fault } = move
   if (fault?.kind === 'error') {
@@ -147,18 +147,18 @@ const perform = async (exchange: Exchange, conversation: Conversation, move: Mov
   }
   if (fault?.kind === 'silence') return keepSilent(response, fault.afterHeaders)
   const context = { body, model: asked.model, usage: conversation.usage, fileText }
-  const answer = fault?.kind === 'empty' ? ({ kind: 'text', text: '' } as const) : settle(move.answer, asked.cwd)
-  const reply = protocol.answer(answer, context)
+  const answer = fault?.kind === 'empty' ? ({ kind: 'text', text: '' } as const) : fillIn(move.turn, asked.cwd)
+  const reply = protocol.turnReply(answer, context)
   entry.status = reply.status
   if (fault?.kind === 'cut') cutOff(response, reply)
   else if (fault?.kind === 'linger') await leaveOpen(response, reply)
   else send(response, reply)
 }
 
-const kindOf = ({ fault, step, answer }: Move): SimRequest['kind'] =>
-  fault?.kind ?? (step === undefined ? 'end' : answer.kind)
+const kindOf = ({ fault, step, turn }: ScriptMove): SimRequest['kind'] =>
+  fault?.kind ?? (step === undefined ? 'end' : turn.kind)
 
-const describe = (entry: SimRequest, protocol: Protocol, asked: Asked): void => {
+const describe = (entry: SimRequest, protocol: Protocol, asked: ModelRequest): void => {
   const { model, session, cwd, turns, lastResult } = asked
   Object.assign(entry, { protocol: protocol.name, model, turns })
   if (session !== undefined) entry.session = session
@@ -169,24 +169,24 @@ const describe = (entry: SimRequest, protocol: Protocol, asked: Asked): void => 
 const unmatched = (opening: string): string =>
   `No conversation of the script matches and none is the default. The prompt was: ${opening.slice(-300)}`
 
-type ChooseMove = (conversation: Conversation, turns: number) => Move
+type ChooseMove = (conversation: Conversation, turns: number) => ScriptMove
 
 /** Counts injected faults per conversation, not per session, so that a fresh attempt at the same task does not get the fault again. */
 const createChooser = (): ChooseMove => {
   const injected = new Map<string, number>()
   return (conversation, turns) => {
     const count = (step: number): number => injected.get(`${step} ${conversation.name}`) ?? 0
-    const move = next(conversation, turns, count)
+    const move = nextMove(conversation, turns, count)
     if (move.fault !== undefined && move.step !== undefined)
       injected.set(`${move.step} ${conversation.name}`, count(move.step) + 1)
     return move
   }
 }
 
-const converse = async (exchange: Exchange, script: Script, choose: ChooseMove): Promise<void> => {
+const converse = async (exchange: Exchange, script: SimScript, choose: ChooseMove): Promise<void> => {
   const { protocol, asked, entry, response } = exchange
   const aside = asked.aside
-  const conversation = pick(script, asked.opening)
+  const conversation = pickConversation(script, asked.opening)
   if (aside !== undefined || conversation === undefined) {
     const reply = aside ?? protocol.error({ status: 400, type: undefined, message: unmatched(asked.opening) })
     Object.assign(entry, { kind: aside === undefined ? 'unmatched' : 'aside', status: reply.status })
@@ -235,7 +235,9 @@ export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: Si
     entry.status = 404
     send(
       response,
-      json(404, { error: { type: 'not_found', message: `unstuck sim does not serve ${entry.method} ${entry.path}` } }),
+      jsonReply(404, {
+        error: { type: 'not_found', message: `unstuck sim does not serve ${entry.method} ${entry.path}` },
+      }),
     )
   }
   const server = createServer((request, response) => {
@@ -246,7 +248,7 @@ export const startSim = async ({ script, host = '127.0.0.1', port = 0, log }: Si
       .catch((error: unknown) => {
         entry.status = 400
         entry.problem = messageOf(error)
-        const problem = json(400, { error: { type: 'sim_error', message: entry.problem } })
+        const problem = jsonReply(400, { error: { type: 'sim_error', message: entry.problem } })
         if (response.headersSent) response.destroy()
         else send(response, problem)
       })

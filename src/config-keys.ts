@@ -1,6 +1,6 @@
 /** Lists the keys of the configuration: for docs/config.md, and to suggest the nearest key for an unknown one. */
 import type { z } from 'zod'
-import { configSchema, folders, harness, harnessShape } from './config-schema.ts'
+import { configSchema, sections, harnessSchema, harnessShape } from './config-schema.ts'
 
 export interface ConfigRow {
   key: string
@@ -23,8 +23,9 @@ const rowsOf = (folder: string, shape: Record<string, z.ZodType>): ConfigRow[] =
   )
 
 const shapeOf = (key: string): Record<string, z.ZodType> | undefined => {
-  if (key === 'harness') return { default: harness.def.in.shape.default, failover: harness.def.in.shape.failover }
-  return Object.hasOwn(folders, key) ? folders[key as keyof typeof folders].shape : undefined
+  if (key === 'harness')
+    return { default: harnessSchema.def.in.shape.default, failover: harnessSchema.def.in.shape.failover }
+  return Object.hasOwn(sections, key) ? sections[key as keyof typeof sections].shape : undefined
 }
 
 const harnessRows = (): ConfigRow[] =>

@@ -4,23 +4,23 @@
  */
 import { z } from 'zod'
 import {
-  argument,
-  atLeast,
-  choice,
+  textWithoutNul,
+  thresholdOrOff,
+  oneOf,
   commandLine,
-  directory,
+  absoluteFolder,
   filePath,
-  limit,
-  list,
+  limitOrNone,
+  listOf,
   pathRule,
-  seconds,
-  text,
-  variable,
-  whole,
+  numberOfSeconds,
+  lineOfText,
+  variableName,
+  wholeNumber,
 } from './config-values.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
-import { standardLoop } from './recovery/doom-loop.ts'
-import { standardStall } from './recovery/stall.ts'
+import { defaultLoopSettings } from './recovery/doom-loop.ts'
+import { defaultStallSettings } from './recovery/stall.ts'
 
 export type PromptMode = 'argument' | 'stdin' | 'file'
 
@@ -41,23 +41,23 @@ const argvError = 'allowed: a list of texts, the program first'
 export const harnessNamePattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
 export const harnessShape = {
-  driver: choice(driverNames).exactOptional().meta({
+  driver: oneOf(driverNames).exactOptional().meta({
     meaning: 'Driver that starts and reads the program. Default: the driver of the same name, else `command`.',
   }),
-  command: list(argument, argvError)
+  command: listOf(textWithoutNul, argvError)
     .refine((argv) => (argv[0] ?? '') !== '', { error: argvError })
     .exactOptional()
     .meta({ meaning: 'Program and its first arguments (argv), instead of the program of the driver.' }),
-  args: list(argument, 'allowed: a list of texts')
+  args: listOf(textWithoutNul, 'allowed: a list of texts')
     .default([])
     .meta({ meaning: 'Further arguments, placed before the prompt.' }),
-  model: text('allowed: the name of a model')
+  model: lineOfText('allowed: the name of a model')
     .exactOptional()
     .meta({ meaning: 'Model that the program is told to use.' }),
-  env: list(variable, 'allowed: a list of names')
+  env: listOf(variableName, 'allowed: a list of names')
     .default([])
     .meta({ meaning: 'Environment variables that this program gets in addition to the common ones.' }),
-  promptMode: choice(['argument', 'stdin', 'file'])
+  promptMode: oneOf(['argument', 'stdin', 'file'])
     .exactOptional()
     .meta({ meaning: 'How the `command` driver passes the prompt.' }),
   unrestricted: z.boolean({ error: 'allowed: true or false' }).exactOptional().meta({
@@ -78,13 +78,13 @@ const resolveHarness = (name: string, written: z.output<typeof writtenHarness>):
   return { ...written, driver }
 }
 
-export const harness = z
+export const harnessSchema = z
   .object({
-    default: text('allowed: the name of a harness').exactOptional().meta({
+    default: lineOfText('allowed: the name of a harness').exactOptional().meta({
       meaning: 'Harness of tasks that name none. Default: the first one that is installed.',
       environment: 'UNSTUCK_HARNESS',
     }),
-    failover: list(text('allowed: the name of a harness'), 'allowed: a list of names').exactOptional().meta({
+    failover: listOf(lineOfText('allowed: the name of a harness'), 'allowed: a list of names').exactOptional().meta({
       meaning:
         'Harnesses that take over, in this order, when the account of a task is at its limit; also for queued tasks. A task that names a model stays with its harness.',
     }),
@@ -107,47 +107,51 @@ export const harness = z
   })
 
 const limitsShape = {
-  runSeconds: limit('seconds').default(3600).meta({ meaning: 'Maximum time of one run.' }),
-  runTokens: limit('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of one run.' }),
-  runCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of one run.' }),
-  goalSeconds: limit('seconds').exactOptional().meta({ meaning: 'Maximum agent time of all runs of a goal together.' }),
-  goalTokens: limit('tokens')
+  runSeconds: limitOrNone('seconds').default(3600).meta({ meaning: 'Maximum time of one run.' }),
+  runTokens: limitOrNone('tokens').exactOptional().meta({ meaning: 'Maximum number of tokens of one run.' }),
+  runCostUsd: limitOrNone('US dollars').exactOptional().meta({ meaning: 'Maximum cost of one run.' }),
+  goalSeconds: limitOrNone('seconds')
+    .exactOptional()
+    .meta({ meaning: 'Maximum agent time of all runs of a goal together.' }),
+  goalTokens: limitOrNone('tokens')
     .exactOptional()
     .meta({ meaning: 'Maximum number of tokens of all runs of a goal together.' }),
-  goalCostUsd: limit('US dollars').exactOptional().meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
+  goalCostUsd: limitOrNone('US dollars')
+    .exactOptional()
+    .meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
 }
 
 /** After loading, an absent limit means that there is none. */
-export type Limits = { [K in keyof typeof limitsShape]?: number }
+export type ConfigLimits = { [K in keyof typeof limitsShape]?: number }
 
-const withoutLifted = (limits: Limits): Limits =>
+const withoutLifted = (limits: ConfigLimits): ConfigLimits =>
   Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== -1))
 
-export const folders = {
+export const sections = {
   lease: z.strictObject({
-    ttlSeconds: whole(5, 86_400).default(300).meta({
+    ttlSeconds: wholeNumber(5, 86_400).default(300).meta({
       meaning: 'Time after which a lease that its engine does not renew expires, and the task may be claimed again.',
     }),
   }),
   lanes: z.strictObject({
-    featureMinSlots: whole(0, 256).default(1).meta({
+    featureMinSlots: wholeNumber(0, 256).default(1).meta({
       meaning: 'Agents reserved for tasks of the lane `feature` while such tasks wait.',
       environment: 'DISPATCH_FEATURE_LANE_MIN_SLOTS',
     }),
-    conflictRecoveryMaxSlots: whole(-1, 256).default(2).meta({
+    conflictRecoveryMaxSlots: wholeNumber(-1, 256).default(2).meta({
       meaning: 'Maximum number of running tasks of the lane `conflict_recovery`; -1 = no limit.',
       environment: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
     }),
-    docserMaxSlots: whole(-1, 256).default(1).meta({
+    docserMaxSlots: wholeNumber(-1, 256).default(1).meta({
       meaning: 'Maximum number of running tasks of the lane `docser` (docs); -1 = no limit.',
       environment: 'DISPATCH_DOCSER_LANE_MAX_SLOTS',
     }),
   }),
   admission: z.strictObject({
-    minFreeDiskMb: whole(0, 100_000_000)
+    minFreeDiskMb: wholeNumber(0, 100_000_000)
       .default(1024)
       .meta({ meaning: 'No new run starts while the disk of the state folder has less free space than this (MB).' }),
-    minFreeMemoryMb: whole(0, 100_000_000)
+    minFreeMemoryMb: wholeNumber(0, 100_000_000)
       .default(256)
       .meta({ meaning: 'No new run starts while less memory than this is available (MB).' }),
     maxLoadPerCore: z
@@ -158,106 +162,106 @@ export const folders = {
   }),
   limits: z.strictObject(limitsShape),
   verify: z.strictObject({
-    commands: list(argument, 'allowed: a list of commands')
+    commands: listOf(textWithoutNul, 'allowed: a list of commands')
       .exactOptional()
       .meta({ meaning: 'Checks of tasks that name none. Default: inferred from the repository.' }),
-    knownFailures: list(argument, 'allowed: a list of names of tests, or of commands').default([]).meta({
+    knownFailures: listOf(textWithoutNul, 'allowed: a list of names of tests, or of commands').default([]).meta({
       meaning:
         'Tests by name, or whole commands, that may keep failing if they failed before the work ("*" matches any characters). Other such failures stop a goal from landing by itself.',
     }),
-    timeoutSeconds: seconds(1).default(600).meta({ meaning: 'Maximum time of one check.' }),
-    totalSeconds: seconds(1).default(1800).meta({ meaning: 'Maximum time of all checks of a run together.' }),
+    timeoutSeconds: numberOfSeconds(1).default(600).meta({ meaning: 'Maximum time of one check.' }),
+    totalSeconds: numberOfSeconds(1).default(1800).meta({ meaning: 'Maximum time of all checks of a run together.' }),
   }),
   workspace: z.strictObject({
     setup: commandLine.exactOptional().meta({
       meaning:
         'Command that prepares a fresh workspace before the agent starts, and a fresh clone before its checks, e.g. `npm run codegen`. What it writes is not part of the work. Ignored with `repoMode` `direct`.',
     }),
-    setupSeconds: seconds(1).default(600).meta({ meaning: 'Maximum time of `workspace.setup`.' }),
-    copy: list(filePath, 'allowed: a list of files').default([]).meta({
+    setupSeconds: numberOfSeconds(1).default(600).meta({ meaning: 'Maximum time of `workspace.setup`.' }),
+    copy: listOf(filePath, 'allowed: a list of files').default([]).meta({
       meaning:
         'Untracked files of the checkout, by exact path, that are copied into a fresh workspace, e.g. `.env.test`. They are never part of a commit.',
     }),
   }),
   retry: z.strictObject({
-    transientBaseSeconds: seconds(0).default(30).meta({
+    transientBaseSeconds: numberOfSeconds(0).default(30).meta({
       meaning: 'Wait before the first retry after a transient failure. It doubles with each retry.',
       environment: 'FAILED_TASK_RETRY_COOLDOWN_MS',
     }),
-    transientMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest wait between two such retries.' }),
-    transientLimit: whole(-1, 1000).default(6).meta({
+    transientMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest wait between two such retries.' }),
+    transientLimit: wholeNumber(-1, 1000).default(6).meta({
       meaning: 'Maximum number of retries after transient failures; -1 = no limit.',
       environment: 'FAILED_TASK_MAX_RETRY_COUNT',
     }),
-    quotaBaseSeconds: seconds(0).default(120).meta({
+    quotaBaseSeconds: numberOfSeconds(0).default(120).meta({
       meaning: 'First wait when a provider reports a limit without the time of its reset. It doubles with each wait.',
       environment: 'BLOCKED_TASK_RETRY_COOLDOWN_MS',
     }),
-    quotaMaxSeconds: seconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
+    quotaMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   stall: z.strictObject({
-    silenceSeconds: limit('seconds').default(standardStall.silenceSeconds).meta({
+    silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
         'An agent is restarted when it prints nothing and nothing in its process tree uses the processor for this long. -1 = never.',
     }),
-    afterToolResultSeconds: limit('seconds').default(standardStall.afterToolResultSeconds).meta({
+    afterToolResultSeconds: limitOrNone('seconds').default(defaultStallSettings.afterToolResultSeconds).meta({
       meaning: 'The same, when its last output was the result of a tool call. -1 = never.',
     }),
-    toolSeconds: limit('seconds').default(standardStall.toolSeconds).meta({
+    toolSeconds: limitOrNone('seconds').default(defaultStallSettings.toolSeconds).meta({
       meaning: 'The same, while the CLI reports a running tool, which may wait for another machine. -1 = never.',
     }),
-    promptSeconds: limit('seconds').default(standardStall.promptSeconds).meta({
+    promptSeconds: limitOrNone('seconds').default(defaultStallSettings.promptSeconds).meta({
       meaning: 'The same, when it waits for input, which it never gets. -1 = never.',
     }),
-    probeSeconds: limit('seconds').default(standardStall.probeSeconds).meta({
+    probeSeconds: limitOrNone('seconds').default(defaultStallSettings.probeSeconds).meta({
       meaning: 'After this much silence without processor use an event is recorded; nothing else happens. -1 = never.',
     }),
     busyCpuPercent: z
       .number({ error: 'allowed: a number above 0, up to 100' })
       .gt(0, { error: 'allowed: a number above 0, up to 100' })
       .max(100, { error: 'allowed: a number above 0, up to 100' })
-      .default(standardStall.busyCpuPercent)
+      .default(defaultStallSettings.busyCpuPercent)
       .meta({
         meaning: 'A process tree that uses at least this share of one core is working, and its silence is not counted.',
       }),
-    lingerSeconds: seconds(0).default(standardStall.lingerSeconds).meta({
+    lingerSeconds: numberOfSeconds(0).default(defaultStallSettings.lingerSeconds).meta({
       meaning: 'Time a program has to exit after its final event. Then it is ended, and its result counts.',
     }),
   }),
   doomLoop: z.strictObject({
-    sameCalls: atLeast(2, 100).default(standardLoop.sameCalls).meta({
+    sameCalls: thresholdOrOff(2, 100).default(defaultLoopSettings.sameCalls).meta({
       meaning:
         'An agent is restarted after this many tool calls in a row with the same input and the same result. -1 = never.',
     }),
-    pingPong: atLeast(2, 30)
-      .default(standardLoop.pingPong)
+    pingPong: thresholdOrOff(2, 30)
+      .default(defaultLoopSettings.pingPong)
       .meta({ meaning: 'The same, after this many rounds of two or three such calls in turn. -1 = never.' }),
-    callsWithoutChange: atLeast(20, 100_000).default(standardLoop.callsWithoutChange).meta({
+    callsWithoutChange: thresholdOrOff(20, 100_000).default(defaultLoopSettings.callsWithoutChange).meta({
       meaning: 'The same, after this many tool calls that change no file, most of them repeated. -1 = never.',
     }),
-    ownRetries: atLeast(2, 100_000).default(standardLoop.ownRetries).meta({
+    ownRetries: thresholdOrOff(2, 100_000).default(defaultLoopSettings.ownRetries).meta({
       meaning:
         'A CLI is ended after this many retries of its own; the error that it retried is then the failure. -1 = never.',
     }),
   }),
   remote: z.strictObject({
-    timeoutSeconds: seconds(1).default(300).meta({
+    timeoutSeconds: numberOfSeconds(1).default(300).meta({
       meaning:
         'Maximum time of one fetch from or push to a repository by URL (`--repo`). The first fetch may take six times as long.',
     }),
   }),
   playbooks: z.strictObject({
-    disabled: list(text('allowed: the name of a playbook'), 'allowed: a list of names')
+    disabled: listOf(lineOfText('allowed: the name of a playbook'), 'allowed: a list of names')
       .default([])
       .meta({ meaning: 'Playbooks that are never used, by their names in docs/recovery.md.' }),
   }),
 }
 
-const limitsSchema = folders.limits.transform(withoutLifted)
+const limitsSchema = sections.limits.transform(withoutLifted)
 
 export const configSchema = z.strictObject({
-  harness: harness.prefault({}),
-  allowedDirs: list(directory, 'allowed: a list of absolute folders').default([]).meta({
+  harness: harnessSchema.prefault({}),
+  allowedDirs: listOf(absoluteFolder, 'allowed: a list of absolute folders').default([]).meta({
     meaning:
       'Folders outside the workspace that agents may use. Not allowed: `/`, the home folder, a folder that contains it, or a link to one of these.',
   }),
@@ -265,27 +269,27 @@ export const configSchema = z.strictObject({
     .boolean({ error: 'allowed: true, false' })
     .default(false)
     .meta({ meaning: 'Fast-forwards the checked-out branch when a goal is finished.' }),
-  repoMode: choice(['local', 'direct'])
+  repoMode: oneOf(['local', 'direct'])
     .default('local')
     .meta({ meaning: '`local`: agents work in clones. `direct`: agents work in your folder, and no commit is made.' }),
-  maxParallel: whole(1, 256)
+  maxParallel: wholeNumber(1, 256)
     .default(2)
     .meta({ meaning: 'Maximum number of agents that work at the same time.', environment: 'UNSTUCK_MAX_PARALLEL' }),
-  lease: folders.lease.prefault({}),
-  lanes: folders.lanes.prefault({}),
-  admission: folders.admission.prefault({}),
+  lease: sections.lease.prefault({}),
+  lanes: sections.lanes.prefault({}),
+  admission: sections.admission.prefault({}),
   limits: limitsSchema.prefault({}),
-  verify: folders.verify.prefault({}),
-  workspace: folders.workspace.prefault({}),
-  retry: folders.retry.prefault({}),
-  stall: folders.stall.prefault({}),
-  doomLoop: folders.doomLoop.prefault({}),
-  remote: folders.remote.prefault({}),
-  playbooks: folders.playbooks.prefault({}),
-  deniedPaths: list(pathRule, 'allowed: a list of paths or globs')
+  verify: sections.verify.prefault({}),
+  workspace: sections.workspace.prefault({}),
+  retry: sections.retry.prefault({}),
+  stall: sections.stall.prefault({}),
+  doomLoop: sections.doomLoop.prefault({}),
+  remote: sections.remote.prefault({}),
+  playbooks: sections.playbooks.prefault({}),
+  deniedPaths: listOf(pathRule, 'allowed: a list of paths or globs')
     .default([])
     .meta({ meaning: 'Paths that no run may change, even if its task allows them.' }),
-  env: list(variable, 'allowed: a list of names')
+  env: listOf(variableName, 'allowed: a list of names')
     .default([])
     .meta({ meaning: 'Environment variables that agents and checks get in addition to the common ones.' }),
 })

@@ -3,39 +3,39 @@ import { z } from 'zod'
 import { planCommand } from './recovery/command/plan.ts'
 import { parsePathRule } from './recovery/policy/rule.ts'
 
-export const choice = <const T extends readonly [string, ...string[]]>(values: T) =>
+export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, { error: `allowed: ${values.map((value) => `"${value}"`).join(', ')}` })
 
-export const whole = (min: number, max: number) => {
+export const wholeNumber = (min: number, max: number) => {
   const error = `allowed: a whole number from ${min} to ${max}`
   return z.int({ error }).min(min, { error }).max(max, { error })
 }
 
 const year = 366 * 24 * 3600
 
-export const seconds = (min: number) => {
+export const numberOfSeconds = (min: number) => {
   const error = `allowed: a number of seconds from ${min} to ${year}`
   return z.number({ error }).min(min, { error }).max(year, { error })
 }
 
-export const limit = (unit: string) => {
+export const limitOrNone = (unit: string) => {
   const error = `allowed: a number of ${unit} above 0, or -1 for no limit`
   return z.number({ error }).refine((value) => value === -1 || value > 0, { error })
 }
 
-export const atLeast = (least: number, most: number) => {
+export const thresholdOrOff = (least: number, most: number) => {
   const error = `allowed: a whole number from ${least} to ${most}, or -1 to switch this off`
   return z.int({ error }).refine((value) => value === -1 || (value >= least && value <= most), { error })
 }
 
 const isText = (value: string): boolean => value.trim() !== '' && !/\p{Cc}/u.test(value)
 
-export const text = (error: string) => z.string({ error }).refine(isText, { error })
+export const lineOfText = (error: string) => z.string({ error }).refine(isText, { error })
 
-export const list = <T extends z.ZodType>(item: T, error: string) =>
+export const listOf = <T extends z.ZodType>(item: T, error: string) =>
   z.array(item, { error }).max(1000, { error: 'allowed: at most 1000 entries' })
 
-export const variable = z
+export const variableName = z
   .string({ error: 'allowed: the name of an environment variable' })
   .regex(/^[A-Za-z_]\w*$/, { error: 'allowed: the name of an environment variable' })
 
@@ -68,12 +68,12 @@ export const commandLine = z.string({ error: commandError }).superRefine((value,
   if (!plan.ok) context.addIssue({ code: 'custom', message: `${plan.reason} (${plan.piece}); ${commandError}` })
 })
 
-export const directory = z
+export const absoluteFolder = z
   .string({ error: 'allowed: the absolute path of a folder' })
   .refine((value) => value.startsWith('/') && !value.includes('\0'), {
     error: 'allowed: the absolute path of a folder',
   })
 
-export const argument = z
+export const textWithoutNul = z
   .string({ error: 'allowed: text without NUL characters' })
   .refine((value) => !value.includes('\0'), { error: 'allowed: text without NUL characters' })

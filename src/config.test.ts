@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { describeConfig, loadConfig } from './config.ts'
 import type { ConfigSources } from './config.ts'
 import { AppError } from './errors.ts'
-import { nearest } from './validation.ts'
+import { nearestWord } from './validation.ts'
 
 const load = (file?: unknown, more: Partial<ConfigSources> = {}) =>
   loadConfig({
@@ -315,7 +315,7 @@ it('the table for the docs has every key once, with default, variable and meanin
 })
 
 it('a suggestion is made for a slip and not for a different word', () => {
-  expect(nearest('autoMereg', ['autoMerge', 'env'])).toBe('autoMerge')
-  expect(nearest('zebra', ['autoMerge', 'env'])).toBeUndefined()
-  expect(nearest('', [])).toBeUndefined()
+  expect(nearestWord('autoMereg', ['autoMerge', 'env'])).toBe('autoMerge')
+  expect(nearestWord('zebra', ['autoMerge', 'env'])).toBeUndefined()
+  expect(nearestWord('', [])).toBeUndefined()
 })

@@ -10,8 +10,8 @@ import { configSchema } from './config-schema.ts'
 import { knownHarnesses } from './harness/names.ts'
 import type { Config } from './config-schema.ts'
 import { AppError, messageOf } from './errors.ts'
-import { explainIssue, nearest, parseJson, shown } from './validation.ts'
-import { refusedAllowance } from './wide-folder.ts'
+import { explainIssue, nearestWord, parseJson, valueText } from './validation.ts'
+import { whyNotAllowed } from './wide-folder.ts'
 
 export { describeConfig } from './config-keys.ts'
 export type { Config, HarnessConfig } from './config-schema.ts'
@@ -49,11 +49,11 @@ const invalid = (source: string, problem: string): AppError => new AppError('CON
 const isLayer = (value: unknown): value is Layer => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const checked = (source: string, layer: unknown): Layer => {
-  if (!isLayer(layer)) throw invalid(source, `it is ${shown(layer)}; allowed: a JSON object, { … }`)
+  if (!isLayer(layer)) throw invalid(source, `it is ${valueText(layer)}; allowed: a JSON object, { … }`)
   const result = configSchema.safeParse(layer)
   if (!result.success) throw invalid(source, explainIssue(result.error, layer, configKeysAt))
   const refused = result.data.allowedDirs
-    .map((dir) => refusedAllowance({ realpathSync, homeDir: homedir }, dir))
+    .map((dir) => whyNotAllowed({ realpathSync, homeDir: homedir }, dir))
     .find((problem) => problem !== undefined)
   if (refused !== undefined) throw invalid(source, `allowedDirs: ${refused}`)
   return layer
@@ -126,11 +126,11 @@ const checkNames = (config: Config, layers: readonly Named[], key: 'default' | '
   const source =
     layers.findLast(({ layer }) => isLayer(layer.harness) && layer.harness[key] !== undefined)?.source ??
     'configuration'
-  const guess = nearest(name, known)
+  const guess = nearestWord(name, known)
   const advice = guess === undefined ? '' : ` Did you mean "${guess}"?`
   throw invalid(
     source,
-    `harness.${key} ${key === 'default' ? 'is' : 'names'} ${shown(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
+    `harness.${key} ${key === 'default' ? 'is' : 'names'} ${valueText(name)}; allowed: ${known.join(', ')}, or add harness.${name}.${advice}`,
   )
 }
 

@@ -6,7 +6,7 @@ import { distance } from 'fastest-levenshtein'
 import type { z } from 'zod'
 
 /** Returns the known word that is nearest to `word`, or undefined when none is near enough to suggest. */
-export const nearest = (word: string, known: readonly string[]): string | undefined => {
+export const nearestWord = (word: string, known: readonly string[]): string | undefined => {
   const lower = word.slice(0, 64).toLowerCase()
   const ranked = known
     .map((entry) => ({ entry, far: distance(lower, entry.toLowerCase()) }))
@@ -26,7 +26,7 @@ export const pathText = (path: readonly PropertyKey[]): string =>
   )
 
 /** Returns a value as JSON, cut to fit on one line. */
-export const shown = (value: unknown): string => {
+export const valueText = (value: unknown): string => {
   // JSON has no text for undefined or a function; neither can come from a file.
   const text = (JSON.stringify(value) as string | undefined) ?? 'nothing'
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
@@ -46,13 +46,13 @@ const sentenceOf = (issue: z.core.$ZodIssue, found: unknown, knownKeys: KnownKey
   if (issue.code === 'unrecognized_keys') {
     const key = issue.keys[0] ?? ''
     const known = knownKeys(issue.path)
-    const guess = nearest(key, known)
+    const guess = nearestWord(key, known)
     const advice = guess === undefined ? `Known keys here: ${known.join(', ')}` : `Did you mean "${guess}"?`
     return `unknown key ${pathText([...issue.path, key])}. ${advice}`
   }
   const where = issue.path.length === 0 ? 'the whole file' : pathText(issue.path)
   const value = valueAt(found, issue.path)
-  return `${where} is ${value === undefined ? 'missing' : shown(value)}; ${issue.message}`
+  return `${where} is ${value === undefined ? 'missing' : valueText(value)}; ${issue.message}`
 }
 
 const maxSentences = 5
@@ -65,7 +65,7 @@ export const explainIssue = (error: z.ZodError, found: unknown, knownKeys: Known
 }
 
 /** Returns "line 3, column 7" for an offset; both count from 1. */
-export const placeOf = (text: string, offset: number): string => {
+export const lineAndColumn = (text: string, offset: number): string => {
   const before = text.slice(0, offset).split('\n')
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
 }
@@ -78,6 +78,6 @@ export const parseJson = (text: string): { ok: true; value: unknown } | { ok: fa
     const message = error instanceof Error ? error.message : String(error)
     const offset = /at position (\d+)/.exec(message)?.[1]
     const plain = message.replace(/ in JSON at position.*$/s, '')
-    return { ok: false, problem: offset === undefined ? plain : `${placeOf(text, Number(offset))}: ${plain}` }
+    return { ok: false, problem: offset === undefined ? plain : `${lineAndColumn(text, Number(offset))}: ${plain}` }
   }
 }

@@ -4,12 +4,12 @@
  */
 import { sep } from 'node:path'
 
-export interface FolderLooks {
+export interface FolderReader {
   realpathSync(path: string): string
   homeDir(): string
 }
 
-const realOf = ({ realpathSync }: FolderLooks, path: string): string => {
+const realOf = ({ realpathSync }: FolderReader, path: string): string => {
   try {
     return realpathSync(path)
   } catch {
@@ -18,7 +18,7 @@ const realOf = ({ realpathSync }: FolderLooks, path: string): string => {
 }
 
 /** Returns why a folder is too wide, or undefined if it is not. */
-export const wideFolder = (looks: FolderLooks, path: string): string | undefined => {
+export const whyTooWide = (looks: FolderReader, path: string): string | undefined => {
   const real = realOf(looks, path)
   const home = realOf(looks, looks.homeDir())
   const leads = real === path ? 'is' : `leads to ${real}, which is`
@@ -28,7 +28,7 @@ export const wideFolder = (looks: FolderLooks, path: string): string | undefined
 }
 
 /** Returns the message that refuses a folder as too wide for agents, or undefined if it may be given. */
-export const refusedAllowance = (looks: FolderLooks, path: string): string | undefined => {
-  const why = wideFolder(looks, path)
+export const whyNotAllowed = (looks: FolderReader, path: string): string | undefined => {
+  const why = whyTooWide(looks, path)
   return why === undefined ? undefined : `${path} ${why}: too wide to be given to an agent; name a folder inside it`
 }

@@ -1,13 +1,13 @@
 /** Every name of the founding documents is accounted for, and "built" is said only of what a test observes. */
 import { describe, expect, it } from 'vitest'
 import { repositoryRoot } from '../scripts/root.ts'
-import { entriesIn, namesIn, passedIn, problems, readIn, type Entry } from '../scripts/vocabulary.ts'
+import { entriesIn, linesOf, passedIn, problems, readerIn, type Entry } from '../scripts/vocabulary.ts'
 
-const read = readIn(repositoryRoot)
+const read = readerIn(repositoryRoot)
 
 describe('the vocabulary', () => {
   const entries = entriesIn(read('test/vocabulary.json') ?? '')
-  const names = namesIn(read('test/fixture/vocabulary.txt') ?? '')
+  const names = linesOf(read('test/fixture/vocabulary.txt') ?? '')
 
   it('has every name once, and each built one names a test that mentions it', () => {
     expect(names).toHaveLength(288)

@@ -8,9 +8,9 @@ import { randomUUID } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { valueOf } from '../../sim/agents/answer.ts'
-import { claudeSession, print } from '../../sim/agents/lines.ts'
-import { beganFile, goFile, launchesFile, type Change, type Fault, type Job } from './job.ts'
+import { valueOf } from '../../sim/agents/scripted-work.ts'
+import { claudeSession, printJsonLine } from '../../sim/agents/lines.ts'
+import { beganFile, goFile, launchesFile, type ScriptedChange, type AgentFault, type Job } from './job.ts'
 
 if (process.argv.includes('--version')) {
   process.stdout.write('2.1.197 (Claude Code)\n')
@@ -62,14 +62,14 @@ const firstAt = (): number => {
   return Number(readFileSync(path, 'utf8'))
 }
 
-const changed = ({ before, after }: Change, text: string): string => {
+const changed = ({ before, after }: ScriptedChange, text: string): string => {
   if (before === undefined) return after
   if (text.includes(after)) return text
   if (!text.includes(before)) throw new Error('the text to change does not exist')
   return text.replace(before, () => after)
 }
 
-const make = (change: Change): void => {
+const make = (change: ScriptedChange): void => {
   const text = existsSync(change.path) ? readFileSync(change.path, 'utf8') : ''
   const call = claude?.write(change.path, change.after)
   mkdirSync(dirname(change.path), { recursive: true })
@@ -106,7 +106,7 @@ const refuseLimited = (resetsAt: number): void => {
   const text = `You've hit your limit · resets ${clock(new Date(resetsAt))} (UTC)`
   if (claude === undefined) return fail(text)
   const limit = { status: 'rejected', resetsAt: Math.ceil(resetsAt / 1000), rateLimitType: 'five_hour' }
-  print({ type: 'rate_limit_event', rate_limit_info: limit, session_id: sessionId, uuid: randomUUID() })
+  printJsonLine({ type: 'rate_limit_event', rate_limit_info: limit, session_id: sessionId, uuid: randomUUID() })
   claude.refusedByServer(text, 429, 'rate_limit')
   process.exitCode = 1
 }
@@ -165,7 +165,7 @@ const deleteTest = (): void => {
 const odd = 'something odd happened'
 
 /** What the launch with this number does. */
-const plays: Record<Fault, (launch: number) => void | Promise<void>> = {
+const plays: Record<AgentFault, (launch: number) => void | Promise<void>> = {
   none: workRight,
   'crash once': (launch) => (launch === 1 ? crash(odd) : workRight()),
   'crash always': () => crash(odd),

@@ -12,12 +12,12 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import type { FaultCase } from './faults.ts'
-import type { Cell, Ending, Form } from './forms.ts'
+import type { BenchCell, FormResult, Form } from './forms.ts'
 import { beganFile, goFile, launchesFile } from './job.ts'
 import { judge, processesOf, type Judgement } from './oracle.ts'
-import { git, projectFiles, put } from './project.ts'
+import { gitIn, projectFiles, writeFiles } from './project.ts'
 
-export interface Outcome extends Judgement {
+export interface CellOutcome extends Judgement {
   fault: string
   form: string
   seconds: number
@@ -40,17 +40,17 @@ const environment = (folder: string, cache: string): NodeJS.ProcessEnv => ({
 
 const identity = '[user]\n\tname = A User\n\temail = user@localhost\n'
 
-const makeCell = (wanted: FaultCase, cache: string): Cell => {
+const makeCell = (wanted: FaultCase, cache: string): BenchCell => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-autonomy-')))
   const [project, memory] = [join(folder, 'project'), join(folder, 'memory')]
   mkdirSync(memory)
-  put(join(folder, 'home'), { '.gitconfig': identity })
-  put(folder, { 'jobs.json': JSON.stringify(wanted.jobs) })
-  put(project, projectFiles)
+  writeFiles(join(folder, 'home'), { '.gitconfig': identity })
+  writeFiles(folder, { 'jobs.json': JSON.stringify(wanted.jobs) })
+  writeFiles(project, projectFiles)
   wanted.prepare?.({ project, memory })
-  git(project, 'init', '-q', '-b', 'main')
-  git(project, 'add', '-A')
-  git(project, 'commit', '-q', '-m', 'Start')
+  gitIn(project, 'init', '-q', '-b', 'main')
+  gitIn(project, 'add', '-A')
+  gitIn(project, 'commit', '-q', '-m', 'Start')
   wanted.spoil?.({ project, memory })
   const program = [process.execPath, join(import.meta.dirname, 'agent.ts')]
   return {
@@ -60,7 +60,7 @@ const makeCell = (wanted: FaultCase, cache: string): Cell => {
 }
 
 /** The user, who works at the same time as the agent. */
-const accompany = (cell: Cell, wanted: FaultCase): (() => void) => {
+const accompany = (cell: BenchCell, wanted: FaultCase): (() => void) => {
   const timer = setInterval(() => {
     if (wanted.meanwhile === undefined || !existsSync(join(cell.memory, beganFile))) return
     if (existsSync(join(cell.memory, goFile))) return
@@ -70,7 +70,7 @@ const accompany = (cell: Cell, wanted: FaultCase): (() => void) => {
   return () => clearInterval(timer)
 }
 
-const launchesOf = ({ memory }: Cell): number =>
+const launchesOf = ({ memory }: BenchCell): number =>
   readdirSync(memory)
     .filter((name) => name.endsWith(launchesFile))
     .reduce((sum, name) => sum + readFileSync(join(memory, name), 'utf8').trim().split('\n').length, 0)
@@ -85,12 +85,12 @@ const endAll = (folder: string): void => {
   }
 }
 
-const close = (cell: Cell, keep: boolean): void => {
+const close = (cell: BenchCell, keep: boolean): void => {
   endAll(cell.folder)
   if (!keep) rmSync(cell.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 }
 
-export interface Choice {
+export interface CellChoice {
   form: Form
   formName: string
   wanted: FaultCase
@@ -100,14 +100,14 @@ export interface Choice {
   keep: boolean
 }
 
-export const playCell = async ({ form, formName, wanted, cache, seconds, keep }: Choice): Promise<Outcome> => {
+export const runCell = async ({ form, formName, wanted, cache, seconds, keep }: CellChoice): Promise<CellOutcome> => {
   const cell = makeCell(wanted, cache)
-  const base = git(cell.project, 'rev-parse', 'main')
+  const base = gitIn(cell.project, 'rev-parse', 'main')
   const leave = accompany(cell, wanted)
   const began = performance.now()
   let right = false
   try {
-    const ending: Ending = await form(cell, seconds)
+    const ending: FormResult = await form(cell, seconds)
     const took = (performance.now() - began) / 1000
     const judgement = await judge(cell, wanted, { base }, ending)
     right = judgement.right && judgement.left === 0 && !judgement.falseDone

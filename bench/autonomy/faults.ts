@@ -1,17 +1,17 @@
 /** The seventeen faults, each with its environment and the right result. */
 import { appendFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Change, Job } from './job.ts'
-import { addDependency, flakyTest, git, put, testFile, through } from './project.ts'
+import type { ScriptedChange, Job } from './job.ts'
+import { addDependency, flakyTest, gitIn, writeFiles, testFile, changeSlug } from './project.ts'
 
-export interface Scene {
+export interface FaultEnvironment {
   /** The user's checkout. */
   project: string
   /** Outside the project: the memory of the agent and of the flaky test. */
   memory: string
 }
 
-export interface Task {
+export interface BenchTask {
   title: string
   paths: string
   run: string
@@ -19,7 +19,7 @@ export interface Task {
 
 export interface FaultCase {
   name: string
-  tasks: Task[]
+  tasks: BenchTask[]
   jobs: Job[]
   /** `question`: the work cannot be done, so one question must be asked and main must not change. */
   wanted: 'done' | 'question'
@@ -28,19 +28,19 @@ export interface FaultCase {
   /** Files that the work may change on main. */
   files: string[]
   /** Runs before the base commit. */
-  prepare?: (scene: Scene) => void
+  prepare?: (scene: FaultEnvironment) => void
   /** Runs after the base commit, to break the checkout. */
-  spoil?: (scene: Scene) => void
+  spoil?: (scene: FaultEnvironment) => void
   /** What the user commits while the agent works. */
-  meanwhile?: (scene: Scene) => void
+  meanwhile?: (scene: FaultEnvironment) => void
 }
 
 const trimTitle = 'Let slug trim the spaces around its text'
 const trimTest = { path: 'test/trim.test.mjs', after: testFile('slug trims the spaces around', '  a b ', 'a-b') }
-const trimRight: Change[] = [through('.trim()'), trimTest]
-const trimWrong: Change[] = [through('.trimStart()'), trimTest]
+const trimRight: ScriptedChange[] = [changeSlug('.trim()'), trimTest]
+const trimWrong: ScriptedChange[] = [changeSlug('.trimStart()'), trimTest]
 
-const trimTask: Task = { title: trimTitle, paths: 'src/**, test/**', run: 'npm test' }
+const trimTask: BenchTask = { title: trimTitle, paths: 'src/**, test/**', run: 'npm test' }
 const trimJob: Job = { match: trimTitle, fault: 'none', right: trimRight }
 
 const accentsTitle = 'Let slug drop accents'
@@ -48,7 +48,7 @@ const accentsTest = { path: 'test/accents.test.mjs', after: testFile('slug drops
 const accentsJob: Job = {
   match: accentsTitle,
   fault: 'none',
-  right: [through(String.raw`.normalize('NFD').replaceAll(/\p{M}/gu, '')`), accentsTest],
+  right: [changeSlug(String.raw`.normalize('NFD').replaceAll(/\p{M}/gu, '')`), accentsTest],
 }
 
 const trimmed = { '  A b ': 'a-b' }
@@ -64,10 +64,10 @@ const faultCase = (name: string, { job = {}, ...rest }: Differing = {}): FaultCa
 
 const asked = { wanted: 'question' as const, expected: {}, files: [] }
 
-const commitByUser = ({ project }: Scene): void => {
+const commitByUser = ({ project }: FaultEnvironment): void => {
   appendFileSync(join(project, 'docs', 'notes.md'), '\nA thought of the user.\n')
-  git(project, 'add', 'docs/notes.md')
-  git(project, 'commit', '-q', '-m', 'Note a thought')
+  gitIn(project, 'add', 'docs/notes.md')
+  gitIn(project, 'commit', '-q', '-m', 'Note a thought')
 }
 
 /** Breaks a test and deletes it. */
@@ -92,7 +92,8 @@ export const faultCases: readonly FaultCase[] = [
   faultCase('nothing done', { job: { fault: 'nothing once' } }),
   faultCase('red for ever', { ...asked, job: { fault: 'never right', wrong: trimWrong } }),
   faultCase('flaky', {
-    prepare: ({ project, memory }) => put(project, { 'test/clock.test.mjs': flakyTest(join(memory, 'flaky-count')) }),
+    prepare: ({ project, memory }) =>
+      writeFiles(project, { 'test/clock.test.mjs': flakyTest(join(memory, 'flaky-count')) }),
   }),
   faultCase('two tasks on one line', {
     tasks: [trimTask, { ...trimTask, title: accentsTitle }],

@@ -2,20 +2,20 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Scene, Task } from './faults.ts'
-import { put } from './project.ts'
+import type { FaultEnvironment, BenchTask } from './faults.ts'
+import { writeFiles } from './project.ts'
 
-export interface Cell extends Scene {
+export interface BenchCell extends FaultEnvironment {
   folder: string
   /** The environment of every process of the cell. */
   env: NodeJS.ProcessEnv
-  tasks: Task[]
+  tasks: BenchTask[]
   /** The agent as a plain command, without its prompt. */
   agent: string[]
   name: string
 }
 
-export interface Ending {
+export interface FormResult {
   /** Whether it claims that the work is done. */
   claimsDone: boolean
   /** The number of questions; a loop that gives up counts as one. */
@@ -24,11 +24,11 @@ export interface Ending {
   said: string
 }
 
-export type Form = (cell: Cell, seconds: number) => Promise<Ending>
+export type Form = (cell: BenchCell, seconds: number) => Promise<FormResult>
 
 interface Program {
   argv: string[]
-  cell: Cell
+  cell: BenchCell
   output: string
   seconds: number
 }
@@ -51,10 +51,10 @@ const run = ({ argv: [program = '', ...rest], cell, output, seconds }: Program):
   })
 }
 
-const lastOf = (cell: Cell, output: string): string =>
+const lastOf = (cell: BenchCell, output: string): string =>
   readFileSync(join(cell.folder, output), 'utf8').trim().slice(-600)
 
-const promptOf = ({ title, paths, run: check }: Task): string =>
+const promptOf = ({ title, paths, run: check }: BenchTask): string =>
   `${title}\n\nChange only ${paths}. It is checked by \`${check}\`.`
 
 const commit = 'git add -A && { git commit -q -m "$title" || true; }'
@@ -89,7 +89,7 @@ const loopOf =
     return { claimsDone, questions: claimsDone ? 0 : 1, said: lastOf(cell, 'loop-0') }
   }
 
-const checklist = (tasks: Task[]): string =>
+const checklist = (tasks: BenchTask[]): string =>
   tasks.map(({ title, paths, run: check }) => `- [ ] ${title}\n  - paths: ${paths}\n  - run: ${check}\n`).join('')
 
 /** Time limits scaled down from hours to seconds. */
@@ -100,10 +100,10 @@ const clocks = {
 
 const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 
-const unstuck = (cell: Cell, output: string, seconds: number, ...args: string[]): Promise<number | null> =>
+const unstuck = (cell: BenchCell, output: string, seconds: number, ...args: string[]): Promise<number | null> =>
   run({ argv: [process.execPath, entry, ...args], cell, output, seconds })
 
-const questionsOf = async (cell: Cell): Promise<number> => {
+const questionsOf = async (cell: BenchCell): Promise<number> => {
   await unstuck(cell, 'events', 30, 'events', '--json')
   const types = readFileSync(join(cell.folder, 'events'), 'utf8').matchAll(/"type":"escalation\.opened"/g)
   return [...types].length
@@ -113,8 +113,8 @@ const unstuckWith =
   (harness: 'claude' | 'mine'): Form =>
   async (cell, seconds) => {
     const config = { harness: { default: harness, [harness]: { command: cell.agent } }, ...clocks }
-    put(cell.project, { '.unstuck/config.json': JSON.stringify(config) })
-    put(cell.folder, { 'tasks.md': checklist(cell.tasks) })
+    writeFiles(cell.project, { '.unstuck/config.json': JSON.stringify(config) })
+    writeFiles(cell.folder, { 'tasks.md': checklist(cell.tasks) })
     const code = await unstuck(cell, 'run', seconds, 'run', join(cell.folder, 'tasks.md'), '--merge')
     const questions = await questionsOf(cell)
     await unstuck(cell, 'stop', 60, 'stop')

@@ -1,6 +1,6 @@
 /** The orders of the scripted agent: for each task the right work, and the fault on the way to it. */
 
-export const faults = [
+export const agentFaults = [
   'none',
   'crash once',
   'crash always',
@@ -18,9 +18,9 @@ export const faults = [
   'unknown exit once',
 ] as const
 
-export type Fault = (typeof faults)[number]
+export type AgentFault = (typeof agentFaults)[number]
 
-export interface Change {
+export interface ScriptedChange {
   path: string
   /** Text to replace once; absent = the whole file is written. */
   before?: string
@@ -30,10 +30,10 @@ export interface Change {
 export interface Job {
   /** Text by which the agent recognises the task in its prompt. */
   match: string
-  fault: Fault
-  right: Change[]
+  fault: AgentFault
+  right: ScriptedChange[]
   /** What it does instead until its prompt reports the fault. */
-  wrong?: Change[]
+  wrong?: ScriptedChange[]
   /** Text in a prompt that reports the fault. */
   told?: string
   /** A file that it changes outside its task until its prompt reports it, or that it deletes. */

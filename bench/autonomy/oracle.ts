@@ -4,8 +4,8 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FaultCase } from './faults.ts'
-import type { Cell, Ending } from './forms.ts'
-import { git } from './project.ts'
+import type { BenchCell, FormResult } from './forms.ts'
+import { gitIn } from './project.ts'
 
 export interface Judgement {
   right: boolean
@@ -17,7 +17,7 @@ export interface Judgement {
 }
 
 /** The state before the work: main when the agent could start. */
-export interface Before {
+export interface StateBefore {
   base: string
 }
 
@@ -52,15 +52,15 @@ const settled = async (folder: string): Promise<number[]> => {
 
 /** The paths that changed on main, without the user's own commits. */
 const changedPaths = (project: string, base: string): string[] => {
-  const commits = git(project, 'rev-list', `${base}..main`).split('\n').filter(Boolean)
-  const ofOthers = commits.filter((commit) => !git(project, 'log', '-1', '--format=%s', commit).startsWith('Note a'))
-  return ofOthers.flatMap((commit) => git(project, 'diff', '--name-only', `${commit}^`, commit).split('\n'))
+  const commits = gitIn(project, 'rev-list', `${base}..main`).split('\n').filter(Boolean)
+  const ofOthers = commits.filter((commit) => !gitIn(project, 'log', '-1', '--format=%s', commit).startsWith('Note a'))
+  return ofOthers.flatMap((commit) => gitIn(project, 'diff', '--name-only', `${commit}^`, commit).split('\n'))
 }
 
 /** Runs the code on main in a checkout of its own, with the packages that it names. */
-const answers = (cell: Cell, given: string[]): (string | undefined)[] => {
+const answers = (cell: BenchCell, given: string[]): (string | undefined)[] => {
   const copy = join(cell.folder, 'oracle')
-  git(cell.folder, 'clone', '-q', '--no-local', '--branch', 'main', cell.project, copy)
+  gitIn(cell.folder, 'clone', '-q', '--no-local', '--branch', 'main', cell.project, copy)
   const packages = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')) as { dependencies?: object }
   if (packages.dependencies !== undefined)
     execFileSync('npm', ['ci', '--offline', '--no-audit', '--no-fund'], { cwd: copy, stdio: 'pipe' })
@@ -70,7 +70,7 @@ const answers = (cell: Cell, given: string[]): (string | undefined)[] => {
   ) as string[]
 }
 
-const doneProblems = (cell: Cell, wanted: FaultCase, { base }: Before): string[] => {
+const doneProblems = (cell: BenchCell, wanted: FaultCase, { base }: StateBefore): string[] => {
   const changed = changedPaths(cell.project, base)
   const strange = changed.filter((path) => !wanted.files.includes(path))
   const absent = wanted.files.filter((path) => !changed.includes(path))
@@ -84,23 +84,28 @@ const doneProblems = (cell: Cell, wanted: FaultCase, { base }: Before): string[]
   ]
 }
 
-const checkoutProblems = ({ project }: Cell): string[] => {
-  const changed = git(project, 'status', '--porcelain', '-uno')
+const checkoutProblems = ({ project }: BenchCell): string[] => {
+  const changed = gitIn(project, 'status', '--porcelain', '-uno')
   return changed === '' ? [] : [`the checkout is not as main: ${changed}`]
 }
 
-const questionProblems = (cell: Cell, { base }: Before, questions: number): string[] => [
-  ...(git(cell.project, 'rev-parse', 'main') === base ? [] : ['main was changed']),
+const questionProblems = (cell: BenchCell, { base }: StateBefore, questions: number): string[] => [
+  ...(gitIn(cell.project, 'rev-parse', 'main') === base ? [] : ['main was changed']),
   ...(questions === 1 ? [] : [`${questions} questions instead of one`]),
 ]
 
-const userProblems = ({ project }: Cell, wanted: FaultCase): string[] => {
+const userProblems = ({ project }: BenchCell, wanted: FaultCase): string[] => {
   if (wanted.meanwhile === undefined) return []
-  const subjects = git(project, 'log', '--format=%s', 'main').split('\n')
+  const subjects = gitIn(project, 'log', '--format=%s', 'main').split('\n')
   return subjects.includes('Note a thought') ? [] : ["the user's commit is not on main"]
 }
 
-export const judge = async (cell: Cell, wanted: FaultCase, before: Before, ending: Ending): Promise<Judgement> => {
+export const judge = async (
+  cell: BenchCell,
+  wanted: FaultCase,
+  before: StateBefore,
+  ending: FormResult,
+): Promise<Judgement> => {
   const left = await settled(cell.folder)
   const content =
     wanted.wanted === 'question'

@@ -3,14 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-export const git = (cwd: string, ...args: string[]): string =>
+export const gitIn = (cwd: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=A User', '-c', 'user.email=user@localhost', ...args], {
     cwd,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   }).trim()
 
-export const put = (root: string, files: Record<string, string>): void => {
+export const writeFiles = (root: string, files: Record<string, string>): void => {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)
@@ -41,7 +41,7 @@ export const projectFiles: Record<string, string> = {
 }
 
 /** Changes the one line of code and keeps changes that others made to it. */
-export const through = (call: string) => ({ path: 'src/slug.mjs', before: head, after: `${head}${call}` })
+export const changeSlug = (call: string) => ({ path: 'src/slug.mjs', before: head, after: `${head}${call}` })
 
 /** Fails every third time, whatever the work is; its count is kept outside the project. */
 export const flakyTest = (counter: string): string =>
@@ -58,7 +58,7 @@ test('the clock is on time', () => {
 /** A dependency that installs from an archive in the repository, so that no network is needed. */
 export const addDependency = (root: string): void => {
   const made = join(root, '..', 'made-dependency')
-  put(made, {
+  writeFiles(made, {
     'package.json': JSON.stringify({ name: 'dashes', version: '1.0.0', type: 'module', exports: './index.js' }),
     'index.js': "export const dash = '-'\n",
   })
@@ -69,6 +69,6 @@ export const addDependency = (root: string): void => {
       stdio: 'pipe',
     })
   npm(made, 'pack', '--pack-destination', join(root, 'vendor'))
-  put(root, { 'src/slug.mjs': `import { dash } from 'dashes'\n\n${source.replace("'-'", 'dash')}` })
+  writeFiles(root, { 'src/slug.mjs': `import { dash } from 'dashes'\n\n${source.replace("'-'", 'dash')}` })
   npm(root, 'install', './vendor/dashes-1.0.0.tgz')
 }

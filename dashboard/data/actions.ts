@@ -1,11 +1,11 @@
 /** What a person may do, as requests to the API. After each of them every query is refetched. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Goal, Question, Task } from '../logic/board.ts'
-import { answerBody, type Choice, type RemainingAction } from '../logic/questions.ts'
+import type { BoardGoal, BoardQuestion, BoardTask } from '../logic/board.ts'
+import { answerBody, type QuestionChoice, type RemainingAction } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
-import { send } from './client.ts'
+import { sendJson } from './client.ts'
 
-export interface Action {
+export interface PageAction {
   label: string
   /** The same in a terminal. */
   command?: string
@@ -25,7 +25,7 @@ export interface Action {
 export const useAction = () => {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ method = 'POST', path, body }: Action) => send<unknown>(method, path, body),
+    mutationFn: ({ method = 'POST', path, body }: PageAction) => sendJson<unknown>(method, path, body),
     // Here, because the button itself may be gone as soon as the queries are refetched.
     onSuccess: (_result, { leadsTo }) => {
       if (leadsTo !== undefined) location.hash = leadsTo
@@ -36,7 +36,7 @@ export const useAction = () => {
 
 const by = { by: 'dashboard' }
 
-const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
+const ending = (what: 'goal' | 'task'): Pick<PageAction, 'confirm' | 'tone'> => ({
   tone: 'danger',
   confirm: {
     question: `Cancel this ${what}?`,
@@ -48,7 +48,7 @@ const ending = (what: 'goal' | 'task'): Pick<Action, 'confirm' | 'tone'> => ({
   },
 })
 
-export const goalAction = (kind: Goal['actions'][number], { id, state }: Goal): Action => {
+export const goalAction = (kind: BoardGoal['actions'][number], { id, state }: BoardGoal): PageAction => {
   const plain = { command: `unstuck ${kind} ${id}`, path: `/goals/${id}/${kind}` }
   switch (kind) {
     case 'land':
@@ -67,7 +67,7 @@ export const goalAction = (kind: Goal['actions'][number], { id, state }: Goal): 
 const hint = { name: 'hint', max: 1000 }
 
 /** An edit is a form of its own; see parts/edit.tsx. */
-export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<Task, 'id'>): Action => {
+export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<BoardTask, 'id'>): PageAction => {
   const plain = { command: `unstuck ${kind} ${id}`, path: `/tasks/${id}/${kind}` }
   switch (kind) {
     case 'approve':
@@ -95,7 +95,7 @@ export const taskAction = (kind: Exclude<RemainingAction, 'edit'>, { id }: Pick<
 }
 
 /** A choice of a question, with the text that a person wrote for it. */
-export const answerTo = ({ id, taskId }: Question, choice: Choice, written: string): Action => ({
+export const answerTo = ({ id, taskId }: BoardQuestion, choice: QuestionChoice, written: string): PageAction => ({
   label: choice.label,
   path: `/escalations/${id}/answer`,
   body: answerBody(choice, written),

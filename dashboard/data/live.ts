@@ -4,8 +4,8 @@
  */
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { ask } from './client.ts'
-import { readEvents } from './event-stream.ts'
+import { authorizedFetch } from './client.ts'
+import { readEventStream } from './event-stream.ts'
 import { onRequest } from './queries.ts'
 
 const reopenMs = 1_500
@@ -31,14 +31,14 @@ const createRefresher = (client: QueryClient) => {
   }
 }
 
-export type Stream = 'opening' | 'live' | 'lost'
+export type StreamState = 'opening' | 'live' | 'lost'
 
 interface Follower {
   start(): void
   stop(): void
 }
 
-const createFollower = (from: number, refresh: () => void, report: (state: Stream) => void): Follower => {
+const createFollower = (from: number, refresh: () => void, report: (state: StreamState) => void): Follower => {
   let last = from
   let current: AbortController | undefined
   let again: number | undefined
@@ -55,8 +55,8 @@ const createFollower = (from: number, refresh: () => void, report: (state: Strea
     current = left
     const { signal } = left
     const init = { headers: { accept: 'text/event-stream' }, signal }
-    await ask(`/events?after=${last}`, init)
-      .then((response) => readEvents(response, { opened, arrived, signal }))
+    await authorizedFetch(`/events?after=${last}`, init)
+      .then((response) => readEventStream(response, { opened, arrived, signal }))
       .catch(() => undefined) // a broken connection is reopened like one that ended
     if (signal.aborted) return
     report('lost')
@@ -77,9 +77,9 @@ const createFollower = (from: number, refresh: () => void, report: (state: Strea
 }
 
 /** Follows the events after `from`, as soon as that number is known. */
-export const useLive = (from: number | undefined): Stream => {
+export const useLive = (from: number | undefined): StreamState => {
   const client = useQueryClient()
-  const [stream, setStream] = useState<Stream>('opening')
+  const [stream, setStream] = useState<StreamState>('opening')
   const known = from !== undefined
   useEffect(() => {
     if (from === undefined) return undefined

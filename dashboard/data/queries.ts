@@ -2,7 +2,7 @@
 import { useQuery, type Query } from '@tanstack/react-query'
 import type { DiffView, ExplainView, Health, Recovery, Run, StatusView } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { get } from './client.ts'
+import { getJson } from './client.ts'
 
 /** First part of the key of queries that events do not refetch. */
 export const onRequest = 'on request'
@@ -14,14 +14,14 @@ const againMs = 2_000
 const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
 const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
 
-/** `whole` = with every goal that has ended, up to the limit of the API; false = with the newest; null = no request. */
+/** `wholeNumber` = with every goal that has ended, up to the limit of the API; false = with the newest; null = no request. */
 export const useStatus = (whole: boolean | null) =>
   useQuery({
     ...options,
     queryKey: ['status', whole],
     enabled: whole !== null,
     queryFn: async ({ signal }) => {
-      const view = await get<StatusView>(whole === true ? '/status?ended=100000' : '/status', signal)
+      const view = await getJson<StatusView>(whole === true ? '/status?ended=100000' : '/status', signal)
       const clock: ServerClock = { at: Date.parse(view.at), heardAt: performance.now() }
       return { ...view, clock }
     },
@@ -30,20 +30,20 @@ export const useStatus = (whole: boolean | null) =>
   })
 
 export const useHealth = () =>
-  useQuery({ ...options, queryKey: ['health'], queryFn: ({ signal }) => get<Health>('/health', signal) })
+  useQuery({ ...options, queryKey: ['health'], queryFn: ({ signal }) => getJson<Health>('/health', signal) })
 
 export const useRun = (id: string) =>
-  useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(`/runs/${id}`, signal) })
+  useQuery({ ...options, queryKey: ['run', id], queryFn: ({ signal }) => getJson<Run>(`/runs/${id}`, signal) })
 
 /** Read once per state of the run and on request, because reading it scans the whole workspace. */
 export const useDiff = (id: string, state: string) =>
-  useQuery({ queryKey: [onRequest, id, state], queryFn: ({ signal }) => get<DiffView>(`/runs/${id}/diff`, signal) })
+  useQuery({ queryKey: [onRequest, id, state], queryFn: ({ signal }) => getJson<DiffView>(`/runs/${id}/diff`, signal) })
 
 export const useRuns = (task: string | undefined) =>
   useQuery({
     ...options,
     queryKey: ['runs', task],
-    queryFn: ({ signal }) => get<Run[]>(`/runs?task=${task}`, signal),
+    queryFn: ({ signal }) => getJson<Run[]>(`/runs?task=${task}`, signal),
     enabled: task !== undefined,
   })
 
@@ -51,14 +51,14 @@ export const useRecoveries = (task: string | undefined) =>
   useQuery({
     ...options,
     queryKey: ['recoveries', task],
-    queryFn: ({ signal }) => get<Recovery[]>(`/recoveries?task=${task}`, signal),
+    queryFn: ({ signal }) => getJson<Recovery[]>(`/recoveries?task=${task}`, signal),
     enabled: task !== undefined,
   })
 
-export const useStory = (id: string, open: boolean) =>
+export const useHistory = (id: string, open: boolean) =>
   useQuery({
     ...options,
     queryKey: ['story', id],
-    queryFn: ({ signal }) => get<ExplainView>(`/explain/${id}`, signal),
+    queryFn: ({ signal }) => getJson<ExplainView>(`/explain/${id}`, signal),
     enabled: open,
   })

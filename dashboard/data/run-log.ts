@@ -1,8 +1,8 @@
 /** Follows the log of one run from its first line to its last, page by page. A failed request is repeated. */
 import { useEffect, useState } from 'react'
 import type { LogView } from '../../src/api/contract.ts'
-import { appendLog, emptyLog, type Log } from '../logic/log.ts'
-import { get } from './client.ts'
+import { appendLog, emptyLogBuffer, type LogBuffer } from '../logic/log.ts'
+import { getJson } from './client.ts'
 
 const pollMs = 700
 const againMs = 2_000
@@ -10,12 +10,12 @@ const againMs = 2_000
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 export interface FollowedLog {
-  log: Log
+  log: LogBuffer
   ended: boolean
   problem: string | undefined
 }
 
-const begun: FollowedLog = { log: emptyLog, ended: false, problem: undefined }
+const begun: FollowedLog = { log: emptyLogBuffer, ended: false, problem: undefined }
 
 const follow = async (
   id: string,
@@ -26,7 +26,7 @@ const follow = async (
   while (!signal.aborted) {
     const { launch, stdout, stderr } = cursor
     try {
-      const page = await get<LogView>(`/runs/${id}/log?launch=${launch}&stdout=${stdout}&stderr=${stderr}`, signal)
+      const page = await getJson<LogView>(`/runs/${id}/log?launch=${launch}&stdout=${stdout}&stderr=${stderr}`, signal)
       const moved = page.next.launch !== launch || page.next.stdout !== stdout || page.next.stderr !== stderr
       cursor = page.next
       if (signal.aborted) return

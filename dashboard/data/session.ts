@@ -35,13 +35,13 @@ const forgetStored = (): void => {
   }
 }
 
-export const session = (): string | undefined => (token ??= stored())
+export const sessionToken = (): string | undefined => (token ??= stored())
 
 const withSession = (given: string | undefined): Record<string, string> =>
   given === undefined ? {} : { authorization: `Bearer ${given}` }
 
 /** Sends a request with the session of this page and returns the response whatever its status. */
-export const call = (path: string, init: RequestInit, given = session()): Promise<Response> =>
+export const call = (path: string, init: RequestInit, given = sessionToken()): Promise<Response> =>
   fetch(path, {
     ...init,
     headers: { ...(init.headers as Record<string, string>), ...withSession(given) },
@@ -141,6 +141,6 @@ export const beginSession = async (): Promise<void> => {
   })
   const code = takeCode()
   if (code !== undefined) await logIn(code)
-  const given = session()
+  const given = sessionToken()
   if (login === undefined && given !== undefined) await keepKey(given)
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { columnsOf, isOver, ownerText, type Goal, type Task } from './board.ts'
+import { columnsOf, isGoalOver, ownerText, type BoardGoal, type BoardTask } from './board.ts'
 
-const task = (change: Partial<Task>): Task => ({
+const task = (change: Partial<BoardTask>): BoardTask => ({
   id: 't-a',
   goalId: 'g-a',
   number: 1,
@@ -18,7 +18,7 @@ const task = (change: Partial<Task>): Task => ({
   harness: 'codex',
   model: null,
   priority: 0,
-  place: 'queued',
+  status: 'queued',
   state: 'queued',
   retry: null,
   hint: null,
@@ -41,7 +41,7 @@ const task = (change: Partial<Task>): Task => ({
   ...change,
 })
 
-const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
+const goal = (state: BoardGoal['state'], tasks: BoardTask[]): BoardGoal => ({
   id: 'g-a',
   title: 'Speed up the parser',
   requirement: '',
@@ -68,12 +68,12 @@ const goal = (state: Goal['state'], tasks: Task[]): Goal => ({
   actions: [],
 })
 
-const failedAt = (id: string, at: string): Task =>
-  task({ id, state: 'failed', place: 'failed', nextStep: { owner: 'cycle manager', text: 'retry', at } })
+const failedAt = (id: string, at: string): BoardTask =>
+  task({ id, state: 'failed', status: 'failed', nextStep: { owner: 'cycle manager', text: 'retry', at } })
 
 it('every task stands in the column of its state, and every state has one', () => {
   const columns = columnsOf(
-    [goal('active', [task({}), task({ id: 't-b', state: 'blocked', place: 'blocked(awaiting_human)' })])],
+    [goal('active', [task({}), task({ id: 't-b', state: 'blocked', status: 'blocked(awaiting_human)' })])],
     '',
   )
   expect(columns.map(({ state, cards }) => [state, cards.map((card) => card.task.id)])).toEqual([
@@ -87,7 +87,7 @@ it('every task stands in the column of its state, and every state has one', () =
 })
 
 it('what is due first stands first, what ended last stands first', () => {
-  const done = (id: string, changedAt: string): Task => task({ id, state: 'done', place: 'done', changedAt })
+  const done = (id: string, changedAt: string): BoardTask => task({ id, state: 'done', status: 'done', changedAt })
   const tasks = [
     failedAt('t-late', '2026-01-02'),
     failedAt('t-soon', '2026-01-01'),
@@ -115,7 +115,7 @@ it.each([
 
 it('a goal that waits to be merged is still on the board', () => {
   expect(
-    (['ready', 'paused', 'active', 'failed', 'done', 'cancelled'] as const).map((state) => isOver(goal(state, []))),
+    (['ready', 'paused', 'active', 'failed', 'done', 'cancelled'] as const).map((state) => isGoalOver(goal(state, []))),
   ).toEqual([false, false, false, true, true, true])
 })
 

@@ -1,13 +1,13 @@
 /** The board as data: which card is in which column, and in which order. Pure. */
 import { taskStates, type Escalation, type GoalView, type TaskView } from '../../src/api/contract.ts'
 
-export type Goal = GoalView
-export type Task = TaskView
-export type Question = Escalation
+export type BoardGoal = GoalView
+export type BoardTask = TaskView
+export type BoardQuestion = Escalation
 
 export interface Card {
-  task: Task
-  goal: Goal
+  task: BoardTask
+  goal: BoardGoal
 }
 
 export interface Column {
@@ -16,10 +16,11 @@ export interface Column {
 }
 
 /** Nothing of the goal will change and nothing waits for a person. A ready goal still waits to land. */
-export const isOver = ({ state }: Goal): boolean => state === 'done' || state === 'cancelled' || state === 'failed'
+export const isGoalOver = ({ state }: BoardGoal): boolean =>
+  state === 'done' || state === 'cancelled' || state === 'failed'
 
 const matches = ({ task, goal }: Card, words: readonly string[]): boolean => {
-  const text = `#${task.number} ${task.title} ${task.id} ${task.harness} ${task.place} ${goal.title}`.toLowerCase()
+  const text = `#${task.number} ${task.title} ${task.id} ${task.harness} ${task.status} ${goal.title}`.toLowerCase()
   return words.every((word) => text.includes(word))
 }
 
@@ -39,7 +40,7 @@ const columnOrder = { queued: 0, running: 1, blocked: 2, failed: 3, done: 4, can
 >
 
 /** One column per state, also for a state without cards, so that columns do not move. */
-export const columnsOf = (goals: readonly Goal[], filter: string): Column[] => {
+export const columnsOf = (goals: readonly BoardGoal[], filter: string): Column[] => {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const cards = goals
     .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { costText, partsOf } from './cost.ts'
+import { costText, parametersOf } from './cost.ts'
 
 type Runs = Parameters<typeof costText>[1]
 
@@ -51,7 +51,7 @@ it('a repair within the run costs its time', () => {
 
 it('names the parts of an action and leaves out what says nothing', () => {
   expect(
-    partsOf({ type: 'relaunch', name: 'X', addDir: '/a', resume: false, hint: '', count: 2, delayMs: 79_000 }),
+    parametersOf({ type: 'relaunch', name: 'X', addDir: '/a', resume: false, hint: '', count: 2, delayMs: 79_000 }),
   ).toEqual([
     ['addDir', '/a'],
     ['count', '2'],

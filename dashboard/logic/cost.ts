@@ -29,7 +29,7 @@ export const costText = (recovery: Found, runs: readonly Attempt[]): string => {
 }
 
 /** The parameters of an action or post-condition, without its type, for people. */
-export const partsOf = (value: Record<string, unknown>): [string, string][] =>
+export const parametersOf = (value: Record<string, unknown>): [string, string][] =>
   Object.entries(value)
     .filter(([name, part]) => name !== 'type' && name !== 'name' && part !== null && part !== false && part !== '')
     .map(([name, part]) => {

@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest'
-import type { Task } from './board.ts'
-import { editable, editOf, textOf, type EditField } from './edit.ts'
+import type { BoardTask } from './board.ts'
+import { editable, editOf, fieldText, type EditField } from './edit.ts'
 
 const task = {
   ...{ title: 'Cache', instructions: 'Do\nit', allowedPaths: ['src/**'], deniedPaths: [], commands: ['npm test'] },
   ...{ harness: 'codex', model: 'big', pendingEdit: null },
-} as unknown as Task
+} as unknown as BoardTask
 
 const read =
   (change: Partial<Record<EditField, string>>) =>
   (name: EditField): string =>
-    change[name] ?? textOf(task, name)
+    change[name] ?? fieldText(task, name)
 
 it('holds only what was changed, with lists by line and no model for an empty one', () => {
   const change = { allowedPaths: ' src/** \r\n\r\ndocs', model: ' ', instructions: 'Do\r\nit' }

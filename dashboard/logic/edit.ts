@@ -1,9 +1,9 @@
 /** The form that edits a task, as data: its fields, and a request with only the changed ones. Pure. */
 import type { EditRequest } from '../../src/api/contract.ts'
-import type { Task } from './board.ts'
+import type { BoardTask } from './board.ts'
 
 /** The task as its next attempt will see it. */
-export const editable = (task: Task): Task => ({ ...task, ...task.pendingEdit })
+export const editable = (task: BoardTask): BoardTask => ({ ...task, ...task.pendingEdit })
 
 export const editFields = [
   { name: 'title', label: 'Title', rows: 1 },
@@ -16,7 +16,7 @@ export const editFields = [
 ] as const
 export type EditField = (typeof editFields)[number]['name']
 
-export const textOf = (task: Task, name: EditField): string => {
+export const fieldText = (task: BoardTask, name: EditField): string => {
   const value = task[name]
   return Array.isArray(value) ? value.join('\n') : (value ?? '')
 }
@@ -27,21 +27,21 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-const valueOf = (task: Task, name: EditField, text: string): string | string[] | null => {
+const valueOf = (task: BoardTask, name: EditField, text: string): string | string[] | null => {
   if (Array.isArray(task[name])) return linesOf(text)
   return name === 'model' && text.trim() === '' ? null : text
 }
 
 /** What differs from the task as the form showed it; undefined if nothing does. */
 export const editOf = (
-  task: Task,
+  task: BoardTask,
   read: (name: EditField) => string,
   why: string,
 ): (EditRequest & { by: string }) | undefined => {
   const fields = editFields.flatMap(({ name }) => {
     // A browser submits line breaks of a form as CRLF.
     const text = read(name).replaceAll('\r\n', '\n')
-    return text === textOf(task, name) ? [] : [[name, valueOf(task, name, text)] as const]
+    return text === fieldText(task, name) ? [] : [[name, valueOf(task, name, text)] as const]
   })
   if (fields.length === 0) return undefined
   return { ...Object.fromEntries(fields), ...(why.trim() === '' ? {} : { why }), by: 'dashboard' }

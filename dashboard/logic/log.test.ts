@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { LogView } from '../../src/api/contract.ts'
-import { appendLog, emptyLog, maxLines } from './log.ts'
+import { appendLog, emptyLogBuffer, maxLines } from './log.ts'
 
 const page = (texts: string[], launch = 1): LogView => ({
   launch,
@@ -9,21 +9,21 @@ const page = (texts: string[], launch = 1): LogView => ({
   ended: false,
 })
 
-const textsOf = (log: typeof emptyLog): string[] => log.lines.map(({ text, times }) => `${text} x${times}`)
+const textsOf = (log: typeof emptyLogBuffer): string[] => log.lines.map(({ text, times }) => `${text} x${times}`)
 
 it('equal lines in a row are one, also over the border of two pages', () => {
-  const log = appendLog(appendLog(emptyLog, page(['a', 'a', 'b'])), page(['b', 'a']))
+  const log = appendLog(appendLog(emptyLogBuffer, page(['a', 'a', 'b'])), page(['b', 'a']))
   expect(textsOf(log)).toEqual(['launch 1 x1', 'a x2', 'b x2', 'a x1'])
 })
 
 it('each launch begins with its number, one without a word does not', () => {
-  const log = [page(['a']), page([], 2), page(['b'], 3)].reduce(appendLog, emptyLog)
+  const log = [page(['a']), page([], 2), page(['b'], 3)].reduce(appendLog, emptyLogBuffer)
   expect(textsOf(log)).toEqual(['launch 1 x1', 'a x1', 'launch 3 x1', 'b x1'])
 })
 
 it('the log is bounded, says what it dropped, and keeps the keys of what stays', () => {
   const long = Array.from({ length: maxLines + 10 }, (_, at) => `line ${at}`)
-  const log = appendLog(emptyLog, page(long))
+  const log = appendLog(emptyLogBuffer, page(long))
   expect([log.lines.length, log.dropped]).toEqual([maxLines, 11])
   const kept = log.lines[20]
   const next = appendLog(log, page(['more']))
@@ -33,7 +33,7 @@ it('the log is bounded, says what it dropped, and keeps the keys of what stays',
 })
 
 it('a line without end is cut, and escapes are text', () => {
-  const log = appendLog(emptyLog, page([`\u001b[2J${'x'.repeat(1_000_000)}`]))
+  const log = appendLog(emptyLogBuffer, page([`\u001b[2J${'x'.repeat(1_000_000)}`]))
   expect(log.lines[1]?.text).toMatch(/^⟨ESC⟩\[2Jx+ … and 996008 more characters$/)
   expect(log.lines[1]?.text.length).toBeLessThan(4100)
 })

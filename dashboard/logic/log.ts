@@ -5,7 +5,7 @@
 import type { LogView } from '../../src/api/contract.ts'
 import { visible } from './text.ts'
 
-export interface LogLine {
+export interface BufferedLine {
   key: number
   stream: 'stdout' | 'stderr'
   kind: string
@@ -14,8 +14,8 @@ export interface LogLine {
   times: number
 }
 
-export interface Log {
-  lines: LogLine[]
+export interface LogBuffer {
+  lines: BufferedLine[]
   /** How many lines before the first one were dropped. */
   dropped: number
   launch: number
@@ -25,22 +25,22 @@ export interface Log {
 export const maxLines = 1500
 const maxChars = 4000
 
-export const emptyLog: Log = { lines: [], dropped: 0, launch: 0, nextKey: 0 }
+export const emptyLogBuffer: LogBuffer = { lines: [], dropped: 0, launch: 0, nextKey: 0 }
 
 const bounded = (text: string): string =>
   text.length <= maxChars ? text : `${text.slice(0, maxChars)} … and ${text.length - maxChars} more characters`
 
-type Incoming = Pick<LogLine, 'stream' | 'kind' | 'text'>
+type Incoming = Pick<BufferedLine, 'stream' | 'kind' | 'text'>
 
-const isRepeat = (last: LogLine | undefined, line: Incoming): last is LogLine =>
+const isRepeat = (last: BufferedLine | undefined, line: Incoming): last is BufferedLine =>
   last !== undefined && last.kind === line.kind && last.stream === line.stream && last.text === line.text
 
-const announced = (log: Log, page: LogView): Incoming[] =>
+const announced = (log: LogBuffer, page: LogView): Incoming[] =>
   page.launch > log.launch && page.lines.length > 0
     ? [{ stream: 'stdout', kind: 'launch', text: `launch ${page.launch}` }]
     : []
 
-export const appendLog = (log: Log, page: LogView): Log => {
+export const appendLog = (log: LogBuffer, page: LogView): LogBuffer => {
   if (page.lines.length === 0) return log
   const lines = [...log.lines]
   let { nextKey } = log

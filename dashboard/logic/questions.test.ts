@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Question } from './board.ts'
+import type { BoardQuestion } from './board.ts'
 import {
   answerBody,
   happenedIn,
@@ -7,16 +7,16 @@ import {
   remainingActions,
   splitQuestions,
   waitingText,
-  type Choice,
+  type QuestionChoice,
 } from './questions.ts'
 
-const question = (id: string, goalId: string, taskId: string | null): Question => ({
+const question = (id: string, goalId: string, taskId: string | null): BoardQuestion => ({
   ...{ id, goalId, taskId, runId: 'r-1', kind: 'exhausted', happened: 'It failed.', tried: [], question: 'What now?' },
   ...{ details: '', choices: [], state: 'pending', answer: null, version: 1, createdAt: '', decidedAt: null },
 })
 
 const all = [question('q-1', 'g-1', 't-1'), question('q-2', 'g-1', null), question('q-3', 'g-2', 't-2')]
-const ids = (found: Question[]): string[] => found.map(({ id }) => id)
+const ids = (found: BoardQuestion[]): string[] => found.map(({ id }) => id)
 
 test.each([
   [{ page: 'board' } as const, []],
@@ -39,22 +39,22 @@ test('the line on top counts what is not on the page', () => {
 })
 
 test('a question of an older version is shown by its one text', () => {
-  const old = { ...all[0], happened: '' } as Question
+  const old = { ...all[0], happened: '' } as BoardQuestion
   expect(happenedIn(old)).toBe('What now?')
-  expect(happenedIn(all[0] as Question)).toBe('It failed.')
+  expect(happenedIn(all[0] as BoardQuestion)).toBe('It failed.')
 })
 
 test('a text goes with a choice that takes one, unless it is empty', () => {
-  const plain: Choice = { id: 'retry', kind: 'retry', label: '', effect: '', command: '', input: null }
+  const plain: QuestionChoice = { id: 'retry', kind: 'retry', label: '', effect: '', command: '', input: null }
   const input = { name: 'hint', label: 'Hint', required: true, suggested: null } as const
-  const hint: Choice = { ...plain, id: 'hint', kind: 'hint', input }
+  const hint: QuestionChoice = { ...plain, id: 'hint', kind: 'hint', input }
   expect(answerBody(plain, 'x')).toEqual({ choice: 'retry', by: 'dashboard' })
   expect(answerBody(hint, '  ')).toEqual({ choice: 'hint', by: 'dashboard' })
   expect(answerBody(hint, ' go on ')).toEqual({ choice: 'hint', input: 'go on', by: 'dashboard' })
 })
 
 test('a page shows each action once: what the question offers is not repeated', () => {
-  const choices = (...kinds: string[]): Choice[] => kinds.map((kind) => ({ kind }) as Choice)
+  const choices = (...kinds: string[]): QuestionChoice[] => kinds.map((kind) => ({ kind }) as QuestionChoice)
   const actions = ['retry', 'take-over', 'edit', 'cancel'] as const
   expect(remainingActions(actions, [])).toEqual(actions)
   expect(remainingActions(actions, choices('hint', 'take_over', 'cancel'))).toEqual(['edit'])

@@ -1,17 +1,17 @@
 /** Which questions a page shows open, the text for the others, the actions beside a question, and its keys. Pure. */
-import type { Question, Task } from './board.ts'
-import { linkTo, type Route } from './route.ts'
+import type { BoardQuestion, BoardTask } from './board.ts'
+import { linkTo, type PageRoute } from './route.ts'
 
-export type Choice = Question['choices'][number]
+export type QuestionChoice = BoardQuestion['choices'][number]
 
 /** The page of a task shows the question about the task, the page of a goal the one about the whole goal. */
-const isHere = ({ taskId, goalId }: Question, route: Route): boolean =>
+const isHere = ({ taskId, goalId }: BoardQuestion, route: PageRoute): boolean =>
   (route.page === 'task' && taskId === route.id) || (route.page === 'goal' && taskId === null && goalId === route.id)
 
 export const splitQuestions = (
-  questions: readonly Question[],
-  route: Route,
-): { here: Question[]; elsewhere: Question[] } => ({
+  questions: readonly BoardQuestion[],
+  route: PageRoute,
+): { here: BoardQuestion[]; elsewhere: BoardQuestion[] } => ({
   here: questions.filter((question) => isHere(question, route)),
   elsewhere: questions.filter((question) => !isHere(question, route)),
 })
@@ -22,22 +22,25 @@ export const waitingText = (elsewhere: number, here: number): string => {
 }
 
 /** Questions that an older version stored have only one text. */
-export const happenedIn = ({ happened, question }: Question): string => (happened === '' ? question : happened)
+export const happenedIn = ({ happened, question }: BoardQuestion): string => (happened === '' ? question : happened)
 
 /** Without a text the API uses the suggestion of the choice. */
-export const answerBody = ({ id, input }: Choice, written: string): { choice: string; input?: string; by: string } => ({
+export const answerBody = (
+  { id, input }: QuestionChoice,
+  written: string,
+): { choice: string; input?: string; by: string } => ({
   choice: id,
   ...(input === null || written.trim() === '' ? {} : { input: written.trim() }),
   by: 'dashboard',
 })
 
 /** Choices that continue in a terminal, so that the command is shown too. */
-export const inTerminal = ({ kind }: Choice): boolean => kind === 'take_over' || kind === 'commit_fix'
+export const inTerminal = ({ kind }: QuestionChoice): boolean => kind === 'take_over' || kind === 'commit_fix'
 
-export type RemainingAction = Task['actions'][number] | 'hint'
+export type RemainingAction = BoardTask['actions'][number] | 'hint'
 
 /** The action that a choice carries out; its id is the same word, except for a retry with a hint. */
-const actionOf = ({ kind }: Choice): string => (kind === 'hint' ? 'retry' : kind.replace('_', '-'))
+const actionOf = ({ kind }: QuestionChoice): string => (kind === 'hint' ? 'retry' : kind.replace('_', '-'))
 
 /**
  * The actions that no choice of a question offers, so that a page shows each of them once. A question that offers a plain
@@ -45,7 +48,7 @@ const actionOf = ({ kind }: Choice): string => (kind === 'hint' ? 'retry' : kind
  */
 export const remainingActions = <Action extends string>(
   actions: readonly Action[],
-  choices: readonly Choice[],
+  choices: readonly QuestionChoice[],
 ): (Action | 'hint')[] => {
   const offered = new Set(choices.map(actionOf))
   const needsHint = offered.has('retry') && !choices.some(({ kind }) => kind === 'hint')

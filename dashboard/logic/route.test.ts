@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest'
-import { linkTo, routeOf } from './route.ts'
+import { linkTo, parseRoute } from './route.ts'
 
 it.each(['', '#', '#/'])('%j is the board', (hash) => {
-  expect(routeOf(hash)).toEqual({ page: 'board' })
+  expect(parseRoute(hash)).toEqual({ page: 'board' })
 })
 
 it('what is linked to is found', () => {
-  expect(routeOf(linkTo.goal('g-a1'))).toEqual({ page: 'goal', id: 'g-a1' })
-  expect(routeOf(linkTo.task('t-a1'))).toEqual({ page: 'task', id: 't-a1' })
-  expect(routeOf(linkTo.run('r-a1'))).toEqual({ page: 'run', id: 'r-a1' })
-  expect(routeOf(linkTo.diff('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'diff' })
-  expect(routeOf(linkTo.log('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'log' })
+  expect(parseRoute(linkTo.goal('g-a1'))).toEqual({ page: 'goal', id: 'g-a1' })
+  expect(parseRoute(linkTo.task('t-a1'))).toEqual({ page: 'task', id: 't-a1' })
+  expect(parseRoute(linkTo.run('r-a1'))).toEqual({ page: 'run', id: 'r-a1' })
+  expect(parseRoute(linkTo.diff('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'diff' })
+  expect(parseRoute(linkTo.log('r-a1'))).toEqual({ page: 'run', id: 'r-a1', part: 'log' })
 })
 
 it.each([
@@ -24,5 +24,5 @@ it.each([
   '#javascript:alert(1)',
   '#x/runs/r-a',
 ])('%j is no page', (hash) => {
-  expect(routeOf(hash).page).toBe('unknown')
+  expect(parseRoute(hash).page).toBe('unknown')
 })

@@ -1,6 +1,6 @@
 /** Addresses of the pages. They follow the `#`, so they cannot collide with routes of the API. */
 
-export type Route =
+export type PageRoute =
   | { page: 'board' }
   | { page: 'goal' | 'task'; id: string }
   /** `part`: the section to scroll to. */
@@ -13,7 +13,7 @@ const isPart = (name: string): name is RunPart => name === 'diff' || name === 'l
 const kinds = { goals: 'goal', tasks: 'task', runs: 'run' } as const
 const isKind = (name: string): name is keyof typeof kinds => Object.hasOwn(kinds, name)
 
-export const routeOf = (hash: string): Route => {
+export const parseRoute = (hash: string): PageRoute => {
   const address = hash.replace(/^#/, '')
   if (address === '' || address === '/') return { page: 'board' }
   const [first, kind = '', id = '', part, ...rest] = address.split('/')

@@ -1,17 +1,17 @@
 /** The first page: every open goal, and the tasks of all of them by state. */
 import { useState } from 'react'
-import { isOver, type Goal, type Question } from '../logic/board.ts'
+import { isGoalOver, type BoardGoal, type BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { plural } from '../logic/text.ts'
-import { Command } from '../parts/basics.tsx'
+import { CommandLine } from '../parts/basics.tsx'
 import { Board } from '../parts/board.tsx'
 import { GoalHead } from '../parts/goal.tsx'
 
-export interface Picture {
-  goals: readonly Goal[]
+export interface PageData {
+  goals: readonly BoardGoal[]
   /** How many older ended goals are not listed. */
   leftOut: number
-  questions: readonly Question[]
+  questions: readonly BoardQuestion[]
   clock: ServerClock
 }
 
@@ -19,7 +19,7 @@ const NoGoal = () => (
   <section className="empty-state">
     <h1>No goal yet</h1>
     <p>Start one from a terminal in the repository. Its progress appears here.</p>
-    <Command text={'unstuck run "Fix the failing test in src/parser"'} />
+    <CommandLine text={'unstuck run "Fix the failing test in src/parser"'} />
     <p className="quiet">
       A Markdown checklist or a task file works too: <code>unstuck run tasks.md</code>. All commands:{' '}
       <code>unstuck --help</code>.
@@ -67,13 +67,13 @@ const OlderGoals = ({ counts: { open, over, leftOut } }: { counts: Counts }) => 
   </p>
 )
 
-export const BoardPage = ({ goals, leftOut, questions, clock }: Picture) => {
+export const BoardPage = ({ goals, leftOut, questions, clock }: PageData) => {
   const [choice, setChoice] = useState<Choice>('open')
   if (goals.length === 0) return <NoGoal />
   const shown = goals
-    .filter((goal) => choice === 'all' || !isOver(goal))
+    .filter((goal) => choice === 'all' || !isGoalOver(goal))
     .toSorted((a, b) => b.createdAt.localeCompare(a.createdAt))
-  const over = goals.filter(isOver).length
+  const over = goals.filter(isGoalOver).length
   const counts = { open: goals.length - over, over, leftOut }
   return (
     <>

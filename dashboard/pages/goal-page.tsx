@@ -1,16 +1,16 @@
 /** One goal: its head, its question, its requirement, and its tasks by state. */
 import { splitQuestions } from '../logic/questions.ts'
-import { Block } from '../parts/basics.tsx'
+import { TextBlock } from '../parts/basics.tsx'
 import { Board } from '../parts/board.tsx'
 import { GoalActions, GoalHead } from '../parts/goal.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
-import { Story } from '../parts/story.tsx'
-import type { Picture } from './board-page.tsx'
-import { Missing } from './missing.tsx'
+import { History } from '../parts/history.tsx'
+import type { PageData } from './board-page.tsx'
+import { NotFound } from './not-found.tsx'
 
-export const GoalPage = ({ id, picture }: { id: string; picture: Picture }) => {
+export const GoalPage = ({ id, picture }: { id: string; picture: PageData }) => {
   const goal = picture.goals.find((candidate) => candidate.id === id)
-  if (goal === undefined) return <Missing what={`goal ${id}`} />
+  if (goal === undefined) return <NotFound what={`goal ${id}`} />
   const { here } = splitQuestions(picture.questions, { page: 'goal', id })
   const [question] = here
   return (
@@ -25,11 +25,11 @@ export const GoalPage = ({ id, picture }: { id: string; picture: Picture }) => {
       {goal.requirement !== '' && goal.requirement !== goal.title && (
         <details className="panel">
           <summary>Requirement</summary>
-          <Block text={goal.requirement} />
+          <TextBlock text={goal.requirement} />
         </details>
       )}
       <Board goals={[goal]} questions={picture.questions} clock={picture.clock} withGoal={false} />
-      <Story id={goal.id} />
+      <History id={goal.id} />
     </>
   )
 }

@@ -1,27 +1,27 @@
 /** One run: its phase, its live log, its changes, and its checks, corrections and recoveries. */
 import type { Run } from '../../src/api/contract.ts'
 import { useRecoveries, useRun, useRuns } from '../data/queries.ts'
-import { isFailure } from '../data/client.ts'
-import type { Goal } from '../logic/board.ts'
+import { isRequestFailure } from '../data/client.ts'
+import type { BoardGoal } from '../logic/board.ts'
 import { serverTime, spanText, type ServerClock } from '../logic/clock.ts'
 import type { RunPart } from '../logic/route.ts'
 import { moneyText, tokensText } from '../logic/text.ts'
-import { Ago, Badge, Facts, Loading, Said, Section } from '../parts/basics.tsx'
-import { RunDiff } from '../parts/diff.tsx'
+import { Ago, Badge, Facts, Loading, SafeText, Section } from '../parts/basics.tsx'
+import { DiffSection } from '../parts/diff.tsx'
 import { GoalLink, TaskLink } from '../parts/links.tsx'
-import { RunLog } from '../parts/log.tsx'
+import { LogSection } from '../parts/log.tsx'
 import { Checks, ErrorReport, Launches, Phases } from '../parts/run.tsx'
-import { Story } from '../parts/story.tsx'
+import { History } from '../parts/history.tsx'
 import { Timeline } from '../parts/timeline.tsx'
-import type { Picture } from './board-page.tsx'
-import { Missing } from './missing.tsx'
+import type { PageData } from './board-page.tsx'
+import { NotFound } from './not-found.tsx'
 
 const lasted = (run: Run, clock: ServerClock): string => {
   const end = run.endedAt === null ? serverTime(clock, performance.now()) : Date.parse(run.endedAt)
   return spanText(end - Date.parse(run.startedAt))
 }
 
-const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
+const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly BoardGoal[] }) => {
   const goal = goals.find(({ id }) => id === run.goalId)
   const task = goal?.tasks.find(({ id }) => id === run.taskId)
   return (
@@ -37,7 +37,7 @@ const Breadcrumbs = ({ run, goals }: { run: Run; goals: readonly Goal[] }) => {
   )
 }
 
-const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: Picture }) => (
+const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: PageData }) => (
   <article className="goal">
     <Breadcrumbs run={run} goals={goals} />
     <div className="goal-title">
@@ -46,7 +46,7 @@ const RunHead = ({ run, picture: { goals, clock } }: { run: Run; picture: Pictur
     </div>
     <Phases run={run} />
     <p className="quiet">
-      <Said text={run.harness} /> · started <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
+      <SafeText text={run.harness} /> · started <Ago at={run.startedAt} clock={clock} /> · {lasted(run, clock)} ·{' '}
       {tokensText(run.spend.tokens)} · {moneyText(run.spend.costUsd)} · <code>{run.id}</code>
     </p>
   </article>
@@ -57,7 +57,7 @@ const Details = ({ run }: { run: Run }) => (
     <Facts
       rows={[
         ['Agent', run.agentId],
-        ['Session', run.sessionId === null ? null : <Said key="session" text={run.sessionId} />],
+        ['Session', run.sessionId === null ? null : <SafeText key="session" text={run.sessionId} />],
         ['Base', run.baseCommit === null ? null : <code key="base">{run.baseCommit.slice(0, 12)}</code>],
         ['Commit', run.commit === null ? null : <code key="commit">{run.commit.slice(0, 12)}</code>],
         ['Judged', run.judgedAt === null ? null : new Date(run.judgedAt).toLocaleString()],
@@ -83,13 +83,13 @@ const Recoveries = ({ run, clock }: { run: Run; clock: ServerClock }) => {
 interface RunPageProps {
   id: string
   part: RunPart | undefined
-  picture: Picture
+  picture: PageData
 }
 
 export const RunPage = ({ id, part, picture }: RunPageProps) => {
   const { data: run, error } = useRun(id)
   if (run === undefined) {
-    if (isFailure(error) && error.status === 404) return <Missing what={`run ${id}`} />
+    if (isRequestFailure(error) && error.status === 404) return <NotFound what={`run ${id}`} />
     return <Loading what="the run" />
   }
   return (
@@ -98,8 +98,8 @@ export const RunPage = ({ id, part, picture }: RunPageProps) => {
       {run.errorMeta !== null && <ErrorReport error={run.errorMeta} />}
       <div className="columns">
         <div>
-          <RunLog id={id} arrive={part === 'log'} />
-          <RunDiff run={run} arrive={part === 'diff'} />
+          <LogSection id={id} arrive={part === 'log'} />
+          <DiffSection run={run} arrive={part === 'diff'} />
         </div>
         <div>
           <Recoveries run={run} clock={picture.clock} />
@@ -108,7 +108,7 @@ export const RunPage = ({ id, part, picture }: RunPageProps) => {
           <Details run={run} />
         </div>
       </div>
-      <Story id={id} />
+      <History id={id} />
     </>
   )
 }

@@ -3,21 +3,21 @@ import type { ReactNode } from 'react'
 import type { Run } from '../../src/api/contract.ts'
 import { taskAction } from '../data/actions.ts'
 import { useRecoveries, useRuns } from '../data/queries.ts'
-import type { Card, Question, Task } from '../logic/board.ts'
+import type { Card, BoardQuestion, BoardTask } from '../logic/board.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { remainingActions, splitQuestions } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { moneyText, roleText, tokensText, visible } from '../logic/text.ts'
 import { Actions } from '../parts/actions.tsx'
-import { Ago, Badge, Block, Command, Countdown, Facts, Loading, Said, Section } from '../parts/basics.tsx'
+import { Ago, Badge, TextBlock, CommandLine, Countdown, Facts, Loading, SafeText, Section } from '../parts/basics.tsx'
 import { NextStep } from '../parts/card.tsx'
 import { EditTask } from '../parts/edit.tsx'
 import { GoalLink } from '../parts/links.tsx'
 import { OwnQuestions } from '../parts/questions.tsx'
-import { Story } from '../parts/story.tsx'
+import { History } from '../parts/history.tsx'
 import { Timeline } from '../parts/timeline.tsx'
-import type { Picture } from './board-page.tsx'
-import { Missing } from './missing.tsx'
+import type { PageData } from './board-page.tsx'
+import { NotFound } from './not-found.tsx'
 
 const listOf = (items: readonly string[]): ReactNode =>
   items.length === 0 ? null : (
@@ -25,7 +25,7 @@ const listOf = (items: readonly string[]): ReactNode =>
       {items.map((item) => (
         <li key={item}>
           <code>
-            <Said text={item} />
+            <SafeText text={item} />
           </code>
         </li>
       ))}
@@ -51,7 +51,7 @@ const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => 
           {moneyText(run.spend.costUsd)}, {spanText(run.spend.seconds * 1000)}
           {run.errorMeta !== null && (
             <>
-              , <Said text={run.errorMeta.failureCode} />
+              , <SafeText text={run.errorMeta.failureCode} />
             </>
           )}
         </span>
@@ -61,16 +61,16 @@ const Runs = ({ runs, clock }: { runs: readonly Run[]; clock: ServerClock }) => 
 )
 
 /** Where a person continues a task; the next run collects the work only after it was given back. */
-const TakenOver = ({ takenOver }: { takenOver: NonNullable<Task['takenOver']> }) => (
+const TakenOver = ({ takenOver }: { takenOver: NonNullable<BoardTask['takenOver']> }) => (
   <div className="taken-over">
     <p>This task was taken over. To work on it, run this in a terminal:</p>
-    <Command text={visible(takenOver.command)} />
+    <CommandLine text={visible(takenOver.command)} />
     <p className="quiet">When you are done, give it back. Its checks run, and it lands like the work of an agent.</p>
   </div>
 )
 
 /** Everything that the question on the same page does not offer. */
-const TaskActions = ({ task, question }: { task: Task; question?: Question }) => {
+const TaskActions = ({ task, question }: { task: BoardTask; question?: BoardQuestion }) => {
   const actions = remainingActions(task.actions, question?.choices ?? [])
     // The folder is shown already.
     .filter((kind) => kind !== 'take-over' || task.takenOver === null || task.takenOver.givenBack)
@@ -93,10 +93,10 @@ const TaskHead = ({ card, asked, clock }: { card: Card; asked: boolean; clock: S
         <GoalLink goal={goal} />
       </p>
       <h1>
-        <span className="number">#{task.number}</span> <Said text={task.title} />
+        <span className="number">#{task.number}</span> <SafeText text={task.title} />
       </h1>
       <p className="badges">
-        <Badge state={task.place} />
+        <Badge state={task.status} />
         {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
       </p>
       <NextStep task={task} asked={asked} />
@@ -135,8 +135,8 @@ const TaskFacts = ({ card }: { card: Card }) => {
     <Section title="Task">
       <Facts
         rows={[
-          ['Instructions', task.instructions === '' ? null : <Block key="text" text={task.instructions} />],
-          ['Hint', task.hint === null ? null : <Block key="hint" text={task.hint} />],
+          ['Instructions', task.instructions === '' ? null : <TextBlock key="text" text={task.instructions} />],
+          ['Hint', task.hint === null ? null : <TextBlock key="hint" text={task.hint} />],
           ['Harness', `${task.harness}${task.model === null ? '' : `, ${task.model}`}`],
           ['Role', roleText(task.role)],
           ['Depends on', dependenciesOf(card)],
@@ -150,12 +150,12 @@ const TaskFacts = ({ card }: { card: Card }) => {
   )
 }
 
-export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
+export const TaskPage = ({ id, picture }: { id: string; picture: PageData }) => {
   const { clock } = picture
   const card = picture.goals
     .flatMap((goal) => goal.tasks.map((task) => ({ task, goal })))
     .find(({ task }) => task.id === id)
-  if (card === undefined) return <Missing what={`task ${id}`} />
+  if (card === undefined) return <NotFound what={`task ${id}`} />
   const { here } = splitQuestions(picture.questions, { page: 'task', id })
   // A task has at most one open question.
   const [question] = here
@@ -176,7 +176,7 @@ export const TaskPage = ({ id, picture }: { id: string; picture: Picture }) => {
         </div>
         <TaskFacts card={card} />
       </div>
-      <Story id={id} />
+      <History id={id} />
     </>
   )
 }

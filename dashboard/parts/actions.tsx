@@ -1,9 +1,9 @@
 /** Buttons for actions: disabled during the request, confirmed where there is no way back; a refusal is shown as text. */
 import { useEffect, useRef, useState } from 'react'
-import { useAction, type Action } from '../data/actions.ts'
+import { useAction, type PageAction } from '../data/actions.ts'
 
 interface ConfirmProps {
-  action: Action
+  action: PageAction
   decide: (sure: boolean) => void
 }
 
@@ -34,10 +34,10 @@ export const Confirm = ({ action, decide }: ConfirmProps) => {
 }
 
 interface ButtonsProps {
-  actions: Action[]
+  actions: PageAction[]
   about: string
-  isDisabled: (action: Action) => boolean
-  choose: (action: Action) => void
+  isDisabled: (action: PageAction) => boolean
+  choose: (action: PageAction) => void
 }
 
 const Buttons = ({ actions, about, isDisabled, choose }: ButtonsProps) => (
@@ -59,13 +59,13 @@ const Buttons = ({ actions, about, isDisabled, choose }: ButtonsProps) => (
 )
 
 /** An empty text is not sent. */
-const withText = (action: Action, written: string): Action =>
+const withText = (action: PageAction, written: string): PageAction =>
   action.field === undefined || written.trim() === ''
     ? action
     : { ...action, body: { ...action.body, [action.field.name]: written, by: 'dashboard' } }
 
 interface TextProps {
-  field: NonNullable<Action['field']>
+  field: NonNullable<PageAction['field']>
   disabled: boolean
   written: string
   write: (text: string) => void
@@ -93,19 +93,20 @@ const Text = ({ field, disabled, written, write, send }: TextProps) => (
   </form>
 )
 
-export const Actions = ({ actions, about }: { actions: Action[]; about: string }) => {
-  const [unconfirmed, setUnconfirmed] = useState<Action>()
+export const Actions = ({ actions, about }: { actions: PageAction[]; about: string }) => {
+  const [unconfirmed, setUnconfirmed] = useState<PageAction>()
   const [written, write] = useState('')
   const { mutate, isPending, error } = useAction()
   const withField = actions.find(({ field }) => field !== undefined)
   if (actions.length === 0 && error === null) return null
-  const choose = (action: Action): void =>
+  const choose = (action: PageAction): void =>
     action.confirm === undefined ? mutate(withText(action, written)) : setUnconfirmed(action)
-  const decide = (action: Action, sure: boolean): void => {
+  const decide = (action: PageAction, sure: boolean): void => {
     setUnconfirmed(undefined)
     if (sure) mutate(action)
   }
-  const isDisabled = ({ field }: Action): boolean => isPending || (field?.required === true && written.trim() === '')
+  const isDisabled = ({ field }: PageAction): boolean =>
+    isPending || (field?.required === true && written.trim() === '')
   return (
     <div className="actions">
       {withField?.field !== undefined && (

@@ -1,4 +1,4 @@
-/** Small building blocks of every page. Text that agents or tools wrote goes through `Said`, which makes control characters visible. */
+/** Small building blocks of every page. Text that agents or tools wrote goes through `SafeText`, which makes control characters visible. */
 import { useEffect, useState, type ReactNode } from 'react'
 import { agoText, countdownText, serverTime, type ServerClock } from '../logic/clock.ts'
 import { foldText, visible, words } from '../logic/text.ts'
@@ -25,10 +25,10 @@ export const Badge = ({ state }: { state: string }) => (
   </span>
 )
 
-export const Said = ({ text }: { text: string }) => <bdi>{visible(text)}</bdi>
+export const SafeText = ({ text }: { text: string }) => <bdi>{visible(text)}</bdi>
 
 /** A longer text with its line breaks, folded when it is very long. */
-export const Block = ({ text }: { text: string }) => {
+export const TextBlock = ({ text }: { text: string }) => {
   const [open, setOpen] = useState(false)
   const shown = visible(text)
   const { head, hidden } = foldText(shown)
@@ -96,7 +96,7 @@ export const Loading = ({ what }: { what: string }) => (
 )
 
 /** A command to run in a terminal. */
-export const Command = ({ text }: { text: string }) => (
+export const CommandLine = ({ text }: { text: string }) => (
   <pre className="command" tabIndex={0}>
     <code>{text}</code>
   </pre>

@@ -1,13 +1,13 @@
 /** Tasks by state. Wide screens show the columns side by side and scroll within the board; narrow screens stack them. */
 import { useState } from 'react'
-import { columnsOf, type Column, type Goal, type Question } from '../logic/board.ts'
+import { columnsOf, type Column, type BoardGoal, type BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { words } from '../logic/text.ts'
 import { TaskCard } from './card.tsx'
 
 interface BoardProps {
-  goals: readonly Goal[]
-  questions: readonly Question[]
+  goals: readonly BoardGoal[]
+  questions: readonly BoardQuestion[]
   clock: ServerClock
   withGoal: boolean
 }

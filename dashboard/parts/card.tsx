@@ -3,7 +3,7 @@ import { ownerText, type Card } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { linkTo } from '../logic/route.ts'
 import { plural } from '../logic/text.ts'
-import { Badge, Countdown, Said } from './basics.tsx'
+import { Badge, Countdown, SafeText } from './basics.tsx'
 
 export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }) => {
   const { nextStep } = task
@@ -17,7 +17,7 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
   return (
     <p className="step">
       <span className="owner">{ownerText(nextStep.owner)}:</span>{' '}
-      {asked ? 'answer its question' : <Said text={nextStep.text} />}
+      {asked ? 'answer its question' : <SafeText text={nextStep.text} />}
     </p>
   )
 }
@@ -25,7 +25,7 @@ export const NextStep = ({ task, asked }: { task: Card['task']; asked: boolean }
 const Attempts = ({ task }: { task: Card['task'] }) => (
   <p className="quiet meta">
     <span>
-      <Said text={task.harness} />
+      <SafeText text={task.harness} />
     </span>
     {task.run === null ? (
       <span>no run yet</span>
@@ -54,17 +54,17 @@ export const TaskCard = ({ card: { task, goal }, clock, asked, withGoal }: TaskC
   <li className={`card ${task.state}`}>
     <h4>
       <a href={linkTo.task(task.id)}>
-        <span className="number">#{task.number}</span> <Said text={task.title} />
+        <span className="number">#{task.number}</span> <SafeText text={task.title} />
       </a>
     </h4>
     {withGoal && (
       <p className="quiet goal-name">
-        <Said text={goal.title} />
+        <SafeText text={goal.title} />
       </p>
     )}
     <p className="badges">
-      <Badge state={task.place} />
-      {task.place === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
+      <Badge state={task.status} />
+      {task.status === 'done' && <Unverified outcome={task.run?.outcome ?? null} />}
       {task.nextStep?.at !== undefined && <Countdown at={task.nextStep.at} clock={clock} />}
     </p>
     <NextStep task={task} asked={asked} />

@@ -1,14 +1,14 @@
 /** The choices of a question: a button with its effect each, and a text field where the choice takes a text. */
 import { useId, useState, type FormEvent } from 'react'
-import { answerTo, useAction, type Action } from '../data/actions.ts'
-import type { Question } from '../logic/board.ts'
-import { inTerminal, type Choice } from '../logic/questions.ts'
+import { answerTo, useAction, type PageAction } from '../data/actions.ts'
+import type { BoardQuestion } from '../logic/board.ts'
+import { inTerminal, type QuestionChoice } from '../logic/questions.ts'
 import { visible } from '../logic/text.ts'
 import { Confirm } from './actions.tsx'
-import { Command, Said } from './basics.tsx'
+import { CommandLine, SafeText } from './basics.tsx'
 
 interface InputProps {
-  input: NonNullable<Choice['input']>
+  input: NonNullable<QuestionChoice['input']>
   written: string
   write: (text: string) => void
   disabled: boolean
@@ -16,7 +16,7 @@ interface InputProps {
 
 const Input = ({ input, written, write, disabled }: InputProps) => (
   <label className="field">
-    <Said text={input.label} />
+    <SafeText text={input.label} />
     <input
       type="text"
       value={written}
@@ -29,14 +29,14 @@ const Input = ({ input, written, write, disabled }: InputProps) => (
 )
 
 interface OneProps {
-  choice: Choice
+  choice: QuestionChoice
   /** Only one choice of a question may stand out. */
   main: boolean
   disabled: boolean
   choose: (written: string) => void
 }
 
-const toneOf = ({ kind }: Choice, main: boolean): string => {
+const toneOf = ({ kind }: QuestionChoice, main: boolean): string => {
   if (kind === 'cancel') return 'danger'
   return main ? 'main' : ''
 }
@@ -56,18 +56,18 @@ const One = ({ choice, main, disabled, choose }: OneProps) => {
           {visible(choice.label)}
         </button>
         <p id={effect} className="effect">
-          <Said text={choice.effect} />
+          <SafeText text={choice.effect} />
         </p>
-        {inTerminal(choice) && choice.command !== '' && <Command text={visible(choice.command)} />}
+        {inTerminal(choice) && choice.command !== '' && <CommandLine text={visible(choice.command)} />}
       </form>
     </li>
   )
 }
 
-export const Choices = ({ question }: { question: Question }) => {
-  const [unconfirmed, setUnconfirmed] = useState<Action>()
+export const Choices = ({ question }: { question: BoardQuestion }) => {
+  const [unconfirmed, setUnconfirmed] = useState<PageAction>()
   const { mutate, isPending, error } = useAction()
-  const choose = (choice: Choice, written: string): void => {
+  const choose = (choice: QuestionChoice, written: string): void => {
     const action = answerTo(question, choice, written)
     if (action.confirm === undefined) mutate(action)
     else setUnconfirmed(action)

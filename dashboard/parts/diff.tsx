@@ -1,11 +1,11 @@
 /** What a run changed, file by file. Each line has its sign, because colour alone does not tell added from removed for everyone. */
 import { useState } from 'react'
 import type { DiffView, Run } from '../../src/api/contract.ts'
-import { useArrival } from '../data/arrival.ts'
+import { useScrollTarget } from '../data/scroll-target.ts'
 import { useDiff } from '../data/queries.ts'
 import { lineCount, mostOpenLines, parseDiff, type DiffFile, type DiffLine } from '../logic/diff.ts'
 import { plural } from '../logic/text.ts'
-import { Loading, Said, Section } from './basics.tsx'
+import { Loading, SafeText, Section } from './basics.tsx'
 
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', same: ' ', hunk: '', note: '' }
 const tags = { added: 'ins', removed: 'del', same: 'span', hunk: 'span', note: 'span' } as const
@@ -60,7 +60,7 @@ const LeftOut = ({ view }: { view: DiffView }) => {
       {view.cut && <p className="quiet">The rest is not shown, because the patch is larger than 1 MiB.</p>}
       {view.leftOut.length > 0 && (
         <p className="quiet">
-          Not shown (too large, or too many files): <Said text={view.leftOut.slice(0, mostNamed).join(', ')} />
+          Not shown (too large, or too many files): <SafeText text={view.leftOut.slice(0, mostNamed).join(', ')} />
           {more > 0 && ` and ${more} more`}
         </p>
       )}
@@ -85,9 +85,9 @@ const Files = ({ view }: { view: DiffView }) => {
   )
 }
 
-export const RunDiff = ({ run, arrive }: { run: Run; arrive: boolean }) => {
+export const DiffSection = ({ run, arrive }: { run: Run; arrive: boolean }) => {
   const { data, error, refetch, isFetching } = useDiff(run.id, run.state)
-  const top = useArrival(arrive, data !== undefined)
+  const top = useScrollTarget(arrive, data !== undefined)
   const again =
     run.state === 'running' ? (
       <button type="button" disabled={isFetching} onClick={() => void refetch()}>

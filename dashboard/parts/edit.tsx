@@ -1,21 +1,21 @@
 /** The form that edits a task. It keeps the values it was opened with, so that it does not undo a change made meanwhile. */
 import { useState, type FormEvent } from 'react'
 import { useAction } from '../data/actions.ts'
-import type { Task } from '../logic/board.ts'
-import { editable, editFields, editOf, textOf } from '../logic/edit.ts'
+import type { BoardTask } from '../logic/board.ts'
+import { editable, editFields, editOf, fieldText } from '../logic/edit.ts'
 
-const Field = ({ task, field: { name, label, rows } }: { task: Task; field: (typeof editFields)[number] }) => (
+const Field = ({ task, field: { name, label, rows } }: { task: BoardTask; field: (typeof editFields)[number] }) => (
   <label className="field">
     {label}
     {rows === 1 ? (
-      <input type="text" name={name} defaultValue={textOf(task, name)} />
+      <input type="text" name={name} defaultValue={fieldText(task, name)} />
     ) : (
-      <textarea name={name} rows={rows} defaultValue={textOf(task, name)} />
+      <textarea name={name} rows={rows} defaultValue={fieldText(task, name)} />
     )}
   </label>
 )
 
-const Form = ({ task, close }: { task: Task; close: (message: string) => void }) => {
+const Form = ({ task, close }: { task: BoardTask; close: (message: string) => void }) => {
   const [shown] = useState(() => editable(task))
   const { mutate, isPending, error } = useAction()
   const save = (event: FormEvent<HTMLFormElement>): void => {
@@ -55,7 +55,7 @@ const Form = ({ task, close }: { task: Task; close: (message: string) => void })
   )
 }
 
-export const EditTask = ({ task }: { task: Task }) => {
+export const EditTask = ({ task }: { task: BoardTask }) => {
   const [open, setOpen] = useState(false)
   const [message, setMessage] = useState('')
   const close = (text: string): void => {

@@ -1,15 +1,15 @@
 /** The head of a goal: progress, spend, why it waits, and what a person may do with it. */
 import { goalAction } from '../data/actions.ts'
 import { redText } from '../../src/api/contract.ts'
-import type { Goal, Question } from '../logic/board.ts'
+import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
 import { spanText } from '../logic/clock.ts'
 import { remainingActions } from '../logic/questions.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
 import { Actions } from './actions.tsx'
-import { Badge, Command, Said } from './basics.tsx'
+import { Badge, CommandLine, SafeText } from './basics.tsx'
 import { GoalLink } from './links.tsx'
 
-const spendText = ({ spend, limits }: Goal): string => {
+const spendText = ({ spend, limits }: BoardGoal): string => {
   const of = (limit: number | undefined, text: (value: number) => string): string =>
     limit === undefined || limit <= 0 ? '' : ` of ${text(limit)}`
   const seconds = (value: number): string => spanText(value * 1000)
@@ -20,8 +20,8 @@ const spendText = ({ spend, limits }: Goal): string => {
   ].join(' · ')
 }
 
-const Progress = ({ goal }: { goal: Goal }) => {
-  const done = goal.tasks.filter(({ place }) => place === 'done').length
+const Progress = ({ goal }: { goal: BoardGoal }) => {
+  const done = goal.tasks.filter(({ status }) => status === 'done').length
   return (
     <div className="progress">
       <progress value={done} max={Math.max(1, goal.tasks.length)} aria-label={`Progress of ${visible(goal.title)}`} />
@@ -32,17 +32,17 @@ const Progress = ({ goal }: { goal: Goal }) => {
   )
 }
 
-const waits = new Set<Goal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
+const waits = new Set<BoardGoal['state']>(['paused', 'awaiting_human', 'failed', 'cancelled'])
 
 /** The reason of a ready goal is its merge command, which is shown below, unless the goal could not land. */
-const tellsReason = ({ state, reason, mergeCommand }: Goal): boolean =>
+const tellsReason = ({ state, reason, mergeCommand }: BoardGoal): boolean =>
   waits.has(state) || (state === 'ready' && reason !== mergeCommand)
 
-const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
+const GoalTitle = ({ goal, whole }: { goal: BoardGoal; whole: boolean }) => (
   <div className="goal-title">
     {whole ? (
       <h1>
-        <Said text={goal.title} />
+        <SafeText text={goal.title} />
       </h1>
     ) : (
       <h3>
@@ -54,9 +54,9 @@ const GoalTitle = ({ goal, whole }: { goal: Goal; whole: boolean }) => (
 )
 
 interface GoalActionsProps {
-  goal: Goal
+  goal: BoardGoal
   /** Shown on the same page; what its choices offer is left out. */
-  question?: Question
+  question?: BoardQuestion
 }
 
 export const GoalActions = ({ goal, question }: GoalActionsProps) => (
@@ -68,19 +68,20 @@ export const GoalActions = ({ goal, question }: GoalActionsProps) => (
   />
 )
 
-/** `whole` = on the page of the goal; `question` = the one that this page shows below the head. */
+/** `wholeNumber` = on the page of the goal; `question` = the one that this page shows below the head. */
 export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: boolean }) => (
   <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
     <GoalTitle goal={goal} whole={whole} />
     {goal.reason !== '' && tellsReason(goal) && (
       <p className="reason">
-        <Said text={goal.reason} />
+        <SafeText text={goal.reason} />
       </p>
     )}
     <Progress goal={goal} />
     {goal.stillFailing.length > 0 && (
       <p>
-        <span className="badge warn">still failing, as before the work</span> <Said text={redText(goal.stillFailing)} />
+        <span className="badge warn">still failing, as before the work</span>{' '}
+        <SafeText text={redText(goal.stillFailing)} />
       </p>
     )}
     <p className="quiet">
@@ -89,7 +90,7 @@ export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: 
     {goal.mergeCommand !== null && (
       <>
         <p>Ready, but not on {visible(goal.targetBranch ?? 'a branch of yours')} yet. To land it:</p>
-        <Command text={goal.mergeCommand} />
+        <CommandLine text={goal.mergeCommand} />
       </>
     )}
     {question === undefined && <GoalActions goal={goal} />}

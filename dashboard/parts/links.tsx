@@ -1,16 +1,16 @@
 /** Links to a goal and a task, named as people know them. */
-import type { Goal, Task } from '../logic/board.ts'
+import type { BoardGoal, BoardTask } from '../logic/board.ts'
 import { linkTo } from '../logic/route.ts'
-import { Said } from './basics.tsx'
+import { SafeText } from './basics.tsx'
 
-export const GoalLink = ({ goal }: { goal: Goal }) => (
+export const GoalLink = ({ goal }: { goal: BoardGoal }) => (
   <a href={linkTo.goal(goal.id)}>
-    <Said text={goal.title} />
+    <SafeText text={goal.title} />
   </a>
 )
 
-export const TaskLink = ({ task }: { task: Task }) => (
+export const TaskLink = ({ task }: { task: BoardTask }) => (
   <a href={linkTo.task(task.id)}>
-    #{task.number} <Said text={task.title} />
+    #{task.number} <SafeText text={task.title} />
   </a>
 )

@@ -1,17 +1,17 @@
 /** The log of a run: plain text, bounded, and scrolled to its end until the reader scrolls away. */
 import { memo, useLayoutEffect, useRef, useState } from 'react'
-import { useArrival } from '../data/arrival.ts'
+import { useScrollTarget } from '../data/scroll-target.ts'
 import { useRunLog } from '../data/run-log.ts'
-import type { Log, LogLine } from '../logic/log.ts'
+import type { LogBuffer, BufferedLine } from '../logic/log.ts'
 import { foldText, words } from '../logic/text.ts'
 import { Section } from './basics.tsx'
 
-const kindOf = ({ kind, stream }: LogLine): string => {
+const kindOf = ({ kind, stream }: BufferedLine): string => {
   if (kind === 'launch') return ''
   return kind === 'text' && stream === 'stderr' ? 'stderr' : words(kind)
 }
 
-const Line = memo(({ line }: { line: LogLine }) => {
+const Line = memo(({ line }: { line: BufferedLine }) => {
   const [open, setOpen] = useState(false)
   const { head, hidden } = foldText(line.text)
   return (
@@ -35,7 +35,7 @@ Line.displayName = 'Line'
 const nearPx = 40
 
 /** Keeps the box scrolled to its end until the reader scrolls away. */
-const useFollowing = (log: Log) => {
+const useFollowing = (log: LogBuffer) => {
   const [following, setFollowing] = useState(true)
   const box = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
@@ -48,7 +48,7 @@ const useFollowing = (log: Log) => {
   return { following, setFollowing, box, onScroll }
 }
 
-const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => (
+const Lines = ({ id, log, ended }: { id: string; log: LogBuffer; ended: boolean }) => (
   <>
     {log.dropped > 0 && (
       <p className="quiet">
@@ -64,10 +64,10 @@ const Lines = ({ id, log, ended }: { id: string; log: Log; ended: boolean }) => 
   </>
 )
 
-export const RunLog = ({ id, arrive }: { id: string; arrive: boolean }) => {
+export const LogSection = ({ id, arrive }: { id: string; arrive: boolean }) => {
   const { log, ended, problem } = useRunLog(id)
   const { following, setFollowing, box, onScroll } = useFollowing(log)
-  const top = useArrival(arrive, true)
+  const top = useScrollTarget(arrive, true)
   const follow = (
     <label className="switch">
       <input type="checkbox" checked={following} onChange={(event) => setFollowing(event.target.checked)} /> Follow

@@ -1,17 +1,17 @@
 /** What waits for a person: one line on top of every page that opens a list, and openly on the page that it is about. */
 import { useId, useState } from 'react'
-import type { Goal, Question } from '../logic/board.ts'
+import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
 import type { ServerClock } from '../logic/clock.ts'
 import { happenedIn, waitingText } from '../logic/questions.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
-import { Ago, Block, Said } from './basics.tsx'
+import { Ago, TextBlock, SafeText } from './basics.tsx'
 import { Choices } from './choices.tsx'
 import { GoalLink, TaskLink } from './links.tsx'
 
 interface AskedProps {
-  question: Question
-  goals: readonly Goal[]
+  question: BoardQuestion
+  goals: readonly BoardGoal[]
   clock: ServerClock
 }
 
@@ -43,7 +43,7 @@ const Tried = ({ tried }: { tried: readonly string[] }) =>
       <ul className="tried">
         {tried.map((text) => (
           <li key={text}>
-            <Said text={text} />
+            <SafeText text={text} />
           </li>
         ))}
       </ul>
@@ -67,13 +67,13 @@ const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolea
   return (
     <article className="asked" aria-labelledby={name} data-run={question.runId ?? undefined}>
       <p className="question" id={name}>
-        <span className="badge warn">{words(question.kind)}</span> <Said text={happenedIn(question)} />
+        <span className="badge warn">{words(question.kind)}</span> <SafeText text={happenedIn(question)} />
       </p>
       <Tried tried={question.tried} />
       {question.details !== '' && (
         <details open={open}>
           <summary>Details</summary>
-          <Block text={question.details} />
+          <TextBlock text={question.details} />
         </details>
       )}
       {question.runId !== null && <Evidence run={question.runId} />}
@@ -84,7 +84,7 @@ const Asked = ({ question, open = false, ...rest }: AskedProps & { open?: boolea
 }
 
 interface QuestionsProps extends Omit<AskedProps, 'question'> {
-  questions: readonly Question[]
+  questions: readonly BoardQuestion[]
   /** How many the page itself shows. */
   here: number
 }

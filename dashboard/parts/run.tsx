@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { runPhases, type Run } from '../../src/api/contract.ts'
 import { spanText, type ServerClock } from '../logic/clock.ts'
 import { moneyText, plural, tokensText } from '../logic/text.ts'
-import { Ago, Badge, Block, Facts, Said, Section } from './basics.tsx'
+import { Ago, Badge, TextBlock, Facts, SafeText, Section } from './basics.tsx'
 
 type Shown = Run
 type Launch = Shown['launches'][number]
@@ -49,7 +49,7 @@ export const Launches = ({ run, clock }: { run: Shown; clock: ServerClock }) => 
           <ul className="plain">
             {correctionsOf(launch).map((text) => (
               <li key={text}>
-                <Said text={text} />
+                <SafeText text={text} />
               </li>
             ))}
           </ul>
@@ -85,23 +85,23 @@ const endOf = ({ exitCode, signal, timedOut, excused, ranNothing }: Check): stri
 const CheckRow = ({ check }: { check: Check }) => (
   <li>
     <code>
-      <Said text={check.command} />
+      <SafeText text={check.command} />
     </code>{' '}
     <span className={`badge ${toneOf(check)}`}>{endOf(check)}</span>{' '}
     <span className="quiet">
       {spanText(check.durationMs)}, {sources[check.source]}
     </span>
-    {check.excused !== undefined && <Said text={`: ${check.excused.failing.join('; ')}`} />}
+    {check.excused !== undefined && <SafeText text={`: ${check.excused.failing.join('; ')}`} />}
   </li>
 )
 
 const DroppedRow = ({ dropped: { command, reason, by } }: { dropped: Verdict['dropped'][number] }) => (
   <li>
     <code>
-      <Said text={command} />
+      <SafeText text={command} />
     </code>{' '}
     <span className="badge warn">{by === undefined ? 'dropped' : 'replaced'}</span>{' '}
-    <Said text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
+    <SafeText text={by === undefined ? reason : `${by} ran instead: ${reason}`} />
   </li>
 )
 
@@ -109,17 +109,17 @@ const Remarks = ({ verdict }: { verdict: Verdict }) => (
   <>
     {(verdict.weakened ?? []).map(({ kind, path, count, detail }) => (
       <p key={`${kind} ${path} ${detail}`}>
-        <span className="badge warn">{kind}</span> <Said text={`${path} (${count}) ${detail}`} />
+        <span className="badge warn">{kind}</span> <SafeText text={`${path} (${count}) ${detail}`} />
       </p>
     ))}
     {verdict.notes.map((note) => (
       <p key={note} className="quiet">
-        <Said text={note} />
+        <SafeText text={note} />
       </p>
     ))}
     <details>
       <summary>{plural(verdict.changedPaths.length, 'changed path')}</summary>
-      <Block text={verdict.changedPaths.join('\n')} />
+      <TextBlock text={verdict.changedPaths.join('\n')} />
     </details>
   </>
 )
@@ -147,7 +147,7 @@ export const Checks = ({ run: { verdict } }: { run: Shown }) => {
   )
 }
 
-const blockOf = (text: string | undefined): ReactNode => (text === undefined ? null : <Block text={text} />)
+const blockOf = (text: string | undefined): ReactNode => (text === undefined ? null : <TextBlock text={text} />)
 
 const violationsOf = ({ policyViolations }: RunError): string | undefined =>
   policyViolations?.map(({ path, kind, rule }) => `${path}: ${kind} (${rule})`).join('\n')
@@ -157,10 +157,10 @@ type RunError = NonNullable<Shown['errorMeta']>
 export const ErrorReport = ({ error }: { error: RunError }) => (
   <section className="panel error" aria-labelledby="error">
     <h2 id="error">
-      <Said text={error.failureCode} />
+      <SafeText text={error.failureCode} />
     </h2>
     <p>
-      <Said text={error.message} />
+      <SafeText text={error.message} />
     </p>
     <Facts
       rows={[

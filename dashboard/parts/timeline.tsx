@@ -1,16 +1,16 @@
 /** The recoveries of a task: for each the evidence, the action, its success criterion, the observation, and the cost. */
 import type { Recovery, Run } from '../../src/api/contract.ts'
 import type { ServerClock } from '../logic/clock.ts'
-import { costText, partsOf } from '../logic/cost.ts'
+import { costText, parametersOf } from '../logic/cost.ts'
 import { linkTo } from '../logic/route.ts'
 import { words } from '../logic/text.ts'
-import { Ago, Badge, Block, Facts, Said } from './basics.tsx'
+import { Ago, Badge, TextBlock, Facts, SafeText } from './basics.tsx'
 
 const Parts = ({ value }: { value: Record<string, unknown> }) => (
   <>
-    {partsOf(value).map(([name, part]) => (
+    {parametersOf(value).map(([name, part]) => (
       <span key={name} className="part">
-        {name}: <Said text={part} />
+        {name}: <SafeText text={part} />
       </span>
     ))}
   </>
@@ -25,7 +25,7 @@ interface EntryProps {
 const Account = ({ recovery, runs }: Omit<EntryProps, 'clock'>) => (
   <Facts
     rows={[
-      ['Evidence', <Block key="evidence" text={`${recovery.label}: ${recovery.issueDetected}`} />],
+      ['Evidence', <TextBlock key="evidence" text={`${recovery.label}: ${recovery.issueDetected}`} />],
       [
         'Action',
         <span key="action">
@@ -38,7 +38,7 @@ const Account = ({ recovery, runs }: Omit<EntryProps, 'clock'>) => (
           {words(recovery.postCondition.type)} <Parts value={recovery.postCondition} />
         </span>,
       ],
-      ['Observed', recovery.detail === '' ? 'nothing yet' : <Said key="detail" text={recovery.detail} />],
+      ['Observed', recovery.detail === '' ? 'nothing yet' : <SafeText key="detail" text={recovery.detail} />],
       ['Cost', costText(recovery, runs)],
     ]}
   />

@@ -19,7 +19,7 @@ export interface LiveCase {
 }
 
 /** Returns a function that declares failures of one tool, with files and options that they have in common. */
-export const of =
+export const casesOf =
   (tool: string, common: Partial<LiveCase> = {}) =>
   (
     command: string,

@@ -1,8 +1,8 @@
 /** Shells, git, services, file transfers and archives. */
-import { of, type LiveCase } from './case.ts'
+import { casesOf, type LiveCase } from './case.ts'
 
-const bash = of('bash')
-const sh = of('sh')
+const bash = casesOf('bash')
+const sh = casesOf('sh')
 
 const shells: LiveCase[] = [
   bash('bash a.sh', 'compile_error', { 'a.sh': 'if true; then\n' }),
@@ -19,31 +19,31 @@ const shells: LiveCase[] = [
   bash('./a.sh', 'permission_denied', { 'a.sh': '#!/bin/sh\n' }, { under: 'another user', before: 'chmod 644 a.sh' }),
   sh('sh a.sh', 'compile_error', { 'a.sh': 'case x in\n' }),
   sh('sh a.sh', 'command_not_found', { 'a.sh': 'acme-tool --version\n' }),
-  of('test')('test -f dist/app.js', ['build_artifact_missing', 'test_failure']),
-  of('grep')('grep -q needle a.txt', 'test_failure', { 'a.txt': 'hay\n' }),
-  of('diff')('diff a.txt b.txt', 'test_failure', { 'a.txt': '1\n', 'b.txt': '2\n' }),
-  of('cmp')('cmp a.txt b.txt', 'test_failure', { 'a.txt': '1\n', 'b.txt': '2\n' }),
-  of('timeout')('timeout 1 sleep 5', 'timeout'),
-  of('awk')("awk '{ print $1' a.txt", ['compile_error', 'invalid_usage'], { 'a.txt': '' }),
-  of('sed')('sed s/a a.txt', ['compile_error', 'invalid_usage'], { 'a.txt': '' }),
-  of('jq')("jq -e '.ready' a.json", 'test_failure', { 'a.json': '{"ready":false}' }),
-  of('tar')('tar xzf dist/app.tar.gz', 'build_artifact_missing'),
-  of('tar')(
+  casesOf('test')('test -f dist/app.js', ['build_artifact_missing', 'test_failure']),
+  casesOf('grep')('grep -q needle a.txt', 'test_failure', { 'a.txt': 'hay\n' }),
+  casesOf('diff')('diff a.txt b.txt', 'test_failure', { 'a.txt': '1\n', 'b.txt': '2\n' }),
+  casesOf('cmp')('cmp a.txt b.txt', 'test_failure', { 'a.txt': '1\n', 'b.txt': '2\n' }),
+  casesOf('timeout')('timeout 1 sleep 5', 'timeout'),
+  casesOf('awk')("awk '{ print $1' a.txt", ['compile_error', 'invalid_usage'], { 'a.txt': '' }),
+  casesOf('sed')('sed s/a a.txt', ['compile_error', 'invalid_usage'], { 'a.txt': '' }),
+  casesOf('jq')("jq -e '.ready' a.json", 'test_failure', { 'a.json': '{"ready":false}' }),
+  casesOf('tar')('tar xzf dist/app.tar.gz', 'build_artifact_missing'),
+  casesOf('tar')(
     'tar cf out.tar big',
     'disk_full',
     {},
     { under: 'full disk', before: 'ln -s /usr/bin/git big', environment: { TAR_OPTIONS: '-h' } },
   ),
-  of('cp')('cp /usr/bin/git big', 'disk_full', {}, { under: 'full disk' }),
-  of('cp')('cp dist/app.js public/app.js', 'build_artifact_missing'),
-  of('patch')('patch -p0 -i a.patch', ['git_conflict', 'test_failure'], {
+  casesOf('cp')('cp /usr/bin/git big', 'disk_full', {}, { under: 'full disk' }),
+  casesOf('cp')('cp dist/app.js public/app.js', 'build_artifact_missing'),
+  casesOf('patch')('patch -p0 -i a.patch', ['git_conflict', 'test_failure'], {
     'a.txt': 'x\n',
     'a.patch': '--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-y\n+z\n',
   }),
-  of('dd')('dd if=/dev/zero of=out bs=1M count=4', 'disk_full', {}, { under: 'full disk' }),
+  casesOf('dd')('dd if=/dev/zero of=out bs=1M count=4', 'disk_full', {}, { under: 'full disk' }),
 ]
 
-const git = of('git', {
+const git = casesOf('git', {
   before: 'git init -q -b main && git commit -q --allow-empty -m first',
   environment: { GIT_AUTHOR_NAME: 't', GIT_AUTHOR_EMAIL: 't@t', GIT_COMMITTER_NAME: 't', GIT_COMMITTER_EMAIL: 't@t' },
 })
@@ -89,8 +89,8 @@ const gits: LiveCase[] = [
   ),
 ]
 
-const curl = of('curl')
-const wget = of('wget')
+const curl = casesOf('curl')
+const wget = casesOf('wget')
 
 const services: LiveCase[] = [
   curl('curl -fsS http://packages.invalid/', 'network_unreachable'),
@@ -99,21 +99,21 @@ const services: LiveCase[] = [
   wget('wget -q -t 1 -S http://packages.invalid/', 'network_unreachable'),
   wget('wget -t 1 http://packages.invalid/', 'network_unreachable'),
   wget('wget -t 1 http://127.0.0.1:9/', 'service_unavailable'),
-  of('psql')("psql -h 127.0.0.1 -p 9 -c 'select 1'", 'service_unavailable'),
-  of('docker')('docker ps', 'service_unavailable'),
-  of('docker')('docker build .', 'service_unavailable', { Dockerfile: 'FROM scratch\n' }),
-  of('kubectl')('kubectl get pods', ['service_unavailable', 'config_error']),
-  of('terraform')('terraform validate', ['config_error', 'compile_error'], { 'main.tf': 'resource "a" {\n' }),
-  of('ssh')('ssh -o BatchMode=yes packages.invalid true', 'network_unreachable'),
-  of('openssl')('openssl s_client -connect 127.0.0.1:9', 'service_unavailable'),
-  of('sqlite3')("sqlite3 a.db 'select * from nowhere'", ['runtime_error', 'compile_error']),
-  of('sqlite3')(
+  casesOf('psql')("psql -h 127.0.0.1 -p 9 -c 'select 1'", 'service_unavailable'),
+  casesOf('docker')('docker ps', 'service_unavailable'),
+  casesOf('docker')('docker build .', 'service_unavailable', { Dockerfile: 'FROM scratch\n' }),
+  casesOf('kubectl')('kubectl get pods', ['service_unavailable', 'config_error']),
+  casesOf('terraform')('terraform validate', ['config_error', 'compile_error'], { 'main.tf': 'resource "a" {\n' }),
+  casesOf('ssh')('ssh -o BatchMode=yes packages.invalid true', 'network_unreachable'),
+  casesOf('openssl')('openssl s_client -connect 127.0.0.1:9', 'service_unavailable'),
+  casesOf('sqlite3')("sqlite3 a.db 'select * from nowhere'", ['runtime_error', 'compile_error']),
+  casesOf('sqlite3')(
     "sqlite3 a.db 'create table t(x); insert into t values (randomblob(4000000))'",
     'disk_full',
     {},
     { under: 'full disk' },
   ),
-  of('unzip')('unzip -q a.zip', ['corrupted_install', 'runtime_error', 'unknown'], { 'a.zip': 'no zip' }),
+  casesOf('unzip')('unzip -q a.zip', ['corrupted_install', 'runtime_error', 'unknown'], { 'a.zip': 'no zip' }),
 ]
 
 export const shellCases = [...shells, ...gits, ...services]

@@ -1,11 +1,11 @@
 /** Tools of a developer's machine: language runtimes, compilers, build tools. */
-import { of, type LiveCase } from './case.ts'
+import { casesOf, type LiveCase } from './case.ts'
 
 const manifest = { 'package.json': '{"name":"app","version":"1.0.0"}' }
 
-const node = of('node')
-const nodeTest = of('node --test')
-const npm = of('npm', { files: manifest })
+const node = casesOf('node')
+const nodeTest = casesOf('node --test')
+const npm = casesOf('npm', { files: manifest })
 
 const javascript: LiveCase[] = [
   node('node app.js', 'compile_error', { 'app.js': 'const = 1' }),
@@ -76,10 +76,10 @@ const javascript: LiveCase[] = [
   }),
 ]
 
-const python = of('python')
-const pytest = of('pytest')
-const unittest = of('python unittest')
-const pip = of('pip')
+const python = casesOf('python')
+const pytest = casesOf('pytest')
+const unittest = casesOf('python unittest')
+const pip = casesOf('pip')
 
 const pythons: LiveCase[] = [
   python('python3 app.py', 'compile_error', { 'app.py': 'def f(:\n' }),
@@ -133,23 +133,23 @@ const pythons: LiveCase[] = [
   pytest('pytest', 'missing_env_var', { 'test_sum.py': 'import os\ndef test_adds():\n    os.environ["API_TOKEN"]\n' }),
   pip('pip install --no-index acme-lib', 'dependency_missing'),
   pip('pip install --retries 1 --index-url https://packages.invalid/simple acme-lib', 'network_unreachable'),
-  of('cfn-lint')('cfn-lint template.yaml', 'lint_error', {
+  casesOf('cfn-lint')('cfn-lint template.yaml', 'lint_error', {
     'template.yaml': 'Resources:\n  A:\n    Type: AWS::S3::Bucket\n    Properties:\n      Nope: 1\n',
   }),
-  of('aws')(
+  casesOf('aws')(
     'aws sts get-caller-identity',
     'auth_failure',
     {},
     { environment: { AWS_EC2_METADATA_DISABLED: 'true', AWS_DEFAULT_REGION: 'eu-west-1' } },
   ),
-  of('flask')('flask run', ['config_error', 'missing_script']),
+  casesOf('flask')('flask run', ['config_error', 'missing_script']),
 ]
 
-const gcc = of('gcc')
-const gxx = of('g++')
-const make = of('make')
-const cmake = of('cmake')
-const ctest = of('ctest')
+const gcc = casesOf('gcc')
+const gxx = casesOf('g++')
+const make = casesOf('make')
+const cmake = casesOf('cmake')
+const ctest = casesOf('ctest')
 const main = 'int main(void) { return 0; }\n'
 
 const natives: LiveCase[] = [
@@ -164,19 +164,19 @@ const natives: LiveCase[] = [
     'a.cc': '#include <vector>\nint main() { std::vector<int> v; v.push_bak(1); }',
   }),
   gxx('g++ a.cc', 'compile_error', { 'a.cc': 'struct S { void f(); };\nint main() { S s; s.f(); }' }),
-  of('program')(
+  casesOf('program')(
     './app',
     'runtime_error',
     { 'a.c': 'int main(void) { volatile int *p = 0; return *p; }' },
     { before: 'gcc a.c -o app' },
   ),
-  of('program')(
+  casesOf('program')(
     './app',
     ['test_failure', 'runtime_error'],
     { 'a.c': '#include <assert.h>\nint main(void) { assert(1 + 1 == 3); }' },
     { before: 'gcc a.c -o app' },
   ),
-  of('program')(
+  casesOf('program')(
     './app',
     'dependency_missing',
     { 'a.c': 'int sum(void);\nint main(void) { return sum(); }', 'b.c': 'int sum(void) { return 0; }' },
@@ -210,31 +210,31 @@ const natives: LiveCase[] = [
     },
     { before: 'cmake -S . -B build > /dev/null' },
   ),
-  of('valgrind')(
+  casesOf('valgrind')(
     'valgrind -q --error-exitcode=9 ./app',
     ['test_failure', 'runtime_error'],
     { 'a.c': '#include <stdlib.h>\nint main(void) { int *p = malloc(4); return p[2]; }' },
     { before: 'gcc -g a.c -o app' },
   ),
-  of('ld')(
+  casesOf('ld')(
     'ld -o app a.o',
     'compile_error',
     { 'a.c': 'int sum(int);\nint f(void) { return sum(1); }' },
     { before: 'gcc -c a.c' },
   ),
-  of('as')('as a.s -o a.o', 'compile_error', { 'a.s': 'nope %eax\n' }),
+  casesOf('as')('as a.s -o a.o', 'compile_error', { 'a.s': 'nope %eax\n' }),
 ]
 
-const cargo = of('cargo', {
+const cargo = casesOf('cargo', {
   ownHome: true,
   files: {
     'Cargo.toml': '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n',
     'src/main.rs': 'fn main() {}\n',
   },
 })
-const javac = of('javac')
-const java = of('java')
-const mvn = of('mvn', { ownHome: true })
+const javac = casesOf('javac')
+const java = casesOf('java')
+const mvn = casesOf('mvn', { ownHome: true })
 const pom = (more: string): string =>
   `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>app</artifactId><version>1</version>${more}</project>`
 
@@ -255,10 +255,10 @@ const managed: LiveCase[] = [
   cargo('cargo fmt --check', 'lint_error', { 'src/main.rs': 'fn main(){let x=1;}\n' }),
   // A linker that writes through mapped memory is killed by SIGBUS and does not mention the disk; the disk probe does.
   cargo('cargo build --offline', ['disk_full', 'runtime_error'], {}, { under: 'full disk' }),
-  of('rustc', { ownHome: true })('rustc a.rs', 'compile_error', {
+  casesOf('rustc', { ownHome: true })('rustc a.rs', 'compile_error', {
     'a.rs': 'fn main() { let s = String::new(); drop(s); drop(s); }\n',
   }),
-  of('rustfmt', { ownHome: true })('rustfmt --check a.rs', 'lint_error', { 'a.rs': 'fn main(){let x=1;}\n' }),
+  casesOf('rustfmt', { ownHome: true })('rustfmt --check a.rs', 'lint_error', { 'a.rs': 'fn main(){let x=1;}\n' }),
   javac('javac A.java', 'compile_error', { 'A.java': 'class A { int f() { return "a"; } }' }),
   javac('javac A.java', 'dependency_missing', { 'A.java': 'import org.acme.Lib;\nclass A {}' }),
   javac('javac Nowhere.java', ['missing_script', 'compile_error']),
@@ -289,9 +289,9 @@ const managed: LiveCase[] = [
   mvn('mvn -o -q nope', 'invalid_usage', { 'pom.xml': pom('') }),
 ]
 
-const perl = of('perl')
-const tclsh = of('tclsh')
-const prove = of('prove')
+const perl = casesOf('perl')
+const tclsh = casesOf('tclsh')
+const prove = casesOf('prove')
 
 const scripts: LiveCase[] = [
   perl('perl a.pl', 'compile_error', { 'a.pl': 'use strict;\nmy $x = ;\n' }),

@@ -1,19 +1,19 @@
 /** Tools that come from the npm registry. */
-import { of, type LiveCase } from './case.ts'
+import { casesOf, type LiveCase } from './case.ts'
 
 const manifest = { 'package.json': '{"name":"app","version":"1.0.0"}' }
 const broken = 'const = 1\n'
 
-const mocha = of('mocha', { packages: ['mocha'], files: manifest })
-const ava = of('ava', { packages: ['ava@5'], files: { 'package.json': '{"name":"app","type":"module"}' } })
-const tape = of('tape', { packages: ['tape'], files: manifest })
-const jasmine = of('jasmine', { packages: ['jasmine'], files: manifest })
-const qunit = of('qunit', { packages: ['qunit'], files: manifest })
-const uvu = of('uvu', { packages: ['uvu'], files: manifest })
-const jest = of('jest', { packages: ['jest'], files: manifest })
-const vitest = of('vitest', { packages: ['vitest@3'], files: manifest })
-const cucumber = of('cucumber', { packages: ['@cucumber/cucumber'], files: manifest })
-const c8 = of('c8', { packages: ['c8'] })
+const mocha = casesOf('mocha', { packages: ['mocha'], files: manifest })
+const ava = casesOf('ava', { packages: ['ava@5'], files: { 'package.json': '{"name":"app","type":"module"}' } })
+const tape = casesOf('tape', { packages: ['tape'], files: manifest })
+const jasmine = casesOf('jasmine', { packages: ['jasmine'], files: manifest })
+const qunit = casesOf('qunit', { packages: ['qunit'], files: manifest })
+const uvu = casesOf('uvu', { packages: ['uvu'], files: manifest })
+const jest = casesOf('jest', { packages: ['jest'], files: manifest })
+const vitest = casesOf('vitest', { packages: ['vitest@3'], files: manifest })
+const cucumber = casesOf('cucumber', { packages: ['@cucumber/cucumber'], files: manifest })
+const c8 = casesOf('c8', { packages: ['c8'] })
 
 const runners: LiveCase[] = [
   mocha('mocha test.js', 'test_failure', {
@@ -87,21 +87,21 @@ const runners: LiveCase[] = [
   }),
 ]
 
-const eslint = of('eslint', { packages: ['eslint@9'] })
-const prettier = of('prettier', { packages: ['prettier@3'] })
-const biome = of('biome', { packages: ['@biomejs/biome'] })
-const stylelint = of('stylelint', { packages: ['stylelint@16', 'stylelint-config-standard@36'] })
-const standard = of('standard', { packages: ['standard'], files: manifest })
-const markdownlint = of('markdownlint', { packages: ['markdownlint-cli@0.44'] })
-const htmlhint = of('htmlhint', { packages: ['htmlhint'] })
-const htmlValidate = of('html-validate', { packages: ['html-validate'] })
-const jshint = of('jshint', { packages: ['jshint'] })
-const csslint = of('csslint', { packages: ['csslint'] })
-const oxlint = of('oxlint', { packages: ['oxlint'] })
-const commitlint = of('commitlint', { packages: ['@commitlint/cli@19', '@commitlint/config-conventional@19'] })
-const jsonlint = of('jsonlint', { packages: ['jsonlint'] })
-const ajv = of('ajv', { packages: ['ajv-cli'] })
-const knip = of('knip', { packages: ['knip'], files: manifest })
+const eslint = casesOf('eslint', { packages: ['eslint@9'] })
+const prettier = casesOf('prettier', { packages: ['prettier@3'] })
+const biome = casesOf('biome', { packages: ['@biomejs/biome'] })
+const stylelint = casesOf('stylelint', { packages: ['stylelint@16', 'stylelint-config-standard@36'] })
+const standard = casesOf('standard', { packages: ['standard'], files: manifest })
+const markdownlint = casesOf('markdownlint', { packages: ['markdownlint-cli@0.44'] })
+const htmlhint = casesOf('htmlhint', { packages: ['htmlhint'] })
+const htmlValidate = casesOf('html-validate', { packages: ['html-validate'] })
+const jshint = casesOf('jshint', { packages: ['jshint'] })
+const csslint = casesOf('csslint', { packages: ['csslint'] })
+const oxlint = casesOf('oxlint', { packages: ['oxlint'] })
+const commitlint = casesOf('commitlint', { packages: ['@commitlint/cli@19', '@commitlint/config-conventional@19'] })
+const jsonlint = casesOf('jsonlint', { packages: ['jsonlint'] })
+const ajv = casesOf('ajv', { packages: ['ajv-cli'] })
+const knip = casesOf('knip', { packages: ['knip'], files: manifest })
 
 const linters: LiveCase[] = [
   eslint('eslint app.js', 'lint_error', {
@@ -168,20 +168,20 @@ const linters: LiveCase[] = [
   }),
 ]
 
-const tsc = of('tsc', { packages: ['typescript@5'] })
-const tsNode = of('ts-node', { packages: ['ts-node', 'typescript@5'] })
-const webpack = of('webpack', { packages: ['webpack', 'webpack-cli'] })
-const rollup = of('rollup', { packages: ['rollup'] })
-const babel = of('babel', { packages: ['@babel/core', '@babel/cli', '@babel/preset-env'] })
-const terser = of('terser', { packages: ['terser'] })
-const asc = of('asc', { packages: ['assemblyscript'] })
-const sass = of('sass', { packages: ['sass'] })
-const less = of('less', { packages: ['less'] })
-const stylus = of('stylus', { packages: ['stylus'] })
-const coffee = of('coffee', { packages: ['coffeescript'] })
-const pug = of('pug', { packages: ['pug-cli'] })
-const solc = of('solc', { packages: ['solc'] })
-const pyright = of('pyright', { packages: ['pyright'] })
+const tsc = casesOf('tsc', { packages: ['typescript@5'] })
+const tsNode = casesOf('ts-node', { packages: ['ts-node', 'typescript@5'] })
+const webpack = casesOf('webpack', { packages: ['webpack', 'webpack-cli'] })
+const rollup = casesOf('rollup', { packages: ['rollup'] })
+const babel = casesOf('babel', { packages: ['@babel/core', '@babel/cli', '@babel/preset-env'] })
+const terser = casesOf('terser', { packages: ['terser'] })
+const asc = casesOf('asc', { packages: ['assemblyscript'] })
+const sass = casesOf('sass', { packages: ['sass'] })
+const less = casesOf('less', { packages: ['less'] })
+const stylus = casesOf('stylus', { packages: ['stylus'] })
+const coffee = casesOf('coffee', { packages: ['coffeescript'] })
+const pug = casesOf('pug', { packages: ['pug-cli'] })
+const solc = casesOf('solc', { packages: ['solc'] })
+const pyright = casesOf('pyright', { packages: ['pyright'] })
 
 const compilers: LiveCase[] = [
   tsc('tsc --noEmit a.ts', 'compile_error', { 'a.ts': 'const a: number = "x"' }),
@@ -216,11 +216,11 @@ const compilers: LiveCase[] = [
   pyright('pyright a.py', ['compile_error', 'lint_error'], { 'a.py': 'x: int = "a"\n' }),
 ]
 
-const gulp = of('gulp', { packages: ['gulp'], before: 'ln -s "$TOOLS" node_modules' })
-const grunt = of('grunt', { packages: ['grunt', 'grunt-cli'], before: 'ln -s "$TOOLS" node_modules' })
-const just = of('just', { packages: ['rust-just'] })
-const pnpm = of('pnpm', { packages: ['pnpm@10'], files: manifest })
-const yarn = of('yarn', { packages: ['yarn@1'], files: manifest })
+const gulp = casesOf('gulp', { packages: ['gulp'], before: 'ln -s "$TOOLS" node_modules' })
+const grunt = casesOf('grunt', { packages: ['grunt', 'grunt-cli'], before: 'ln -s "$TOOLS" node_modules' })
+const just = casesOf('just', { packages: ['rust-just'] })
+const pnpm = casesOf('pnpm', { packages: ['pnpm@10'], files: manifest })
+const yarn = casesOf('yarn', { packages: ['yarn@1'], files: manifest })
 
 const taskRunners: LiveCase[] = [
   gulp('gulp nope', 'missing_script', { 'gulpfile.js': 'exports.build = (done) => done()' }),

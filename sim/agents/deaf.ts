@@ -1,5 +1,5 @@
 /** An agent that neither works nor exits, and ignores every signal that can be ignored. Usage: fault.ts. */
-import { play, stay } from './fault.ts'
+import { runWithFault, neverExit } from './fault.ts'
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-play(stay)
+runWithFault(neverExit)

@@ -4,11 +4,11 @@
  * `--hold-pipe`: the started process keeps our output open. `--stay`: the agent does not exit.
  */
 import { spawn } from 'node:child_process'
-import { applyAnswer } from './answer.ts'
+import { applyWork } from './scripted-work.ts'
 
 const given = process.argv.slice(2)
 const child = spawn('sleep', ['300'], { detached: true, stdio: given.includes('--hold-pipe') ? 'inherit' : 'ignore' })
 child.unref()
 process.stdout.write(`${child.pid}\n`)
-applyAnswer()
+applyWork()
 if (given.includes('--stay')) setInterval(() => {}, 1000)

@@ -6,31 +6,31 @@
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
-import { applyEdit, readAnswer, valueOf } from './answer.ts'
+import { applyEdit, readWork, valueOf } from './scripted-work.ts'
 import { claudeSession } from './lines.ts'
 
-export const claude = claudeSession(valueOf('--resume') ?? randomUUID(), process.cwd())
+export const claudeOutput = claudeSession(valueOf('--resume') ?? randomUUID(), process.cwd())
 
 /** The work of an agent without a fault. */
-export const work = (): void => {
-  const answer = readAnswer(valueOf('--answer') ?? '')
+export const doWork = (): void => {
+  const answer = readWork(valueOf('--answer') ?? '')
   for (const edit of answer.edits)
-    claude.answered(
-      claude.write(edit.path, edit.after),
+    claudeOutput.answered(
+      claudeOutput.write(edit.path, edit.after),
       `File created successfully at: ${applyEdit(process.cwd(), edit)}`,
     )
-  claude.say(answer.text)
-  claude.done(answer.text)
+  claudeOutput.say(answer.text)
+  claudeOutput.done(answer.text)
 }
 
 /** Keeps the process running until it is killed. */
-export const stay = (): void => void setInterval(() => {}, 1000)
+export const neverExit = (): void => void setInterval(() => {}, 1000)
 
 /** Opens the session, then runs the fault if it is due, or else the work. */
-export const play = (fault: () => void): void => {
-  claude.init()
+export const runWithFault = (fault: () => void): void => {
+  claudeOutput.init()
   const memory = valueOf('--once')
-  if (memory !== undefined && existsSync(memory)) return work()
+  if (memory !== undefined && existsSync(memory)) return doWork()
   if (memory !== undefined) writeFileSync(memory, String(process.pid))
   fault()
 }

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { relative, resolve } from 'node:path'
-import { applyEdit, readAnswer, type Edit } from './answer.ts'
+import { applyEdit, readWork, type Edit } from './scripted-work.ts'
 import { claudeSession, type Denied } from './lines.ts'
 
 const given = process.argv.slice(2)
@@ -13,7 +13,7 @@ const valuesOf = (flag: string): string[] => given.flatMap((text, at) => (text =
 const inside = (path: string, folder: string): boolean => !relative(folder, path).startsWith('..')
 
 const cwd = process.cwd()
-const answer = readAnswer(given[0] ?? '')
+const answer = readWork(given[0] ?? '')
 const open = [cwd, ...valuesOf('--add-dir')]
 const claude = claudeSession(valuesOf('--resume')[0] ?? randomUUID(), cwd)
 

@@ -3,7 +3,7 @@
  * error. Then it does its work. It waits for a slow reader. Usage: flood.ts <lines> <one line> <standard error> [--answer FILE] … <prompt>
  */
 import { writeSync } from 'node:fs'
-import { applyAnswer } from './answer.ts'
+import { applyWork } from './scripted-work.ts'
 
 const megabyte = Buffer.from(`${'x'.repeat(99)}\n`.repeat(10_000))
 
@@ -20,4 +20,4 @@ if (line > 0) {
 }
 write(2, megabyte, errors)
 writeSync(1, 'last line\n')
-applyAnswer()
+applyWork()

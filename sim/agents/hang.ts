@@ -1,4 +1,4 @@
 /** Opens its session and then neither prints nor exits. Usage: fault.ts. */
-import { play, stay } from './fault.ts'
+import { runWithFault, neverExit } from './fault.ts'
 
-play(stay)
+runWithFault(neverExit)

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 
 type Json = Record<string, unknown>
 
-export const print = (line: Json): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+export const printJsonLine = (line: Json): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const noUsage = { input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
 const someUsage = { ...noUsage, input_tokens: 1200, output_tokens: 42 }
@@ -70,7 +70,7 @@ const completed = { is_error: false, api_error_status: null, stop_reason: 'end_t
 /** One session of Claude Code. */
 export const claudeSession = (sessionId: string, cwd: string) => {
   const event = (type: string, fields: Json): void =>
-    print({ type, ...fields, session_id: sessionId, uuid: randomUUID() })
+    printJsonLine({ type, ...fields, session_id: sessionId, uuid: randomUUID() })
   return {
     init: () => event('system', init(cwd)),
     say: (text: string) => event('assistant', message([{ type: 'text', text }])),
@@ -93,9 +93,12 @@ export const claudeSession = (sessionId: string, cwd: string) => {
 
 /** One turn of Codex that changes files. */
 export const codexTurn = (changed: { path: string; kind: 'add' | 'update' }[], text: string): void => {
-  print({ type: 'thread.started', thread_id: randomUUID() })
-  print({ type: 'turn.started' })
-  print({ type: 'item.completed', item: { id: 'item_0', type: 'file_change', changes: changed, status: 'completed' } })
-  print({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text } })
-  print({ type: 'turn.completed', usage: { input_tokens: 2400, cached_input_tokens: 0, output_tokens: 84 } })
+  printJsonLine({ type: 'thread.started', thread_id: randomUUID() })
+  printJsonLine({ type: 'turn.started' })
+  printJsonLine({
+    type: 'item.completed',
+    item: { id: 'item_0', type: 'file_change', changes: changed, status: 'completed' },
+  })
+  printJsonLine({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text } })
+  printJsonLine({ type: 'turn.completed', usage: { input_tokens: 2400, cached_input_tokens: 0, output_tokens: 84 } })
 }

@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
-import { applyEdit, readAnswer } from './answer.ts'
+import { applyEdit, readWork } from './scripted-work.ts'
 import { claudeSession } from './lines.ts'
 
 const [answerFile = '', memory = ''] = process.argv.slice(2)
-const answer = readAnswer(answerFile)
+const answer = readWork(answerFile)
 const claude = claudeSession(randomUUID(), process.cwd())
 claude.init()
 if (existsSync(memory)) {

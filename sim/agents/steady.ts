@@ -5,7 +5,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { applyEdit, readAnswer } from './answer.ts'
+import { applyEdit, readWork } from './scripted-work.ts'
 
 const maxWaitMs = 180_000
 
@@ -13,7 +13,7 @@ const { values, positionals } = parseArgs({
   options: { began: { type: 'string' }, until: { type: 'string' } },
   allowPositionals: true,
 })
-const answer = readAnswer(positionals[0] ?? '')
+const answer = readWork(positionals[0] ?? '')
 process.stdout.write('I am at work.\n')
 if (values.began !== undefined) writeFileSync(values.began, String(process.pid))
 const until = values.until

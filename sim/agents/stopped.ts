@@ -1,7 +1,7 @@
 /** Suspends itself, as job control of a terminal would: until SIGCONT it does not run, and only SIGKILL ends it. Usage: fault.ts. */
-import { play, stay } from './fault.ts'
+import { runWithFault, neverExit } from './fault.ts'
 
-play(() => {
+runWithFault(() => {
   process.kill(process.pid, 'SIGSTOP')
-  stay()
+  neverExit()
 })

@@ -10,7 +10,7 @@ import { Hono, type Context as HonoContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { AppError, errorTable, messageOf } from '../errors.ts'
-import { shown, valueAt } from '../validation.ts'
+import { valueText, valueAt } from '../validation.ts'
 import { bearerOf, callerOf, guard } from './auth.ts'
 import * as contract from './contract.ts'
 import type { Dashboard } from './dashboard.ts'
@@ -41,7 +41,7 @@ const maxBody = 4 * 1024 * 1024
 const givenText = (value: unknown): string => {
   if (value === undefined) return 'missing'
   if (Array.isArray(value)) return 'given a list'
-  return typeof value === 'object' && value !== null ? 'given an object' : `given ${shown(value)}`
+  return typeof value === 'object' && value !== null ? 'given an object' : `given ${valueText(value)}`
 }
 
 /** The value in the form of the schema. Throws INPUT_INVALID with the field, the value given there and what is accepted. */
@@ -100,7 +100,7 @@ const streamEvents = async (c: Http, parts: AppParts): Promise<Response> => {
   const lastId = c.req.header('last-event-id')
   const after = lastId === undefined ? query.after : parse(contract.eventsQuery.shape.after, lastId, 'Last-Event-ID')
   await checkFilter(context, query)
-  const giveBack = parts.streams.take(callerOf(bearerOf(c), { ...parts, loginOf: parts.logins.holds }) ?? '')
+  const giveBack = parts.streams.take(callerOf(bearerOf(c), { ...parts, loginOf: parts.logins.loginOf }) ?? '')
   const { outgoing } = c.env
   outgoing.once('close', giveBack)
   outgoing.writeHead(200, {
@@ -129,7 +129,7 @@ const page = (c: Http, html: string, status: 401 | 404 | 500): Response => {
 }
 
 const home = async (c: Http, { context, dashboard }: AppParts): Promise<Response> => {
-  const found = await dashboard.look()
+  const found = await dashboard.locate()
   if (found.state === 'building') {
     c.header('content-security-policy', contentPolicy('building'))
     return c.html(buildingPage())
@@ -244,7 +244,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     await next()
   })
   const { token, port, logins } = parts
-  app.use('*', guard({ token, port, loginOf: logins.holds, isOpen }))
+  app.use('*', guard({ token, port, loginOf: logins.loginOf, isOpen }))
   app.use('*', async (c, next) => {
     // PostgreSQL cannot store NUL, so no id and no filter can contain one.
     if (/%00/.test(c.req.url)) throw new AppError('INPUT_INVALID', 'the address contains a NUL byte; remove it')

@@ -6,7 +6,7 @@ type Routes = typeof routes
 
 type Body<Name extends RouteName> = Routes[Name]['body'] extends z.ZodType ? z.output<Routes[Name]['body']> : undefined
 
-export interface Call<Name extends RouteName> {
+export interface HandlerCall<Name extends RouteName> {
   /** Of a path with `:id`, else empty. */
   id: string
   query: z.output<Routes[Name]['query']>
@@ -17,15 +17,15 @@ export interface Call<Name extends RouteName> {
 
 /** Pages and the OpenAPI document are made in app.ts. */
 type Handled = Exclude<RouteName, 'home' | 'asset' | 'openapi'>
-export type Handlers = { [Name in Handled]: (call: Call<Name>) => Promise<unknown> }
+export type Handlers = { [Name in Handled]: (call: HandlerCall<Name>) => Promise<unknown> }
 
 /** What JSON makes of a value: a date becomes an ISO string. */
-export type Wire<T> = T extends Date
+export type AsJson<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]
-    ? Wire<Item>[]
+    ? AsJson<Item>[]
     : T extends object
-      ? { [Key in keyof T]: Wire<T[Key]> }
+      ? { [Key in keyof T]: AsJson<T[Key]> }
       : T
 
 type Schema<Name extends Handled> = z.output<Routes[Name]['answer']>
@@ -35,10 +35,10 @@ type Schema<Name extends Handled> = z.output<Routes[Name]['answer']>
  * type, or is not in the schema. A recovery is compared in one direction, because its action is as open as its playbook makes it.
  */
 export type Conforming<All extends Handlers> = {
-  [Name in Handled]: Wire<Awaited<ReturnType<All[Name]>>> extends Schema<Name>
+  [Name in Handled]: AsJson<Awaited<ReturnType<All[Name]>>> extends Schema<Name>
     ? Name extends 'listRecoveries'
       ? All[Name]
-      : Schema<Name> extends Wire<Awaited<ReturnType<All[Name]>>>
+      : Schema<Name> extends AsJson<Awaited<ReturnType<All[Name]>>>
         ? All[Name]
         : never
     : never

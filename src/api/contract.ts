@@ -165,7 +165,16 @@ export const logQuery = z.strictObject({
 })
 export const reportQuery = z.strictObject({ since: z.iso.datetime({ offset: true }) })
 
-export type { Answered, EngineView, Escalation, EventView, Goal, Recovery, Run, Task } from './responses/entities.ts'
+export type {
+  AnsweredJson as Answered,
+  EngineView,
+  EscalationJson as Escalation,
+  EventView,
+  GoalJson as Goal,
+  RecoveryJson as Recovery,
+  RunJson as Run,
+  TaskJson as Task,
+} from './responses/entities.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,
@@ -182,5 +191,5 @@ export type {
   TaskView,
 } from './responses/views.ts'
 export { runPhases } from '../domain/run.ts'
-export { redText } from '../domain/still-red.ts'
+export { failuresText as redText } from '../domain/preexisting-failures.ts'
 export { taskStates } from '../domain/task.ts'

@@ -12,11 +12,14 @@ import { stripVTControlCharacters } from 'node:util'
 import { execa } from 'execa'
 import { messageOf } from '../errors.ts'
 
-export type Look = { state: 'ready'; dir: string } | { state: 'building' } | { state: 'failed'; reason: string }
+export type DashboardState =
+  | { state: 'ready'; dir: string }
+  | { state: 'building' }
+  | { state: 'failed'; reason: string }
 
 export interface Dashboard {
   /** Starts a build where one is needed. A failure is reported once; the next call tries again. */
-  look(): Promise<Look>
+  locate(): Promise<DashboardState>
   /** A file of the build that `look` found last; undefined for any other name. */
   asset(name: string): Promise<{ type: string; bytes: Buffer<ArrayBuffer> } | undefined>
 }
@@ -122,7 +125,7 @@ const buildFolder = async ({ place, cacheDir }: DashboardParts): Promise<string>
 const createBuilder = (parts: DashboardParts) => {
   let building = false
   let failed: string | undefined
-  return (into: string): Look => {
+  return (into: string): DashboardState => {
     if (building) return { state: 'building' }
     if (failed !== undefined) {
       const reason = failed
@@ -140,14 +143,14 @@ const createBuilder = (parts: DashboardParts) => {
 export const createDashboard = (parts: DashboardParts): Dashboard => {
   const lookAtBuild = createBuilder(parts)
   let dir: string | undefined
-  const look = async (): Promise<Look> => {
+  const look = async (): Promise<DashboardState> => {
     const wanted = await buildFolder(parts)
     if (!existsSync(join(wanted, 'index.html'))) return lookAtBuild(wanted)
     dir = wanted
     return { state: 'ready', dir }
   }
   return {
-    look,
+    locate: look,
     asset: async (name) => {
       if (dir === undefined) await look()
       return assetOf(dir, name)

@@ -6,22 +6,22 @@ import { pino } from 'pino'
 import { loadConfig, type Config } from '../config.ts'
 import type { EngineRole } from '../domain/engine.ts'
 import { messageOf } from '../errors.ts'
-import { fileLimit, machineNow, oomKills, roomAt } from '../platform/machine.ts'
-import { listenerOn, reach } from '../platform/network.ts'
+import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../platform/machine.ts'
+import { listenerOn, connectFailure } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf } from '../platform/process.ts'
 import { markerName } from '../process/find.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import type { Playbook } from '../recovery/playbook.ts'
-import type { Context, CrashPoint, Log } from '../runtime/core/context.ts'
+import type { Context, CrashPoint, Logger } from '../runtime/core/context.ts'
 import { realPorts } from '../runtime/core/ports.ts'
-import { createLink } from '../runtime/core/remote-link.ts'
+import { createRemoteLink } from '../runtime/core/remote-link.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import type { Db } from '../store/db.ts'
-import { withNotice } from '../store/notice.ts'
+import { withWriteListener } from '../store/write-listener.ts'
 import { openStore } from '../store/open.ts'
-import { databaseOf } from '../store/postgres-place.ts'
+import { configuredDatabase } from '../store/postgres-location.ts'
 import { mirrorRoot, openRemote } from '../workspace/remote.ts'
-import { remoteOf } from '../workspace/remote-url.ts'
+import { remoteFromEnvironment } from '../workspace/remote-url.ts'
 import { openRepository } from '../workspace/repository.ts'
 import { openShadow } from '../workspace/shadow.ts'
 import { cacheDirOf, openStateDir, stateDirOf } from './state-dir.ts'
@@ -45,7 +45,7 @@ const newId = (prefix: string): string =>
   `${prefix}-${[...randomBytes(8)].map((byte) => alphabet[byte % alphabet.length]).join('')}`
 
 /** Keeps the last valid configuration, so that a mistake in the file does not stop running agents. It is logged once. */
-const configReader = (options: EngineOptions, root: string, log: Log): (() => Config) => {
+const configReader = (options: EngineOptions, root: string, log: Logger): (() => Config) => {
   const read = (): Config => loadConfig({ root, environment: options.environment, flags: options.flags ?? {} })
   let good = read()
   let reported = ''
@@ -71,7 +71,7 @@ interface Signals {
 
 /** The repository of this folder, or the mirror of a remote one, with its state folder. */
 const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
-  const address = remoteOf(environment, root)
+  const address = remoteFromEnvironment(environment, root)
   if (address === undefined) {
     const repository = await openRepository(root)
     openStateDir(stateDirOf(environment, repository.id))
@@ -83,7 +83,7 @@ const openPlace = async ({ root, environment, flags = {} }: EngineOptions) => {
   return openRemote({ address, stateDir, environment, timeoutMs: config.remote.timeoutSeconds * 1000 })
 }
 
-export const openLog = (stateDir: string): Log =>
+export const openLog = (stateDir: string): Logger =>
   pino(
     { base: { pid: process.pid } },
     pino.destination({ dest: join(stateDir, 'engine.log'), sync: true, mkdir: true }),
@@ -93,12 +93,12 @@ export const openLog = (stateDir: string): Log =>
 const machineHere = (): NonNullable<Context['machine']> => ({
   self: identityOf(process.pid) ?? { host: hostname(), bootId: '', pid: process.pid, startTime: '' },
   liveness: livenessOf,
-  now: machineNow,
-  room: roomAt,
+  now: machineResources,
+  room: diskSpaceAt,
   oomKills,
   fileLimit,
   listener: (port) => listenerOn(port, markerName),
-  reach,
+  reach: connectFailure,
 })
 
 const openDb = async (
@@ -110,11 +110,11 @@ const openDb = async (
   const opened = await openStore({
     stateDir,
     cacheDir,
-    database: databaseOf(options.environment, repositoryId),
-    lead: options.roles?.includes('control') ?? true,
-    ...(options.notifications === false ? {} : { changed: wake }),
+    database: configuredDatabase(options.environment, repositoryId),
+    mayLead: options.roles?.includes('control') ?? true,
+    ...(options.notifications === false ? {} : { onForeignChange: wake }),
   })
-  return withNotice(opened, written)
+  return withWriteListener(opened, written)
 }
 
 export const openContext = async (options: EngineOptions, signals: Signals): Promise<Context> => {
@@ -133,7 +133,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     at: options.at ?? (() => undefined),
     log,
     repository,
-    remote: remote && createLink(remote, { db, clock: systemClock, log }),
+    remote: remote && createRemoteLink(remote, { db, clock: systemClock, log }),
     shadow: await openShadow(stateDir, repository),
     stateDir,
     cacheDir,

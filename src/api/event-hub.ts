@@ -5,7 +5,7 @@
  */
 import { eventView } from './event-view.ts'
 import { messageOf } from '../errors.ts'
-import type { Log } from '../runtime/core/context.ts'
+import type { Logger } from '../runtime/core/context.ts'
 import type { Queryable } from '../store/db.ts'
 import { lastEventId, readEvents, type StoredEvent } from '../store/event.ts'
 import type { Sink } from './sink.ts'
@@ -19,7 +19,7 @@ export interface Follow {
 
 export interface HubOptions {
   db: Queryable
-  log: Log
+  log: Logger
   /** Interval of the poll that covers a missed notice. */
   pollMs?: number
   heartbeatMs?: number

@@ -15,18 +15,18 @@ import {
   retryGoal,
   retryTask,
   taskNamed,
-} from '../runtime/people/answers.ts'
+} from '../runtime/people/commands.ts'
 import { answerQuestion } from '../runtime/people/answer-question.ts'
 import { approveTask } from '../runtime/people/approve.ts'
 import { runPaths, type Context } from '../runtime/core/context.ts'
-import { editTask } from '../runtime/people/edit-task.ts'
+import { requestEdit } from '../runtime/people/edit-task.ts'
 import { doctor } from '../runtime/people/doctor.ts'
 import type { Engine } from '../runtime/engine/engine.ts'
-import { checksHere } from '../runtime/checks/first-checks.ts'
+import { checksInCheckout } from '../runtime/checks/first-checks.ts'
 import { storyOf } from '../runtime/people/explain.ts'
 import { harnessNamed } from '../runtime/harness/harness-choice.ts'
-import { clean } from '../runtime/engine/housekeeping.ts'
-import { createGoal } from '../runtime/goal/planner.ts'
+import { removeExpired } from '../runtime/engine/retention.ts'
+import { createGoal } from '../runtime/goal/create-goal.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
@@ -94,8 +94,8 @@ const explain = async (context: Context, id: string): Promise<ExplainView> => {
   const task = await getTask(db, id)
   if (task !== undefined) {
     return {
-      title: `Task ${task.number} "${task.title}": ${task.place}`,
-      checks: checksHere(context.ports.files, context.repository.root, task),
+      title: `Task ${task.number} "${task.title}": ${task.status}`,
+      checks: checksInCheckout(context.ports.files, context.repository.root, task),
       lines: [
         ...storyOf(await allEvents(db, { taskId: id })),
         ...questionStory(
@@ -231,14 +231,14 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
     retryTask: async ({ id, body }) => shownTask(context, await retryTask(context, id, body)),
     approveTask: async ({ id }) => shownTask(context, await approveTask(context, id)),
     editTask: async ({ id, body: { why, by, ...fields } }) =>
-      shownTask(context, await editTask(context, id, fields, { why, by })),
+      shownTask(context, await requestEdit(context, id, fields, { why, by })),
     takeOverTask: async ({ id, body }) => shownTask(context, await takeOverTask(context, id, body)),
     giveBackTask: async ({ id, body }) => shownTask(context, await giveBackTask(context, id, body)),
     cancelTask: async ({ id }) => shownTask(context, await cancelTask(context, id, engine.cancelRunning)),
     answerQuestion: async ({ id, body }) => answerQuestion(context, { id, ...body }, engine.cancelRunning),
     resume: async ({ body }) => resumeGoals(context, body.goal),
     restore: async ({ body }) => restoreSnapshot(context.shadow, body),
-    clean: async ({ body }) => clean(context, body.dryRun),
+    clean: async ({ body }) => removeExpired(context, body.dryRun),
     createLogin: async () => login(),
     drain: async () => {
       // Not awaited: a run may take hours. The response says how many runs are left.

@@ -6,7 +6,7 @@ import { serve as listen } from '@hono/node-server'
 import { AppError } from '../errors.ts'
 import { identityOf } from '../platform/process.ts'
 import { createApp, type AppParts } from './app.ts'
-import type { Keepsakes } from './keepsakes.ts'
+import type { PersistedLogins } from './persisted-logins.ts'
 import { connectionLimit, timeouts } from './limits.ts'
 
 /** The token of the owner; created on the first start, readable only by the owner. */
@@ -36,7 +36,7 @@ const listenOn = (fetch: ReturnType<typeof createApp>['fetch'], wanted: number, 
 /** Uses the previous port if it is free, so that an open page keeps working after a restart. */
 export const startApi = async (
   parts: Omit<AppParts, 'port'>,
-  keepsakes: Keepsakes,
+  keepsakes: PersistedLogins,
 ): Promise<{ url: string; close: () => void }> => {
   let port = 0
   const app = createApp({ ...parts, port: () => port })
@@ -50,7 +50,7 @@ export const startApi = async (
     if (before === 0) throw error
     return listenOn(app.fetch, 0, listening)
   })
-  keepsakes.keepPort(port)
+  keepsakes.savePort(port)
   return { url: `http://127.0.0.1:${port}`, close: () => void server.close() }
 }
 

@@ -13,7 +13,7 @@ it('a code works once', () => {
   const { logins } = at()
   const { code } = logins.issue()
   const begun = logins.redeem(code)
-  expect(logins.holds(begun?.token ?? '')).toBeDefined()
+  expect(logins.loginOf(begun?.token ?? '')).toBeDefined()
   expect(logins.redeem(code)).toBeUndefined()
 })
 
@@ -26,18 +26,18 @@ it('a code expires after ten minutes, a session after twelve hours', () => {
   pass(1)
   expect(logins.redeem(late.code)).toBeUndefined()
   pass(12 * 60 * minute - 2)
-  expect(logins.holds(session)).toBeDefined()
+  expect(logins.loginOf(session)).toBeDefined()
   pass(1)
-  expect(logins.holds(session)).toBeUndefined()
+  expect(logins.loginOf(session)).toBeUndefined()
 })
 
 it('a code is no session and a session no code', () => {
   const { logins } = at()
   const { code } = logins.issue()
-  expect(logins.holds(code)).toBeUndefined()
+  expect(logins.loginOf(code)).toBeUndefined()
   const session = logins.redeem(code)?.token ?? ''
   expect(logins.redeem(session)).toBeUndefined()
-  expect(logins.holds('')).toBeUndefined()
+  expect(logins.loginOf('')).toBeUndefined()
 })
 
 it('asking for codes without end keeps only the newest', () => {

@@ -5,7 +5,7 @@
  * engine, after that engine has proved that it knows the key and listens on the port of the page.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Keepsakes, StoredLogin } from './keepsakes.ts'
+import type { PersistedLogins, StoredLogin } from './persisted-logins.ts'
 
 const codeMs = 10 * 60_000
 const loginMs = 12 * 3_600_000
@@ -13,7 +13,7 @@ const loginMs = 12 * 3_600_000
 const most = 50
 const mostSessions = 200
 
-export interface Session {
+export interface LoginSession {
   token: string
   expiresAt: Date
 }
@@ -21,15 +21,15 @@ export interface Session {
 export interface Logins {
   issue(): { code: string; expiresAt: Date }
   /** Uses a code and starts a session; undefined when the code is unknown, used or expired. */
-  redeem(code: string): Session | undefined
+  redeem(code: string): LoginSession | undefined
   /** The id of the login to which a session belongs; undefined for an unknown session. */
-  holds(token: string): string | undefined
+  loginOf(token: string): string | undefined
   /** The key with which a page proves its login to the next engine; undefined for an unknown session. */
   keyOf(token: string): { id: string; key: string } | undefined
   /** Proves to a page at this port that this engine knows the key of its login; undefined for an unknown login. */
   challenge(asked: { id: string; nonce: string; port: number }): { nonce: string; proof: string } | undefined
   /** Starts a session for a page that proves its login; undefined for a wrong proof. */
-  resume(given: { id: string; nonce: string; proof: string; port: number }): Session | undefined
+  resume(given: { id: string; nonce: string; proof: string; port: number }): LoginSession | undefined
   /** Ends every session and login. */
   forget(): void
 }
@@ -63,14 +63,14 @@ const proofOf = (key: string, parts: { role: 'engine' | 'page'; port: number; en
     .update(['unstuck', parts.role, parts.port, parts.engine, parts.page].join('\n'))
     .digest('base64url')
 
-type Kept = Pick<Keepsakes, 'logins' | 'keepLogins'>
+type Kept = Pick<PersistedLogins, 'logins' | 'saveLogins'>
 
 const createKeys = (now: () => Date, kept: Kept | undefined) => {
   let all: StoredLogin[] = kept?.logins() ?? []
   const living = (): StoredLogin[] => (all = all.filter(({ until }) => until > now().getTime()))
   const replace = (next: StoredLogin[]): void => {
     all = next
-    kept?.keepLogins(all)
+    kept?.saveLogins(all)
   }
   return {
     begin: (): StoredLogin => {
@@ -105,7 +105,7 @@ const createCodes = (now: () => Date) => {
 const createSessions = (now: () => Date) => {
   let all: OpenSession[] = []
   return {
-    begin: ({ id, until }: StoredLogin): Session => {
+    begin: ({ id, until }: StoredLogin): LoginSession => {
       const token = secret()
       all = [...all, { digest: digestOf(token), until, loginId: id }].slice(-mostSessions)
       return { token, expiresAt: new Date(until) }
@@ -128,7 +128,7 @@ export const createLogins = (now: () => Date, kept?: Kept): Logins => {
   return {
     issue: codes.issue,
     redeem: (code) => (codes.take(code) ? sessions.begin(keys.begin()) : undefined),
-    holds: (token) => loginOf(token)?.id,
+    loginOf: (token) => loginOf(token)?.id,
     keyOf: (token) => {
       const login = loginOf(token)
       return login && { id: login.id, key: login.key }

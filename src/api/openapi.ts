@@ -9,15 +9,15 @@ import { errorsOf, mayBeAbsent, routes, type Route } from './routes.ts'
 type Json = Record<string, unknown>
 
 const names: Record<string, z.ZodType> = {
-  Goal: entities.goal,
-  GoalView: views.goalView,
-  Task: entities.task,
+  Goal: entities.goalSchema,
+  GoalView: views.goalViewSchema,
+  Task: entities.taskSchema,
   TaskView: views.taskView,
-  Run: entities.run,
+  Run: entities.runSchema,
   Agent: entities.agent,
   Escalation: entities.escalation,
   Recovery: entities.recovery,
-  Event: entities.event,
+  Event: entities.eventSchema,
   Failure: outcomes.failure,
 }
 

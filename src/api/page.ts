@@ -10,15 +10,15 @@ const style =
 /** A script, because a refresh by markup does not reload an address with a login after its `#`. */
 const reload = 'setTimeout(() => location.reload(), 1000)'
 
-export const policyOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+export const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 const closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const allowed = {
   /** JSON: it may load nothing. */
   data: '',
-  page: ` style-src ${policyOf(style)};`,
-  building: ` style-src ${policyOf(style)}; script-src ${policyOf(reload)};`,
+  page: ` style-src ${hashSource(style)};`,
+  building: ` style-src ${hashSource(style)}; script-src ${hashSource(reload)};`,
   /** No inline script or style and no foreign address. Trusted types stop text from becoming markup even through a bug. */
   app: " script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none';",
 }

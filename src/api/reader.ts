@@ -12,8 +12,8 @@ import { realPorts } from '../runtime/core/ports.ts'
 import { systemClock } from '../runtime/core/system-clock.ts'
 import type { Db } from '../store/db.ts'
 import { openForReading } from '../store/open.ts'
-import { databaseOf, storeName } from '../store/postgres-place.ts'
-import type { Repository } from '../workspace/contract.ts'
+import { configuredDatabase, storeName } from '../store/postgres-location.ts'
+import type { Repository } from '../workspace/repository-types.ts'
 import { shadowAt } from '../workspace/shadow.ts'
 import { createApp, type AppParts } from './app.ts'
 import { openLog } from './engine-context.ts'
@@ -81,19 +81,19 @@ const partsOf = (context: Context, token: string, { repository, environment, ver
     cancelRunning: needsEngine,
   },
   hub: { nudge: () => undefined, follow: needsEngine, followers: () => 0, close: () => Promise.resolve() },
-  dashboard: { look: needsEngine, asset: needsEngine },
+  dashboard: { locate: needsEngine, asset: needsEngine },
   sinkLimits: { maxBehind: 0, stallMs: 0, now: () => 0 },
   streams: createStreamLimits(),
   logins: createLogins(systemClock.now),
   port: () => 0,
-  store: storeName(databaseOf(environment, repository.id)),
+  store: storeName(configuredDatabase(environment, repository.id)),
   shutdown: needsEngine,
 })
 
 /** Throws STORE_LOCKED while another process has the store. */
 export const openReader = async (options: ReaderOptions): Promise<Reader> => {
   const { repository, stateDir, environment } = options
-  const db = await openForReading({ stateDir, database: databaseOf(environment, repository.id) })
+  const db = await openForReading({ stateDir, database: configuredDatabase(environment, repository.id) })
   const token = randomBytes(32).toString('base64url')
   const app = createApp(partsOf(contextOf(db, options), token, options))
   return {

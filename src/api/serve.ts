@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { goalEnded } from '../domain/goal.ts'
 import { messageOf } from '../errors.ts'
 import type { Context } from '../runtime/core/context.ts'
-import { createBell, startEngine, type Bell, type Engine } from '../runtime/engine/engine.ts'
+import { createWakeUp, startEngine, type WakeUp, type Engine } from '../runtime/engine/engine.ts'
 import { appendEvent } from '../store/event.ts'
 import { listLiveGoals } from '../store/goal.ts'
-import { databaseOf, storeName } from '../store/postgres-place.ts'
+import { configuredDatabase, storeName } from '../store/postgres-location.ts'
 import { createDashboard, dashboardPlace } from './dashboard.ts'
 import { openContext, type EngineOptions } from './engine-context.ts'
 import { createEventHub, type EventHub, type HubOptions } from './event-hub.ts'
-import { createKeepsakes } from './keepsakes.ts'
+import { openPersistedLogins } from './persisted-logins.ts'
 import { readToken, startApi, writeAddress } from './listen.ts'
 import { createStreamLimits } from './limits.ts'
 import { createLogins } from './logins.ts'
@@ -47,7 +47,7 @@ const watchIdle = async (context: Context, engine: Engine, idleExitMs: number, s
   }
 }
 
-const begin = async (context: Context, wakeUp: Bell, roles: ServeOptions['roles']): Promise<Engine> => {
+const begin = async (context: Context, wakeUp: WakeUp, roles: ServeOptions['roles']): Promise<Engine> => {
   try {
     return await startEngine(context, wakeUp, roles)
   } catch (error) {
@@ -73,7 +73,7 @@ const openHub = ({ db, log }: Context, { pollMs, heartbeatMs }: NonNullable<Serv
 
 const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop: () => void) => {
   const { maxBehind = 256 * 1024, stallMs = 60_000 } = options.following ?? {}
-  const keepsakes = createKeepsakes(context.stateDir)
+  const keepsakes = openPersistedLogins(context.stateDir)
   const parts = {
     context,
     engine,
@@ -83,7 +83,7 @@ const openApi = ({ context, engine, hub }: Running, options: ServeOptions, stop:
     logins: createLogins(context.clock.now, keepsakes),
     streams: createStreamLimits(),
     token: readToken(context.stateDir),
-    store: storeName(databaseOf(options.environment, context.repository.id)),
+    store: storeName(configuredDatabase(options.environment, context.repository.id)),
     version: options.version,
     shutdown: () => setImmediate(stop),
   }
@@ -104,10 +104,10 @@ const close = async ({ context, hub }: Running, api: { close: () => void }): Pro
 export const serve = async (options: ServeOptions): Promise<Served> => {
   const stopping = new AbortController()
   const stop = (): void => stopping.abort()
-  const wakeUp = createBell()
+  const wakeUp = createWakeUp()
   let nudge = (): void => {}
   const wake = (): void => {
-    wakeUp.ring()
+    wakeUp.wake()
     nudge()
   }
   const context = await openContext(options, { wake, written: () => nudge(), stopping: stopping.signal })

@@ -4,8 +4,8 @@ import { questionLines } from '../domain/question-lines.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
 import type { Client } from './engine/client.ts'
-import { connectKnown } from './engine/connect.ts'
-import { line, printJson, type Io } from './io.ts'
+import { connectToExisting } from './engine/connect.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { showTakenOver } from './take-over.ts'
 import { userName } from './user-name.ts'
@@ -48,16 +48,16 @@ const inputOf = (choice: Choice | undefined, options: AnswerOptions): string | u
 
 const show = (io: Io, question: Escalation, options: AnswerOptions): number => {
   if (options.json === true) printJson(io, question)
-  else for (const text of questionLines(question)) line(io, safe(text))
+  else for (const text of questionLines(question)) printLine(io, safe(text))
   return exitCodes.needsPerson
 }
 
-export const answer = async (
+export const answerCommand = async (
   io: Io,
   { id, choice: chosen }: { id: string; choice: string | undefined },
   options: AnswerOptions,
 ): Promise<number> => {
-  const client = await connectKnown(io)
+  const client = await connectToExisting(io)
   const question = await questionOf(client, id)
   if (chosen === undefined) return show(io, question, options)
   const choice = question.choices.find((candidate) => candidate.id === chosen)
@@ -68,6 +68,6 @@ export const answer = async (
   const answered = await client.post<Answered>(`/escalations/${question.id}/answer`, request)
   if (options.json === true) printJson(io, answered)
   else if (answered.line !== null) showTakenOver(io, answered.taskId ?? '', answered.line)
-  else line(io, `${choice?.label ?? chosen}: done. ${safe(choice?.effect ?? '')}`)
+  else printLine(io, `${choice?.label ?? chosen}: done. ${safe(choice?.effect ?? '')}`)
   return exitCodes.ok
 }

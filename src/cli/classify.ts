@@ -2,9 +2,13 @@
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { AppError, exitCodes } from '../errors.ts'
-import { classify as classifyFailure, type Calm, type Classification } from '../recovery/diagnosis/classify.ts'
-import { labels, nextStepOf, type Label, type RecoveryKind } from '../recovery/diagnosis/labels.ts'
-import { line, printJson, type Io } from './io.ts'
+import {
+  classify as classifyFailure,
+  type NoFailureReason,
+  type Classification,
+} from '../recovery/diagnosis/classify.ts'
+import { labels, adviceOf, type Label, type RecoveryKind } from '../recovery/diagnosis/labels.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { readLog } from './read-log.ts'
 import { safe } from './render.ts'
 
@@ -78,7 +82,7 @@ export interface ClassifyOptions {
   exitCode?: number
 }
 
-const calm: Record<Calm, string> = {
+const calm: Record<NoFailureReason, string> = {
   empty: 'The log is empty.',
   passed: 'A test runner counted passed tests and no failed ones, and no error follows.',
   quiet: 'No line reports an error.',
@@ -101,10 +105,10 @@ const inRun: Record<RecoveryKind, string> = {
 /** A check that failed for an unknown reason still counts against the work, so the agent gets its message. */
 const inRunOf = (label: Label, kind: RecoveryKind): string => inRun[label === 'unknown' ? 'code_fix' : kind]
 
-const printCalm = (io: Io, evidence: string, why: Calm): void => {
-  line(io, `No failure found. ${calm[why]}`)
-  if (why !== 'empty') line(io, `  shown by  ${safe(evidence)}`)
-  line(
+const printCalm = (io: Io, evidence: string, why: NoFailureReason): void => {
+  printLine(io, `No failure found. ${calm[why]}`)
+  if (why !== 'empty') printLine(io, `  shown by  ${safe(evidence)}`)
+  printLine(
     io,
     '  next      If the command did fail, add the command and its exit status: --command "npm test" --exit-code 1',
   )
@@ -113,14 +117,14 @@ const printCalm = (io: Io, evidence: string, why: Calm): void => {
 const printCause = (io: Io, found: Classification): void => {
   const { label, failureCode, isInfra, recoveryKind, evidence } = found
   const where = label === 'unknown' ? '' : `; caused by ${isInfra ? 'the environment' : 'the code'}`
-  line(io, labels[label].meaning)
-  line(io, `  shown by  ${safe(evidence)}`)
-  line(io, `  label     ${label} (${failureCode})${where}`)
-  line(io, `  next      ${nextStepOf(recoveryKind)}`)
-  line(io, `  in a run  ${inRunOf(label, recoveryKind)}`)
+  printLine(io, labels[label].meaning)
+  printLine(io, `  shown by  ${safe(evidence)}`)
+  printLine(io, `  label     ${label} (${failureCode})${where}`)
+  printLine(io, `  next      ${adviceOf(recoveryKind)}`)
+  printLine(io, `  in a run  ${inRunOf(label, recoveryKind)}`)
 }
 
-export const classify = async (io: Io, file: string | undefined, options: ClassifyOptions): Promise<number> => {
+export const classifyCommand = async (io: Io, file: string | undefined, options: ClassifyOptions): Promise<number> => {
   if (options.jsonl === true) return classifyStream(io)
   if (file === undefined)
     throw new AppError('USAGE', 'which log? Give the path of a log file, "-" for standard input, or --jsonl')
@@ -132,7 +136,7 @@ export const classify = async (io: Io, file: string | undefined, options: Classi
     stdout: '',
     stderr: await readLog(io, file),
   })
-  if (found.calm === undefined) printCause(io, found)
-  else printCalm(io, found.evidence, found.calm)
+  if (found.noFailure === undefined) printCause(io, found)
+  else printCalm(io, found.evidence, found.noFailure)
   return exitCodes.ok
 }

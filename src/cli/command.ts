@@ -5,22 +5,22 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Io } from './io.ts'
 
-export type Action = (io: Io) => Promise<number>
+export type CommandAction = (io: Io) => Promise<number>
 
 /** Declares a command on the program. It passes its action to `act`, because main turns the result into an exit code. */
-export type Register = (program: Command, act: (action: Action) => void) => void
+export type Register = (program: Command, act: (action: CommandAction) => void) => void
 
 export interface JsonOption {
   json?: boolean
 }
 
-export const json = ['--json', 'print JSON'] as const
+export const jsonOption = ['--json', 'print JSON'] as const
 
 export interface DatabaseOption {
   databaseUrl?: string
 }
 
-export const database = [
+export const databaseOption = [
   '--database-url <url>',
   'PostgreSQL database for the store (safer: UNSTUCK_DATABASE_URL, which process lists do not show)',
 ] as const
@@ -36,7 +36,7 @@ export const withDatabase = (io: Io, { databaseUrl }: DatabaseOption): Io => {
 }
 
 /** Parses an option's value. The parser of the command line reports an error with the name of the option. */
-export const positive = (text: string): number => {
+export const positiveNumber = (text: string): number => {
   const value = Number(text)
   if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
     throw new InvalidArgumentError('Give a number above 0.')
@@ -49,7 +49,7 @@ export const exitStatus = (text: string): number => {
   return Number(text)
 }
 
-export const collect = (value: string, before: string[] | boolean = []): string[] => [
+export const collectValues = (value: string, before: string[] | boolean = []): string[] => [
   ...(typeof before === 'boolean' ? [] : before),
   value,
 ]

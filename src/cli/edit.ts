@@ -2,12 +2,12 @@
 import type { EditRequest, Task, TaskView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
-import { connectKnown } from './engine/connect.ts'
-import { line, printJson, type Io } from './io.ts'
+import { connectToExisting } from './engine/connect.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
 
-export interface EditOptions extends JsonOption {
+export interface EditCommandOptions extends JsonOption {
   title?: string
   text?: string
   path: string[]
@@ -26,7 +26,7 @@ const next = (task: TaskView): TaskView => ({ ...task, ...task.pendingEdit })
 
 const pathsOf = (
   task: TaskView,
-  { path, addPath, deny }: EditOptions,
+  { path, addPath, deny }: EditCommandOptions,
 ): Pick<EditRequest, 'allowedPaths' | 'deniedPaths'> => ({
   ...(path.length + addPath.length === 0
     ? {}
@@ -34,7 +34,7 @@ const pathsOf = (
   ...(deny === undefined ? {} : { deniedPaths: deny === false ? [] : deny }),
 })
 
-const fieldsOf = (task: TaskView, options: EditOptions): EditRequest => {
+const fieldsOf = (task: TaskView, options: EditCommandOptions): EditRequest => {
   const { title, text, check, harness, model } = options
   return {
     ...(title === undefined ? {} : { title }),
@@ -58,22 +58,22 @@ const valuesOf = (task: TaskView): [name: string, value: string][] => [
 ]
 
 const show = (io: Io, task: TaskView, usage: string): void => {
-  line(io, `${task.id} is ${task.place}`)
+  printLine(io, `${task.id} is ${task.status}`)
   if (task.pendingEdit !== null)
-    line(io, 'an edit applies when the current run has ended; these are the values after the edit')
-  for (const [name, value] of valuesOf(next(task))) line(io, `  ${name.padEnd(9)}${safe(value)}`)
-  line(io, `\n${usage.trimEnd()}`)
+    printLine(io, 'an edit applies when the current run has ended; these are the values after the edit')
+  for (const [name, value] of valuesOf(next(task))) printLine(io, `  ${name.padEnd(9)}${safe(value)}`)
+  printLine(io, `\n${usage.trimEnd()}`)
 }
 
 const retriable = new Set(['failed', 'blocked(awaiting_human)', 'blocked(quota_wait)'])
 
 /** Says when the edit applies, and what the person has to do for it. */
-const nextText = ({ id, place, pendingEdit }: Task): string => {
-  if (place === 'queued') return 'the task is queued; its next run uses the new values'
-  if (place === 'running') return 'the current run keeps the old values; the next run uses the new ones'
+const nextText = ({ id, status, pendingEdit }: Task): string => {
+  if (status === 'queued') return 'the task is queued; its next run uses the new values'
+  if (status === 'running') return 'the current run keeps the old values; the next run uses the new ones'
   if (pendingEdit !== null)
     return 'the work is finished and waits to be merged; the new values apply only if the task runs again'
-  return `the task is ${place}; to try it again now: unstuck retry ${id}`
+  return `the task is ${status}; to try it again now: unstuck retry ${id}`
 }
 
 const names: Record<string, string> = {
@@ -88,9 +88,14 @@ const requireTaskId = (id: string): void => {
   throw new AppError('USAGE', `"${id}" is not the id of a task (t-…); "unstuck tasks" lists the tasks`)
 }
 
-export const edit = async (io: Io, id: string, options: EditOptions, usage: () => string): Promise<number> => {
+export const editCommand = async (
+  io: Io,
+  id: string,
+  options: EditCommandOptions,
+  usage: () => string,
+): Promise<number> => {
   requireTaskId(id)
-  const client = await connectKnown(io)
+  const client = await connectToExisting(io)
   const task = await client.get<TaskView>(`/tasks/${id}`)
   const fields = fieldsOf(task, options)
   const changed = Object.keys(fields)
@@ -104,12 +109,12 @@ export const edit = async (io: Io, id: string, options: EditOptions, usage: () =
   const { why } = options
   const request = { ...fields, ...(why === undefined ? {} : { why }), by: userName() } satisfies EditRequest
   const edited = await client.patch<Task>(`/tasks/${id}`, request)
-  const again = options.retry === true && retriable.has(edited.place)
+  const again = options.retry === true && retriable.has(edited.status)
   const now = again ? await client.post<Task>(`/tasks/${id}/retry`) : edited
   if (options.json === true) printJson(io, now)
   else {
-    line(io, `${id} "${safe(edited.title)}": changed ${changed.map((name) => names[name] ?? name).join(', ')}`)
-    line(io, nextText(now))
+    printLine(io, `${id} "${safe(edited.title)}": changed ${changed.map((name) => names[name] ?? name).join(', ')}`)
+    printLine(io, nextText(now))
   }
   return exitCodes.ok
 }

@@ -7,9 +7,9 @@ import type { JsonOption } from './command.ts'
 import type { Client } from './engine/client.ts'
 import { findEngine } from './engine/connect.ts'
 import { followEvents } from './engine/follow-events.ts'
-import { placeOf } from './engine/place.ts'
-import { reading } from './engine/reading.ts'
-import { line, printJson, type Io } from './io.ts'
+import { homeOf } from './engine/home.ts'
+import { readOnly } from './engine/read-only.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { localTimes, secondText } from './times.ts'
 
@@ -26,7 +26,7 @@ const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
   for (const event of batch) {
     if (options.json === true) printJson(io, event)
     else
-      line(
+      printLine(
         io,
         `${secondText(String(event.at), now)} ${event.type.padEnd(24)} ${localTimes(safe(sentenceOf(event)), now)}`,
       )
@@ -35,7 +35,7 @@ const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
 
 /** Waits for an engine without starting one: a command that only shows something must not undo `unstuck stop`. */
 const awaitEngine = async (io: Io): Promise<Client | undefined> => {
-  const home = await placeOf(io)
+  const home = await homeOf(io)
   for (let noticed = false; !io.signal.aborted; noticed = true) {
     const client = await findEngine(home)
     if (client !== undefined) return client
@@ -57,8 +57,8 @@ const showStored = async (io: Io, client: Client, options: EventsOptions): Promi
 }
 
 /** Without an engine it reads the store, and closes the store before it waits for an engine, which could not open it otherwise. */
-export const events = async (io: Io, options: EventsOptions): Promise<number> => {
-  const after = await reading(io, ({ client }) => showStored(io, client, options))
+export const eventsCommand = async (io: Io, options: EventsOptions): Promise<number> => {
+  const after = await readOnly(io, ({ client }) => showStored(io, client, options))
   if (options.follow !== true) return exitCodes.ok
   const first = await awaitEngine(io)
   if (first === undefined) return exitCodes.ok

@@ -1,9 +1,9 @@
-/** The work of `approve`, `retry`, `cancel`, `pause` and `resume`. */
+/** The work of `approve`, `retry`, `cancel`, `pauseCommand` and `resume`. */
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
-import { connectKnown } from './engine/connect.ts'
-import { line, printJson, type Io } from './io.ts'
+import { connectToExisting } from './engine/connect.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { userName } from './user-name.ts'
 
@@ -16,7 +16,11 @@ const kindOf = (id: string): 'goals' | 'tasks' => {
 
 const showChanged = (io: Io, changed: Goal | Task, options: JsonOption): void => {
   if (options.json === true) printJson(io, changed)
-  else line(io, `${changed.id} "${safe(changed.title)}" is now ${'place' in changed ? changed.place : changed.state}`)
+  else
+    printLine(
+      io,
+      `${changed.id} "${safe(changed.title)}" is now ${'status' in changed ? changed.status : changed.state}`,
+    )
 }
 
 interface Change extends JsonOption {
@@ -26,16 +30,16 @@ interface Change extends JsonOption {
 
 const change = async (io: Io, id: string, { verb, body, ...options }: Change): Promise<number> => {
   const kind = kindOf(id)
-  const client = await connectKnown(io)
+  const client = await connectToExisting(io)
   showChanged(io, await client.post<Goal | Task>(`/${kind}/${id}/${verb}`, body), options)
   return exitCodes.ok
 }
 
-export interface RetryOptions extends JsonOption {
+export interface RetryCommandOptions extends JsonOption {
   hint?: string
 }
 
-export const retry = (io: Io, id: string, options: RetryOptions): Promise<number> => {
+export const retryCommand = (io: Io, id: string, options: RetryCommandOptions): Promise<number> => {
   const { hint } = options
   if (hint === undefined) return change(io, id, { verb: 'retry', ...options })
   if (kindOf(id) !== 'tasks')
@@ -45,7 +49,7 @@ export const retry = (io: Io, id: string, options: RetryOptions): Promise<number
     )
   return change(io, id, { verb: 'retry', body: { hint, by: userName() }, ...options })
 }
-export const approve = (io: Io, id: string, options: JsonOption): Promise<number> => {
+export const approveCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
   if (kindOf(id) !== 'tasks')
     throw new AppError(
       'USAGE',
@@ -54,10 +58,10 @@ export const approve = (io: Io, id: string, options: JsonOption): Promise<number
   return change(io, id, { verb: 'approve', ...options })
 }
 
-export const cancel = (io: Io, id: string, options: JsonOption): Promise<number> =>
+export const cancelCommand = (io: Io, id: string, options: JsonOption): Promise<number> =>
   change(io, id, { verb: 'cancel', ...options })
 
-export const pause = (io: Io, id: string, options: JsonOption): Promise<number> => {
+export const pauseCommand = (io: Io, id: string, options: JsonOption): Promise<number> => {
   if (kindOf(id) !== 'goals')
     throw new AppError(
       'USAGE',
@@ -66,13 +70,13 @@ export const pause = (io: Io, id: string, options: JsonOption): Promise<number> 
   return change(io, id, { verb: 'pause', ...options })
 }
 
-export const resume = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {
+export const resumeCommand = async (io: Io, id: string | undefined, options: JsonOption): Promise<number> => {
   if (id !== undefined && kindOf(id) !== 'goals')
     throw new AppError(
       'USAGE',
       `only a goal (g-…) can be resumed, and "${id}" is a task; to try the task again: unstuck retry ${id}`,
     )
-  const client = await connectKnown(io)
+  const client = await connectToExisting(io)
   for (const goal of await client.post<Goal[]>('/resume', { goal: id ?? null })) showChanged(io, goal, options)
   return exitCodes.ok
 }

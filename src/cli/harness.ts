@@ -1,15 +1,15 @@
 /** The work of `unstuck harness`: lists the agent CLIs with version, login, location and capabilities. */
 import { loadConfig } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import { versionIn } from '../harness/capabilities.ts'
+import { cliVersionIn } from '../harness/capabilities.ts'
 import type { Capabilities } from '../harness/capabilities.ts'
 import { drivers } from '../harness/drivers.ts'
 import { isKnownHarness } from '../harness/names.ts'
-import { askVersion } from '../process/version.ts'
+import { askVersion } from '../process/program-version.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import { foundHarnesses, harnessView, type FoundHarness, type HarnessView } from '../runtime/people/harness-view.ts'
-import { placeOf } from './engine/place.ts'
-import { line, printJson, type Io } from './io.ts'
+import { homeOf } from './engine/home.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import type { JsonOption } from './command.ts'
 
@@ -17,13 +17,13 @@ const viewOf = async (io: Io, found: FoundHarness): Promise<HarnessView> => {
   if (!found.asks || found.path === null) return harnessView(found, null)
   const { programEnv: env = {} } = drivers[found.driver]
   const said = await askVersion(found.path, { path: io.environment['PATH'], env, signal: io.signal })
-  return harnessView(found, versionIn(said) ?? null)
+  return harnessView(found, cliVersionIn(said) ?? null)
 }
 
 /** Outside a repository there is no configuration; the known CLIs are still shown. */
 const rootOf = async (io: Io): Promise<string> => {
   try {
-    return (await placeOf(io)).repository.root
+    return (await homeOf(io)).repository.root
   } catch (error) {
     if (error instanceof AppError) return io.cwd
     throw error
@@ -65,12 +65,12 @@ const capabilityText = ({ known: { capabilities: can } }: HarnessView): string =
 
 const show = (io: Io, view: HarnessView): void => {
   const mark = view.isDefault ? ' (default)' : ''
-  if (view.path === null) return line(io, `${view.name}${mark}  not installed: ${safe(view.program)}`)
-  line(io, `${view.name}${mark}  ${versionText(view)}  ${safe(loginText(view))}  ${safe(view.path)}`)
-  line(io, `    ${capabilityText(view)}`)
+  if (view.path === null) return printLine(io, `${view.name}${mark}  not installed: ${safe(view.program)}`)
+  printLine(io, `${view.name}${mark}  ${versionText(view)}  ${safe(loginText(view))}  ${safe(view.path)}`)
+  printLine(io, `    ${capabilityText(view)}`)
 }
 
-export const harness = async (io: Io, options: JsonOption): Promise<number> => {
+export const harnessCommand = async (io: Io, options: JsonOption): Promise<number> => {
   const config = loadConfig({ root: await rootOf(io), environment: io.environment })
   const found = foundHarnesses(realFiles, config, io.environment)
   const views = await Promise.all(found.map((one) => viewOf(io, one)))

@@ -1,5 +1,5 @@
 /** The process as a command sees it: environment, streams and working folder, passed in by main so that tests can replace them. */
-import { keysOf, type Keys } from './keys.ts'
+import { promptOf, type Prompt } from './prompt.ts'
 import { canRedraw, coloursOf, terminalOf, type Terminal } from './live/terminal.ts'
 
 export interface Io {
@@ -12,7 +12,7 @@ export interface Io {
   /** Standard output, if it can redraw a block in place. */
   terminal?: Terminal | undefined
   /** Keyboard input, if a person at a terminal can answer. */
-  keys?: Keys | undefined
+  prompt?: Prompt | undefined
   /** Standard output contains only JSON, including errors. */
   json: boolean
   version: string
@@ -22,9 +22,9 @@ export interface Io {
   self: string[]
 }
 
-export const line = (io: Io, text = ''): void => io.out(`${text}\n`)
+export const printLine = (io: Io, text = ''): void => io.out(`${text}\n`)
 
-export const printJson = (io: Io, value: unknown): void => line(io, JSON.stringify(value))
+export const printJson = (io: Io, value: unknown): void => printLine(io, JSON.stringify(value))
 
 /** Ends the JSON output with the error, if the command prints JSON. People read the error on standard error. */
 export const jsonError = (io: Io, code: string, message: string): void => {
@@ -48,8 +48,10 @@ export const createIo = (version: string, environment: NodeJS.ProcessEnv, json =
     colours: coloursOf(environment, process.stdout.isTTY),
     terminal: canRedraw(environment, process.stdout.isTTY) ? terminalOf(process.stdout) : undefined,
     // A build server may provide a terminal without a person who could answer.
-    keys:
-      process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === '' ? keysOf(process.stdin) : undefined,
+    prompt:
+      process.stdin.isTTY && process.stdout.isTTY && (environment.CI ?? '') === ''
+        ? promptOf(process.stdin)
+        : undefined,
     json,
     version,
     signal: stop.signal,

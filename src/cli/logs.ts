@@ -5,8 +5,8 @@ import { goalEnded } from '../domain/goal.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command.ts'
 import type { Client } from './engine/client.ts'
-import { reading, type Reading } from './engine/reading.ts'
-import { line, printJson, type Io } from './io.ts'
+import { readOnly, type ReadOnlyClient } from './engine/read-only.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
 import { durationText, whenText } from './times.ts'
 
@@ -31,9 +31,9 @@ const newestOfEachTask = (runs: readonly Run[]): Run[] => [...new Map(runs.map((
 const selectionOf = async (client: Client, id: string): Promise<Selection> => {
   if (id.startsWith('r-')) return { runs: [await client.get<Run>(`/runs/${id}`)], over: true }
   if (id.startsWith('t-')) {
-    const { place } = await client.get<Task>(`/tasks/${id}`)
+    const { status } = await client.get<Task>(`/tasks/${id}`)
     const runs = await client.all<Run>(`/runs?task=${id}`)
-    return { runs: runs.slice(-1), over: place === 'done' || place === 'cancelled' }
+    return { runs: runs.slice(-1), over: status === 'done' || status === 'cancelled' }
   }
   const { state } = await client.get<Goal>(`/goals/${id}`)
   const runs = await client.all<Run>(`/runs?goal=${id}`)
@@ -52,7 +52,8 @@ interface Shown {
   checks: Set<string>
 }
 
-const heading = ({ io, named, run }: Shown, text: string): void => line(io, `--- ${named ? `${run}: ` : ''}${text} ---`)
+const heading = ({ io, named, run }: Shown, text: string): void =>
+  printLine(io, `--- ${named ? `${run}: ` : ''}${text} ---`)
 
 const showCheck = (shown: Shown, check: Check): void => {
   const { io, options, run } = shown
@@ -62,7 +63,7 @@ const showCheck = (shown: Shown, check: Check): void => {
   const seconds = (Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000
   const lasted = Number.isNaN(seconds) ? '' : `, took ${durationText(seconds)}`
   heading(shown, `check ${safe(check.command)}: ${safe(check.outcome)}${when}${lasted}`)
-  for (const { text } of check.lines) line(io, `${'check'.padEnd(10)} ${safe(text)}`)
+  for (const { text } of check.lines) printLine(io, `${'check'.padEnd(10)} ${safe(text)}`)
 }
 
 /** Shows each check once. With `before` (a launch's start), only checks that had ended by then. While following, a running check is shown when it ends. */
@@ -97,7 +98,7 @@ const showRun = async (shown: Shown): Promise<boolean> => {
     if (page.lines.length > 0 && page.launch !== shown.launch) await beginLaunch(shown, page.launch)
     for (const entry of page.lines) {
       if (options.json === true) printJson(io, { run, launch: page.launch, ...entry })
-      else line(io, `${entry.kind.padEnd(10)} ${safe(entry.text)}`)
+      else printLine(io, `${entry.kind.padEnd(10)} ${safe(entry.text)}`)
     }
     const moved = JSON.stringify(page.next) !== JSON.stringify(shown.cursor)
     shown.cursor = page.next
@@ -127,16 +128,16 @@ const checkId = (id: string | undefined, { last = false }: LogsOptions): void =>
     )
 }
 
-export const logs = async (io: Io, given: string | undefined, options: LogsOptions): Promise<number> => {
+export const logsCommand = async (io: Io, given: string | undefined, options: LogsOptions): Promise<number> => {
   checkId(given, options)
-  return reading(io, (found) => showRuns(io, given, options, found))
+  return readOnly(io, (found) => showRuns(io, given, options, found))
 }
 
 const showRuns = async (
   io: Io,
   given: string | undefined,
   requested: LogsOptions,
-  { client, live }: Reading,
+  { client, live }: ReadOnlyClient,
 ): Promise<number> => {
   const options = { ...requested, follow: requested.follow === true && live }
   const id = given ?? (await lastRun(client))

@@ -7,12 +7,12 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, Help, type Option } from 'commander'
 import { exitCodes } from '../errors.ts'
-import type { Action, Register } from './command.ts'
+import type { CommandAction, Register } from './command.ts'
 import { runToEnd } from './end-by-signal.ts'
 import { exitOfError } from './exit.ts'
 import { createIo } from './io.ts'
 import { safe } from './render.ts'
-import { repository, withRepository } from './repository-option.ts'
+import { repositoryOption, withRepository } from './repository-option.ts'
 
 /** In the order of the help. Each file declares the command of this name. */
 const commands: Record<string, () => Promise<{ register: Register }>> = {
@@ -78,7 +78,7 @@ const createProgram = (version: string): Command =>
     // Error messages quote the arguments, and pasted text may contain terminal sequences.
     .configureOutput({ outputError: (text, write) => write(safeLines(text.replace(/^error: /, 'unstuck: '))) })
     .exitOverride()
-    .option(...repository)
+    .option(...repositoryOption)
     .configureHelp({ showGlobalOptions: true, optionDescription })
     .addHelpText(
       'after',
@@ -100,19 +100,22 @@ const declarations = async (program: Command, argv: string[]): Promise<Register[
   if (load !== undefined && !wantsAll) return [(await load()).register]
   const wantsHelp = unknown.includes('--help') || unknown.includes('-h')
   const all = await Promise.all(wantsHelp || wantsAll ? Object.values(commands).map((load) => load()) : [])
-  const { registerHome } = await import('./commands/home.ts')
-  return [...all.map(({ register }) => register), registerHome(guessable)]
+  const { registerOverview } = await import('./commands/overview.ts')
+  return [...all.map(({ register }) => register), registerOverview(guessable)]
 }
 
 /** Parses the arguments; undefined if the parser has already handled them, as it does `--help`. */
-const parse = async (argv: string[], version: string): Promise<{ command: string; action: Action } | undefined> => {
+const parse = async (
+  argv: string[],
+  version: string,
+): Promise<{ command: string; action: CommandAction } | undefined> => {
   const program = createProgram(version)
-  let chosen: Action | undefined
+  let chosen: CommandAction | undefined
   let used: { command: string; repo?: string } = { command: '' }
   program.hook('preAction', (_program, command) => {
     used = { command: command.name(), ...command.optsWithGlobals<{ repo?: string }>() }
   })
-  const act = (action: Action): void => {
+  const act = (action: CommandAction): void => {
     chosen = async (io) => action(await withRepository(io, used.repo, used.command))
   }
   for (const register of await declarations(program, argv)) register(program, act)

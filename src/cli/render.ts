@@ -2,9 +2,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { GoalView, ReportView, StatusView, TaskView } from '../api/contract.ts'
 import { questionLines } from '../domain/question-lines.ts'
-import { redText } from '../domain/still-red.ts'
+import { failuresText } from '../domain/preexisting-failures.ts'
 import { durationText, localTimes, timeText, whenText } from './times.ts'
-import { cut } from './width.ts'
+import { cutToWidth } from './width.ts'
 
 export interface Paint {
   bold(text: string): string
@@ -30,10 +30,10 @@ export const createPaint = (colours: boolean): Paint =>
 export const safe = (text: string): string =>
   stripVTControlCharacters(text).replace(/[\p{Cc}\p{Cf}]/gu, (char) => (char === '\n' || char === '\t' ? ' ' : ''))
 
-const placeText = (paint: Paint, place: string): string => {
-  if (place === 'done') return paint.good(place)
-  if (place === 'failed' || place === 'cancelled') return paint.bad(place)
-  return place.includes('awaiting_human') ? paint.warn(place) : place
+const statusText = (paint: Paint, status: string): string => {
+  if (status === 'done') return paint.good(status)
+  if (status === 'failed' || status === 'cancelled') return paint.bad(status)
+  return status.includes('awaiting_human') ? paint.warn(status) : status
 }
 
 /** "now" for a time that has passed: the engine is about to act on it, so "ago" would be wrong. */
@@ -44,7 +44,7 @@ const stepText = (task: TaskView, now: string): string => {
   if (step === null) return 'no next step is known, which is a bug: run "unstuck doctor" and report its output'
   if (step.owner === 'nobody') return ''
   if (step.at === undefined) return step.text
-  if (task.place === 'blocked(quota_wait)') {
+  if (task.status === 'blocked(quota_wait)') {
     const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
     return `task retry: quota ${durationText(seconds).replace(/^(\d+) s$/, '$1s')}, at ${timeText(step.at, now)}: ${step.text}`
   }
@@ -53,9 +53,9 @@ const stepText = (task: TaskView, now: string): string => {
 
 export const taskLine = (paint: Paint, task: TaskView, now: string, attempt = ''): string => {
   const step = stepText(task, now)
-  const { outcome = null, notes = [] } = (task.place === 'done' ? task.run : null) ?? {}
+  const { outcome = null, notes = [] } = (task.status === 'done' ? task.run : null) ?? {}
   const shown = `${outcomeText(outcome)}${notes.map((text) => `\n      ${paint.dim(`note: ${safe(text)}`)}`).join('')}`
-  return `  ${String(task.number).padStart(2)}. ${placeText(paint, task.place).padEnd(26)} ${cut(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
+  return `  ${String(task.number).padStart(2)}. ${statusText(paint, task.status).padEnd(26)} ${cutToWidth(safe(task.title), 60)} ${paint.dim(`[${task.id}]`)}${attempt}${shown}${step === '' ? '' : `\n      ${paint.dim(localTimes(safe(step), now))}`}`
 }
 
 /** Empty if the checks verified the work. */
@@ -65,7 +65,7 @@ const outcomeText = (outcome: ReportView['landed'][number]['outcome']): string =
 }
 
 const stillFailingLine = (paint: Paint, red: GoalView['stillFailing']): string[] =>
-  red.length === 0 ? [] : [`  ${paint.warn('still failing, as before the work:')} ${safe(redText(red))}`]
+  red.length === 0 ? [] : [`  ${paint.warn('still failing, as before the work:')} ${safe(failuresText(red))}`]
 
 /** Says where the finished work is. "Landed" means that it is on the user's branch. */
 const landingLines = (paint: Paint, goal: GoalView): string[] => {
@@ -77,7 +77,7 @@ const landingLines = (paint: Paint, goal: GoalView): string[] => {
 }
 
 export const goalLines = (paint: Paint, goal: GoalView, now: string): string[] => [
-  `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${placeText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${localTimes(safe(goal.reason), now)})`)}`,
+  `${paint.bold(safe(goal.title))} ${paint.dim(`[${goal.id}]`)} ${statusText(paint, goal.state)}${goal.reason === '' ? '' : paint.dim(` (${localTimes(safe(goal.reason), now)})`)}`,
   ...goal.tasks.map((task) => taskLine(paint, task, now)),
   ...stillFailingLine(paint, goal.stillFailing),
   ...landingLines(paint, goal),
@@ -105,7 +105,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
   const questions = status.escalations.flatMap((entry) => questionText(paint, entry))
   const limits = status.limits.map(
     ({ account, harnesses, evidence, until }) =>
-      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${timeText(until, status.at)}: ${cut(safe(evidence), 200)} ${paint.dim(`[account ${account}]`)}`,
+      `${paint.warn('limit')} of ${safe(harnesses.join(', '))} until ${timeText(until, status.at)}: ${cutToWidth(safe(evidence), 200)} ${paint.dim(`[account ${account}]`)}`,
   )
   return [
     ...status.goals.flatMap((goal) => [...goalLines(paint, goal, status.at), '']),

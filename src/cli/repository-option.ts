@@ -2,7 +2,7 @@
 import { AppError } from '../errors.ts'
 import type { Io } from './io.ts'
 
-export const repository = [
+export const repositoryOption = [
   '--repo <url>',
   'git URL of a repository to use instead of this folder (with a password, safer: UNSTUCK_REPO_URL, which process lists do not show)',
 ] as const

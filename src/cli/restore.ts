@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AppError, exitCodes } from '../errors.ts'
-import type { Snapshot } from '../workspace/contract.ts'
+import type { Snapshot } from '../workspace/repository-types.ts'
 import { repositoryName } from '../workspace/remote.ts'
 import { openShadow, type Shadow } from '../workspace/shadow.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { JsonOption } from './command.ts'
-import { placeOf } from './engine/place.ts'
-import { line, printJson, type Io } from './io.ts'
+import { homeOf } from './engine/home.ts'
+import { printLine, printJson, type Io } from './io.ts'
 import { countText, whenText } from './times.ts'
 
 export interface RestoreOptions extends JsonOption {
@@ -16,7 +16,7 @@ export interface RestoreOptions extends JsonOption {
 }
 
 const openSnapshots = async (io: Io): Promise<Shadow> => {
-  const { stateDir, repository } = await placeOf(io)
+  const { stateDir, repository } = await homeOf(io)
   if (existsSync(join(stateDir, 'shadow.git'))) return openShadow(stateDir, repository)
   throw new AppError(
     'NOT_FOUND',
@@ -35,16 +35,16 @@ const pickSnapshot = (all: Snapshot[], id: string): Snapshot => {
 
 const showSnapshots = (io: Io, all: Snapshot[], options: RestoreOptions): void => {
   if (options.json === true) printJson(io, all)
-  else if (all.length === 0) line(io, 'There are no snapshots yet.')
+  else if (all.length === 0) printLine(io, 'There are no snapshots yet.')
   else
     for (const entry of all)
-      line(
+      printLine(
         io,
         `${entry.id}  ${whenText(entry.at, Date.now())}  ${entry.reason}${entry.leftOut.length === 0 ? '' : `  (${countText(entry.leftOut.length, 'file')} left out)`}`,
       )
 }
 
-export const restore = async (io: Io, id: string | undefined, options: RestoreOptions): Promise<number> => {
+export const restoreCommand = async (io: Io, id: string | undefined, options: RestoreOptions): Promise<number> => {
   const shadow = await openSnapshots(io)
   const all = await listSnapshots(shadow)
   if (id === undefined) {
@@ -57,7 +57,7 @@ export const restore = async (io: Io, id: string | undefined, options: RestoreOp
   const into = resolve(io.cwd, options.into)
   const { files } = await restoreSnapshot(shadow, { id: snapshot.id, into, signal: io.signal })
   if (options.json === true) printJson(io, { id: snapshot.id, into, files })
-  else line(io, `restored ${countText(files, 'file')} of ${snapshot.id} into ${into}`)
+  else printLine(io, `restored ${countText(files, 'file')} of ${snapshot.id} into ${into}`)
   for (const left of snapshot.leftOut)
     io.error(`not in the snapshot because of its size: ${left.path} (${left.bytes} bytes)\n`)
   return exitCodes.ok

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { durationText, localTimes, secondText, timeText, whenText } from './times.ts'
-import { cut } from './width.ts'
+import { cutToWidth } from './width.ts'
 
 const now = new Date(2026, 10, 24, 23, 32, 0)
 
@@ -48,19 +48,19 @@ describe('times', () => {
 
 describe('cut', () => {
   test('keeps a text that fits', () => {
-    expect(cut('twelve chars', 12)).toBe('twelve chars')
-    expect(cut('', 5)).toBe('')
+    expect(cutToWidth('twelve chars', 12)).toBe('twelve chars')
+    expect(cutToWidth('', 5)).toBe('')
   })
 
   test('ends a longer text with an ellipsis within the width', () => {
-    expect(cut('twelve chars', 11)).toBe('twelve cha…')
-    expect(cut('twelve chars', 8)).toBe('twelve…')
+    expect(cutToWidth('twelve chars', 11)).toBe('twelve cha…')
+    expect(cutToWidth('twelve chars', 8)).toBe('twelve…')
   })
 
   test('splits no grapheme, and counts wide ones as two columns', () => {
-    expect(cut('e\u0301e\u0301e\u0301', 2)).toBe('e\u0301…')
-    expect(cut('👩‍👩‍👧‍👦👩‍👩‍👧‍👦', 3)).toBe('👩‍👩‍👧‍👦…')
-    expect(cut('漢字漢字', 4)).toBe('漢…')
-    expect(cut('漢字', 4)).toBe('漢字')
+    expect(cutToWidth('e\u0301e\u0301e\u0301', 2)).toBe('e\u0301…')
+    expect(cutToWidth('👩‍👩‍👧‍👦👩‍👩‍👧‍👦', 3)).toBe('👩‍👩‍👧‍👦…')
+    expect(cutToWidth('漢字漢字', 4)).toBe('漢…')
+    expect(cutToWidth('漢字', 4)).toBe('漢字')
   })
 })

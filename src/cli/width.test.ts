@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cut, cutPainted, widthOf, wrapPainted } from './width.ts'
+import { cutToWidth, cutPainted, widthOf, wrapPainted } from './width.ts'
 
 describe('columns of a text', () => {
   test.each([
@@ -23,13 +23,13 @@ describe('columns of a text', () => {
 })
 
 test('a cut text ends with an ellipsis and never splits a character', () => {
-  expect(cut('abcdef', 6)).toBe('abcdef')
-  expect(cut('abcdef', 5)).toBe('abcd…')
-  expect(cut('修复登录', 6)).toBe('修复…')
-  expect(cut('a👨‍👩‍👧bc', 3)).toBe('a…')
-  expect(cut('ab cdef', 4)).toBe('ab…')
-  expect(cut('abc', 1)).toBe('…')
-  expect(cut('abc', 0)).toBe('')
+  expect(cutToWidth('abcdef', 6)).toBe('abcdef')
+  expect(cutToWidth('abcdef', 5)).toBe('abcd…')
+  expect(cutToWidth('修复登录', 6)).toBe('修复…')
+  expect(cutToWidth('a👨‍👩‍👧bc', 3)).toBe('a…')
+  expect(cutToWidth('ab cdef', 4)).toBe('ab…')
+  expect(cutToWidth('abc', 1)).toBe('…')
+  expect(cutToWidth('abc', 0)).toBe('')
 })
 
 test('a painted text keeps its colours and ends them', () => {

@@ -34,7 +34,7 @@ export const widthOf = (text: string): number => {
 }
 
 /** Shortens a text to `columns`, with an ellipsis at the end. For text without colours: cut before painting. */
-export const cut = (text: string, columns: number): string => {
+export const cutToWidth = (text: string, columns: number): string => {
   if (widthOf(text) <= columns) return text
   let [kept, width] = ['', 0]
   for (const { segment } of graphemesOf(text)) {
@@ -53,7 +53,7 @@ export const cutPainted = (text: string, columns: number): string => {
     if (part.startsWith('\u001b')) kept += part
     else if (left > 0) {
       const fits = widthOf(part) <= left
-      kept += fits ? part : cut(part, left + 1).slice(0, -1)
+      kept += fits ? part : cutToWidth(part, left + 1).slice(0, -1)
       left = fits ? left - widthOf(part) : 0
     }
   }

@@ -2,7 +2,7 @@
  * What a person may do with a task or a goal now. Views send it, so that no client restates a rule. The commands check again
  * in their own transaction, because the state may change between the view and the command.
  */
-import { offers, type Escalation } from './escalation.ts'
+import { offersChoice, type Escalation } from './escalation.ts'
 import type { Flow } from './flow.ts'
 import { goalEnded, goalFlow, isLanding, waitsForBranch, type Goal } from './goal.ts'
 import type { MergeEntry } from './merge.ts'
@@ -30,9 +30,9 @@ const personMay = ({ rows }: Flow, from: string, trigger: string): boolean =>
 
 const isApprovable = ({ task, goal, escalations }: TaskActionFacts): boolean => {
   const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
-  if (goalEnded(goal.state) || !personMay(taskFlow, task.place, trigger)) return false
+  if (goalEnded(goal.state) || !personMay(taskFlow, task.status, trigger)) return false
   const question = escalations.find(({ taskId, state }) => taskId === task.id && state === 'pending')
-  return question !== undefined && question.runId !== null && offers(question, 'approve')
+  return question !== undefined && question.runId !== null && offersChoice(question, 'approve')
 }
 
 /** A failed goal is opened again by work on its tasks; nothing revives a goal that is done, ready or cancelled. */
@@ -40,20 +40,20 @@ const mayWorkStart = ({ state }: Goal): boolean => state === 'failed' || !goalEn
 
 /** Taking over again a task that a person has already taken over returns its folder once more. */
 const isTakeable = ({ task, goal }: TaskActionFacts): boolean =>
-  mayWorkStart(goal) && (task.place === 'blocked(awaiting_human)' || personMay(taskFlow, task.place, 'taken_over'))
+  mayWorkStart(goal) && (task.status === 'blocked(awaiting_human)' || personMay(taskFlow, task.status, 'taken_over'))
 
 /** While the merge queue merges a task, its work may already be on the goal branch. */
 const isBeingMerged = ({ task, merges }: TaskActionFacts): boolean =>
-  task.place === 'blocked(awaiting_judge)' &&
+  task.status === 'blocked(awaiting_judge)' &&
   merges.some(({ taskId, state }) => taskId === task.id && state === 'processing')
 
 const taskRules: Record<TaskAction, (facts: TaskActionFacts) => boolean> = {
   approve: isApprovable,
-  'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.place, 'given_back'),
-  retry: ({ task, goal }) => mayWorkStart(goal) && personMay(taskFlow, task.place, 'retried'),
+  'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.status, 'given_back'),
+  retry: ({ task, goal }) => mayWorkStart(goal) && personMay(taskFlow, task.status, 'retried'),
   'take-over': isTakeable,
-  edit: ({ task }) => !taskEnded(task.place),
-  cancel: (facts) => personMay(taskFlow, facts.task.place, 'cancelled') && !isBeingMerged(facts),
+  edit: ({ task }) => !taskEnded(task.status),
+  cancel: (facts) => personMay(taskFlow, facts.task.status, 'cancelled') && !isBeingMerged(facts),
 }
 
 /** In the order of `taskActions`. */
@@ -61,8 +61,8 @@ export const allowedTaskActions = (facts: TaskActionFacts): TaskAction[] =>
   taskActions.filter((action) => taskRules[action](facts))
 
 /** What a person has taken over is retried only by its own id. */
-const isRetriedWithGoal = ({ place, takenOver }: Task): boolean =>
-  takenOver === null && personMay(taskFlow, place, 'retried')
+const isRetriedWithGoal = ({ status, takenOver }: Task): boolean =>
+  takenOver === null && personMay(taskFlow, status, 'retried')
 
 const goalRules: Record<GoalAction, (goal: Goal, tasks: readonly Task[]) => boolean> = {
   // A goal that is landing accepts the command again, without effect.

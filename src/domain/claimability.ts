@@ -9,7 +9,7 @@ import { overlapOf } from './area.ts'
 import { capOf, freeSlot, reservedSlots, type LaneLimits } from './dispatch.ts'
 import type { EngineInfo } from './engine.ts'
 import { mayStartWork, type Goal, type GoalState } from './goal.ts'
-import { isGivenBack, type Lane, type Retry, type Role, type Task, type TaskPlace } from './task.ts'
+import { isGivenBack, type Lane, type Retry, type Role, type Task, type TaskStatus } from './task.ts'
 
 /** Enough of a task to name it to a person. `number` and `title` are null for a task that the store no longer has. */
 export interface TaskName {
@@ -51,7 +51,7 @@ export interface ClaimFacts {
 }
 
 export type ClaimBlocker =
-  | { cause: 'not_queued'; status: TaskPlace }
+  | { cause: 'not_queued'; status: TaskStatus }
   | { cause: 'cooldown'; until: Date; retry: Retry }
   | { cause: 'paused' }
   /** The goal is in another state in which no work of it starts. */
@@ -88,15 +88,15 @@ type QueueEngine = QueueFacts['engines'][number]
 const missingOf = ({ dependsOn, goalId }: Task, dependencies: readonly Task[]): TaskName[] =>
   dependsOn.flatMap((id) => {
     const task = dependencies.find((other) => other.id === id)
-    if (task?.place === 'done') return []
+    if (task?.status === 'done') return []
     return [{ id, goalId: task?.goalId ?? goalId, number: task?.number ?? null, title: task?.title ?? null }]
   })
 
 /** What keeps the task out of the queue or its goal from starting work: `ready` in the store. */
 const ownBlocker = (task: Task, { goal, dependencies }: ClaimFacts): ClaimBlocker | undefined => {
-  if (task.place !== 'queued')
+  if (task.status !== 'queued')
     return task.retry === null
-      ? { cause: 'not_queued', status: task.place }
+      ? { cause: 'not_queued', status: task.status }
       : { cause: 'cooldown', until: task.retry.at, retry: task.retry }
   // Before the dependencies: they do not move either while the goal is paused, and a person can change that.
   if (goal.state === 'paused') return { cause: 'paused' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { laneSlot, priorityBound, rankOf, secondsPerPoint, standardLanes } from './dispatch.ts'
+import { laneSlot, priorityBound, rankOf, secondsPerPoint, defaultLanes } from './dispatch.ts'
 
 describe('the order of the queue', () => {
   it('puts the higher priority first, and of equals the older', () => {
@@ -30,19 +30,18 @@ describe('the order of the queue', () => {
 
 describe('a slot of a lane', () => {
   const now = { taken: [], features: 1, featuresWait: false, idle: 1 }
-  it('of features is always there', () => expect(laneSlot('feature', standardLanes, { ...now, idle: 0 })).toBe(0))
-  it('is the first free one', () =>
-    expect(laneSlot('conflict_recovery', standardLanes, { ...now, taken: [1] })).toBe(2))
+  it('of features is always there', () => expect(laneSlot('feature', defaultLanes, { ...now, idle: 0 })).toBe(0))
+  it('is the first free one', () => expect(laneSlot('conflict_recovery', defaultLanes, { ...now, taken: [1] })).toBe(2))
   it('is not there when all are taken', () => {
-    expect(laneSlot('conflict_recovery', standardLanes, { ...now, taken: [2, 1] })).toBeUndefined()
-    expect(laneSlot('docser', standardLanes, { ...now, taken: [1] })).toBeUndefined()
+    expect(laneSlot('conflict_recovery', defaultLanes, { ...now, taken: [2, 1] })).toBeUndefined()
+    expect(laneSlot('docser', defaultLanes, { ...now, taken: [1] })).toBeUndefined()
   })
   it('without a limit is always there', () =>
-    expect(laneSlot('docser', { ...standardLanes, docserMaxSlots: -1 }, { ...now, taken: [1, 2, 3] })).toBe(0))
+    expect(laneSlot('docser', { ...defaultLanes, docserMaxSlots: -1 }, { ...now, taken: [1, 2, 3] })).toBe(0))
   it('leaves the last idle agent to a feature that waits while none is at work', () => {
-    expect(laneSlot('docser', standardLanes, { ...now, features: 0, featuresWait: true })).toBeUndefined()
-    expect(laneSlot('docser', standardLanes, { ...now, features: 0, featuresWait: true, idle: 2 })).toBe(1)
-    expect(laneSlot('docser', standardLanes, { ...now, features: 1, featuresWait: true })).toBe(1)
-    expect(laneSlot('docser', standardLanes, { ...now, features: 0 })).toBe(1)
+    expect(laneSlot('docser', defaultLanes, { ...now, features: 0, featuresWait: true })).toBeUndefined()
+    expect(laneSlot('docser', defaultLanes, { ...now, features: 0, featuresWait: true, idle: 2 })).toBe(1)
+    expect(laneSlot('docser', defaultLanes, { ...now, features: 1, featuresWait: true })).toBe(1)
+    expect(laneSlot('docser', defaultLanes, { ...now, features: 0 })).toBe(1)
   })
 })

@@ -23,7 +23,7 @@ export interface LaneLimits {
   docserMaxSlots: number
 }
 
-export const standardLanes: LaneLimits = { featureMinSlots: 1, conflictRecoveryMaxSlots: 2, docserMaxSlots: 1 }
+export const defaultLanes: LaneLimits = { featureMinSlots: 1, conflictRecoveryMaxSlots: 2, docserMaxSlots: 1 }
 
 /** The most tasks of a lane that run at once; undefined = no limit. */
 export const capOf = (lane: Lane, limits: LaneLimits): number | undefined => {

@@ -90,7 +90,7 @@ export interface Answered extends Escalation {
 }
 
 /** Whether one of the choices is of this kind. */
-export const offers = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
+export const offersChoice = ({ choices }: Pick<Escalation, 'choices'>, kind: ChoiceKind): boolean =>
   choices.some((choice) => choice.kind === kind)
 
 const answered = <const Trigger extends ChoiceKind, const To extends EscalationState>(trigger: Trigger, to: To) =>

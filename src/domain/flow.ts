@@ -36,7 +36,7 @@ export type Illegal = { ok: false; code: 'illegal'; message: string }
 export type Legal<Row extends FlowRow = FlowRow> = { ok: true; row: Row }
 
 /** The row for a trigger in a state, or a message that lists what a person can do in that state. */
-export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
+export const transitionOf = (flow: Flow, from: string, trigger: string): Legal | Illegal => {
   const row = flow.rows.find((candidate) => candidate.from === from && candidate.trigger === trigger)
   if (row !== undefined) return { ok: true, row }
   const rows = flow.rows.filter((candidate) => candidate.from === from)
@@ -52,9 +52,9 @@ export const stepOf = (flow: Flow, from: string, trigger: string): Legal | Illeg
   }
 }
 
-/** As `stepOf`, for callers that know the transition is legal. Throws on an illegal one, which is a bug. */
-export const mustStep = (flow: Flow, from: string, trigger: string): FlowRow => {
-  const step = stepOf(flow, from, trigger)
+/** As `transitionOf`, for callers that know the transition is legal. Throws on an illegal one, which is a bug. */
+export const mustTransition = (flow: Flow, from: string, trigger: string): FlowRow => {
+  const step = transitionOf(flow, from, trigger)
   if (!step.ok) throw new Error(step.message)
   return step.row
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { agentDerivation, agentStates } from './agent.ts'
-import { stepOf, type Flow, type FlowRow } from './flow.ts'
+import { transitionOf, type Flow, type FlowRow } from './flow.ts'
 import { flows } from './flows.ts'
-import { blockReasonOf, blockReasons, placeOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
+import { blockReasonOf, blockReasons, statusOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
 
 /** The states that the specification lists, word for word. */
 const listed: Record<string, string> = {
@@ -44,7 +44,7 @@ describe('states', () => {
   })
 
   it('of a task survive being split into state and block reason', () => {
-    for (const place of taskFlow.states) expect(placeOf(stateOf(place), blockReasonOf(place))).toBe(place)
+    for (const place of taskFlow.states) expect(statusOf(stateOf(place), blockReasonOf(place))).toBe(place)
   })
 
   it('needs_human of older data is awaiting_judge', () => {
@@ -97,7 +97,7 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
 
   it('says of an illegal move what a person could do instead', () => {
     for (const state of flow.states) {
-      const answer = stepOf(flow, state, 'nonsense')
+      const answer = transitionOf(flow, state, 'nonsense')
       expect(answer.ok).toBe(false)
       const rows: readonly FlowRow[] = flow.rows.filter((row) => row.from === state)
       const legal = rows.filter((row) => row.owner === 'person').map((row) => row.trigger)
@@ -109,6 +109,6 @@ describe.each(flows.map((flow) => [flow.entity, flow] as const))('the flow of a 
   })
 
   it('finds each of its rows by state and trigger', () => {
-    for (const row of flow.rows) expect(stepOf(flow, row.from, row.trigger)).toEqual({ ok: true, row })
+    for (const row of flow.rows) expect(transitionOf(flow, row.from, row.trigger)).toEqual({ ok: true, row })
   })
 })

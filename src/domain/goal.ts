@@ -46,7 +46,7 @@ export interface BrokenBranch {
 }
 
 /** Attempts to restore a branch before a person is asked. */
-export const brokenLimit = 3
+export const restoreAttempts = 3
 
 /** The progress of a goal from its own branch to the user's. */
 export interface GoalLanding {
@@ -151,7 +151,7 @@ export const isLanding = (goal: Pick<Goal, 'state' | 'autoMerge' | 'landing' | '
 
 /** Whether the goal branch cannot be restored without a decision of a person. */
 export const waitsForBranch = ({ landing: { broken } }: Pick<Goal, 'landing'>): boolean =>
-  broken !== null && broken.tries >= brokenLimit && !broken.again
+  broken !== null && broken.tries >= restoreAttempts && !broken.again
 
 /** How many ended goals a status shows by default, the newest first, and how many a client may request. */
 export const endedShown = { standard: 50, most: 100_000 } as const

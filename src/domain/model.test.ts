@@ -10,7 +10,7 @@ import {
 } from '../../test/support/commands.ts'
 import { commands, machine, movesOf } from '../../test/support/model.ts'
 import { apply, newWorld, type World } from '../../test/support/world.ts'
-import { mustStep, stepOf } from './flow.ts'
+import { mustTransition, transitionOf } from './flow.ts'
 
 const settings = { numRuns: 200 }
 
@@ -69,8 +69,8 @@ describe('the model of the flow tables', () => {
         for (const probe of probes) {
           const target = illegalTarget(world, probe)
           if (target === undefined) continue
-          expect(stepOf(target.flow, target.from, probe.trigger)).toMatchObject({ ok: false, code: 'illegal' })
-          expect(() => mustStep(target.flow, target.from, probe.trigger)).toThrow(target.from)
+          expect(transitionOf(target.flow, target.from, probe.trigger)).toMatchObject({ ok: false, code: 'illegal' })
+          expect(() => mustTransition(target.flow, target.from, probe.trigger)).toThrow(target.from)
         }
       }),
       settings,
@@ -106,7 +106,7 @@ describe('the model of the flow tables', () => {
         const moves = movesOf(world, command)
         if (moves.length > 0) done.add(command.kind)
         apply(world, moves)
-        for (const { place } of world.tasks) seen.add(`task ${place}`)
+        for (const { status } of world.tasks) seen.add(`task ${status}`)
         for (const { state } of world.goals) seen.add(`goal ${state}`)
         for (const { state } of world.merges) seen.add(`merge ${state}`)
         for (const { state } of world.runs) seen.add(`run ${state}`)

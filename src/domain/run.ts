@@ -79,27 +79,27 @@ export interface Excuse {
 }
 
 /** Whether a check is evidence for the work: it passed, or some of its tests did. */
-export const proves = (check: CheckResult): boolean =>
+export const isEvidence = (check: CheckResult): boolean =>
   check.excused === undefined
     ? check.exitCode === 0 && !check.timedOut && check.ranNothing === undefined
     : check.excused.proves
 
 /** A check that fails now and failed on the base commit as well. */
-export interface StillRed {
+export interface PreexistingFailure {
   command: string
   /** The failing tests, by name where the runner names them. */
   failing: string[]
 }
 
 /** Checks that failed before the work and still fail: they do not block, and every view of the verdict names them. */
-export const stillRed = (checks: readonly CheckResult[]): StillRed[] =>
+export const preexistingFailures = (checks: readonly CheckResult[]): PreexistingFailure[] =>
   checks.flatMap(({ command, excused }) =>
     excused?.because === 'fails on the base commit' ? [{ command, failing: excused.failing }] : [],
   )
 
 /** Work without evidence of a check is never verified. `needsNone`: the work is only documentation, or no change at all. */
 export const outcomeOf = (checks: readonly CheckResult[], needsNone: boolean): Verdict['outcome'] => {
-  if (checks.some(proves)) return 'verified'
+  if (checks.some(isEvidence)) return 'verified'
   return needsNone && checks.length === 0 ? 'nothing to verify' : 'not verified'
 }
 

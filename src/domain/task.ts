@@ -10,7 +10,7 @@ export type TaskState = (typeof taskStates)[number]
 export const blockReasons = ['awaiting_judge', 'quota_wait', 'needs_rework', 'issue_linking', 'awaiting_human'] as const
 export type BlockReason = (typeof blockReasons)[number]
 
-export type TaskPlace = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason})`
+export type TaskStatus = Exclude<TaskState, 'blocked'> | `blocked(${BlockReason})`
 
 export const roles = ['planner', 'worker', 'tester', 'docser', 'judge'] as const
 export type Role = (typeof roles)[number]
@@ -76,7 +76,7 @@ export interface Task extends TaskFields {
   areas: string[]
   /** The only engine that can run the task, where the task works in that engine's own folder; null = any. */
   engineId: string | null
-  place: TaskPlace
+  status: TaskStatus
   retry: Retry | null
   /** A person's advice, given to every attempt until the task is done. */
   hint: string | null
@@ -196,35 +196,35 @@ export const taskFlow = {
     },
     ...fromEach(living, { to: 'cancelled', trigger: 'cancelled', owner: 'person', event: 'task.cancelled' }),
   ],
-} as const satisfies Flow<TaskPlace>
+} as const satisfies Flow<TaskStatus>
 
-export const stateOf = (place: TaskPlace): TaskState =>
-  place.startsWith('blocked(') ? 'blocked' : (place as TaskState)
+export const stateOf = (status: TaskStatus): TaskState =>
+  status.startsWith('blocked(') ? 'blocked' : (status as TaskState)
 
-export const blockReasonOf = (place: TaskPlace): BlockReason | null =>
-  place.startsWith('blocked(') ? (place.slice('blocked('.length, -1) as BlockReason) : null
+export const blockReasonOf = (status: TaskStatus): BlockReason | null =>
+  status.startsWith('blocked(') ? (status.slice('blocked('.length, -1) as BlockReason) : null
 
-export const placeOf = (state: TaskState, reason: BlockReason | null): TaskPlace =>
+export const statusOf = (state: TaskState, reason: BlockReason | null): TaskStatus =>
   state === 'blocked' ? `blocked(${reason ?? 'awaiting_human'})` : state
 
 /**
  * Whether a task in this status keeps others out of its areas. Until its work is merged or given up, another task on the
  * same files would start from an older base.
  */
-export const holdsAreas = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
+export const holdsAreas = (status: TaskStatus): boolean => status === 'running' || status === 'blocked(awaiting_judge)'
 
-export const taskEnded = (place: TaskPlace): boolean => place === 'done' || place === 'cancelled'
+export const taskEnded = (status: TaskStatus): boolean => status === 'done' || status === 'cancelled'
 
 /** Whether an attempt is in progress or waits to be merged: edits of the task are applied after that. */
-export const isAttempted = (place: TaskPlace): boolean => place === 'running' || place === 'blocked(awaiting_judge)'
+export const isAttempted = (status: TaskStatus): boolean => status === 'running' || status === 'blocked(awaiting_judge)'
 
 /** Whether the next run of the task collects the work of a person. */
 export const isGivenBack = ({ takenOver }: Pick<Task, 'takenOver'>): boolean => takenOver?.givenBack === true
 
 /** What remains of a takeover in a new status: the folder matters until its work is in a commit, or the task ends. */
-export const takenOverAt = (place: TaskPlace, takenOver: TakenOver | null): TakenOver | null => {
-  if (takenOver === null || taskEnded(place) || place === 'blocked(awaiting_judge)') return null
-  return place === 'blocked(awaiting_human)' ? { ...takenOver, givenBack: false } : takenOver
+export const takenOverAt = (status: TaskStatus, takenOver: TakenOver | null): TakenOver | null => {
+  if (takenOver === null || taskEnded(status) || status === 'blocked(awaiting_judge)') return null
+  return status === 'blocked(awaiting_human)' ? { ...takenOver, givenBack: false } : takenOver
 }
 
 /** The task as its next attempt will read it, with the pending edit applied. */

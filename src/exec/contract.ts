@@ -3,15 +3,15 @@ import type { AgentNote } from '../harness/driver.ts'
 import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
 import type { StallCause, StallSettings } from '../recovery/stall.ts'
-import type { Quieted } from '../runtime/agent/stall-looks.ts'
-import type { Stream } from '../process/contract.ts'
-import type { AgentCommand } from './command.ts'
+import type { QuietObservation } from '../runtime/agent/quiet-watch.ts'
+import type { OutputStream } from '../process/contract.ts'
+import type { AgentCommand } from './agent-command.ts'
 
 /** Events as the founding document prints them; `note` and `output` are the agent's own words. */
 export type ExecEvent =
   | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
   | ({ type: 'note' } & AgentNote)
-  | { type: 'output'; stream: Stream; text: string }
+  | { type: 'output'; stream: OutputStream; text: string }
   | { type: 'recovery'; id: string; timestamp: string; payload: RecoveryPayload }
   | {
       type: 'waiting'
@@ -24,8 +24,8 @@ export type ExecEvent =
       payload: { text: string; details: string; kind: 'permission' | 'left_running' }
     }
   /** `quiet`: the agent makes no progress, without consequence so far; `stalled`: it is stopped for that. */
-  | { type: 'quiet'; timestamp: string; payload: Quieted }
-  | { type: 'stalled'; timestamp: string; payload: Partial<Quieted> & { stall: StallCause } }
+  | { type: 'quiet'; timestamp: string; payload: QuietObservation }
+  | { type: 'stalled'; timestamp: string; payload: Partial<QuietObservation> & { stall: StallCause } }
   | { type: 'result'; timestamp: string; payload: ExecResult }
 
 interface RecoveryPayload {

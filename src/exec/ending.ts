@@ -5,11 +5,11 @@ import { leftRunningAdvice, leftRunningLabel, leftRunningText, type LeftRunning 
 import type { AnyFacts, Diagnosis } from '../recovery/types.ts'
 import { blockerText, permissionAdvice } from '../runtime/core/question.ts'
 import type { ExecParts, ExecResult } from './contract.ts'
-import type { Ended } from './launch.ts'
-import { changedIn } from './refusal.ts'
+import type { EndedLaunch } from './launch-once.ts'
+import { anyFileChanged } from './refusal.ts'
 import { remedyOf } from './remedy.ts'
 
-export type Ending = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until'>>
+export type ExecEnding = Pick<ExecResult, 'outcome' | 'exitCode'> & Partial<Pick<ExecResult, 'label' | 'until'>>
 
 const statusOf = ({ code, signal }: AgentExit): number =>
   code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 137)
@@ -22,43 +22,47 @@ interface Command {
 
 export const resultOf = (
   { driver, cwd, startedAt }: Command,
-  ended: Ended,
+  ended: EndedLaunch,
   launches: number,
-  ending: Ending,
+  ending: ExecEnding,
 ): ExecResult => {
-  const { reading, settled, denials, stall } = ended
+  const { transcript, conclusion, denials, stall } = ended
   return {
     label: null,
     until: null,
     ...ending,
-    text: settled.ok ? settled.text : (stall?.text ?? settled.error.text),
+    text: conclusion.ok ? conclusion.text : (stall?.text ?? conclusion.error.text),
     launches,
-    tokens: reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output,
-    costUsd: reading.costUsd ?? null,
-    session: reading.sessionId ?? null,
+    tokens: transcript.tokens.input - transcript.tokens.cachedInput + transcript.tokens.output,
+    costUsd: transcript.costUsd ?? null,
+    session: transcript.sessionId ?? null,
     denials: denials.map((denial) => ({
       ...{ kind: denial.kind, tool: denial.tool, target: denial.target ?? null, text: denial.text },
-      remedy: remedyOf(driver, denial, reading.stderrTail),
+      remedy: remedyOf(driver, denial, transcript.stderrTail),
     })),
-    changed: driver.name === 'command' ? null : (changedIn(cwd, startedAt) ?? null),
+    changed: driver.name === 'command' ? null : (anyFileChanged(cwd, startedAt) ?? null),
   }
 }
 
 interface GivenUp {
-  ended: Ended
+  ended: EndedLaunch
   diagnosis: Diagnosis
 }
 
 const isLimit = (diagnosis: Diagnosis): boolean => diagnosis.rung === 2 && diagnosis.retryable
 
 /** How a person allows what was refused, in this CLI's own options where the label alone is not enough. */
-const adviceFor = ({ command, cwd }: ExecParts, { reading, denials }: Ended, diagnosis: Diagnosis): string[] => {
+const adviceFor = (
+  { command, cwd }: ExecParts,
+  { transcript, denials }: EndedLaunch,
+  diagnosis: Diagnosis,
+): string[] => {
   const { driver } = command
   const { trustAdvice } = driver.userCommand
   if (diagnosis.label === 'GIT_TRUST_ERROR' && trustAdvice !== undefined) return [`To trust ${cwd}: ${trustAdvice}.`]
   const [first] = denials
   if (diagnosis.label === 'TOOL_DENIED' && first !== undefined)
-    return [`To allow it: ${remedyOf(driver, first, reading.stderrTail)}.`]
+    return [`To allow it: ${remedyOf(driver, first, transcript.stderrTail)}.`]
   return permissionAdvice(diagnosis, {
     again: 'run the command again',
     allow: (directory) => `To allow it: unstuck exec --allow-dir ${directory} -- …`,
@@ -80,7 +84,7 @@ const emitBlocker = (parts: ExecParts, { ended, diagnosis }: GivenUp): void => {
 }
 
 /** Processes of the agent could not be ended: nothing is launched while they run, and the user must know before working in the folder. */
-export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes']): Ending => {
+export const leftRunningEnding = (parts: ExecParts, processes: LeftRunning['processes']): ExecEnding => {
   const details = leftRunningAdvice('check the folder before you continue')
   const text = `${leftRunningText({ processes })}. Manual intervention required.`
   const payload = { kind: 'left_running', text, details } as const
@@ -89,7 +93,7 @@ export const leftRunning = (parts: ExecParts, processes: LeftRunning['processes'
 }
 
 /** No recovery is left. */
-export const giveUp = (parts: ExecParts, given: GivenUp): Ending => {
+export const giveUpEnding = (parts: ExecParts, given: GivenUp): ExecEnding => {
   const { ended, diagnosis } = given
   const { label } = diagnosis
   const { resetAt }: AnyFacts = diagnosis.facts

@@ -1,17 +1,17 @@
 /** The recovery record of one `unstuck exec`. It is held in memory, and its outcomes are emitted as events. */
 import { randomUUID } from 'node:crypto'
-import type { Chosen, Recorded, RecoveryRecord } from '../runtime/core/recovery-record.ts'
+import type { ChosenRecovery, RecordedRecovery, RecoveryRecord } from '../runtime/core/recovery-record.ts'
 import type { ExecParts } from './contract.ts'
 
 /** Stands in for the task and run that a record refers to. */
 export const execRun = { id: 'exec', runId: 'exec' } as const
 
-interface Remembered extends Recorded {
+interface Remembered extends RecordedRecovery {
   issue: string
   attempt: number
 }
 
-const remember = ({ diagnosis, step }: Chosen): Remembered => ({
+const remember = ({ diagnosis, step }: ChosenRecovery): Remembered => ({
   id: `rec_${randomUUID().replaceAll('-', '').slice(0, 12)}`,
   runId: execRun.runId,
   playbook: step.playbook.id,

@@ -5,58 +5,58 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { capabilitiesOf } from '../harness/capabilities.ts'
 import { renewedLogin } from '../harness/logins.ts'
-import { isCorrectable, isOwed } from '../recovery/diagnosis/agent.ts'
+import { isCorrectable, mustBeCorrected } from '../recovery/diagnosis/launch-failure.ts'
 import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
 import { playbooks } from '../recovery/ladder.ts'
-import { dueAt } from '../recovery/reset-time.ts'
+import { waitEndsAt } from '../recovery/reset-time.ts'
 import type { ActionIn } from '../recovery/playbook.ts'
 import { changeModes } from '../runtime/agent/change-modes.ts'
-import { nextLaunch, type Relaunch } from '../runtime/agent/corrections.ts'
+import { nextLaunch, type Relaunch } from '../runtime/agent/next-launch.ts'
 import { isInside, realDirectories } from '../runtime/agent/observe-denial.ts'
 import { failureEvidence, stallEvidence } from '../runtime/agent/launch-evidence.ts'
-import { outcomeOf } from '../runtime/agent/post-conditions.ts'
+import { launchOutcome } from '../runtime/agent/post-conditions.ts'
 import { realFiles } from '../runtime/core/files.ts'
 import {
-  carryOutBy,
+  dispatchAction,
   chooseRecovery,
   resolveOpen,
   type ActionOf,
-  type Carriers,
-  type Chosen,
+  type ActionHandlers,
+  type ChosenRecovery,
   type RecoveryRecord,
 } from '../runtime/core/recovery-record.ts'
 import type { LineChange } from '../harness/user-command.ts'
-import type { ChangedLine } from './command.ts'
+import type { ChangedLine } from './agent-command.ts'
 import type { ExecParts } from './contract.ts'
-import { giveUp, type Ending } from './ending.ts'
-import { rulesIn, type Ended } from './launch.ts'
-import { changedIn } from './refusal.ts'
-import { becauseText } from './words.ts'
+import { giveUpEnding, type ExecEnding } from './ending.ts'
+import { rulesIn, type EndedLaunch } from './launch-once.ts'
+import { anyFileChanged } from './refusal.ts'
+import { relaunchReason } from './reason-text.ts'
 import { execRun, memoryRecord } from './memory-record.ts'
 
 /** What follows a launch: another launch, or the end of the command. */
-export type After = { next: LineChange; because: string; waited?: true } | { ending: Ending }
+export type AfterLaunch = { next: LineChange; because: string; waited?: true } | { ending: ExecEnding }
 
 /** A launch that has ended. */
 interface Launched {
   parts: ExecParts
   record: RecoveryRecord
-  ended: Ended
+  ended: EndedLaunch
   change: LineChange
 }
 
 /** Refused inside a directory of `--allow-dir`, where a correction exists. */
 const isAllowed = ({ allowDirs }: ExecParts, denial: ObservedDenial): boolean =>
-  isOwed(denial) &&
+  mustBeCorrected(denial) &&
   realDirectories(realFiles, allowDirs).some((root) => isInside(denial.directory ?? denial.allowedBy ?? '', root))
 
 /** No check judges the work here, so after a successful turn the refusals are the evidence, if they can be corrected. */
 const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
-  const { settled, reading, denials, look, stall, loginBefore } = ended
+  const { conclusion, transcript, denials, observe, stall, loginBefore } = ended
   const harness = parts.command.driver.name
-  if (settled.ok) {
+  if (conclusion.ok) {
     // Do not repeat work that was done, unless something was refused that the user allowed.
-    const changed = changedIn(parts.cwd, ended.startedAt) !== false
+    const changed = anyFileChanged(parts.cwd, ended.startedAt) !== false
     const open = denials.filter((denial) => (changed ? isAllowed(parts, denial) : isCorrectable(denial)))
     return open.length === 0 ? undefined : { kind: 'denial', harness, denials: open, because: 'nothing changed' }
   }
@@ -64,21 +64,29 @@ const evidenceOf = ({ parts, ended }: Launched): Evidence | undefined => {
   return (
     stallEvidence(stall, denials) ??
     failureEvidence({
-      ...{ harness, error: settled.error, reading, denials, look, endedAt: new Date(), environment },
+      ...{
+        harness,
+        error: conclusion.error,
+        reading: transcript,
+        denials,
+        observeRefusal: observe,
+        endedAt: new Date(),
+        environment,
+      },
       renewedLogin: renewedLogin(parts.command.driver, { environment, files: realFiles, before: loginBefore }),
     })
   )
 }
 
-const becauseOf = ({ parts }: Launched, { diagnosis, step }: Chosen): string =>
-  becauseText(parts.command.driver.name, diagnosis.evidence, step.action)
+const becauseOf = ({ parts }: Launched, { diagnosis, step }: ChosenRecovery): string =>
+  relaunchReason(parts.command.driver.name, diagnosis.evidence, step.action)
 
 /** The change for the next launch. Without a session the hint is appended for a restart and a fresh session only. */
 const changeBy = (
   { change, ended, parts }: Launched,
   action: Pick<Relaunch, 'resume' | 'hint'> & Partial<Relaunch>,
 ): LineChange => {
-  const { sessionId, cliVersion } = ended.reading
+  const { sessionId, cliVersion } = ended.transcript
   const { capabilities: can } = capabilitiesOf(parts.command.driver, cliVersion)
   const full: Relaunch = { type: 'relaunch', name: '', ...action }
   const next = nextLaunch(change.corrections, full, can.resume ? (sessionId ?? null) : null)
@@ -96,14 +104,14 @@ const unchangedReason = ({ restart, fresh }: Relaunch): string =>
     ? 'the command has this correction already'
     : 'a hint cannot be added: the position of the task in this command line is unknown'
 
-const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>): Promise<After> => {
+const relaunch = async (launched: Launched, chosen: ChosenRecovery<ActionOf<'relaunch'>>): Promise<AfterLaunch> => {
   const { parts, record, ended, change } = launched
   const { action } = chosen.step
   const next = changeBy(launched, action)
   // A mode or login that changed on disk takes effect with the same line.
   const changedOnDisk = action.chmod !== undefined || 'renewedLogin' in chosen.diagnosis.facts
   if (!changedOnDisk && isSame(parts.command.line(change, parts.cwd), parts.command.line(next, parts.cwd)))
-    return ended.settled.ok ? endWell(record) : end(launched, chosen, unchangedReason(action))
+    return ended.conclusion.ok ? endWell(record) : end(launched, chosen, unchangedReason(action))
   await record.begin(chosen)
   const locked = await changeModes(record, realFiles, execRun.runId)
   return locked === undefined
@@ -114,10 +122,10 @@ const relaunch = async (launched: Launched, chosen: Chosen<ActionOf<'relaunch'>>
 const continueHint = 'The provider did not answer before. Continue and finish the task.'
 
 /** Waits for the provider, unless the wait exceeds `--max-wait`. */
-const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promise<After> => {
+const wait = async (launched: Launched, chosen: ChosenRecovery<ActionOf<'wait'>>): Promise<AfterLaunch> => {
   const { parts, record } = launched
   const { evidence, label } = chosen.diagnosis
-  const delayMs = dueAt(chosen.step.action, new Date()).getTime() - Date.now()
+  const delayMs = waitEndsAt(chosen.step.action, new Date()).getTime() - Date.now()
   const until = new Date(Date.now() + delayMs).toISOString()
   const payload = { reason: label, evidence, until, seconds: Math.ceil(delayMs / 1000) }
   if (delayMs > parts.maxWaitMs) return end(launched, chosen, 'the wait is too long')
@@ -134,26 +142,26 @@ const wait = async (launched: Launched, chosen: Chosen<ActionOf<'wait'>>): Promi
 }
 
 /** There is no preparation, check or other harness here, so the evidence for other actions never occurs. */
-const actions: Carriers<Launched, After, ActionIn<'launch'> | 'wait'> = { relaunch, wait }
+const actions: ActionHandlers<Launched, AfterLaunch, ActionIn<'launch'> | 'wait'> = { relaunch, wait }
 
 const failOpen = (record: RecoveryRecord, detail: string): Promise<void> =>
-  resolveOpen(record, () => ({ holds: false, detail }))
+  resolveOpen(record, () => ({ satisfied: false, detail }))
 
-const endWell = async (record: RecoveryRecord): Promise<After> => {
+const endWell = async (record: RecoveryRecord): Promise<AfterLaunch> => {
   await failOpen(record, 'the command ended well without it')
   return { ending: { outcome: 'done', exitCode: 0 } }
 }
 
 const end = async (
   { parts, record, ended }: Launched,
-  { diagnosis }: Pick<Chosen, 'diagnosis'>,
+  { diagnosis }: Pick<ChosenRecovery, 'diagnosis'>,
   reason: string,
-): Promise<After> => {
+): Promise<AfterLaunch> => {
   await failOpen(record, reason)
-  return { ending: giveUp(parts, { ended, diagnosis }) }
+  return { ending: giveUpEnding(parts, { ended, diagnosis }) }
 }
 
-const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<After> => {
+const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<AfterLaunch> => {
   const { parts, record, ended } = launched
   // An unknown error is left to the caller, who sees the exit status. Trust in a folder is the user's decision, unless the driver
   // says that the CLI's check is only about git.
@@ -161,20 +169,30 @@ const recoverFrom = async (launched: Launched, evidence: Evidence): Promise<Afte
   const disabled = ['unknown-restart', 'unknown-requeue', ...(trust ? [] : ['git-trust-relaunch'])]
   const policy = { playbooks, disabled, retry: parts.retry }
   const { diagnosis, step } = await chooseRecovery(record, evidence, { policy, task: execRun })
-  if (step.kind === 'recover') return carryOutBy(actions, launched, { diagnosis, step })
-  return ended.settled.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)
+  if (step.kind === 'recover') return dispatchAction(actions, launched, { diagnosis, step })
+  return ended.conclusion.ok ? endWell(record) : end(launched, { diagnosis }, step.reason)
 }
 
 /** Returns a function that decides what follows a launch. It remembers everything tried before. */
-export const createRecovery = (parts: ExecParts): ((ended: Ended, change: LineChange) => Promise<After>) => {
+export const createRecovery = (
+  parts: ExecParts,
+): ((ended: EndedLaunch, change: LineChange) => Promise<AfterLaunch>) => {
   const record = memoryRecord(parts)
   return async (ended, change) => {
     const { corrections, hint } = change
     const launched = { parts, record, ended, change }
-    const { reading, settled, denials } = ended
+    const { transcript, conclusion, denials } = ended
     const launch = { corrections, resumeSession: hint?.session ?? null }
-    const shown = { launch, reading, settled, denials, stall: ended.stall, files: realFiles, rulesFor: rulesIn(parts) }
-    await resolveOpen(record, (condition) => outcomeOf(shown, condition))
+    const shown = {
+      launch,
+      reading: transcript,
+      conclusion,
+      denials,
+      stall: ended.stall,
+      files: realFiles,
+      rulesFor: rulesIn(parts),
+    }
+    await resolveOpen(record, (condition) => launchOutcome(shown, condition))
     const evidence = evidenceOf(launched)
     if (evidence !== undefined) return recoverFrom(launched, evidence)
     return endWell(record)

@@ -45,13 +45,14 @@ const anyChanged = (root: string, since: number): boolean | undefined => {
 const lagMs = 20
 
 /** Whether a file in the folder changed since the launch began; undefined = there are too many files. */
-export const changedIn = (cwd: string, startedAt: number): boolean | undefined => anyChanged(cwd, startedAt - lagMs)
+export const anyFileChanged = (cwd: string, startedAt: number): boolean | undefined =>
+  anyChanged(cwd, startedAt - lagMs)
 
 /**
  * The refusal because of which the work is not done: a refused write whose file did not change since, or any refusal of the last
  * launch when no file changed at all. `earlier`: refusals of the launches before; a correction may have lifted one, but the agent may not have used it.
  */
-export const standingRefusal = (
+export const remainingRefusal = (
   { earlier, last }: { earlier: readonly ObservedDenial[]; last: readonly ObservedDenial[] },
   { cwd, startedAt, writes }: { cwd: string; startedAt: number; writes: UserCommand['writes'] },
 ): ObservedDenial | undefined => {

@@ -1,7 +1,7 @@
 /** What a user can do about a refusal or a failure, in the options of the CLI that reported it. */
 import type { Driver } from '../harness/driver.ts'
 import { folderOf, type Refused } from '../harness/remedy-words.ts'
-import { quoted } from '../recovery/command/replacement.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 
 /** How to allow a refused call, as the rest of "To allow it: …". */
 export const remedyOf = (driver: Driver, refused: Refused, stderr: readonly string[] = []): string => {
@@ -10,16 +10,23 @@ export const remedyOf = (driver: Driver, refused: Refused, stderr: readonly stri
   if (kind === 'filesystem')
     return target === undefined
       ? 'correct the mode or the owner of the folder'
-      : `make ${quoted(folderOf(refused))} writable for this user: chmod u+rwx ${quoted(folderOf(refused))}`
+      : `make ${shellQuoted(folderOf(refused))} writable for this user: chmod u+rwx ${shellQuoted(folderOf(refused))}`
   return driver.remedy?.(refused, { stderr }) ?? 'allow it by the options of that program'
 }
 
 /** What was refused, by its path or command. */
-export const refusedThing = ({ tool, target, text }: { tool: string; target?: string | null; text: string }): string =>
-  target ?? (tool === '' ? `something ("${text}")` : `the tool ${tool}`)
+export const refusedSubject = ({
+  tool,
+  target,
+  text,
+}: {
+  tool: string
+  target?: string | null
+  text: string
+}): string => target ?? (tool === '' ? `something ("${text}")` : `the tool ${tool}`)
 
 /** What a person can do about a failure of this label; undefined where only the CLI's own words help. */
-export const adviceFor = (driver: Driver, label: string): string | undefined => {
+export const failureAdvice = (driver: Driver, label: string): string | undefined => {
   switch (label) {
     case 'auth_failure':
       return driver.login === undefined ? undefined : `${driver.login.advice}; then run the command again`

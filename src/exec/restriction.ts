@@ -6,7 +6,11 @@ import type { Restriction } from '../harness/user-command.ts'
 import type { ObservedDenial } from '../recovery/evidence.ts'
 
 /** The denial without the corrections that the user's own restriction rules out. `decided`: sentences of the CLI that name one. */
-export const restrained = (denial: ObservedDenial, may: Restriction, decided: readonly RegExp[]): ObservedDenial => {
+export const restrictedDenial = (
+  denial: ObservedDenial,
+  may: Restriction,
+  decided: readonly RegExp[],
+): ObservedDenial => {
   const { allowedBy, toolRules, unusable, ...rest } = denial
   const open = !decided.some((sentence) => sentence.test(denial.text))
   return {

@@ -22,7 +22,7 @@ import {
   type NewSessionRequest,
   type NewSessionResponse,
 } from '@agentclientprotocol/sdk'
-import { type Allowed, type AskedCall, decide, optionFor } from './acp-permission.ts'
+import { type AllowedAccess, type RequestedCall, decidePermission, permissionOptionFor } from './acp-permission.ts'
 
 const openingMs = 120_000
 const leaveMs = 2_000
@@ -32,7 +32,7 @@ interface Orders {
   prompt: string
   cwd: string
   session: string | undefined
-  allowed: Allowed
+  allowed: AllowedAccess
   agent: string[]
 }
 
@@ -89,9 +89,9 @@ const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
 }
 
 /** Collects everything reported about each call, because a permission request often has only the call's id. */
-const createMemory = (): { note: (update: object) => AskedCall; call: (id: string) => AskedCall } => {
-  const calls = new Map<string, AskedCall>()
-  const note = (update: object): AskedCall => {
+const createMemory = (): { note: (update: object) => RequestedCall; call: (id: string) => RequestedCall } => {
+  const calls = new Map<string, RequestedCall>()
+  const note = (update: object): RequestedCall => {
     const { toolCallId } = update as { toolCallId?: string }
     const given = Object.fromEntries(
       Object.entries(update).filter(([, value]) => value !== undefined && value !== null),
@@ -182,8 +182,8 @@ const main = async (): Promise<number> => {
     const app = client({ name: 'unstuck' })
       .onRequest(methods.client.session.requestPermission, ({ params }) => {
         const call = memory.note(params.toolCall)
-        const decision = decide(call, orders.allowed)
-        const optionId = optionFor(decision, params.options)
+        const decision = decidePermission(call, orders.allowed)
+        const optionId = permissionOptionFor(decision, params.options)
         const granted = decision.allowed && optionId !== undefined
         print({ type: 'permission', ...decision, allowed: granted, toolCall: { ...call, content: undefined } })
         return { outcome: optionId === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } }

@@ -2,12 +2,12 @@
  * Parses the bridge's output (`acp-bridge.ts`): the agent's updates unchanged, the bridge's own decisions, and one `result` or
  * `error` at the end. Only refusals by the bridge are denials.
  */
-import type { Denial, FaultType, OpenCall, Reading, ReportedError } from './driver.ts'
-import { apiError } from './gemini-errors.ts'
-import { readStderr } from './gemini-events.ts'
+import type { Denial, FaultType, OpenCall, Transcript, ReportedError } from './driver.ts'
+import { geminiApiError } from './gemini-errors.ts'
+import { readGeminiStderr } from './gemini-events.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { ParsedLine } from './reading.ts'
+import type { ParsedLine } from './transcript.ts'
 import {
   cut,
   faultOfStatus,
@@ -16,24 +16,24 @@ import {
   withError,
   withForeignLine,
   withOpenCall,
-  withPiece,
+  withTextPiece,
   withTextClosed,
   withoutOpenCall,
   withoutRetry,
-} from './reading.ts'
+} from './transcript.ts'
 
-const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
+const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const agent = objectAt(event, 'agent')
   const cliVersion = textAt(agent, 'version')
-  return { reading: cliVersion === undefined ? reading : { ...reading, cliVersion } }
+  return { transcript: cliVersion === undefined ? reading : { ...reading, cliVersion } }
 }
 
-const readSession = (reading: Reading, event: JsonObject): ParsedLine => {
+const readSession = (reading: Transcript, event: JsonObject): ParsedLine => {
   const [sessionId, cwd] = [sessionIdOf(textAt(event, 'sessionId')), textAt(event, 'cwd')]
   const placed = cwd === undefined ? reading : { ...reading, cwd }
-  if (sessionId === undefined) return { reading: placed }
+  if (sessionId === undefined) return { transcript: placed }
   // If the agent cannot load sessions, this one cannot be resumed.
-  return { reading: { ...placed, [event['canLoad'] === true ? 'sessionId' : 'announcedSession']: sessionId } }
+  return { transcript: { ...placed, [event['canLoad'] === true ? 'sessionId' : 'announcedSession']: sessionId } }
 }
 
 const callOf = (update: JsonObject): OpenCall => {
@@ -56,39 +56,39 @@ const answerOf = (update: JsonObject): string | undefined => {
   return answer === undefined ? undefined : JSON.stringify(answer)
 }
 
-const readCall = (reading: Reading, update: JsonObject): ParsedLine => {
+const readCall = (reading: Transcript, update: JsonObject): ParsedLine => {
   const call = callOf(update)
   const isNew = textAt(update, 'sessionUpdate') === 'tool_call'
   const opened = isNew ? withOpenCall(withTextClosed(reading), call, objectAt(update, 'rawInput')) : reading
   const status = textAt(update, 'status')
   const closed =
     status === 'completed' || status === 'failed' ? withoutOpenCall(opened, call.id, answerOf(update)) : opened
-  if (status === 'failed') return { reading: closed, note: { kind: 'tool_error', text: aboutOf(call, update) } }
-  return isNew ? { reading: closed, note: { kind: 'tool', text: aboutOf(call, update) } } : { reading: closed }
+  if (status === 'failed') return { transcript: closed, note: { kind: 'tool_error', text: aboutOf(call, update) } }
+  return isNew ? { transcript: closed, note: { kind: 'tool', text: aboutOf(call, update) } } : { transcript: closed }
 }
 
-const withCost = (reading: Reading, cost: JsonObject | undefined): Reading => {
+const withCost = (reading: Transcript, cost: JsonObject | undefined): Transcript => {
   const amount = textAt(cost, 'currency') === 'USD' ? numberAt(cost, 'amount') : undefined
   return amount === undefined ? reading : { ...reading, costUsd: amount }
 }
 
-const readUpdate = (reading: Reading, update: JsonObject | undefined): ParsedLine => {
+const readUpdate = (reading: Transcript, update: JsonObject | undefined): ParsedLine => {
   const kind = textAt(update, 'sessionUpdate')
-  if (update === undefined) return { reading }
+  if (update === undefined) return { transcript: reading }
   if (kind === 'tool_call' || kind === 'tool_call_update') return readCall(reading, update)
-  if (kind === 'usage_update') return { reading: withCost(reading, objectAt(update, 'cost')) }
+  if (kind === 'usage_update') return { transcript: withCost(reading, objectAt(update, 'cost')) }
   const text = kind === 'agent_message_chunk' ? textAt(objectAt(update, 'content'), 'text') : undefined
-  if (text === undefined) return { reading }
-  return { reading: withPiece(reading, text), note: { kind: 'text', text: cut(text) } }
+  if (text === undefined) return { transcript: reading }
+  return { transcript: withTextPiece(reading, text), note: { kind: 'text', text: cut(text) } }
 }
 
-const readPermission = (reading: Reading, event: JsonObject): ParsedLine => {
+const readPermission = (reading: Transcript, event: JsonObject): ParsedLine => {
   const requested = objectAt(event, 'toolCall') ?? {}
   const call = callOf(requested)
   if (event['allowed'] !== false) {
     // Some agents report a call only by requesting permission for it.
     const isOpen = reading.openCalls.some((open) => open.id === call.id)
-    return { reading: isOpen ? reading : withOpenCall(withTextClosed(reading), call) }
+    return { transcript: isOpen ? reading : withOpenCall(withTextClosed(reading), call) }
   }
   const target = textAt(event, 'target')
   const kind: Denial['kind'] = textAt(event, 'kind') === 'scope' ? 'scope' : 'tool'
@@ -99,7 +99,7 @@ const readPermission = (reading: Reading, event: JsonObject): ParsedLine => {
     text: cut(`permission for ${textAt(requested, 'title') ?? call.tool} was not granted`),
     callId: call.id,
   }
-  return { reading: withDenial(reading, denial), note: { kind: 'denial', text: denial.text } }
+  return { transcript: withDenial(reading, denial), note: { kind: 'denial', text: denial.text } }
 }
 
 const stopTypes: Record<string, { type: FaultType; text: string }> = {
@@ -109,7 +109,7 @@ const stopTypes: Record<string, { type: FaultType; text: string }> = {
   cancelled: { type: 'aborted', text: 'the turn was cancelled' },
 }
 
-const withUsage = (reading: Reading, usage: JsonObject | undefined): Reading => {
+const withUsage = (reading: Transcript, usage: JsonObject | undefined): Transcript => {
   const [input, output] = [numberAt(usage, 'inputTokens'), numberAt(usage, 'outputTokens')]
   if (input === undefined && output === undefined) return reading
   const cachedInput = numberAt(usage, 'cachedReadTokens') ?? 0
@@ -117,17 +117,17 @@ const withUsage = (reading: Reading, usage: JsonObject | undefined): Reading => 
   return { ...reading, tokens: { input: (input ?? 0) + cachedInput + written, output: output ?? 0, cachedInput } }
 }
 
-const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
+const readResult = (reading: Transcript, event: JsonObject): ParsedLine => {
   const reason = textAt(event, 'stopReason') ?? 'unknown'
   const ended = withTextClosed(withUsage(reading, objectAt(event, 'usage')))
   if (reason === 'end_turn') {
     const final = { isError: false, reason, text: ended.lastText }
-    return { reading: { ...ended, final }, note: { kind: 'result', text: final.text } }
+    return { transcript: { ...ended, final }, note: { kind: 'result', text: final.text } }
   }
   const known = Object.hasOwn(stopTypes, reason) ? stopTypes[reason] : undefined
   const error: ReportedError = { source: 'event', code: reason, text: `the turn ended with ${cut(reason)}`, ...known }
   const final = { isError: true, reason, text: error.text }
-  return { reading: { ...withError(ended, error), final }, note: { kind: 'error', text: error.text } }
+  return { transcript: { ...withError(ended, error), final }, note: { kind: 'error', text: error.text } }
 }
 
 const codeTypes: Record<number, FaultType> = {
@@ -147,12 +147,12 @@ const typeOf = (stage: string, code: number | undefined, loading: boolean): Faul
 /** Gemini passes on the HTTP status of its model's API as the code, and the API's response as the message. */
 const apiResponse = (code: number, message: string): ReportedError | undefined => {
   if (code < 400 || code >= 600) return undefined
-  const said = apiError(message, undefined)
+  const said = geminiApiError(message, undefined)
   const type = said.type ?? faultOfStatus(code)
   return { httpStatus: code, ...said, ...(type === undefined ? {} : { type }) }
 }
 
-const readError = (reading: Reading, event: JsonObject): ParsedLine => {
+const readError = (reading: Transcript, event: JsonObject): ParsedLine => {
   const stage = textAt(event, 'stage') ?? 'prompt'
   const code = numberAt(event, 'code')
   const message = textAt(event, 'message') ?? 'error'
@@ -167,10 +167,10 @@ const readError = (reading: Reading, event: JsonObject): ParsedLine => {
     ...(code === undefined ? {} : { code: String(code) }),
     text: response?.text ?? cut(`${stage}: ${message}${ended === undefined ? '' : ` (the agent ended with ${ended})`}`),
   }
-  return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
+  return { transcript: withError(reading, error), note: { kind: 'error', text: error.text } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
+const readEvent = (reading: Transcript, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'init') return readInit(reading, event)
   if (type === 'session') return readSession(reading, event)
@@ -180,11 +180,11 @@ const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined 
   return type === 'error' ? readError(reading, event) : undefined
 }
 
-export const readAcp = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+export const readAcp = (reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   // Gemini is the only agent known to report its own retries, on standard error.
-  if (stream === 'stderr') return readStderr(reading, line)
-  if (line.trim() === '') return { reading }
+  if (stream === 'stderr') return readGeminiStderr(reading, line)
+  if (line.trim() === '') return { transcript: reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(reading, event)
-  return step ?? { reading: withForeignLine(reading) }
+  return step ?? { transcript: withForeignLine(reading) }
 }

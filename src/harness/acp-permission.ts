@@ -6,7 +6,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 
-export interface Allowed {
+export interface AllowedAccess {
   workspace: string
   dirs: string[]
   commands: string[]
@@ -15,7 +15,7 @@ export interface Allowed {
 }
 
 /** Everything that the agent has reported about the call. */
-export interface AskedCall {
+export interface RequestedCall {
   kind?: string | null | undefined
   title?: string | null | undefined
   rawInput?: unknown
@@ -23,7 +23,7 @@ export interface AskedCall {
   content?: readonly unknown[] | null | undefined
 }
 
-export interface Decision {
+export interface PermissionDecision {
   allowed: boolean
   /** `scope`: a path outside; `tool`: everything else. */
   kind: 'scope' | 'tool'
@@ -46,7 +46,7 @@ const realLocation = (path: string): string => {
 const isInside = (path: string, root: string): boolean => path === root || path.startsWith(root + sep)
 
 /** All paths that the call names: in its locations, its diffs and its input. */
-export const placesOf = (call: AskedCall): string[] => {
+export const pathsOf = (call: RequestedCall): string[] => {
   const diffs = (call.content ?? []).map((part) =>
     fieldOf(part, 'type') === 'diff' ? fieldOf(part, 'path') : undefined,
   )
@@ -56,7 +56,7 @@ export const placesOf = (call: AskedCall): string[] => {
 }
 
 /** The command line that would run; undefined when the agent does not report it as one text. */
-export const commandOf = (call: AskedCall): string | undefined => {
+export const commandOf = (call: RequestedCall): string | undefined => {
   const command = fieldOf(call.rawInput, 'command')
   return typeof command === 'string' ? command : undefined
 }
@@ -72,8 +72,8 @@ const isTaskCommand = (command: string, commands: string[]): boolean => {
   })
 }
 
-const decideFiles = (call: AskedCall, allowed: Allowed, mustName: boolean): Decision => {
-  const places = placesOf(call)
+const decideFiles = (call: RequestedCall, allowed: AllowedAccess, mustName: boolean): PermissionDecision => {
+  const places = pathsOf(call)
   const roots = [allowed.workspace, ...allowed.dirs].map(realLocation)
   const outside = places.find((path) => {
     const place = realLocation(resolve(allowed.workspace, path))
@@ -88,7 +88,7 @@ const decideFiles = (call: AskedCall, allowed: Allowed, mustName: boolean): Deci
 const readKinds = new Set(['read', 'search', 'think'])
 const changeKinds = new Set(['edit', 'delete', 'move'])
 
-export const decide = (call: AskedCall, allowed: Allowed): Decision => {
+export const decidePermission = (call: RequestedCall, allowed: AllowedAccess): PermissionDecision => {
   if (allowed.everything === true) return { allowed: true, kind: 'tool' }
   const kind = call.kind ?? 'other'
   if (readKinds.has(kind)) return decideFiles(call, allowed, false)
@@ -105,13 +105,16 @@ export const decide = (call: AskedCall, allowed: Allowed): Decision => {
   return { allowed: isTitled, kind: 'tool', ...named }
 }
 
-export interface Option {
+export interface PermissionOption {
   optionId: string
   kind: string
 }
 
 /** Only `allow_once`: a permanent permission would outlive the run. Undefined: the request is cancelled. */
-export const optionFor = (decision: Decision, options: readonly Option[]): string | undefined => {
+export const permissionOptionFor = (
+  decision: PermissionDecision,
+  options: readonly PermissionOption[],
+): string | undefined => {
   const order = decision.allowed ? ['allow_once'] : ['reject_once', 'reject_always']
   return order.flatMap((kind) => options.find((option) => option.kind === kind)?.optionId ?? [])[0]
 }

@@ -5,11 +5,11 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../errors.ts'
-import { ownCommandsIn } from '../recovery/command/own.ts'
+import { taskCommandsIn } from '../recovery/command/task-commands.ts'
 import { readAcp } from './acp-events.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { openedDirs } from './prompt-argument.ts'
-import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 
 /** TypeScript in a checkout, JavaScript when built. */
 const bridge = fileURLToPath(new URL(`./acp-bridge${extname(import.meta.url)}`, import.meta.url))
@@ -53,15 +53,15 @@ export const acp: Driver = {
   ],
   launch,
   // The bridge compares whole lines, so a line made of the task's commands is allowed as a whole.
-  toolRules: ({ target }, { own }) =>
-    target === undefined || ownCommandsIn(target, own) === undefined ? undefined : [target.trim()],
-  begin: emptyReading,
+  toolRules: ({ target }, { taskCommands }) =>
+    target === undefined || taskCommandsIn(target, taskCommands) === undefined ? undefined : [target.trim()],
+  emptyTranscript,
   read: readAcp,
-  settle: (reading, exit) => {
-    const said = failing(exit) && reading.stderrTail.length > 0 ? reading.stderrTail.join('\n') : undefined
+  conclude: (reading, exit) => {
+    const said = hasFailingExit(exit) && reading.stderrTail.length > 0 ? reading.stderrTail.join('\n') : undefined
     return (
-      settleFinal(reading, exit) ??
-      settleFailed('the bridge', reading, exit, said === undefined ? undefined : { source: 'stderr', text: said })
+      concludeFinal(reading, exit) ??
+      concludeFailed('the bridge', reading, exit, said === undefined ? undefined : { source: 'stderr', text: said })
     )
   },
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { capabilitiesOf, nearest, versionIn, type Measured } from './capabilities.ts'
+import { capabilitiesOf, nearestVersion, cliVersionIn, type MeasuredVersion } from './capabilities.ts'
 import { drivers } from './drivers.ts'
 import { loginOf, loginStamp, missingLogin, renewedLogin } from './logins.ts'
 
-const row = (version: string): Measured => ({
+const row = (version: string): MeasuredVersion => ({
   version,
   capabilities: capabilitiesOf(drivers.claude, undefined).capabilities,
 })
@@ -19,11 +19,11 @@ describe('versions', () => {
     ['0.9.0', '1.2.3', false],
     [undefined, '2.0.0', false],
   ])('%s is taken for %s', (version, measured, exact) => {
-    expect(nearest(rows, version)).toMatchObject({ measured, exact })
+    expect(nearestVersion(rows, version)).toMatchObject({ measured, exact })
   })
 
   it('in the middle between two is taken for the newer one', () => {
-    expect(nearest([row('1.0.0'), row('1.2.0')], '1.1.0').measured).toBe('1.2.0')
+    expect(nearestVersion([row('1.0.0'), row('1.2.0')], '1.1.0').measured).toBe('1.2.0')
   })
 
   it.each([
@@ -33,7 +33,7 @@ describe('versions', () => {
     ['1.2.3.4', undefined],
     ['no number', undefined],
   ])('%j says %s', (text, version) => {
-    expect(versionIn(text)).toBe(version)
+    expect(cliVersionIn(text)).toBe(version)
   })
 
   it.each([

@@ -20,13 +20,14 @@ export interface Capabilities {
   retries: 'events' | 'stderr' | 'none'
 }
 
-export interface Measured {
+export interface MeasuredVersion {
   version: string
   capabilities: Capabilities
 }
 
 /** The first version number in what a CLI prints for `--version`. */
-export const versionIn = (text: string): string | undefined => /(?<![\w.])\d+\.\d+(?:\.\d+)?(?![\w.])/.exec(text)?.[0]
+export const cliVersionIn = (text: string): string | undefined =>
+  /(?<![\w.])\d+\.\d+(?:\.\d+)?(?![\w.])/.exec(text)?.[0]
 
 const partsOf = (version: string): number[] => {
   const parts = version.split('.').map(Number)
@@ -45,20 +46,20 @@ const signOf = (parts: readonly number[]): number => parts.find((part) => part !
 const compare = (a: string, b: string): number => signOf(differences(a, b))
 
 /** The nearer of the rows before and after a version; the newer one if both are equally near. */
-const closer = (before: Measured, after: Measured, version: string): Measured => {
+const closer = (before: MeasuredVersion, after: MeasuredVersion, version: string): MeasuredVersion => {
   const back = differences(version, before.version).map(Math.abs)
   const forth = differences(after.version, version).map(Math.abs)
   return signOf(back.map((step, at) => step - (forth[at] ?? 0))) < 0 ? before : after
 }
 
-export interface Known {
+export interface KnownCapabilities {
   /** The measured version that the capabilities are of. */
   measured: string
   exact: boolean
   capabilities: Capabilities
 }
 
-const rowFor = (sorted: readonly Measured[], version: string | undefined): Measured | undefined => {
+const rowFor = (sorted: readonly MeasuredVersion[], version: string | undefined): MeasuredVersion | undefined => {
   if (version === undefined) return sorted.at(-1)
   const before = sorted.findLast((row) => compare(row.version, version) <= 0)
   const after = sorted.find((row) => compare(row.version, version) >= 0)
@@ -66,7 +67,7 @@ const rowFor = (sorted: readonly Measured[], version: string | undefined): Measu
 }
 
 /** The row for a version; the newest row when the version is unknown. */
-export const nearest = (rows: readonly Measured[], version: string | undefined): Known => {
+export const nearestVersion = (rows: readonly MeasuredVersion[], version: string | undefined): KnownCapabilities => {
   const sorted = rows.toSorted((a, b) => compare(a.version, b.version))
   const row = rowFor(sorted, version)
   if (row === undefined) throw new Error('a driver without a measured version')
@@ -76,11 +77,14 @@ export const nearest = (rows: readonly Measured[], version: string | undefined):
 /** What a driver states about its versions. */
 export interface Versioned {
   defaultProgram: string | null
-  measured: readonly Measured[]
+  measured: readonly MeasuredVersion[]
 }
 
 /** A program that only the configuration names has no versions of its own here, so its one row is exact. */
-export const capabilitiesOf = ({ measured, defaultProgram }: Versioned, version: string | undefined): Known => {
-  const known = nearest(measured, version)
+export const capabilitiesOf = (
+  { measured, defaultProgram }: Versioned,
+  version: string | undefined,
+): KnownCapabilities => {
+  const known = nearestVersion(measured, version)
   return defaultProgram === null ? { ...known, exact: true } : known
 }

@@ -4,11 +4,11 @@
  * `permission_denials`, which also covers sentences that a newer version words differently.
  */
 import { posix } from 'node:path'
-import { quoted } from '../recovery/command/replacement.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 import type { Denial, OpenCall } from './driver.ts'
 import { objectAt, textAt } from './json-line.ts'
 import type { JsonObject } from './json-line.ts'
-import { cut, firstLine } from './reading.ts'
+import { cut, firstLine } from './transcript.ts'
 import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
 import { commandParts } from './tool-rules.ts'
 
@@ -54,7 +54,7 @@ const shellTools = new Set(['Bash'])
 /** Results of other tools (MCP servers, the web, subagents) are not the CLI's own text. */
 const fileTools = new Set(['Read', 'Write', 'Edit', 'MultiEdit', 'NotebookEdit', 'Glob', 'Grep', 'LS'])
 
-export const pathOf = (input: JsonObject | undefined): string | undefined =>
+export const claudePath = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'file_path') ?? textAt(input, 'path') ?? textAt(input, 'notebook_path')
 
 const isOutside = (path: string, cwd: string | undefined): boolean => {
@@ -78,7 +78,11 @@ const make = (kind: Denial['kind'], call: OpenCall, target: string | undefined, 
 })
 
 /** The refusal in a failed tool result; undefined when the tool failed for another reason. */
-export const denialOf = (call: OpenCall | undefined, content: string, cwd: string | undefined): Denial | undefined => {
+export const claudeDenial = (
+  call: OpenCall | undefined,
+  content: string,
+  cwd: string | undefined,
+): Denial | undefined => {
   if (call === undefined || !(shellTools.has(call.tool) || fileTools.has(call.tool))) return undefined
   const text = cut(firstLine(content))
   for (const rule of rules) {
@@ -93,11 +97,11 @@ export const denialOf = (call: OpenCall | undefined, content: string, cwd: strin
 }
 
 /** An entry of the final event's `permission_denials`. */
-export const listedDenial = (entry: JsonObject, cwd: string | undefined): Denial | undefined => {
+export const claudeListedDenial = (entry: JsonObject, cwd: string | undefined): Denial | undefined => {
   const [id, tool] = [textAt(entry, 'tool_use_id'), textAt(entry, 'tool_name')]
   if (id === undefined || tool === undefined) return undefined
   const input = objectAt(entry, 'tool_input')
-  const path = pathOf(input)
+  const path = claudePath(input)
   const kind = fileTools.has(tool) ? kindOf('path', path, cwd) : 'tool'
   return make(kind, { id, tool }, path ?? textAt(input, 'command'), `${tool} was not permitted`)
 }
@@ -128,4 +132,4 @@ const toolRemedy = ({ tool, target, text }: Refused): string => {
 }
 
 export const claudeRemedy = (refused: Refused): string =>
-  refused.kind === 'scope' ? orAllowDir(`--add-dir ${quoted(folderOf(refused))}`, refused) : toolRemedy(refused)
+  refused.kind === 'scope' ? orAllowDir(`--add-dir ${shellQuoted(folderOf(refused))}`, refused) : toolRemedy(refused)

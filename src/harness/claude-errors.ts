@@ -2,11 +2,11 @@
  * Maps Claude Code's failures to types, from structured fields (reason, error enum, status, the retry in progress, the limit event).
  * The CLI's sentences are used only where the fields say no more than `server_error` or `unknown`.
  */
-import type { FaultType, Reading, ReportedError } from './driver.ts'
+import type { FaultType, Transcript, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, textAt, textsAt } from './json-line.ts'
-import type { Sentence } from './reading.ts'
-import { cut, faultOfStatus, stderrError } from './reading.ts'
+import type { KnownSentence } from './transcript.ts'
+import { cut, faultOfStatus, stderrError } from './transcript.ts'
 
 const enumTypes: Record<string, FaultType> = {
   authentication_failed: 'authentication_failed',
@@ -29,7 +29,7 @@ const reasonTypes: Record<string, FaultType> = {
   refusal: 'refusal',
 }
 
-const sentences: Sentence[] = [
+const sentences: KnownSentence[] = [
   { starts: /^No conversation found with session ID: /, type: 'session_not_found' },
   { starts: /^API Error: Repeated 529 Overloaded errors\./, type: 'overloaded', httpStatus: 529 },
   { starts: /^API Error: Unable to connect to API/, type: 'network' },
@@ -38,7 +38,7 @@ const sentences: Sentence[] = [
   { starts: /^(?:API Error: The operation|Request) timed out/, type: 'timeout' },
 ]
 
-const stderrSentences: Sentence[] = [
+const stderrSentences: KnownSentence[] = [
   { starts: /^No conversation found with session ID: /, type: 'session_not_found' },
   { starts: /^Error: Session ID \S+ is already in use\./, type: 'session_busy' },
   {
@@ -50,7 +50,7 @@ const stderrSentences: Sentence[] = [
 
 const stderrNoise = /^Warning: no stdin data received/
 
-export const claudeStderrError = (reading: Reading): ReportedError | undefined =>
+export const claudeStderrError = (reading: Transcript): ReportedError | undefined =>
   stderrError(reading, stderrSentences, stderrNoise)
 
 /** Only own properties count, because the key comes from outside (`constructor` is no error type). */
@@ -73,7 +73,7 @@ const reported = ({ type, code, httpStatus, text }: Parts): ReportedError => ({
 })
 
 /** A rate limit after a limit event is the subscription's limit, and the event has the time of its reset. */
-const withLimit = (error: ReportedError, reading: Reading): ReportedError => {
+const withLimit = (error: ReportedError, reading: Transcript): ReportedError => {
   const { limit } = reading
   if (error.type !== 'rate_limit' || limit === undefined) return error
   return {
@@ -85,7 +85,7 @@ const withLimit = (error: ReportedError, reading: Reading): ReportedError => {
 }
 
 /** From the `error` field of an assistant message that the CLI itself wrote. */
-export const assistantError = (reading: Reading, code: string, text: string): ReportedError => {
+export const claudeAssistantError = (reading: Transcript, code: string, text: string): ReportedError => {
   const known = typeIn(enumTypes, code)
   if (known !== undefined && known !== 'server_error')
     return withLimit(reported({ type: known, code, httpStatus: undefined, text }), reading)
@@ -95,7 +95,7 @@ export const assistantError = (reading: Reading, code: string, text: string): Re
 }
 
 /** From a `system/api_retry` event. Its status is null when there was no response at all. */
-export const retryError = (event: JsonObject): ReportedError => {
+export const claudeRetryError = (event: JsonObject): ReportedError => {
   const code = textAt(event, 'error')
   const httpStatus = numberAt(event, 'error_status')
   const type = event['error_status'] === null && code === 'unknown' ? 'network' : typeIn(enumTypes, code)
@@ -103,7 +103,7 @@ export const retryError = (event: JsonObject): ReportedError => {
 }
 
 /** From a final event with `is_error`. */
-export const resultError = (reading: Reading, result: JsonObject): ReportedError => {
+export const claudeResultError = (reading: Transcript, result: JsonObject): ReportedError => {
   const subtype = textAt(result, 'subtype')
   const text = textAt(result, 'result') ?? (textsAt(result, 'errors').join('\n') || (subtype ?? 'error'))
   const status = numberAt(result, 'api_error_status')

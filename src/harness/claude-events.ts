@@ -2,13 +2,13 @@
  * Parses the stream-json output of Claude Code. An event is recognized by its `type`; anything else is a foreign line. The model's
  * words go into `lastText` and notes only, and are never searched for failures.
  */
-import { assistantError, resultError, retryError } from './claude-errors.ts'
-import { denialOf, listedDenial, pathOf } from './claude-denials.ts'
+import { claudeAssistantError, claudeResultError, claudeRetryError } from './claude-errors.ts'
+import { claudeDenial, claudeListedDenial, claudePath } from './claude-denials.ts'
 import { epochReset } from '../recovery/reset-time.ts'
-import type { AgentNote, OpenCall, Reading, Tokens } from './driver.ts'
+import type { AgentNote, OpenCall, Transcript, Tokens } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { ParsedLine } from './reading.ts'
+import type { ParsedLine } from './transcript.ts'
 import {
   cut,
   cutText,
@@ -20,17 +20,17 @@ import {
   withStderr,
   withoutOpenCall,
   withoutRetry,
-} from './reading.ts'
+} from './transcript.ts'
 
-const withSession = (reading: Reading, event: JsonObject): Reading => {
+const withSession = (reading: Transcript, event: JsonObject): Transcript => {
   const sessionId = sessionIdOf(textAt(event, 'session_id'))
   return sessionId === undefined || sessionId === reading.sessionId ? reading : { ...reading, sessionId }
 }
 
-const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
+const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const [model, cliVersion, cwd] = [textAt(event, 'model'), textAt(event, 'claude_code_version'), textAt(event, 'cwd')]
   return {
-    reading: {
+    transcript: {
       ...reading,
       ...(model === undefined ? {} : { model }),
       ...(cliVersion === undefined ? {} : { cliVersion }),
@@ -39,8 +39,8 @@ const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
   }
 }
 
-const readRetry = (reading: Reading, event: JsonObject): ParsedLine => {
-  const error = retryError(event)
+const readRetry = (reading: Transcript, event: JsonObject): ParsedLine => {
+  const error = claudeRetryError(event)
   const [attempt, max, delayMs] = [
     numberAt(event, 'attempt') ?? 1,
     numberAt(event, 'max_retries'),
@@ -52,21 +52,21 @@ const readRetry = (reading: Reading, event: JsonObject): ParsedLine => {
     ...(delayMs === undefined ? {} : { delayMs }),
     error,
   }
-  return { reading: { ...reading, retry }, note: { kind: 'error', text: `${error.text} (attempt ${attempt})` } }
+  return { transcript: { ...reading, retry }, note: { kind: 'error', text: `${error.text} (attempt ${attempt})` } }
 }
 
-const readSystem = (reading: Reading, event: JsonObject): ParsedLine => {
+const readSystem = (reading: Transcript, event: JsonObject): ParsedLine => {
   const subtype = textAt(event, 'subtype')
   if (subtype === 'init') return readInit(reading, event)
   if (subtype === 'api_retry') return readRetry(reading, event)
-  return { reading }
+  return { transcript: reading }
 }
 
-const readLimit = (reading: Reading, event: JsonObject): ParsedLine => {
+const readLimit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const info = objectAt(event, 'rate_limit_info')
   if (textAt(info, 'status') !== 'rejected') {
     const { limit: _over, ...rest } = reading
-    return { reading: rest }
+    return { transcript: rest }
   }
   const resetAt = epochReset(numberAt(info, 'resetsAt') ?? Number.NaN)
   const code = textAt(info, 'rateLimitType')
@@ -74,7 +74,7 @@ const readLimit = (reading: Reading, event: JsonObject): ParsedLine => {
     ...(resetAt === undefined ? {} : { resetAt }),
     ...(code === undefined ? {} : { code }),
   }
-  return { reading: { ...reading, limit } }
+  return { transcript: { ...reading, limit } }
 }
 
 /** A running count, so that a launch without a final event has one too; the final event's count replaces it. */
@@ -90,7 +90,7 @@ const addUsage = (tokens: Tokens, usage: JsonObject | undefined): Tokens => {
 
 const callOf = (block: JsonObject): OpenCall => {
   const input = objectAt(block, 'input')
-  const [path, command] = [pathOf(input), textAt(input, 'command')]
+  const [path, command] = [claudePath(input), textAt(input, 'command')]
   return {
     id: textAt(block, 'id') ?? '',
     tool: textAt(block, 'name') ?? 'unknown',
@@ -99,32 +99,32 @@ const callOf = (block: JsonObject): OpenCall => {
   }
 }
 
-const readToolUse = (reading: Reading, block: JsonObject): ParsedLine => {
+const readToolUse = (reading: Transcript, block: JsonObject): ParsedLine => {
   const call = callOf(block)
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
-  return { reading: withOpenCall(reading, call, objectAt(block, 'input')), note: { kind: 'tool', text } }
+  return { transcript: withOpenCall(reading, call, objectAt(block, 'input')), note: { kind: 'tool', text } }
 }
 
-const withUsage = (reading: Reading, message: JsonObject | undefined): Reading => {
+const withUsage = (reading: Transcript, message: JsonObject | undefined): Transcript => {
   const id = textAt(message, 'id')
   if (id === undefined || id === reading.countedMessage) return reading
   return { ...reading, countedMessage: id, tokens: addUsage(reading.tokens, objectAt(message, 'usage')) }
 }
 
-const readAnswer = (reading: Reading, message: JsonObject | undefined, isMain: boolean): ParsedLine => {
-  let step: ParsedLine = { reading: withUsage(withoutRetry(reading), message) }
+const readAnswer = (reading: Transcript, message: JsonObject | undefined, isMain: boolean): ParsedLine => {
+  let step: ParsedLine = { transcript: withUsage(withoutRetry(reading), message) }
   for (const block of objectsAt(message, 'content')) {
-    if (textAt(block, 'type') === 'tool_use') step = readToolUse(step.reading, block)
+    if (textAt(block, 'type') === 'tool_use') step = readToolUse(step.transcript, block)
     const text = textAt(block, 'type') === 'text' ? textAt(block, 'text') : undefined
     if (text === undefined || text === '') continue
-    const reading = isMain ? { ...step.reading, lastText: cutText(text) } : step.reading
-    step = { reading, note: { kind: 'text', text: cutText(text) } }
+    const reading = isMain ? { ...step.transcript, lastText: cutText(text) } : step.transcript
+    step = { transcript: reading, note: { kind: 'text', text: cutText(text) } }
   }
   return step
 }
 
-const readAssistant = (reading: Reading, event: JsonObject): ParsedLine => {
+const readAssistant = (reading: Transcript, event: JsonObject): ParsedLine => {
   const message = objectAt(event, 'message')
   // Events of a subagent name the call that started it. Its failure is a failure of that call, not of the launch.
   const isMain = textAt(event, 'parent_tool_use_id') === undefined
@@ -132,29 +132,29 @@ const readAssistant = (reading: Reading, event: JsonObject): ParsedLine => {
   if (code === undefined) return readAnswer(reading, message, isMain)
   const text = textAt(objectsAt(message, 'content')[0], 'text') ?? code
   const note: AgentNote = { kind: 'error', text: cut(text) }
-  return { reading: isMain ? withError(reading, assistantError(reading, code, text)) : reading, note }
+  return { transcript: isMain ? withError(reading, claudeAssistantError(reading, code, text)) : reading, note }
 }
 
 const contentOf = (block: JsonObject): string =>
   textAt(block, 'content') ?? textAt(objectsAt(block, 'content')[0], 'text') ?? ''
 
-const readToolResult = (reading: Reading, block: JsonObject): ParsedLine => {
+const readToolResult = (reading: Transcript, block: JsonObject): ParsedLine => {
   const id = textAt(block, 'tool_use_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
   const content = contentOf(block)
   const answered = call === undefined ? reading : withoutOpenCall(reading, id, content)
-  if (block['is_error'] !== true) return { reading: answered }
-  const denial = denialOf(call, content, reading.cwd)
-  if (denial === undefined) return { reading: answered, note: { kind: 'tool_error', text: cut(content) } }
-  return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
+  if (block['is_error'] !== true) return { transcript: answered }
+  const denial = claudeDenial(call, content, reading.cwd)
+  if (denial === undefined) return { transcript: answered, note: { kind: 'tool_error', text: cut(content) } }
+  return { transcript: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
 }
 
-const readUser = (reading: Reading, event: JsonObject): ParsedLine => {
-  let step: ParsedLine = { reading }
+const readUser = (reading: Transcript, event: JsonObject): ParsedLine => {
+  let step: ParsedLine = { transcript: reading }
   for (const block of objectsAt(objectAt(event, 'message'), 'content')) {
     if (textAt(block, 'type') !== 'tool_result') continue
-    const next = readToolResult(step.reading, block)
-    step = next.note === undefined ? { ...step, reading: next.reading } : next
+    const next = readToolResult(step.transcript, block)
+    step = next.note === undefined ? { ...step, transcript: next.transcript } : next
   }
   return step
 }
@@ -180,42 +180,45 @@ const tokensOf = (result: JsonObject, counted: Tokens): Tokens => {
   return total
 }
 
-const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
+const readResult = (reading: Transcript, event: JsonObject): ParsedLine => {
   const costUsd = numberAt(event, 'total_cost_usd')
   // `is_error` decides, not the subtype. A result without `is_error` counts as an error.
   const isError = event['is_error'] !== false
-  let next: Reading = {
+  let next: Transcript = {
     ...reading,
     tokens: tokensOf(event, reading.tokens),
     ...(costUsd === undefined ? {} : { costUsd }),
   }
   for (const entry of objectsAt(event, 'permission_denials')) {
-    const denial = listedDenial(entry, reading.cwd)
+    const denial = claudeListedDenial(entry, reading.cwd)
     if (denial !== undefined) next = withDenial(next, denial)
   }
-  const error = isError ? resultError(reading, event) : undefined
+  const error = isError ? claudeResultError(reading, event) : undefined
   if (error !== undefined) next = withError(next, error)
   const text = error?.text ?? cutText(textAt(event, 'result') ?? '')
   const reason = textAt(event, 'terminal_reason') ?? textAt(event, 'subtype') ?? 'unknown'
-  return { reading: { ...next, final: { isError, reason, text } }, note: { kind: isError ? 'error' : 'result', text } }
+  return {
+    transcript: { ...next, final: { isError, reason, text } },
+    note: { kind: isError ? 'error' : 'result', text },
+  }
 }
 
 const known = new Set(['stream_event', 'control_request', 'control_response', 'keep_alive', 'tool_progress'])
 
-const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
+const readEvent = (reading: Transcript, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'system') return readSystem(reading, event)
   if (type === 'assistant') return readAssistant(reading, event)
   if (type === 'user') return readUser(reading, event)
   if (type === 'rate_limit_event') return readLimit(reading, event)
   if (type === 'result') return readResult(reading, event)
-  return type !== undefined && known.has(type) ? { reading } : undefined
+  return type !== undefined && known.has(type) ? { transcript: reading } : undefined
 }
 
-export const readClaude = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
-  if (stream === 'stderr') return { reading: withStderr(reading, line) }
-  if (line.trim() === '') return { reading }
+export const readClaude = (reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+  if (stream === 'stderr') return { transcript: withStderr(reading, line) }
+  if (line.trim() === '') return { transcript: reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(withSession(reading, event), event)
-  return step ?? { reading: withForeignLine(reading) }
+  return step ?? { transcript: withForeignLine(reading) }
 }

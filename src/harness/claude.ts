@@ -10,7 +10,7 @@ import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
-import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasFlag,
   hasOption,
@@ -150,9 +150,9 @@ export const claude: Driver = {
   ruleOption: '--allowedTools',
   remedy: claudeRemedy,
   userCommand,
-  begin: emptyReading,
+  emptyTranscript,
   read: readClaude,
-  settle: (reading, exit) =>
-    settleFinal(reading, exit) ??
-    settleFailed('claude', reading, exit, failing(exit) ? claudeStderrError(reading) : undefined),
+  conclude: (reading, exit) =>
+    concludeFinal(reading, exit) ??
+    concludeFailed('claude', reading, exit, hasFailingExit(exit) ? claudeStderrError(reading) : undefined),
 }

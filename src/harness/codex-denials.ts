@@ -2,9 +2,9 @@
  * Codex reports most refusals only on standard error, as log lines (`<time> <LEVEL> <module>: …`), for which the launch enables the
  * sandbox's log. A line without that prefix may be the output of any other program and is ignored.
  */
-import { quoted } from '../recovery/command/replacement.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 import type { Denial } from './driver.ts'
-import { cut } from './reading.ts'
+import { cut } from './transcript.ts'
 import { folderOf, type Refused } from './remedy-words.ts'
 
 const logLine = /^\d{4}-\d\d-\d\dT[\d:.]+Z {1,2}(?:ERROR|WARN) ([\w:]+): (.*)$/
@@ -19,7 +19,7 @@ const rejections: { starts: RegExp; kind: Denial['kind']; tool: string }[] = [
 const violation = /^recorded sandbox violation: resource=filesystem .*\breason=(\w+) path=(.+)$/
 
 /** The refusal in a line of standard error; undefined for any other line. */
-export const stderrDenial = (line: string): Denial | undefined => {
+export const codexDenial = (line: string): Denial | undefined => {
   const [, module, message = ''] = logLine.exec(cut(line)) ?? []
   if (module === 'codex_core::tools::router') {
     const rule = rejections.find((candidate) => candidate.starts.test(message))
@@ -42,7 +42,7 @@ export const codexRefusalWords: readonly RegExp[] = [readOnly]
 export const codexRemedy = (refused: Refused): string => {
   if (refused.kind === 'tool' && readOnly.test(refused.text)) return 'add -s workspace-write'
   if (refused.kind === 'scope' || refused.target !== undefined) {
-    const folder = quoted(folderOf(refused))
+    const folder = shellQuoted(folderOf(refused))
     return `add -s workspace-write, and for a folder outside --add-dir ${folder} (or unstuck exec --allow-dir ${folder} -- …)`
   }
   return 'choose a wider sandbox, such as -s workspace-write'

@@ -3,12 +3,12 @@
  * A message with the server's own text has no type, unless the server is known.
  */
 import { fieldReset } from '../recovery/reset-time.ts'
-import type { Reading, ReportedError } from './driver.ts'
+import type { Transcript, ReportedError } from './driver.ts'
 import { objectAt, parseLine, textAt } from './json-line.ts'
-import type { Sentence } from './reading.ts'
-import { cut, faultOfStatus, stderrError } from './reading.ts'
+import type { KnownSentence } from './transcript.ts'
+import { cut, faultOfStatus, stderrError } from './transcript.ts'
 
-const sentences: Sentence[] = [
+const sentences: KnownSentence[] = [
   { starts: /^Missing environment variable: /, type: 'authentication_failed' },
   // openai/codex#17340: two processes renewed the same login.
   { starts: /^Your access token could not be refreshed\b/, type: 'authentication_failed' },
@@ -23,7 +23,7 @@ const sentences: Sentence[] = [
   { starts: /^Connection failed: /, type: 'network' },
 ]
 
-const stderrSentences: Sentence[] = [
+const stderrSentences: KnownSentence[] = [
   { starts: /^Not inside a trusted directory and --skip-git-repo-check was not specified\./, type: 'git_trust' },
   { starts: /^error: unexpected argument /, type: 'bad_flag' },
   { starts: /^error: (?:invalid value|the following required arguments|the argument) /, type: 'bad_flag' },
@@ -38,7 +38,7 @@ const stderrSentences: Sentence[] = [
 const stderrNoise =
   /^Reading additional input from stdin\.\.\.$|^WARNING: proceeding, even though |^\S+Z {1,2}(?:ERROR|WARN) codex_(?:sandboxing|core::tools)::/
 
-export const codexStderrError = (reading: Reading): ReportedError | undefined =>
+export const codexStderrError = (reading: Transcript): ReportedError | undefined =>
   stderrError(reading, stderrSentences, stderrNoise)
 
 const statusIn = /^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b/
@@ -82,7 +82,7 @@ export const codexError = (message: string): ReportedError => {
 /** `Reconnecting... 2/5 (why)` or `Reconnecting... waiting for network (why)`: Codex retries by itself. */
 const reconnecting = /^Reconnecting\.\.\. (?:(\d+)\/(\d+)|[\w ]+) \(([\s\S]*)\)$/
 
-export const codexRetry = (message: string): Reading['retry'] => {
+export const codexRetry = (message: string): Transcript['retry'] => {
   const match = reconnecting.exec(message)
   if (match === null) return undefined
   const [, attempt, max, why = ''] = match

@@ -2,12 +2,12 @@
  * Parses the `--json` output of `codex exec`. An event is recognized by its `type`; anything else is a foreign line. The output of
  * commands and the model's words go into notes and `lastText` only, and are never searched for failures.
  */
-import { stderrDenial } from './codex-denials.ts'
+import { codexDenial } from './codex-denials.ts'
 import { codexError, codexRetry } from './codex-errors.ts'
-import type { AgentNote, Denial, OpenCall, Reading } from './driver.ts'
+import type { AgentNote, Denial, OpenCall, Transcript } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { ParsedLine } from './reading.ts'
+import type { ParsedLine } from './transcript.ts'
 import {
   cut,
   cutText,
@@ -19,7 +19,7 @@ import {
   withStderr,
   withoutOpenCall,
   withoutRetry,
-} from './reading.ts'
+} from './transcript.ts'
 
 const tools = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search'])
 
@@ -56,12 +56,12 @@ const inputOf = (item: JsonObject): unknown =>
 const answerOf = (item: JsonObject): string =>
   `${JSON.stringify([item['exit_code'], item['result'], item['error'], item['status']])} ${textAt(item, 'aggregated_output') ?? ''}`
 
-const started = (reading: Reading, item: JsonObject, call: OpenCall): ParsedLine => ({
-  reading: withOpenCall(reading, call, inputOf(item)),
+const started = (reading: Transcript, item: JsonObject, call: OpenCall): ParsedLine => ({
+  transcript: withOpenCall(reading, call, inputOf(item)),
   note: { kind: 'tool', text: call.command ?? call.path ?? call.tool },
 })
 
-const completed = (reading: Reading, item: JsonObject, call: OpenCall): ParsedLine => {
+const completed = (reading: Transcript, item: JsonObject, call: OpenCall): ParsedLine => {
   const isOpen = reading.openCalls.some((open) => open.id === call.id)
   // Not every call reports its start.
   const counted = isOpen ? reading : withOpenCall(reading, call, inputOf(item))
@@ -69,29 +69,30 @@ const completed = (reading: Reading, item: JsonObject, call: OpenCall): ParsedLi
   const next = denials.reduce(withDenial, withoutOpenCall(counted, call.id, answerOf(item)))
   const about = call.command ?? call.path ?? call.tool
   const [denial] = denials
-  if (denial !== undefined) return { reading: next, note: { kind: 'denial', text: `${denial.text}: ${about}` } }
+  if (denial !== undefined) return { transcript: next, note: { kind: 'denial', text: `${denial.text}: ${about}` } }
   return textAt(item, 'status') === 'failed'
-    ? { reading: next, note: { kind: 'tool_error', text: about } }
-    : { reading: next }
+    ? { transcript: next, note: { kind: 'tool_error', text: about } }
+    : { transcript: next }
 }
 
-const readItem = (reading: Reading, event: JsonObject, phase: string): ParsedLine => {
+const readItem = (reading: Transcript, event: JsonObject, phase: string): ParsedLine => {
   const item = objectAt(event, 'item')
   const type = textAt(item, 'type')
-  if (item === undefined || type === undefined) return { reading: withForeignLine(reading) }
+  if (item === undefined || type === undefined) return { transcript: withForeignLine(reading) }
   const text = textAt(item, 'text')
   // An `error` item is a warning (fallback metadata, fallback transport), neither a failure nor a response.
-  if (type === 'error') return { reading, note: { kind: 'text', text: cut(textAt(item, 'message') ?? 'warning') } }
+  if (type === 'error')
+    return { transcript: reading, note: { kind: 'text', text: cut(textAt(item, 'message') ?? 'warning') } }
   const answered = withoutRetry(reading)
   if (type === 'agent_message' && text !== undefined)
-    return { reading: { ...answered, lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
-  if (!tools.has(type)) return { reading: answered }
+    return { transcript: { ...answered, lastText: cutText(text) }, note: { kind: 'text', text: cutText(text) } }
+  if (!tools.has(type)) return { transcript: answered }
   const call = callOf(item)
   if (phase === 'item.completed') return completed(answered, item, call)
-  return phase === 'item.started' ? started(answered, item, call) : { reading: answered }
+  return phase === 'item.started' ? started(answered, item, call) : { transcript: answered }
 }
 
-const readCompleted = (reading: Reading, event: JsonObject): ParsedLine => {
+const readCompleted = (reading: Transcript, event: JsonObject): ParsedLine => {
   const usage = objectAt(event, 'usage')
   const final = { isError: false, reason: 'completed', text: reading.lastText }
   const tokens = {
@@ -100,30 +101,33 @@ const readCompleted = (reading: Reading, event: JsonObject): ParsedLine => {
     output: numberAt(usage, 'output_tokens') ?? 0,
     cachedInput: numberAt(usage, 'cached_input_tokens') ?? 0,
   }
-  return { reading: { ...withoutRetry(reading), tokens, final }, note: { kind: 'result', text: reading.lastText } }
+  return { transcript: { ...withoutRetry(reading), tokens, final }, note: { kind: 'result', text: reading.lastText } }
 }
 
-const readError = (reading: Reading, message: string, isFinal: boolean): ParsedLine => {
+const readError = (reading: Transcript, message: string, isFinal: boolean): ParsedLine => {
   const note: AgentNote = { kind: 'error', text: cut(message) }
   const retry = isFinal ? undefined : codexRetry(message)
-  if (retry !== undefined) return { reading: { ...reading, retry }, note }
+  if (retry !== undefined) return { transcript: { ...reading, retry }, note }
   const error = codexError(message)
   const next = withError(reading, error)
-  return { reading: isFinal ? { ...next, final: { isError: true, reason: 'failed', text: error.text } } : next, note }
+  return {
+    transcript: isFinal ? { ...next, final: { isError: true, reason: 'failed', text: error.text } } : next,
+    note,
+  }
 }
 
-const readThread = (reading: Reading, event: JsonObject): ParsedLine => {
+const readThread = (reading: Transcript, event: JsonObject): ParsedLine => {
   const sessionId = sessionIdOf(textAt(event, 'thread_id'))
-  return { reading: sessionId === undefined ? reading : { ...reading, sessionId } }
+  return { transcript: sessionId === undefined ? reading : { ...reading, sessionId } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
+const readEvent = (reading: Transcript, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'thread.started') return readThread(reading, event)
   // A new turn has no final event yet.
   if (type === 'turn.started') {
     const { final: _before, ...rest } = reading
-    return { reading: rest }
+    return { transcript: rest }
   }
   if (type === 'turn.completed') return readCompleted(reading, event)
   if (type === 'turn.failed')
@@ -132,17 +136,17 @@ const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined 
   return type?.startsWith('item.') ? readItem(reading, event, type) : undefined
 }
 
-const readStderr = (reading: Reading, line: string): ParsedLine => {
+const readStderr = (reading: Transcript, line: string): ParsedLine => {
   const kept = withStderr(reading, line)
-  const denial = stderrDenial(line)
-  if (denial === undefined) return { reading: kept }
-  return { reading: withDenial(kept, denial), note: { kind: 'denial', text: denial.text } }
+  const denial = codexDenial(line)
+  if (denial === undefined) return { transcript: kept }
+  return { transcript: withDenial(kept, denial), note: { kind: 'denial', text: denial.text } }
 }
 
-export const readCodex = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+export const readCodex = (reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
   if (stream === 'stderr') return readStderr(reading, line)
-  if (line.trim() === '') return { reading }
+  if (line.trim() === '') return { transcript: reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(reading, event)
-  return step ?? { reading: withForeignLine(reading) }
+  return step ?? { transcript: withForeignLine(reading) }
 }

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
 import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
-import type { Capabilities, Measured } from './capabilities.ts'
+import type { Capabilities, MeasuredVersion } from './capabilities.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
-import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasFlag,
   lastWord,
@@ -52,7 +52,7 @@ const flagsOnly: Capabilities = {
   ...{ tokens: false, cost: false, retries: 'none' },
 }
 
-const measured: readonly Measured[] = [
+const measured: readonly MeasuredVersion[] = [
   { version: '0.34.0', capabilities: { ...flagsOnly, resume: false } },
   { version: '0.42.0', capabilities: flagsOnly },
   { version: '0.80.0', capabilities: events },
@@ -131,9 +131,9 @@ export const codex: Driver = {
   openSession: (session) => ['resume', session],
   remedy: codexRemedy,
   userCommand,
-  begin: emptyReading,
+  emptyTranscript,
   read: readCodex,
-  settle: (reading, exit) =>
-    settleFinal(reading, exit) ??
-    settleFailed('codex', reading, exit, failing(exit) ? codexStderrError(reading) : undefined),
+  conclude: (reading, exit) =>
+    concludeFinal(reading, exit) ??
+    concludeFailed('codex', reading, exit, hasFailingExit(exit) ? codexStderrError(reading) : undefined),
 }

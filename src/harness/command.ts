@@ -4,9 +4,9 @@
  */
 import { AppError } from '../errors.ts'
 import { limitOf } from '../recovery/limit.ts'
-import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, ReportedError, Settled } from './driver.ts'
-import type { ParsedLine } from './reading.ts'
-import { cut, cutText, emptyReading, endOf, exitError, failing, withLine, withStderr } from './reading.ts'
+import type { AgentExit, Driver, LaunchLine, LaunchRequest, Transcript, ReportedError, Conclusion } from './driver.ts'
+import type { ParsedLine } from './transcript.ts'
+import { cut, cutText, emptyTranscript, endOf, exitError, hasFailingExit, withLine, withStderr } from './transcript.ts'
 
 const placeholder = /\{(prompt|promptFile|workspace|runDir)\}/g
 
@@ -35,12 +35,12 @@ const launch = (request: LaunchRequest): LaunchLine => {
   return { argv: [...argv, mode === 'file' ? request.promptFile : (values['prompt'] ?? '')], ...rest }
 }
 
-const read = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
-  if (line.trim() === '') return { reading }
+const read = (reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+  if (line.trim() === '') return { transcript: reading }
   const note = { kind: 'text', text: cut(line) } as const
-  if (stream === 'stderr') return { reading: withStderr(reading, line), note }
+  if (stream === 'stderr') return { transcript: withStderr(reading, line), note }
   return {
-    reading: { ...reading, lastText: cutText(line), stdoutTail: withLine(reading.stdoutTail ?? [], line) },
+    transcript: { ...reading, lastText: cutText(line), stdoutTail: withLine(reading.stdoutTail ?? [], line) },
     note,
   }
 }
@@ -50,7 +50,7 @@ const longestSaid = 16_000
 const lastOutput = 3
 
 /** The lines that explain the exit. A CLI in text mode prints its provider's refusal on standard output. */
-const saidBy = ({ stderrTail, stdoutTail = [] }: Reading): ReportedError | undefined => {
+const saidBy = ({ stderrTail, stdoutTail = [] }: Transcript): ReportedError | undefined => {
   const said = [stderrTail, stdoutTail.slice(-lastOutput)].map((lines): ReportedError => ({
     source: 'stderr',
     text: endOf(lines.join('\n'), longestSaid),
@@ -60,14 +60,14 @@ const saidBy = ({ stderrTail, stdoutTail = [] }: Reading): ReportedError | undef
   )
 }
 
-const settle = (reading: Reading, exit: AgentExit): Settled => {
+const settle = (reading: Transcript, exit: AgentExit): Conclusion => {
   if (exit.code === 0 && exit.stopCause === undefined) return { ok: true, text: reading.lastText }
   // EX_TEMPFAIL of sysexits.h: the program asks to be tried again, so no text has to be examined.
   if (exit.code === 75 && exit.stopCause === undefined) {
     const text = cutText(reading.stderrTail.at(-1) ?? 'the command asks to be tried again later (exit status 75)')
     return { ok: false, fatal: true, error: { source: 'exit', type: 'temporary_failure', text } }
   }
-  const said = failing(exit) ? saidBy(reading) : undefined
+  const said = hasFailingExit(exit) ? saidBy(reading) : undefined
   if (said !== undefined) return { ok: false, fatal: true, error: said }
   const error = exitError('the command', reading, exit)
   // A command has no final event, so the exit code is the failure.
@@ -102,7 +102,7 @@ export const command: Driver = {
     decided: [],
     writes: { tools: [] },
   },
-  begin: emptyReading,
+  emptyTranscript,
   read,
-  settle,
+  conclude: settle,
 }

@@ -4,7 +4,7 @@
  * model's prose, a tool's output or a quotation as a failure.
  */
 
-import type { Capabilities, Measured } from './capabilities.ts'
+import type { Capabilities, MeasuredVersion } from './capabilities.ts'
 import type { LoginTraces } from './logins.ts'
 import type { DriverName } from './names.ts'
 import type { Refused } from './remedy-words.ts'
@@ -37,7 +37,7 @@ export interface LaunchRequest {
   program?: string[]
   /** Further arguments from `harness.<name>.args`, before the prompt. */
   extraArgs: string[]
-  /** `argument`, `stdin` or `file`: how the `command` driver hands over the prompt. */
+  /** `textWithoutNul`, `stdin` or `file`: how the `command` driver hands over the prompt. */
   promptMode?: 'argument' | 'stdin' | 'file'
 }
 
@@ -151,7 +151,7 @@ export interface MadeCall {
 }
 
 /** Everything parsed so far from one launch's output. Parsing the same output again gives the same value. */
-export interface Reading {
+export interface Transcript {
   /** A session that can be resumed. */
   sessionId?: string
   /** A session that the CLI has named but cannot resume yet. */
@@ -195,7 +195,7 @@ export interface Reading {
 
 /** The transcript after one line, and what to show of the line. */
 export interface ParsedLine {
-  reading: Reading
+  transcript: Transcript
   note?: AgentNote
 }
 
@@ -212,15 +212,15 @@ export interface AgentNote {
   text: string
 }
 
-export type Settled = { ok: true; text: string } | { ok: false; error: ReportedError; fatal: true }
+export type Conclusion = { ok: true; text: string } | { ok: false; error: ReportedError; fatal: true }
 
 /** What a rule for a refused call may be based on. */
 export interface Permitted {
   workspace: string
   /** Commands that the launch already allows. */
-  given: readonly string[]
+  launchCommands: readonly string[]
   /** All commands that are checks of this task. */
-  own: readonly string[]
+  taskCommands: readonly string[]
 }
 
 export interface Driver {
@@ -234,7 +234,7 @@ export interface Driver {
   /** Set for every start of the program that no launch line makes, such as for its version. */
   programEnv?: Record<string, string>
   /** What each measured version can do, at least one row. */
-  measured: readonly Measured[]
+  measured: readonly MeasuredVersion[]
   /** Where its credentials are, and how a person gives them. Absent = unknown. */
   login?: LoginTraces
   launch(request: LaunchRequest): LaunchLine
@@ -253,9 +253,9 @@ export interface Driver {
   remedy?(refused: Refused, open: { stderr: readonly string[] }): string
   /** The user's own command line of this CLI. Absent = `unstuck exec` cannot supervise it. */
   userCommand?: UserCommand
-  begin(): Reading
+  emptyTranscript(): Transcript
   /** Parses one line (without its newline). Pure: returns the new or unchanged transcript and a note for people. */
-  read(reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine
+  read(reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine
   /** The result of the ended launch. Success requires the CLI's own final event without an error; an exit code is not enough. */
-  settle(reading: Reading, exit: AgentExit): Settled
+  conclude(reading: Transcript, exit: AgentExit): Conclusion
 }

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { acp } from './acp.ts'
 import { claude } from './claude.ts'
 import { codex } from './codex.ts'
-import type { Driver, Reading } from './driver.ts'
+import type { Driver, Transcript } from './driver.ts'
 import { gemini } from './gemini.ts'
 import { opencode } from './opencode.ts'
 
-const readAll = (driver: Driver, events: object[]): Reading =>
-  events.reduce<Reading>(
-    (reading, event) => driver.read(reading, 'stdout', JSON.stringify(event)).reading,
-    driver.begin(),
+const readAll = (driver: Driver, events: object[]): Transcript =>
+  events.reduce<Transcript>(
+    (reading, event) => driver.read(reading, 'stdout', JSON.stringify(event)).transcript,
+    driver.emptyTranscript(),
   )
 
 const good = { type: 'result', subtype: 'success', is_error: false, result: 'done' }
@@ -34,19 +34,19 @@ describe('claude events', () => {
     expect(readAll(claude, [retry]).retry).toMatchObject({ attempt: 2, error: { type: 'overloaded', httpStatus: 529 } })
     const reading = readAll(claude, [retry, { type: 'assistant', message: { content: [] } }, good])
     expect(reading.retry).toBeUndefined()
-    expect(claude.settle(reading, { code: 0, signal: null })).toEqual({ ok: true, text: 'done' })
+    expect(claude.conclude(reading, { code: 0, signal: null })).toEqual({ ok: true, text: 'done' })
   })
 
   it('a result that does not say it is no error is one', () => {
     const reading = readAll(claude, [{ type: 'result', subtype: 'success', result: 'done' }])
-    expect(claude.settle(reading, { code: 0, signal: null }).ok).toBe(false)
+    expect(claude.conclude(reading, { code: 0, signal: null }).ok).toBe(false)
   })
 
   it('a page in HTML in place of an answer is an error of the server', () => {
     const text = 'API Error: API returned an empty or malformed response (HTTP 200)'
     const said = { type: 'assistant', error: 'unknown', message: { content: [{ type: 'text', text }] } }
     const reading = readAll(claude, [said, { ...good, is_error: true, result: text }])
-    expect(claude.settle(reading, { code: 1, signal: null })).toMatchObject({
+    expect(claude.conclude(reading, { code: 1, signal: null })).toMatchObject({
       ok: false,
       error: { type: 'server_error' },
     })
@@ -92,13 +92,16 @@ describe('gemini events', () => {
       "Attempt 2 failed: Quota exceeded for quota metric 'x'. Please retry in 2s.",
       'Suggested retry after 2s.. Retrying after 5394ms...',
     ]
-    const waiting = lines.reduce((reading, line) => gemini.read(reading, 'stderr', line).reading, gemini.begin())
+    const waiting = lines.reduce(
+      (reading, line) => gemini.read(reading, 'stderr', line).transcript,
+      gemini.emptyTranscript(),
+    )
     expect(waiting.retry).toMatchObject({ attempt: 2, delayMs: 5394, error: { type: 'rate_limit', httpStatus: 429 } })
-    expect(gemini.settle(waiting, { code: null, signal: 'SIGKILL', stopCause: 'limit' })).toMatchObject({
+    expect(gemini.conclude(waiting, { code: null, signal: 'SIGKILL', stopCause: 'limit' })).toMatchObject({
       error: { type: 'rate_limit' },
     })
     const answer = JSON.stringify({ type: 'message', role: 'assistant', content: 'a', delta: true })
-    expect(gemini.read(waiting, 'stdout', answer).reading.retry).toBeUndefined()
+    expect(gemini.read(waiting, 'stdout', answer).transcript.retry).toBeUndefined()
   })
 })
 
@@ -110,9 +113,9 @@ describe('opencode events', () => {
 
   it('an end after a conversation that was compacted counts, whatever the exit code', () => {
     const reading = readAll(opencode, [tooLong, begin, end])
-    expect(opencode.settle(reading, { code: 1, signal: null }).ok).toBe(true)
-    expect(opencode.settle(readAll(opencode, [begin, end]), { code: 1, signal: null }).ok).toBe(false)
-    expect(opencode.settle(reading, { code: 1, signal: null, stopCause: 'cancelled' }).ok).toBe(false)
+    expect(opencode.conclude(reading, { code: 1, signal: null }).ok).toBe(true)
+    expect(opencode.conclude(readAll(opencode, [begin, end]), { code: 1, signal: null }).ok).toBe(false)
+    expect(opencode.conclude(reading, { code: 1, signal: null, stopCause: 'cancelled' }).ok).toBe(false)
   })
 
   it('an end is none when it goes on, or when an error follows', () => {
@@ -130,25 +133,27 @@ describe('opencode events', () => {
     expect(readAll(opencode, [...around, tool, ...around]).retry?.attempt).toBe(1)
     const compacted = readAll(opencode, [tooLong, begin, end, goesOn])
     expect(compacted.final).toBeUndefined()
-    expect(opencode.settle(compacted, { code: 1, signal: null })).toMatchObject({ error: { type: 'prompt_too_long' } })
+    expect(opencode.conclude(compacted, { code: 1, signal: null })).toMatchObject({
+      error: { type: 'prompt_too_long' },
+    })
   })
 
   const logged = (text: string, small = false): string =>
     `timestamp=2026-11-22T13:16:24.179Z level=ERROR run=ed2ace26 message="stream error" providerID=sim modelID=m1 session.id=ses_1 small=${small} agent=build mode=primary error.error="${text}"`
-  const heard = (...lines: string[]): Reading =>
-    lines.reduce((reading, line) => opencode.read(reading, 'stderr', line).reading, readAll(opencode, [begin]))
+  const heard = (...lines: string[]): Transcript =>
+    lines.reduce((reading, line) => opencode.read(reading, 'stderr', line).transcript, readAll(opencode, [begin]))
 
   it('a retry stands in its log alone, and is over with the next answer', () => {
     const limited = 'AI_APICallError: The quota of this account is used up.'
     const waiting = heard(logged(limited), logged(limited))
     expect(waiting.retry).toMatchObject({ attempt: 2, error: { type: 'rate_limit', text: limited } })
-    expect(opencode.settle(waiting, { code: null, signal: 'SIGTERM', stopCause: 'silence' })).toMatchObject({
+    expect(opencode.conclude(waiting, { code: null, signal: 'SIGTERM', stopCause: 'silence' })).toMatchObject({
       ok: false,
       error: { type: 'rate_limit' },
     })
     expect(heard(logged('AI_APICallError: Bad Gateway')).retry?.error.type).toBe('server_error')
     const text = JSON.stringify({ type: 'text', part: { text: 'On it.' } })
-    expect(opencode.read(waiting, 'stdout', text).reading.retry).toBeUndefined()
+    expect(opencode.read(waiting, 'stdout', text).transcript.retry).toBeUndefined()
   })
 
   it('a failed title, other lines and quoted ones are no retry', () => {
@@ -175,21 +180,22 @@ describe('codex events', () => {
   const rejected = 'error=patch rejected: writing outside of the project; rejected by user approval settings'
 
   it('only a log line of its own is a refusal', () => {
-    const denials = (line: string): number => codex.read(codex.begin(), 'stderr', line).reading.denials.length
+    const denials = (line: string): number =>
+      codex.read(codex.emptyTranscript(), 'stderr', line).transcript.denials.length
     expect(denials(head + rejected)).toBe(1)
     for (const line of [rejected, `> ${head}${rejected}`, `${head}error=Exit code: 1 ${rejected}`])
       expect(denials(line)).toBe(0)
   })
 
   it('the same refusal again is the same fact', () => {
-    const first = codex.read(codex.begin(), 'stderr', head + rejected).reading
-    expect(codex.read(first, 'stderr', head + rejected).reading.denials).toEqual(first.denials)
+    const first = codex.read(codex.emptyTranscript(), 'stderr', head + rejected).transcript
+    expect(codex.read(first, 'stderr', head + rejected).transcript.denials).toEqual(first.denials)
   })
 
   it('the body of a refused request gives its code', () => {
     const message = JSON.stringify({ error: { message: 'bad value', code: 'unsupported_value' } })
     const reading = readAll(codex, [{ type: 'turn.failed', error: { message } }])
-    expect(codex.settle(reading, { code: 1, signal: null })).toMatchObject({
+    expect(codex.conclude(reading, { code: 1, signal: null })).toMatchObject({
       error: { type: 'invalid_request', code: 'unsupported_value', text: 'bad value' },
     })
   })
@@ -207,12 +213,12 @@ describe('codex events', () => {
 
   it('after a stop of ours the retry in progress is the evidence, standard error is not', () => {
     const stopped = { code: null, signal: 'SIGKILL', stopCause: 'limit' }
-    const bare = codex.read(codex.begin(), 'stderr', 'Not inside a trusted directory and so on').reading
-    expect(codex.settle(bare, stopped)).toMatchObject({ error: { source: 'exit', type: 'stopped' } })
+    const bare = codex.read(codex.emptyTranscript(), 'stderr', 'Not inside a trusted directory and so on').transcript
+    expect(codex.conclude(bare, stopped)).toMatchObject({ error: { source: 'exit', type: 'stopped' } })
     const waiting = readAll(codex, [
       { type: 'error', message: 'Reconnecting... waiting for network (Connection failed: x)' },
     ])
-    expect(codex.settle(waiting, stopped)).toMatchObject({ error: { source: 'event', type: 'network' } })
+    expect(codex.conclude(waiting, stopped)).toMatchObject({ error: { source: 'event', type: 'network' } })
   })
 })
 
@@ -243,9 +249,9 @@ describe('an error that an ACP agent answers with', () => {
   })
 
   it('is preceded by its own retries on standard error, which the next update ends', () => {
-    const told = acp.read(acp.begin(), 'stderr', 'Attempt 3 failed: busy. Max attempts reached').reading
+    const told = acp.read(acp.emptyTranscript(), 'stderr', 'Attempt 3 failed: busy. Max attempts reached').transcript
     expect(told.retry).toMatchObject({ attempt: 3 })
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'x' } }
-    expect(acp.read(told, 'stdout', JSON.stringify({ type: 'update', update })).reading.retry).toBeUndefined()
+    expect(acp.read(told, 'stdout', JSON.stringify({ type: 'update', update })).transcript.retry).toBeUndefined()
   })
 })

@@ -2,11 +2,11 @@
  * Gemini's refusals: failed results of its own tools, recognized by `error.type` and, where that is too general, by the CLI's sentence
  * at the very start. The output of a shell command is reported as a success and is never examined.
  */
-import { quoted } from '../recovery/command/replacement.ts'
+import { shellQuoted } from '../recovery/command/replacement.ts'
 import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { objectAt, textAt } from './json-line.ts'
-import { cut, firstLine } from './reading.ts'
+import { cut, firstLine } from './transcript.ts'
 import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
 import { commandParts } from './tool-rules.ts'
 
@@ -23,7 +23,7 @@ const fileTools = new Set([
 /** Tools that need the approval of the mode or a rule. Without it the CLI does not declare them to the model. */
 const guardedTools = new Set(['replace', 'run_shell_command', 'save_memory', 'web_fetch', 'write_file'])
 
-export const pathOf = (input: JsonObject | undefined): string | undefined =>
+export const geminiPath = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'file_path') ?? textAt(input, 'dir_path') ?? textAt(input, 'absolute_path') ?? textAt(input, 'path')
 
 const outside =
@@ -86,7 +86,7 @@ export const geminiRefusalWords: readonly RegExp[] = [/^Access denied: plan path
 
 export const geminiRemedy = (refused: Refused): string => {
   const { kind, tool, target } = refused
-  if (kind === 'scope') return orAllowDir(`--include-directories ${quoted(folderOf(refused))}`, refused)
+  if (kind === 'scope') return orAllowDir(`--include-directories ${shellQuoted(folderOf(refused))}`, refused)
   if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
   if (target === undefined) return 'add --approval-mode yolo'
   const rules = commandParts(target).map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)

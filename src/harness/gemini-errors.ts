@@ -3,11 +3,11 @@
  * `[API Error: …]`, either its JSON body or a sentence.
  */
 import { resetIn } from '../recovery/reset-time.ts'
-import type { FaultType, Reading, ReportedError } from './driver.ts'
+import type { FaultType, Transcript, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, objectsAt, parseLine, textAt } from './json-line.ts'
-import type { Sentence } from './reading.ts'
-import { cut, faultOfStatus, stderrError } from './reading.ts'
+import type { KnownSentence } from './transcript.ts'
+import { cut, faultOfStatus, stderrError } from './transcript.ts'
 
 const errorTypes: Record<string, FaultType> = {
   FatalAuthenticationError: 'authentication_failed',
@@ -17,7 +17,7 @@ const errorTypes: Record<string, FaultType> = {
   FatalUntrustedWorkspaceError: 'git_trust',
 }
 
-const sentences: Sentence[] = [
+const sentences: KnownSentence[] = [
   {
     starts: /^You have exhausted your (?:daily |hourly )?(?:quota|capacity) on this model\./,
     type: 'usage_limit',
@@ -81,7 +81,7 @@ const withReset = (error: ReportedError, said: string, at: string | undefined): 
 }
 
 /** From the API's response, as a JSON body or a sentence. */
-export const apiError = (said: string, at: string | undefined): ReportedError => {
+export const geminiApiError = (said: string, at: string | undefined): ReportedError => {
   const body = objectAt(parseLine(said), 'error')
   if (body !== undefined) return withReset(bodyError(body), said, at)
   const sentence = sentences.find((candidate) => candidate.starts.test(said))
@@ -90,23 +90,23 @@ export const apiError = (said: string, at: string | undefined): ReportedError =>
 }
 
 /** From the `error` of a final event. `at` is the time of the event, from which a stated wait counts. */
-export const resultError = (error: JsonObject | undefined, at: string | undefined): ReportedError => {
+export const geminiResultError = (error: JsonObject | undefined, at: string | undefined): ReportedError => {
   const message = textAt(error, 'message') ?? 'the final event names no error'
   const name = textAt(error, 'type')
   const known = name !== undefined && Object.hasOwn(errorTypes, name) ? errorTypes[name] : undefined
   if (known !== undefined) return reported({ type: known, code: name, text: message })
   // A JSON body may contain brackets, so it ends at the last one.
   const inner = /^\[API Error: (\{[\s\S]*\})\]/.exec(message)?.[1] ?? wrapped.exec(message)?.[1]
-  return inner === undefined ? reported({ type: undefined, text: message }) : apiError(inner, at)
+  return inner === undefined ? reported({ type: undefined, text: message }) : geminiApiError(inner, at)
 }
 
 /** From an `error` event before the end. Only the empty response has a known meaning: it ends the turn. */
-export const eventError = (message: string): ReportedError =>
+export const geminiEventError = (message: string): ReportedError =>
   message.startsWith('The model returned an empty response')
     ? reported({ type: 'server_error', code: 'empty_response', text: message })
     : reported({ type: undefined, text: message })
 
-const stderrSentences: Sentence[] = [
+const stderrSentences: KnownSentence[] = [
   { starts: /^Gemini CLI is not running in a trusted directory\./, type: 'git_trust' },
   { starts: /^When using Gemini API, you must specify the /, type: 'authentication_failed' },
   { starts: /^When using Vertex AI, you must specify /, type: 'authentication_failed' },
@@ -124,7 +124,7 @@ const stderrSentences: Sentence[] = [
 const stderrNoise =
   /^(?:Warning: |YOLO mode is enabled\.|Ripgrep is not available\.|\[STARTUP\] |\[WARN\] |Error executing tool |Approval mode overridden |Loaded cached credentials\.|Attempt \d+ failed|Failed to check if file is binary: | {4}at )/
 
-export const geminiStderrError = (reading: Reading): ReportedError | undefined =>
+export const geminiStderrError = (reading: Transcript): ReportedError | undefined =>
   stderrError(reading, stderrSentences, stderrNoise)
 
 const attempt = /^Attempt (\d+) failed(?: with status (\d{3}))?(?:\.|:) ?(.*)$/
@@ -135,7 +135,7 @@ const delayText = /Retrying after (\d+)ms\.\.\.$/
 const delayLine = /^Suggested retry after .*\. Retrying after (\d+)ms\.\.\.$/
 
 /** The CLI's own retry in a line of standard error, the only output that reports retries; undefined for any other line. */
-export const geminiRetry = (line: string, before: Reading['retry']): Reading['retry'] => {
+export const geminiRetry = (line: string, before: Transcript['retry']): Transcript['retry'] => {
   const late = delayLine.exec(line)?.[1]
   if (late !== undefined && before !== undefined) return { ...before, delayMs: Number(late) }
   const match = attempt.exec(line)
@@ -143,7 +143,7 @@ export const geminiRetry = (line: string, before: Reading['retry']): Reading['re
   const [, number, status, rest = ''] = match
   const delay = delayText.exec(rest)?.[1]
   const said = rest.replace(backoff, '').replace(/\.? ?Retrying after \d+ms\.\.\.$/, '')
-  const known = apiError(said, undefined)
+  const known = geminiApiError(said, undefined)
   const httpStatus = status === undefined ? known.httpStatus : Number(status)
   const type = known.type ?? faultOfStatus(httpStatus)
   return {

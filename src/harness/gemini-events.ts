@@ -2,12 +2,12 @@
  * Parses the stream-json output of Gemini CLI. An event is recognized by its `type`; anything else is a foreign line. The model's
  * words and the output of tools go into notes and `lastText` only, and are never searched for failures.
  */
-import type { OpenCall, Reading } from './driver.ts'
-import { geminiDenial, pathOf } from './gemini-denials.ts'
-import { eventError, geminiRetry, resultError } from './gemini-errors.ts'
+import type { OpenCall, Transcript } from './driver.ts'
+import { geminiDenial, geminiPath } from './gemini-denials.ts'
+import { geminiEventError, geminiRetry, geminiResultError } from './gemini-errors.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
-import type { ParsedLine } from './reading.ts'
+import type { ParsedLine } from './transcript.ts'
 import {
   cut,
   cutText,
@@ -16,19 +16,19 @@ import {
   withError,
   withForeignLine,
   withOpenCall,
-  withPiece,
+  withTextPiece,
   withStderr,
   withoutColours,
   withoutOpenCall,
   withoutRetry,
   withTextClosed,
-} from './reading.ts'
+} from './transcript.ts'
 
 /** Gemini does not keep a session whose first request fails, so the session is only announced until the model responds. */
-const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
+const readInit = (reading: Transcript, event: JsonObject): ParsedLine => {
   const [announcedSession, model] = [sessionIdOf(textAt(event, 'session_id')), textAt(event, 'model')]
   return {
-    reading: {
+    transcript: {
       ...reading,
       ...(announcedSession === undefined ? {} : { announcedSession }),
       ...(model === undefined ? {} : { model }),
@@ -36,23 +36,23 @@ const readInit = (reading: Reading, event: JsonObject): ParsedLine => {
   }
 }
 
-const withAnswer = (reading: Reading): Reading => {
+const withAnswer = (reading: Transcript): Transcript => {
   const { announcedSession, ...rest } = withoutRetry(reading)
   return announcedSession === undefined ? rest : { ...rest, sessionId: announcedSession }
 }
 
-const readMessage = (reading: Reading, event: JsonObject): ParsedLine => {
+const readMessage = (reading: Transcript, event: JsonObject): ParsedLine => {
   const text = textAt(event, 'content')
-  if (textAt(event, 'role') !== 'assistant' || text === undefined) return { reading }
+  if (textAt(event, 'role') !== 'assistant' || text === undefined) return { transcript: reading }
   const answered = withAnswer(reading)
   const next =
-    event['delta'] === true ? withPiece(answered, text) : { ...withTextClosed(answered), lastText: cutText(text) }
-  return { reading: next, note: { kind: 'text', text: cutText(text) } }
+    event['delta'] === true ? withTextPiece(answered, text) : { ...withTextClosed(answered), lastText: cutText(text) }
+  return { transcript: next, note: { kind: 'text', text: cutText(text) } }
 }
 
-const readToolUse = (reading: Reading, event: JsonObject): ParsedLine => {
+const readToolUse = (reading: Transcript, event: JsonObject): ParsedLine => {
   const input = objectAt(event, 'parameters')
-  const [path, command] = [pathOf(input), textAt(input, 'command')]
+  const [path, command] = [geminiPath(input), textAt(input, 'command')]
   const call: OpenCall = {
     id: textAt(event, 'tool_id') ?? '',
     tool: textAt(event, 'tool_name') ?? 'unknown',
@@ -61,35 +61,35 @@ const readToolUse = (reading: Reading, event: JsonObject): ParsedLine => {
   }
   const about = call.path ?? call.command
   const text = about === undefined ? call.tool : `${call.tool} ${about}`
-  return { reading: withOpenCall(withTextClosed(withAnswer(reading)), call, input), note: { kind: 'tool', text } }
+  return { transcript: withOpenCall(withTextClosed(withAnswer(reading)), call, input), note: { kind: 'tool', text } }
 }
 
-const readToolResult = (reading: Reading, event: JsonObject): ParsedLine => {
+const readToolResult = (reading: Transcript, event: JsonObject): ParsedLine => {
   const id = textAt(event, 'tool_id') ?? ''
   const call = reading.openCalls.find((open) => open.id === id)
   const said = textAt(objectAt(event, 'error'), 'message') ?? textAt(event, 'output') ?? ''
   const answered = call === undefined ? reading : withoutOpenCall(reading, id, said)
-  if (textAt(event, 'status') !== 'error') return { reading: answered }
+  if (textAt(event, 'status') !== 'error') return { transcript: answered }
   const denial = geminiDenial(call, event)
   if (denial !== undefined)
-    return { reading: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
-  return { reading: answered, note: { kind: 'tool_error', text: cut(said) } }
+    return { transcript: withDenial(answered, denial), note: { kind: 'denial', text: denial.text } }
+  return { transcript: answered, note: { kind: 'tool_error', text: cut(said) } }
 }
 
 const loopStop = 'Loop detected, stopping execution'
 
-const readWarning = (reading: Reading, event: JsonObject): ParsedLine => {
+const readWarning = (reading: Transcript, event: JsonObject): ParsedLine => {
   const message = textAt(event, 'message') ?? 'error'
   if (textAt(event, 'severity') === 'error') {
-    const error = eventError(message)
-    return { reading: withError(reading, error), note: { kind: 'error', text: error.text } }
+    const error = geminiEventError(message)
+    return { transcript: withError(reading, error), note: { kind: 'error', text: error.text } }
   }
-  if (!message.startsWith(loopStop)) return { reading, note: { kind: 'text', text: cut(message) } }
-  return { reading: { ...reading, loopStopped: true }, note: { kind: 'error', text: cut(message) } }
+  if (!message.startsWith(loopStop)) return { transcript: reading, note: { kind: 'text', text: cut(message) } }
+  return { transcript: { ...reading, loopStopped: true }, note: { kind: 'error', text: cut(message) } }
 }
 
 /** The counts cover this launch only, also when it resumed a session. */
-const withStats = (reading: Reading, stats: JsonObject | undefined): Reading => {
+const withStats = (reading: Transcript, stats: JsonObject | undefined): Transcript => {
   const [input, output] = [numberAt(stats, 'input_tokens'), numberAt(stats, 'output_tokens')]
   if (input === undefined && output === undefined) return reading
   return {
@@ -98,22 +98,22 @@ const withStats = (reading: Reading, stats: JsonObject | undefined): Reading => 
   }
 }
 
-const readResult = (reading: Reading, event: JsonObject): ParsedLine => {
+const readResult = (reading: Transcript, event: JsonObject): ParsedLine => {
   const counted = withTextClosed(withStats(withoutRetry(reading), objectAt(event, 'stats')))
   const status = textAt(event, 'status') ?? 'unknown'
   if (status === 'success') {
     const final = { isError: false, reason: status, text: counted.lastText }
-    return { reading: { ...counted, final }, note: { kind: 'result', text: final.text } }
+    return { transcript: { ...counted, final }, note: { kind: 'result', text: final.text } }
   }
   const given = objectAt(event, 'error')
   // A result without an error refers to the error event before it (an empty response).
   const before = given === undefined ? counted.errors.at(-1) : undefined
-  const error = before ?? resultError(given, textAt(event, 'timestamp'))
+  const error = before ?? geminiResultError(given, textAt(event, 'timestamp'))
   const final = { isError: true, reason: status, text: error.text }
-  return { reading: { ...withError(counted, error), final }, note: { kind: 'error', text: error.text } }
+  return { transcript: { ...withError(counted, error), final }, note: { kind: 'error', text: error.text } }
 }
 
-const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined => {
+const readEvent = (reading: Transcript, event: JsonObject): ParsedLine | undefined => {
   const type = textAt(event, 'type')
   if (type === 'init') return readInit(reading, event)
   if (type === 'message') return readMessage(reading, event)
@@ -124,18 +124,18 @@ const readEvent = (reading: Reading, event: JsonObject): ParsedLine | undefined 
 }
 
 /** Standard error reports the CLI's own retries, also when Gemini runs as an ACP agent. */
-export const readStderr = (reading: Reading, line: string): ParsedLine => {
+export const readGeminiStderr = (reading: Transcript, line: string): ParsedLine => {
   const text = withoutColours(line)
   const kept = withStderr(reading, text)
   const retry = geminiRetry(text, reading.retry)
-  if (retry === undefined) return { reading: kept }
-  return { reading: { ...kept, retry }, note: { kind: 'error', text: retry.error.text } }
+  if (retry === undefined) return { transcript: kept }
+  return { transcript: { ...kept, retry }, note: { kind: 'error', text: retry.error.text } }
 }
 
-export const readGemini = (reading: Reading, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
-  if (stream === 'stderr') return readStderr(reading, line)
-  if (line.trim() === '') return { reading }
+export const readGemini = (reading: Transcript, stream: 'stdout' | 'stderr', line: string): ParsedLine => {
+  if (stream === 'stderr') return readGeminiStderr(reading, line)
+  if (line.trim() === '') return { transcript: reading }
   const event = parseLine(line)
   const step = event === undefined ? undefined : readEvent(reading, event)
-  return step ?? { reading: withForeignLine(reading) }
+  return step ?? { transcript: withForeignLine(reading) }
 }

@@ -2,14 +2,14 @@
  * Driver for Google's Gemini CLI. It launches in `auto_edit`, with each of the task's commands allowed. Facts were measured on 0.61.0.
  */
 import { join } from 'node:path'
-import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Reading, ReportedError } from './driver.ts'
+import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Transcript, ReportedError } from './driver.ts'
 import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
 import type { LoginTraces } from './logins.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
-import { emptyReading, failing, faultOfStatus, settleFailed, settleFinal } from './reading.ts'
+import { emptyTranscript, hasFailingExit, faultOfStatus, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasOption,
   optionValues,
@@ -66,8 +66,8 @@ const exitTypes: Record<number, FaultType> = {
 /** In its JSON modes the CLI exits with the HTTP status of a failed request modulo 256. */
 const statusOf = (code: number): number | undefined => (code >= 400 - 256 && code < 512 - 256 ? code + 256 : undefined)
 
-const saidBy = (reading: Reading, exit: AgentExit): ReportedError | undefined => {
-  if (!failing(exit)) return undefined
+const saidBy = (reading: Transcript, exit: AgentExit): ReportedError | undefined => {
+  if (!hasFailingExit(exit)) return undefined
   const said = geminiStderrError(reading)
   if (said?.type !== undefined) return said
   const code = exit.code ?? 0
@@ -165,7 +165,8 @@ export const gemini: Driver = {
   ruleOption: '--allowed-tools',
   remedy: geminiRemedy,
   userCommand,
-  begin: emptyReading,
+  emptyTranscript,
   read: readGemini,
-  settle: (reading, exit) => settleFinal(reading, exit) ?? settleFailed('gemini', reading, exit, saidBy(reading, exit)),
+  conclude: (reading, exit) =>
+    concludeFinal(reading, exit) ?? concludeFailed('gemini', reading, exit, saidBy(reading, exit)),
 }

@@ -5,17 +5,17 @@
 import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { textAt } from './json-line.ts'
-import { cut } from './reading.ts'
+import { cut } from './transcript.ts'
 import { folderOf, type Refused } from './remedy-words.ts'
 
 const fileTools = new Set(['edit', 'glob', 'grep', 'list', 'lsp', 'multiedit', 'patch', 'apply_patch', 'read', 'write'])
 const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'webfetch', 'websearch', 'codesearch'])
 
-export const pathOf = (input: JsonObject | undefined): string | undefined =>
+export const opencodePath = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'filePath') ?? textAt(input, 'path')
 
-/** A permission set to `ask` is refused, because there is no person; the CLI then exits with 0 and without a final event. */
-export const rejected = /^The user rejected permission to use this specific tool call\./
+/** A permission set to `authorizedFetch` is refused, because there is no person; the CLI then exits with 0 and without a final event. */
+export const permissionRejected = /^The user rejected permission to use this specific tool call\./
 const ruled = /^The user has specified a rule which prevents you from using this specific tool call\./
 /** The sentence quotes the relevant rules; the last one is of the permission that refused. */
 const ruleClass = /"permission":"(\w+)"/g
@@ -50,7 +50,7 @@ export const opencodeDenial = (
   if (textAt(state, 'status') !== 'error' || !ownTools.has(call.tool)) return undefined
   const text = textAt(state, 'error') ?? ''
   const target = call.path ?? call.command
-  if (rejected.test(text)) return make(kindOf(call, undefined), call, target, text)
+  if (permissionRejected.test(text)) return make(kindOf(call, undefined), call, target, text)
   const rule = ruled.exec(text)
   // The quoted rules behind the sentence are only for parsing; people get the sentence.
   if (rule !== null) return make(kindOf(call, classIn(text)), call, target, rule[0])

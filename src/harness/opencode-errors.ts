@@ -3,11 +3,11 @@
  * when there was no response.
  */
 import { fieldReset, retryAfterReset } from '../recovery/reset-time.ts'
-import type { FaultType, Reading, ReportedError } from './driver.ts'
+import type { FaultType, Transcript, ReportedError } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { numberAt, objectAt, parseLine, textAt } from './json-line.ts'
-import type { Sentence } from './reading.ts'
-import { cut, faultOfStatus, stderrError } from './reading.ts'
+import type { KnownSentence } from './transcript.ts'
+import { cut, faultOfStatus, stderrError } from './transcript.ts'
 
 const nameTypes: Record<string, FaultType> = {
   ContextOverflowError: 'prompt_too_long',
@@ -28,7 +28,7 @@ const codeTypes: Record<string, FaultType> = {
   not_found_error: 'model_not_found',
 }
 
-const sentences: Sentence[] = [
+const sentences: KnownSentence[] = [
   { starts: /^Cannot connect to API: /, type: 'network' },
   { starts: /^Connection reset by server/, type: 'network' },
   { starts: /^SSE read timed out/, type: 'timeout' },
@@ -77,7 +77,7 @@ export const opencodeError = (error: JsonObject | undefined, at: number | undefi
   }
 }
 
-const stderrSentences: Sentence[] = [
+const stderrSentences: KnownSentence[] = [
   { starts: /^Error: Session not found/, type: 'session_not_found' },
   { starts: /^Error: Config file at .+ is not valid JSON/, type: 'bad_config' },
   { starts: /^Error: Configuration is invalid at /, type: 'bad_config' },
@@ -89,16 +89,16 @@ const stderrSentences: Sentence[] = [
 const stderrNoise =
   /^! (?:permission requested: |agent ")|^timestamp=\S+ level=|^Performing one time database migration/
 
-export const opencodeStderrError = (reading: Reading): ReportedError | undefined =>
+export const opencodeStderrError = (reading: Transcript): ReportedError | undefined =>
   stderrError(reading, stderrSentences, stderrNoise)
 
-const logCauses: Sentence[] = [
+const logCauses: KnownSentence[] = [
   { starts: /^ProviderModelNotFoundError: /, type: 'model_not_found' },
   { starts: /^ProviderInitError: /, type: 'bad_config' },
 ]
 
 /** The cause of an error without a type, from the CLI's log. */
-export const causeInLog = (reading: Reading): { type: FaultType; text: string } | undefined => {
+export const opencodeLogCause = (reading: Transcript): { type: FaultType; text: string } | undefined => {
   for (const line of reading.stderrTail) {
     const said = /^timestamp=\S+ level=ERROR .*? error="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]
     const cause = said === undefined ? undefined : logCauses.find((candidate) => candidate.starts.test(said))
@@ -118,7 +118,7 @@ const limitWords = /\bquota\b|\brate.?limit|\btoo many requests\b|\busage limit\
  * 429, 5xx, no connection) without an event, and waits as long as the server says, which may be hours. The log has the server's
  * text but no status.
  */
-export const retryInLog = (line: string): { type: FaultType; text: string } | undefined => {
+export const opencodeLogRetry = (line: string): { type: FaultType; text: string } | undefined => {
   const said = failedRequest.exec(line)?.[1]
   if (said === undefined) return undefined
   return { type: limitWords.test(said) ? 'rate_limit' : 'server_error', text: cut(said) }

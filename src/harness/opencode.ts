@@ -3,13 +3,13 @@
  * Facts were measured on 1.18.33.
  */
 import { join } from 'node:path'
-import type { AgentExit, Driver, LaunchLine, LaunchRequest, Reading, Settled } from './driver.ts'
-import { causeInLog, opencodeStderrError } from './opencode-errors.ts'
+import type { AgentExit, Driver, LaunchLine, LaunchRequest, Transcript, Conclusion } from './driver.ts'
+import { opencodeLogCause, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
 import { folderIn, type LoginTraces } from './logins.ts'
-import { opencodeRefusalWords, opencodeRemedy, rejected } from './opencode-denials.ts'
+import { opencodeRefusalWords, opencodeRemedy, permissionRejected } from './opencode-denials.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
-import { emptyReading, failing, settleFailed, settleFinal } from './reading.ts'
+import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasFlag,
   lastWord,
@@ -76,26 +76,26 @@ const launch = (request: LaunchRequest): LaunchLine => ({
 /**
  * The CLI exits with 1 when it printed any error, also one that it overcame by compacting the conversation. Then its own end counts.
  */
-const overcame = (reading: Reading, exit: AgentExit): boolean =>
+const overcame = (reading: Transcript, exit: AgentExit): boolean =>
   exit.code === 1 && exit.stopCause === undefined && reading.errors.every((error) => error.type === 'prompt_too_long')
 
 /** A rejected permission ends the turn at once: the refusal explains the end, not the missing final event. */
-const endedRejected = (reading: Reading, { code, stopCause }: AgentExit): boolean =>
+const endedRejected = (reading: Transcript, { code, stopCause }: AgentExit): boolean =>
   code === 0 &&
   stopCause === undefined &&
   reading.final === undefined &&
   reading.errors.length === 0 &&
-  reading.denials.some(({ text }) => rejected.test(text))
+  reading.denials.some(({ text }) => permissionRejected.test(text))
 
-const settle = (reading: Reading, exit: AgentExit): Settled => {
+const settle = (reading: Transcript, exit: AgentExit): Conclusion => {
   const compacted = reading.errors.length > 0 && overcame(reading, exit)
-  const done = settleFinal(reading, compacted ? { code: 0, signal: null } : exit)
+  const done = concludeFinal(reading, compacted ? { code: 0, signal: null } : exit)
   if (done !== undefined) return done
   if (endedRejected(reading, exit)) return { ok: true, text: reading.lastText }
-  const said = failing(exit) ? opencodeStderrError(reading) : undefined
-  const settled = settleFailed('opencode', reading, exit, said)
+  const said = hasFailingExit(exit) ? opencodeStderrError(reading) : undefined
+  const settled = concludeFailed('opencode', reading, exit, said)
   if (settled.ok || settled.error.source !== 'event' || settled.error.type !== undefined) return settled
-  const cause = failing(exit) ? causeInLog(reading) : undefined
+  const cause = hasFailingExit(exit) ? opencodeLogCause(reading) : undefined
   return cause === undefined ? settled : { ...settled, error: { ...settled.error, ...cause } }
 }
 
@@ -187,7 +187,7 @@ export const opencode: Driver = {
   openSession: (session) => ['--session', session],
   remedy: opencodeRemedy,
   userCommand,
-  begin: emptyReading,
+  emptyTranscript,
   read: readOpencode,
-  settle,
+  conclude: settle,
 }

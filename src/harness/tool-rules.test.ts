@@ -8,7 +8,10 @@ import { opencode } from './opencode.ts'
 
 const own = ['npm test', 'npm run build && npm run lint', 'node -e "f()"']
 const rules = (driver: Driver, tool: string, target?: string, given: string[] = []): string[] | undefined =>
-  driver.toolRules?.({ tool, ...(target === undefined ? {} : { target }) }, { workspace: '/repo', given, own })
+  driver.toolRules?.(
+    { tool, ...(target === undefined ? {} : { target }) },
+    { workspace: '/repo', launchCommands: given, taskCommands: own },
+  )
 
 describe('a refused command', () => {
   it('of the task gets a rule for itself', () => {
@@ -58,7 +61,7 @@ describe('a refused edit', () => {
   })
 
   it('in a workspace whose path reads as a pattern gets none', () => {
-    const permitted = { workspace: '/repo (1)', given: [], own }
+    const permitted = { workspace: '/repo (1)', launchCommands: [], taskCommands: own }
     expect(claude.toolRules?.({ tool: 'Write', target: '/repo (1)/a.ts' }, permitted)).toBeUndefined()
   })
 

@@ -1,6 +1,6 @@
 /** Shared by the drivers with rules for single tools: for which refused calls a rule may be added at all. */
 import { posix } from 'node:path'
-import { ownCommandsIn } from '../recovery/command/own.ts'
+import { taskCommandsIn } from '../recovery/command/task-commands.ts'
 import type { Denial, Permitted } from './driver.ts'
 import { knownHarnesses } from './names.ts'
 
@@ -15,9 +15,9 @@ export const isPlainEdit = (target: string | undefined, { workspace }: Permitted
 
 /** The task's commands in a refused line; some CLIs report the line as a list of parts. */
 const commandsIn = (target: string, own: readonly string[]): string[] | undefined => {
-  const whole = ownCommandsIn(target, own)
+  const whole = taskCommandsIn(target, own)
   if (whole !== undefined) return whole
-  const parts = target.split(', ').map((part) => ownCommandsIn(part, own))
+  const parts = target.split(', ').map((part) => taskCommandsIn(part, own))
   return parts.every((part) => part !== undefined) ? parts.flat() : undefined
 }
 
@@ -38,9 +38,9 @@ export const toolRulesOf =
       const rule = isPlainEdit(target, permitted) ? editRule(tool, permitted.workspace) : undefined
       return rule === undefined ? undefined : [rule]
     }
-    const commands = tool === shell && target !== undefined ? commandsIn(target, permitted.own) : undefined
+    const commands = tool === shell && target !== undefined ? commandsIn(target, permitted.taskCommands) : undefined
     if (commands === undefined || commands.some((command) => ruleOf(command).length === 0)) return undefined
-    const given = new Set(permitted.given.flatMap(ruleOf))
+    const given = new Set(permitted.launchCommands.flatMap(ruleOf))
     const rules = [...new Set(commands.flatMap(ruleOf))].filter((rule) => !given.has(rule))
     return rules.length === 0 ? undefined : rules
   }

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { linux, readOrUndefined } from './proc.ts'
+import { isLinux, readOrUndefined } from './proc.ts'
 
 /** Field 4 is the mounted part of the hierarchy, field 5 the mount point; the type follows a lone hyphen. */
 const mountLine = /^\S+ \S+ \S+ (\S+) (\S+) .* - cgroup2 /m
@@ -22,7 +22,7 @@ const findOwn = (): string | undefined => {
 let found: { own: string | undefined } | undefined
 
 /** Folder of this process's own group; undefined when it cannot be reached. */
-export const ownGroup = (): string | undefined => (found ??= { own: linux ? findOwn() : undefined }).own
+export const ownGroup = (): string | undefined => (found ??= { own: isLinux ? findOwn() : undefined }).own
 
 const folderOf = (name: string): string | undefined => {
   const own = ownGroup()

@@ -5,10 +5,10 @@
 import { statfsSync } from 'node:fs'
 import { availableParallelism, freemem, loadavg } from 'node:os'
 import { join } from 'node:path'
-import { linux, readOrUndefined } from './proc.ts'
+import { isLinux, readOrUndefined } from './proc.ts'
 
 /** Free resources; undefined where the system does not report them. */
-export interface Machine {
+export interface MachineResources {
   freeDiskMb: number | undefined
   freeMemoryMb: number | undefined
   loadPerCore: number | undefined
@@ -27,25 +27,25 @@ const freeDisk = (folder: string): number | undefined => {
 
 /** On Linux `MemAvailable` includes caches that the kernel can free at once. */
 const freeMemory = (): number => {
-  const available = linux ? /^MemAvailable:\s+(\d+) kB/m.exec(readOrUndefined('/proc/meminfo') ?? '')?.[1] : undefined
+  const available = isLinux ? /^MemAvailable:\s+(\d+) kB/m.exec(readOrUndefined('/proc/meminfo') ?? '')?.[1] : undefined
   return available === undefined ? freemem() / megabyte : Number(available) / 1024
 }
 
-export const machineNow = (folder: string): Machine => ({
+export const machineResources = (folder: string): MachineResources => ({
   freeDiskMb: freeDisk(folder),
   freeMemoryMb: freeMemory(),
   loadPerCore: (loadavg()[0] ?? 0) / availableParallelism(),
 })
 
 /** Space in a file system. Inodes are 0 of 0 where the file system creates them on demand. */
-export interface Room {
+export interface DiskSpace {
   freeMb: number
   totalMb: number
   freeInodes: number
   inodes: number
 }
 
-export const roomAt = (folder: string): Room | undefined => {
+export const diskSpaceAt = (folder: string): DiskSpace | undefined => {
   try {
     const { bavail, blocks, bsize, ffree, files } = statfsSync(folder)
     return {

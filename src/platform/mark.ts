@@ -7,7 +7,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { groupNames, makeGroup, pidsInGroup, removeGroup } from './group.ts'
-import { linux, readOrUndefined } from './proc.ts'
+import { isLinux, readOrUndefined } from './proc.ts'
 import { startTimeOf, type ProcessIdentity, type ProcessRow } from './process.ts'
 
 const shell = '/bin/sh'
@@ -17,7 +17,7 @@ const pids = 1n << 22n
 
 /** Start time and pid as one number, unique among all processes of a boot. */
 export const markOf = ({ pid, startTime }: Pick<ProcessIdentity, 'pid' | 'startTime'>): string =>
-  linux ? String(BigInt(startTime) * pids + BigInt(pid)) : ''
+  isLinux ? String(BigInt(startTime) * pids + BigInt(pid)) : ''
 
 const groupOf = (mark: string): string => `unstuck-${mark}`
 
@@ -47,7 +47,7 @@ const keepsNames = (names: readonly string[]): boolean =>
   names.every((name) => /^[A-Za-z_]\w*$/.test(name)) || basename(realpathSync(shell)) === 'bash'
 
 /** The command line that starts a program with the mark. The pid stays the same; `names` are the names of its environment. */
-export const marked = (argv: readonly string[], mark: string, names: readonly string[]): string[] =>
+export const commandWithMark = (argv: readonly string[], mark: string, names: readonly string[]): string[] =>
   mark !== '' && existsSync(shell) && keepsNames(names)
     ? [shell, '-c', script, mark, groupFor(mark), ...argv]
     : [...argv]
@@ -56,7 +56,7 @@ const softLimit = (pid: number): string | undefined =>
   /^Max file locks +(\d+) /m.exec(readOrUndefined(`/proc/${pid}/limits`) ?? '')?.[1]
 
 /** Live processes with the mark. Older processes than the mark's owner are excluded: they have the number by chance. */
-export const processesMarked = (mark: string, table: readonly ProcessRow[]): number[] => {
+export const processesWithMark = (mark: string, table: readonly ProcessRow[]): number[] => {
   if (mark === '') return []
   const since = BigInt(mark) / pids
   const grouped = pidsInGroup(groupOf(mark))
@@ -66,6 +66,6 @@ export const processesMarked = (mark: string, table: readonly ProcessRow[]): num
 }
 
 /** Releases the mark's group, once no process carries the mark. */
-export const dropMark = (mark: string): void => {
+export const releaseMark = (mark: string): void => {
   if (mark !== '') removeGroup(groupOf(mark))
 }

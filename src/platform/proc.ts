@@ -1,7 +1,7 @@
 /** Reads the kernel's files below /proc and /sys, the source of this folder's facts on Linux. */
 import { readFileSync } from 'node:fs'
 
-export const linux = process.platform === 'linux'
+export const isLinux = process.platform === 'linux'
 
 export const readOrUndefined = (path: string): string | undefined => {
   try {

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { linux, readOrUndefined } from './proc.ts'
+import { isLinux, readOrUndefined } from './proc.ts'
 
 /** Proves that a process is the one we started. `startTime` is opaque: only compare it. */
 export interface ProcessIdentity {
@@ -25,7 +25,7 @@ const ps = (args: string[]): string => {
 
 /** Identifies this boot of this machine; after a reboot no recorded pid is valid. */
 export const bootId = (): string =>
-  linux
+  isLinux
     ? (readOrUndefined('/proc/sys/kernel/random/boot_id') ?? 'unknown').trim()
     : execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim()
 
@@ -59,7 +59,7 @@ const readStat = (pid: number): Stat | undefined => {
 
 /** Start time of a live process; undefined when it has ended. A zombie counts as ended. */
 export const startTimeOf = (pid: number): string | undefined => {
-  if (!linux) return ps(['-o', 'lstart=', '-p', String(pid)]) || undefined
+  if (!isLinux) return ps(['-o', 'lstart=', '-p', String(pid)]) || undefined
   const stat = readStat(pid)
   return stat === undefined || stat.state === 'Z' || stat.state === 'X' ? undefined : stat.startTime
 }
@@ -74,7 +74,7 @@ export const isOfThisBoot = (identity: ProcessIdentity): boolean =>
 
 /** Program name for people; empty when the process has ended. */
 export const programNameOf = (pid: number): string =>
-  (linux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
+  (isLinux ? (readOrUndefined(`/proc/${pid}/comm`) ?? '') : ps(['-o', 'comm=', '-p', String(pid)])).trim()
 
 /**
  * Validates a record from a file. As targets of a signal, pid 0 is a whole group and -1 every process of the user; and a missing
@@ -136,7 +136,7 @@ export interface ProcessorUse {
 
 /** Undefined when the process has ended or the system does not report its use. */
 export const processorUseOf = (pid: number): ProcessorUse | undefined => {
-  if (linux) {
+  if (isLinux) {
     const stat = readStat(pid)
     return stat === undefined ? undefined : { cpuMs: stat.cpuMs, runnable: stat.state === 'R' }
   }
@@ -146,7 +146,7 @@ export const processorUseOf = (pid: number): ProcessorUse | undefined => {
 
 /** All live processes without zombies, read in one pass. */
 export const processTable = (): ProcessRow[] =>
-  linux
+  isLinux
     ? readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? linuxRow(Number(name)) : []))
     : ps(['-axo', 'pid=,ppid=,pgid=,stat=,lstart=']).split('\n').flatMap(psRow)
 
@@ -160,7 +160,7 @@ const macPidsWith = (wanted: string): number[] =>
 export const processesWithEnvironment = (name: string, value: string, table = processTable()): number[] => {
   const wanted = `${name}=${value}`
   const others = table.map(({ pid }) => pid).filter((pid) => pid !== process.pid)
-  if (!linux) {
+  if (!isLinux) {
     const carriers = new Set(macPidsWith(wanted))
     return others.filter((pid) => carriers.has(pid))
   }

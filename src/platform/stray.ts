@@ -1,6 +1,6 @@
 /** Finds orphaned processes that work in a folder. Linux only. */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { linux, readOrUndefined } from './proc.ts'
+import { isLinux, readOrUndefined } from './proc.ts'
 import { processTable, type ProcessRow } from './process.ts'
 
 export interface StrayQuery {
@@ -80,7 +80,7 @@ const holdsOpen = ({ folder, since }: StrayQuery, table: readonly ProcessRow[], 
  * other launches in the same folder and a person's shell are excluded.
  */
 export const strayProcessesIn = (query: StrayQuery, table = processTable()): number[] => {
-  if (!linux) return []
+  if (!isLinux) return []
   const rows = new Map(table.map((row) => [row.pid, row]))
   const working = table.filter(({ pid }) => isIn(query.folder, linkOf(`/proc/${pid}/cwd`)))
   const inside = new Set([...working, ...holdsOpen(query, table, rows)])

@@ -1,7 +1,7 @@
 /** Copies the pipes of a supervised program into the log files of its launch folder, until the pipes close or fall silent. */
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import type { LaunchSpec, Stream } from './contract.ts'
+import type { LaunchSpec, OutputStream } from './contract.ts'
 import { writeRecord } from './folder.ts'
 import { createOutput } from './output.ts'
 import { createRedactor } from './redact.ts'
@@ -16,11 +16,11 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const now = (): number => performance.now()
 
 interface Pipe {
-  stream: Stream
+  stream: OutputStream
   readable: Readable
 }
 
-const openOutput = (dir: string, spec: LaunchSpec, stream: Stream, secrets: string[]) => {
+const openOutput = (dir: string, spec: LaunchSpec, stream: OutputStream, secrets: string[]) => {
   const log = createSegmentLog(dir, stream, spec.logMaxBytes)
   const output = createOutput({
     log,

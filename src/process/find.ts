@@ -3,7 +3,7 @@
  * environment or the inherited mark (platform/mark.ts), is an orphan that works in the launch's own folder, descends from a member,
  * or was a member before and is still the same process. Nothing else may be returned, because members are killed. The calling process is excluded.
  */
-import { processesMarked } from '../platform/mark.ts'
+import { processesWithMark } from '../platform/mark.ts'
 import {
   descendantsOf,
   processTable,
@@ -21,16 +21,16 @@ export const markerName = 'UNSTUCK_RUN'
  */
 export const launchName = 'UNSTUCK_LAUNCH'
 
-export interface Member {
+export interface TreeMember {
   pid: number
   startTime: string
 }
 
-export const isAlive = ({ pid, startTime }: Member): boolean => startTimeOf(pid) === startTime
+export const isMemberAlive = ({ pid, startTime }: TreeMember): boolean => startTimeOf(pid) === startTime
 
 /** Signals a member if it is still the process that was found. */
-export const signalMember = (member: Member, signal: NodeJS.Signals): void => {
-  if (!isAlive(member)) return
+export const signalMember = (member: TreeMember, signal: NodeJS.Signals): void => {
+  if (!isMemberAlive(member)) return
   try {
     process.kill(member.pid, signal)
   } catch {
@@ -62,7 +62,7 @@ export const createTree = (
   marker: string,
   leader?: number,
   { name = markerName, marks = [], folder, since }: TreeSigns = {},
-): (() => Member[]) => {
+): (() => TreeMember[]) => {
   const known = new Map<number, string>()
   let leaderIsOurs = leader !== undefined
   return () => {
@@ -73,7 +73,7 @@ export const createTree = (
       ...led.map(({ pid }) => pid),
       ...table.filter(({ pid, startTime }) => known.get(pid) === startTime).map(({ pid }) => pid),
       ...processesWithEnvironment(name, marker, table),
-      ...marks.flatMap((mark) => processesMarked(mark, table)),
+      ...marks.flatMap((mark) => processesWithMark(mark, table)),
       ...(folder === undefined ? [] : strayProcessesIn({ folder, name: launchName, since }, table)),
     ])
     if (seeds.size === 0) return []

@@ -20,12 +20,12 @@ export type LaunchFile =
 /** Unique among all shims that ever use the same folder. */
 export const shimName = ({ pid, startTime }: ProcessIdentity): string => `${pid}-${startTime}`
 
-export const fileOf = (dir: string, name: LaunchFile): string => join(dir, name)
+export const launchFilePath = (dir: string, name: LaunchFile): string => join(dir, name)
 
 /** Undefined when the record is absent, null or not JSON; readers treat all three as "unknown". */
 export const readRecord = <T>(dir: string, name: LaunchFile): T | undefined => {
   try {
-    return (JSON.parse(readFileSync(fileOf(dir, name), 'utf8')) as T | null) ?? undefined
+    return (JSON.parse(readFileSync(launchFilePath(dir, name), 'utf8')) as T | null) ?? undefined
   } catch {
     return undefined // absent or damaged: neither says anything about the launch
   }
@@ -44,13 +44,13 @@ const writeTemporary = (path: string, value: unknown): string => {
 }
 
 export const writeRecord = (dir: string, name: LaunchFile, value: unknown): void => {
-  const path = fileOf(dir, name)
+  const path = launchFilePath(dir, name)
   renameSync(writeTemporary(path, value), path)
 }
 
 /** Writes the record unless it exists; false = another process wrote it first, and its record stays. */
 export const writeFirstRecord = (dir: string, name: LaunchFile, value: unknown): boolean => {
-  const path = fileOf(dir, name)
+  const path = launchFilePath(dir, name)
   const temporary = writeTemporary(path, value)
   try {
     linkSync(temporary, path) // unlike a rename, a link never replaces a file

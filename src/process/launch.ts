@@ -11,9 +11,9 @@ import { AppError, messageOf } from '../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
 import { launchName, markerName } from './find.ts'
-import { fileOf, readRecord, shimName, writeFirstRecord } from './folder.ts'
-import { giveOrder, spawnShim, takeSpare } from './spare.ts'
-import { createWake } from './wake.ts'
+import { launchFilePath, readRecord, shimName, writeFirstRecord } from './folder.ts'
+import { sendOrder, spawnShim, takeSpare } from './spare.ts'
+import { createFolderWatch } from './folder-watch.ts'
 
 const identityDeadlineMs = 15_000
 /** A spare shim is already running, so one that does not report within this time was stopped or is stuck. */
@@ -74,7 +74,7 @@ const makeFolder = (dir: string, spec: LaunchSpec): void => {
 
 const lastWords = (dir: string): string => {
   try {
-    return readFileSync(fileOf(dir, 'shim.log'), 'utf8').trim().slice(-500)
+    return readFileSync(launchFilePath(dir, 'shim.log'), 'utf8').trim().slice(-500)
   } catch {
     return '' // no log, so there is nothing to add to the message
   }
@@ -104,7 +104,7 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
   // With the markers of an outer Unstuck, processes of that one would count as members of this tree.
   const { [markerName]: _run, [launchName]: _launch, ...own } = environment
   const begin = async (child: ChildProcess, deadlineMs: number): Promise<Shim> => {
-    giveOrder(child, { dir, environment: own })
+    sendOrder(child, { dir, environment: own })
     const identity = await awaitIdentity(dir, child, deadlineMs)
     child.unref()
     return { dir, identity }
@@ -116,13 +116,13 @@ export const startShim = async (dir: string, spec: LaunchSpec, environment: Reco
     // The spare ended or was stopped while it waited. The gate is closed, so nothing runs yet, and a new shim takes the folder.
     if (spare?.exitCode === null && spare.signalCode === null)
       await once(spare, 'exit', { signal: AbortSignal.timeout(spareDeadlineMs) }).catch(() => {})
-    rmSync(fileOf(dir, 'identity.json'), { force: true })
+    rmSync(launchFilePath(dir, 'identity.json'), { force: true })
   }
-  return begin(spawnShim(fileOf(dir, 'shim.log')), identityDeadlineMs)
+  return begin(spawnShim(launchFilePath(dir, 'shim.log')), identityDeadlineMs)
 }
 
 /** Lets the program start. Call it only after the shim's identity is committed. */
-export const openGate = (dir: string): void => writeFileSync(fileOf(dir, 'gate'), '', { mode: 0o600 })
+export const openGate = (dir: string): void => writeFileSync(launchFilePath(dir, 'gate'), '', { mode: 0o600 })
 
 /** A shim that its own program stopped (SIGSTOP) would enforce no limit and write no exit record. A running shim ignores the signal. */
 const resume = (shim: ProcessIdentity | undefined): void => {
@@ -139,7 +139,7 @@ const resume = (shim: ProcessIdentity | undefined): void => {
  * Needs no free disk space after the first call. Never throws, because it is called from timers.
  */
 export const touchKeepAlive = (dir: string): boolean => {
-  const path = fileOf(dir, 'keepalive')
+  const path = launchFilePath(dir, 'keepalive')
   resume(readRecord<ProcessIdentity>(dir, 'identity.json'))
   try {
     const at = new Date()
@@ -178,26 +178,28 @@ export const launchState = (dir: string): LaunchState => {
   const ended = endedState(dir)
   if (ended !== undefined) return ended
   const identity = readRecord<ProcessIdentity>(dir, 'identity.json')
-  if (identity === undefined) return existsSync(fileOf(dir, 'spec.json')) ? { state: 'lost' } : { state: 'absent' }
+  if (identity === undefined)
+    return existsSync(launchFilePath(dir, 'spec.json')) ? { state: 'lost' } : { state: 'absent' }
   const shim: Shim = { dir, identity }
   // The shim may have written its exit record and exited since the first read.
   if (livenessOf(identity) === 'dead') return endedState(dir) ?? { state: 'lost', shim }
-  return existsSync(fileOf(dir, 'gate')) ? { state: 'running', shim } : { state: 'at-gate', shim }
+  return existsSync(launchFilePath(dir, 'gate')) ? { state: 'running', shim } : { state: 'at-gate', shim }
 }
 
 /** The incomplete last line, once it has not grown for a while; empty when there is none. */
 export const unfinishedLine = (dir: string): string => readRecord<{ text?: string }>(dir, 'unfinished.json')?.text ?? ''
 
-export const isOver = ({ state }: LaunchState): boolean => state === 'ended' || state === 'lost' || state === 'absent'
+export const isLaunchOver = ({ state }: LaunchState): boolean =>
+  state === 'ended' || state === 'lost' || state === 'absent'
 
 /** Returns a check like `isOver(launchState(dir))` for frequent calls: it tests the shim's liveness only every 500 ms. */
 export const createOverCheck = (dir: string): (() => boolean) => {
   let checkedAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (existsSync(fileOf(dir, 'exit.json')) && endedState(dir) !== undefined) return true
+    if (existsSync(launchFilePath(dir, 'exit.json')) && endedState(dir) !== undefined) return true
     if (performance.now() - checkedAt < livenessEveryMs) return false
     checkedAt = performance.now()
-    return isOver(launchState(dir))
+    return isLaunchOver(launchState(dir))
   }
 }
 
@@ -208,9 +210,9 @@ export const waitForExit = async (
 ): Promise<LaunchState> => {
   const deadline = performance.now() + (options.deadlineMs ?? Number.POSITIVE_INFINITY)
   const over = createOverCheck(dir)
-  const wake = createWake(dir, options.signal)
+  const wake = createFolderWatch(dir, options.signal)
   try {
-    while (!over() && performance.now() < deadline && options.signal?.aborted !== true) await wake.next()
+    while (!over() && performance.now() < deadline && options.signal?.aborted !== true) await wake.nextChange()
     return launchState(dir)
   } finally {
     wake.close()

@@ -9,7 +9,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'node:net'
 import { z } from 'zod'
-import { ephemeralPorts } from '../platform/network.ts'
+import { ephemeralPorts } from '../platform/tcp-ports.ts'
 import { identityOf, livenessOf, processesWithEnvironment } from '../platform/process.ts'
 import { markerName } from './find.ts'
 

@@ -1,14 +1,14 @@
 /** Resolves the program of a command line as the operating system would. */
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { marked } from '../platform/mark.ts'
+import { commandWithMark } from '../platform/mark.ts'
 
-export interface ProgramPlace {
+export interface ProgramContext {
   cwd: string
   environment: Readonly<Record<string, string | undefined>>
 }
 
-export const canReach = (path: string, mode: number): boolean => {
+export const hasAccess = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)
     return true
@@ -20,7 +20,7 @@ export const canReach = (path: string, mode: number): boolean => {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** Existing files that the program's name can refer to, in the order of the PATH. */
-export const filesOfProgram = (program: string, { cwd, environment }: ProgramPlace): string[] => {
+export const filesOfProgram = (program: string, { cwd, environment }: ProgramContext): string[] => {
   const places = program.includes('/')
     ? [isAbsolute(program) ? program : join(cwd, program)]
     : (environment.PATH ?? '').split(delimiter).map((folder) => join(folder, program))
@@ -45,12 +45,12 @@ const hasInterpreter = (path: string): boolean => {
 }
 
 /** A program that cannot be started is launched without the shell, because the system's error says more than a shell's exit status. */
-const canStart = (program: string, place: ProgramPlace): boolean =>
+const canStart = (program: string, place: ProgramContext): boolean =>
   isFolder(place.cwd) &&
   filesOfProgram(program, place).some(
-    (path) => !isFolder(path) && canReach(path, constants.X_OK) && hasInterpreter(path),
+    (path) => !isFolder(path) && hasAccess(path, constants.X_OK) && hasInterpreter(path),
   )
 
 /** The command line that starts the program with this mark (platform/mark.ts). */
-export const withMark = (argv: readonly string[], mark: string, place: ProgramPlace): string[] =>
-  canStart(argv[0] ?? '', place) ? marked(argv, mark, Object.keys(place.environment)) : [...argv]
+export const withMark = (argv: readonly string[], mark: string, place: ProgramContext): string[] =>
+  canStart(argv[0] ?? '', place) ? commandWithMark(argv, mark, Object.keys(place.environment)) : [...argv]

@@ -6,9 +6,10 @@
  */
 import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Stream } from './contract.ts'
+import type { OutputStream } from './contract.ts'
 
-export const segmentName = (stream: Stream, offset: number): string => `${stream}-${String(offset).padStart(12, '0')}`
+export const segmentName = (stream: OutputStream, offset: number): string =>
+  `${stream}-${String(offset).padStart(12, '0')}`
 
 export interface SegmentLog {
   /** Whole lines only, each with its newline. */
@@ -58,7 +59,7 @@ interface Writer {
 
 const createWriter = (
   dir: string,
-  stream: Stream,
+  stream: OutputStream,
   segmentBytes: number,
   tail: { add(segment: Segment): void },
 ): Writer => {
@@ -91,7 +92,7 @@ const createWriter = (
   return { room: () => segmentBytes - (current?.size ?? 0), isEmpty: () => current === undefined, write, close }
 }
 
-export const createSegmentLog = (dir: string, stream: Stream, maxBytes: number): SegmentLog => {
+export const createSegmentLog = (dir: string, stream: OutputStream, maxBytes: number): SegmentLog => {
   const segmentBytes = Math.max(1, Math.min(largestSegment, Math.floor(maxBytes / 16)))
   const tail = createTail(Math.floor(maxBytes / 2), segmentBytes)
   const { room, isEmpty, write, close } = createWriter(dir, stream, segmentBytes, tail)

@@ -12,16 +12,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { appendFileSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { dropMark, markOf } from '../platform/mark.ts'
+import { releaseMark, markOf } from '../platform/mark.ts'
 import { identityOf, type ProcessIdentity } from '../platform/process.ts'
 import { followOutputs } from './capture.ts'
 import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './contract.ts'
 import { createTree, launchName, markerName, signalMember } from './find.ts'
-import { fileOf, readRecord, shimName, writeFirstRecord, writeRecord } from './folder.ts'
-import { canReach, filesOfProgram, isFolder, withMark } from './program.ts'
-import { createPulse, type Pulse } from './pulse.ts'
+import { launchFilePath, readRecord, shimName, writeFirstRecord, writeRecord } from './folder.ts'
+import { hasAccess, filesOfProgram, isFolder, withMark } from './program.ts'
+import { watchKeepAlive, type KeepAliveWatch } from './keep-alive.ts'
 import { secretValues } from './redact.ts'
-import { endTree } from './stop.ts'
+import { endTree } from './end-tree.ts'
 
 const gatePollMs = 10
 const exitRetries = 60
@@ -52,7 +52,7 @@ const createStop = (): Stop => {
 
 /** The cause in stop.json; an unreadable file still requests a stop. */
 const stopFileCause = (dir: string): StopCause | undefined => {
-  if (!existsSync(fileOf(dir, 'stop.json'))) return undefined
+  if (!existsSync(launchFilePath(dir, 'stop.json'))) return undefined
   return readRecord<{ cause?: StopCause }>(dir, 'stop.json')?.cause ?? 'shutdown'
 }
 
@@ -69,14 +69,14 @@ const owns = (dir: string, me: ProcessIdentity): boolean => {
 const waitForGate = async (
   dir: string,
   spec: LaunchSpec,
-  { pulse, stop, me }: { pulse: Pulse; stop: Stop; me: ProcessIdentity },
+  { pulse, stop, me }: { pulse: KeepAliveWatch; stop: Stop; me: ProcessIdentity },
 ): Promise<boolean | undefined> => {
-  while (stop.cause() === undefined && !existsSync(fileOf(dir, 'stop.json'))) {
+  while (stop.cause() === undefined && !existsSync(launchFilePath(dir, 'stop.json'))) {
     // Read the gate before the owner: if the folder is cleared in between, the ownership check fails.
-    const open = existsSync(fileOf(dir, 'gate'))
+    const open = existsSync(launchFilePath(dir, 'gate'))
     if (!owns(dir, me)) return undefined
     // A stop may have been requested after the loop's condition was checked and before the gate opened.
-    if (open) return !existsSync(fileOf(dir, 'stop.json'))
+    if (open) return !existsSync(launchFilePath(dir, 'stop.json'))
     if (pulse.silentMs() >= spec.keepAliveMs) return false
     await sleep(gatePollMs)
   }
@@ -95,12 +95,12 @@ const spawnFault = ({ spec, environment }: Ordered, error: unknown): string => {
   const { code = String(error) } = error as NodeJS.ErrnoException
   if (!existsSync(spec.cwd)) return `the working folder ${spec.cwd} does not exist`
   if (!isFolder(spec.cwd)) return `the working folder ${spec.cwd} is not a folder`
-  if (!canReach(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
+  if (!hasAccess(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
   const [file] = filesOfProgram(program, { cwd: spec.cwd, environment })
   if (file === undefined)
     return `the program ${program} was not found${program.includes('/') ? '' : ' on PATH'} (${code})`
   if (isFolder(file)) return `the program ${file} is a folder (${code})`
-  if (!canReach(file, constants.X_OK)) return `the program ${file} is not executable (${code})`
+  if (!hasAccess(file, constants.X_OK)) return `the program ${file} is not executable (${code})`
   if (code === 'ENOENT') return `the program ${file} names an interpreter that does not exist (${code})`
   return `the program ${file} could not be started (${code})`
 }
@@ -133,7 +133,7 @@ const startProgram = async (ordered: Ordered): Promise<Started> => {
 }
 
 /** Polls for reasons to end the program: the engine's request, the engine's silence, the run limit. */
-const watch = (dir: string, spec: LaunchSpec, pulse: Pulse, stop: Stop): (() => void) => {
+const watch = (dir: string, spec: LaunchSpec, pulse: KeepAliveWatch, stop: Stop): (() => void) => {
   const startedAt = now()
   const check = (): void => {
     const requested = stopFileCause(dir)
@@ -191,7 +191,7 @@ const trackEnding = (child: ChildProcess, begun: number) => {
   return { exited, ending: () => ending }
 }
 
-const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Promise<LaunchExit> => {
+const superviseProgram = async (ordered: Ordered, pulse: KeepAliveWatch, stop: Stop): Promise<LaunchExit> => {
   const { dir, spec, me } = ordered
   const startedAt = new Date().toISOString()
   const begun = now()
@@ -216,7 +216,7 @@ const superviseProgram = async (ordered: Ordered, pulse: Pulse, stop: Stop): Pro
   const cause = ending() === undefined ? stop.cause() : undefined
   const { forced, survivors } = await endTree(scan, spec.graceMs)
   if (survivors === 0) await exited
-  dropMark(markOf(me))
+  releaseMark(markOf(me))
   await outputs.drain()
   return {
     ...(ending() ?? endingNow(begun, null, null)),
@@ -232,7 +232,7 @@ const crashGuard = (dir: string, scan: () => ReturnType<ReturnType<typeof create
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => {
     try {
-      appendFileSync(fileOf(dir, 'shim.log'), `${error.stack ?? error.message}\n`)
+      appendFileSync(launchFilePath(dir, 'shim.log'), `${error.stack ?? error.message}\n`)
     } catch {
       // The folder is gone or the disk is full. Ending the tree matters more.
     }
@@ -243,12 +243,12 @@ const crashGuard = (dir: string, scan: () => ReturnType<ReturnType<typeof create
 
 const main = async ({ dir, environment }: ShimOrder): Promise<void> => {
   const spec = readRecord<LaunchSpec>(dir, 'spec.json')
-  if (spec === undefined) throw new Error(`${fileOf(dir, 'spec.json')} is missing or damaged`)
+  if (spec === undefined) throw new Error(`${launchFilePath(dir, 'spec.json')} is missing or damaged`)
   const stop = createStop()
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => stop.request(stopFileCause(dir) ?? 'shutdown'))
   process.on('SIGHUP', () => {}) // the shim's session has no terminal, so a stray SIGHUP must not end it
-  const pulse = createPulse(fileOf(dir, 'keepalive'), now)
+  const pulse = watchKeepAlive(launchFilePath(dir, 'keepalive'), now)
   const me = identityOf(process.pid)
   if (me === undefined) throw new Error('this process cannot read its own start time')
   if (!writeFirstRecord(dir, 'identity.json', me)) return

@@ -41,7 +41,7 @@ export const spawnShim = (log?: string): ChildProcess => {
   }
 }
 
-export const giveOrder = (child: ChildProcess, order: ShimOrder): void =>
+export const sendOrder = (child: ChildProcess, order: ShimOrder): void =>
   void child.stdin?.end(`${JSON.stringify(order)}\n`)
 
 let keeping = false

@@ -1,8 +1,8 @@
 /** Ends the processes that a run without shims left behind, and returns those that could not be ended. */
-import { dropMark, markOf } from '../platform/mark.ts'
+import { releaseMark, markOf } from '../platform/mark.ts'
 import { isOfThisBoot, programNameOf, type ProcessIdentity } from '../platform/process.ts'
-import { createTree, type Member } from './find.ts'
-import { endTree } from './stop.ts'
+import { createTree, type TreeMember } from './find.ts'
+import { endTree } from './end-tree.ts'
 
 const graceMs = 5_000
 /** A process that survives SIGKILL for this long belongs to another user or hangs in the kernel. */
@@ -19,7 +19,7 @@ export interface RunSigns {
 /** Shims of another machine or boot have left no processes here. */
 const shimsHere = ({ shims = [] }: RunSigns): ProcessIdentity[] => shims.filter(isOfThisBoot)
 
-const treeOf = (marker: string, signs: RunSigns): (() => Member[]) => {
+const treeOf = (marker: string, signs: RunSigns): (() => TreeMember[]) => {
   const here = shimsHere(signs)
   return createTree(marker, undefined, {
     ...{ marks: here.map(markOf), folder: signs.folder, since: here[0]?.startTime },
@@ -27,7 +27,7 @@ const treeOf = (marker: string, signs: RunSigns): (() => Member[]) => {
 }
 
 const dropMarks = (signs: RunSigns): void => {
-  for (const shim of shimsHere(signs)) dropMark(markOf(shim))
+  for (const shim of shimsHere(signs)) releaseMark(markOf(shim))
 }
 
 /** Ends every process of a launch whose shim is lost, and returns how many there were. */
@@ -49,11 +49,11 @@ export interface Survivor {
   name: string
 }
 
-export const survivorsIn = (members: readonly Member[]): Survivor[] =>
+export const survivorsIn = (members: readonly TreeMember[]): Survivor[] =>
   members.map(({ pid }) => ({ pid, name: programNameOf(pid) }))
 
 /** Ends every remaining process of a run, and returns those that could not be ended. */
-export const endLeft = async (marker: string, signs: RunSigns): Promise<Survivor[]> => {
+export const endRemaining = async (marker: string, signs: RunSigns): Promise<Survivor[]> => {
   const scan = treeOf(marker, signs)
   await endTree(scan, graceMs, patienceMs)
   dropMarks(signs)

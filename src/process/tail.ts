@@ -4,12 +4,12 @@
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Stream } from './contract.ts'
+import type { OutputStream } from './contract.ts'
 import { createOverCheck } from './launch.ts'
 import { segmentName } from './segment-log.ts'
-import { createWake } from './wake.ts'
+import { createFolderWatch } from './folder-watch.ts'
 
-export interface Lines {
+export interface LogLines {
   /** Without their newlines. */
   lines: string[]
   /** Offset behind each line and its newline: where to continue after that line. */
@@ -22,7 +22,7 @@ export interface Lines {
 const newline = 10
 const readBytes = 1024 * 1024
 
-const segmentStarts = (dir: string, stream: Stream): number[] => {
+const segmentStarts = (dir: string, stream: OutputStream): number[] => {
   let names: string[]
   try {
     names = readdirSync(dir)
@@ -64,7 +64,7 @@ const readSegment = (path: string, from: number): { bytes: Buffer; exhausted: bo
   }
 }
 
-const split = (bytes: Buffer, from: number, gapBytes: number): Lines => {
+const split = (bytes: Buffer, from: number, gapBytes: number): LogLines => {
   const lines: string[] = []
   const ends: number[] = []
   for (let start = 0; start < bytes.length;) {
@@ -77,7 +77,7 @@ const split = (bytes: Buffer, from: number, gapBytes: number): Lines => {
 }
 
 /** About 1 MiB of lines at most, from the offset on. No line = there is nothing more yet. */
-export const readSegments = (dir: string, stream: Stream, offset: number): Lines => {
+export const readSegments = (dir: string, stream: OutputStream, offset: number): LogLines => {
   const starts = segmentStarts(dir, stream)
   let at = offset
   let index = Math.max(
@@ -96,25 +96,25 @@ export const readSegments = (dir: string, stream: Stream, offset: number): Lines
 }
 
 /** Bytes of the stream so far, including an incomplete last line. */
-export const writtenBytes = (dir: string, stream: Stream): number => {
+export const writtenBytes = (dir: string, stream: OutputStream): number => {
   const start = segmentStarts(dir, stream).at(-1)
   if (start === undefined) return 0
   return start + (statSync(join(dir, segmentName(stream, start)), { throwIfNoEntry: false })?.size ?? 0)
 }
 
 /** `nextOffset`: where to continue after this item. */
-export type Tailed = { stream: Stream; nextOffset: number } & ({ line: string } | { gap: number })
+export type TailItem = { stream: OutputStream; nextOffset: number } & ({ line: string } | { gap: number })
 
 export interface FollowOptions {
   signal?: AbortSignal
   /** Offsets to start from; 0 where absent. */
-  from?: Partial<Record<Stream, number>>
+  from?: Partial<Record<OutputStream, number>>
 }
 
-const streams: Stream[] = ['stdout', 'stderr']
+const streams: OutputStream[] = ['stdout', 'stderr']
 
 /** New items of both streams. It advances the offsets and returns whether there was any item. */
-function* newItems(dir: string, offsets: Record<Stream, number>): Generator<Tailed, boolean> {
+function* newItems(dir: string, offsets: Record<OutputStream, number>): Generator<TailItem, boolean> {
   let found = false
   for (const stream of streams) {
     const begin = offsets[stream]
@@ -128,23 +128,27 @@ function* newItems(dir: string, offsets: Record<Stream, number>): Generator<Tail
 }
 
 /** Follows both streams of a launch until the launch is over and everything is read, or the signal aborts. */
-export async function* follow(dir: string, options: FollowOptions = {}): AsyncGenerator<Tailed> {
-  const offsets: Record<Stream, number> = { stdout: options.from?.stdout ?? 0, stderr: options.from?.stderr ?? 0 }
+export async function* followStreams(dir: string, options: FollowOptions = {}): AsyncGenerator<TailItem> {
+  const offsets: Record<OutputStream, number> = { stdout: options.from?.stdout ?? 0, stderr: options.from?.stderr ?? 0 }
   const over = createOverCheck(dir)
-  const wake = createWake(dir, options.signal)
+  const wake = createFolderWatch(dir, options.signal)
   try {
     while (options.signal?.aborted !== true) {
       const last = over() // checked before reading, so that output up to the end is not missed
       const found: boolean = yield* newItems(dir, offsets)
       if (!found && last) return
-      if (!found) await wake.next()
+      if (!found) await wake.nextChange()
     }
   } finally {
     wake.close()
   }
 }
 
-function* itemsOf(stream: Stream, begin: number, { lines, ends, gapBytes, nextOffset }: Lines): Generator<Tailed> {
+function* itemsOf(
+  stream: OutputStream,
+  begin: number,
+  { lines, ends, gapBytes, nextOffset }: LogLines,
+): Generator<TailItem> {
   if (gapBytes > 0) yield { stream, gap: gapBytes, nextOffset: begin + gapBytes }
   for (const [index, line] of lines.entries()) yield { stream, line, nextOffset: ends[index] ?? nextOffset }
 }

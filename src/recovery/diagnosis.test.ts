@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { FaultType } from '../harness/driver.ts'
 import { diagnose } from './diagnosis.ts'
 import type { AnyFacts, Diagnosis } from './types.ts'
-import { agentRules, isCorrectable, refusalIn } from './diagnosis/agent.ts'
+import { launchRules, isCorrectable, refusalIn } from './diagnosis/launch-failure.ts'
 import type { Evidence, ObservedCheck, ObservedDenial, ReportedFailure } from './evidence.ts'
 import { signatureOf } from './signature.ts'
 
@@ -34,7 +34,7 @@ describe('the trigger map of the founding document', () => {
   })
 
   it.each(seedMap)('$agent /$pattern/ is $issue, verbatim', ({ agent, pattern, issue }) => {
-    const rule = agentRules.find((entry) => entry.harness === agent && entry.text?.source === pattern)
+    const rule = launchRules.find((entry) => entry.harness === agent && entry.text?.source === pattern)
     expect(rule?.meaning).toMatchObject({ label: issue, rung: 1 })
     const words = pattern.replace('.*', ' /repo ')
     expect(diagnose(launch(agent, { source: 'stderr', text: `Warning: x\nError: ${words}.` }))).toMatchObject({

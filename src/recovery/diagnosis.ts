@@ -1,18 +1,18 @@
 /** Diagnoses a failure. Pure: the same evidence always gives the same diagnosis. */
-import { diagnoseAgent, diagnoseDenials } from './diagnosis/agent.ts'
+import { diagnoseLaunch, diagnoseDenials } from './diagnosis/launch-failure.ts'
 import { diagnoseCheck } from './diagnosis/check.ts'
 import { diagnoseDirectory } from './diagnosis/directory.ts'
-import { diagnoseOwn, isOwn } from './diagnosis/kinds.ts'
-import type { Meaning } from './diagnosis/labels.ts'
+import { diagnoseDirectly, isDirectEvidence } from './diagnosis/direct-evidence.ts'
+import type { LabelMeaning } from './diagnosis/labels.ts'
 import type { Evidence, ObservedStall } from './evidence.ts'
 import { signatureOf } from './signature.ts'
-import type { Stalled } from './stall.ts'
+import type { NoProgress } from './stall.ts'
 import type { Diagnosis, Finding } from './types.ts'
 
-type Row = Omit<Meaning<Stalled>, 'label'>
+type Row = Omit<LabelMeaning<NoProgress>, 'label'>
 
 const stallRow: Row = { rung: 3, failureCode: 'timeout', category: 'flaky', retryable: true }
-const stallRows: Record<Stalled, Row> = {
+const stallRows: Record<NoProgress, Row> = {
   silence: stallRow,
   stuck_after_tool_result: stallRow,
   hanging_tool: stallRow,
@@ -29,10 +29,10 @@ const diagnoseStall = ({ kind, text, call, tree, changed }: ObservedStall): Find
 })
 
 const find = (evidence: Evidence): Finding => {
-  if (isOwn(evidence)) return diagnoseOwn(evidence)
+  if (isDirectEvidence(evidence)) return diagnoseDirectly(evidence)
   switch (evidence.kind) {
     case 'launch':
-      return diagnoseAgent(evidence)
+      return diagnoseLaunch(evidence)
     case 'denial':
       return diagnoseDenials(evidence.harness, evidence.denials)
     case 'stall':

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isCircling, loopOf, mostFrequent, type CallTrace, type LoopLimits } from './doom-loop.ts'
+import { isRepeating, loopOf, mostFrequentCall, type CallTrace, type LoopLimits } from './doom-loop.ts'
 
 const limits: LoopLimits = { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 }
 const call = (name: string, answer: string | null = 'same'): CallTrace => ({
   name,
   key: name,
-  ...(answer === null ? {} : { answer }),
+  ...(answer === null ? {} : { result: answer }),
 })
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
@@ -106,7 +106,7 @@ describe('waiting for something that runs', () => {
         limits,
       ),
     ).toBeUndefined()
-    expect(isCircling(times(60, () => call(name)))).toBe(false)
+    expect(isRepeating(times(60, () => call(name)))).toBe(false)
   })
 })
 
@@ -114,15 +114,15 @@ describe('many calls', () => {
   it('of which few differ are repetitions, in any order', () => {
     const mixed = times(60, (index) => call(`call ${(index * index) % 7}`))
     expect(loopOf(mixed, limits)).toBeUndefined()
-    expect(isCircling(mixed)).toBe(true)
-    expect(mostFrequent(mixed).text).toMatch(/the most frequent \(\d+ of the last 60\): call \d/)
+    expect(isRepeating(mixed)).toBe(true)
+    expect(mostFrequentCall(mixed).text).toMatch(/the most frequent \(\d+ of the last 60\): call \d/)
   })
   it('that always inspect something new are not', () => {
-    expect(isCircling(times(60, (index) => call(`Read: file-${index}.ts`)))).toBe(false)
-    expect(isCircling(times(60, (index) => call(`Read: file-${index % 20}.ts`)))).toBe(false)
+    expect(isRepeating(times(60, (index) => call(`Read: file-${index}.ts`)))).toBe(false)
+    expect(isRepeating(times(60, (index) => call(`Read: file-${index % 20}.ts`)))).toBe(false)
   })
   it('need a number that says something', () => {
-    expect(isCircling(times(19, () => call('a')))).toBe(false)
+    expect(isRepeating(times(19, () => call('a')))).toBe(false)
   })
 })
 

@@ -12,7 +12,7 @@ export interface CallTrace {
   /** Equal for the same tool with the same input; absent = the CLI did not report the input, so the call equals no other. */
   key?: string
   /** The result, possibly truncated; absent = the call is still open. */
-  answer?: string
+  result?: string
 }
 
 /** Infinity = the detector is off. */
@@ -27,8 +27,8 @@ export interface LoopLimits {
 }
 
 /** Defaults of the configuration's `doomLoop`; -1 = off. */
-export const standardLoop = { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 }
-export type LoopSettings = typeof standardLoop
+export const defaultLoopSettings = { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 }
+export type LoopSettings = typeof defaultLoopSettings
 
 const orNever = (count: number): number => (count === -1 ? Number.POSITIVE_INFINITY : count)
 
@@ -61,7 +61,7 @@ const withoutDiffering = (text: string): string =>
 
 /** Equal for equal calls with equal results. Expensive for a long result, so it is used only where the calls already repeat. */
 const stampOf = (call: CallTrace): string | undefined =>
-  call.key === undefined || call.answer === undefined ? undefined : `${call.key} ${withoutDiffering(call.answer)}`
+  call.key === undefined || call.result === undefined ? undefined : `${call.key} ${withoutDiffering(call.result)}`
 
 /** How many times in a row the last `period` calls were made, including the last time. */
 const roundsOf = (stamps: readonly (string | undefined)[], period: number): number => {
@@ -77,7 +77,7 @@ const longestPeriod = 3
 
 /** The loop that the newest completed calls form; undefined = none. */
 export const loopOf = (made: readonly CallTrace[], limits: LoopLimits): Loop | undefined => {
-  const calls = made.filter(({ answer }) => answer !== undefined)
+  const calls = made.filter(({ result }) => result !== undefined)
   const keys = calls.map(({ key }) => key)
   for (let period = 1; period <= longestPeriod; period += 1) {
     const last = calls.slice(-period)
@@ -101,16 +101,16 @@ const enough = 20
 const fewDistinct = 0.25
 
 /** Whether most of the newest calls are repetitions with the same results. Not a loop if the workspace changed meanwhile. */
-export const isCircling = (made: readonly CallTrace[]): boolean => {
+export const isRepeating = (made: readonly CallTrace[]): boolean => {
   const calls = made
-    .filter((call) => !isWaiting(call) && call.key !== undefined && call.answer !== undefined)
+    .filter((call) => !isWaiting(call) && call.key !== undefined && call.result !== undefined)
     .slice(-newest)
   const isFew = (marks: readonly unknown[]): boolean => new Set(marks).size <= calls.length * fewDistinct
   return calls.length >= enough && isFew(calls.map(({ key }) => key)) && isFew(calls.map(stampOf))
 }
 
 /** The most frequent call, for a repetition without a strict loop. */
-export const mostFrequent = (made: readonly CallTrace[]): Loop => {
+export const mostFrequentCall = (made: readonly CallTrace[]): Loop => {
   const counts = new Map<string, number>()
   for (const { name } of made) counts.set(name, (counts.get(name) ?? 0) + 1)
   const [call, count] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? ['no call', 0]

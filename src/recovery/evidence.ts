@@ -3,11 +3,11 @@
  * because a tool or a model could have written anything there.
  */
 
-import type { OwnEvidence } from './diagnosis/kinds.ts'
-import type { Reading } from './probes/reading.ts'
+import type { DirectEvidence } from './diagnosis/direct-evidence.ts'
+import type { Measurement } from './probes/measurement.ts'
 import type { Install } from '../domain/run.ts'
-import type { Saying } from './reset-time.ts'
-import type { Stalled } from './stall.ts'
+import type { MessageTime } from './reset-time.ts'
+import type { NoProgress } from './stall.ts'
 
 export interface ReportedFailure {
   source: 'event' | 'stderr' | 'exit'
@@ -18,7 +18,7 @@ export interface ReportedFailure {
   text: string
   resetAt?: Date
   /** When and in which time zone the text was written, for a reset time in it; absent = the text is not searched for one. */
-  said?: Saying
+  messageTime?: MessageTime
 }
 
 export interface ObservedDenial {
@@ -78,7 +78,7 @@ export interface ObservedCheck {
   /** Installs for the folder in which the command failed; none where the run has no clone of its own. */
   installs?: Install[]
   /** What the probes measured right after the failure. */
-  readings?: Reading[]
+  measurements?: Measurement[]
   /** What fails, comparable between two rounds (failing-set.ts). `areTests`: the items are names of tests. Absent = unknown. */
   failing?: { items: string[]; areTests: boolean }
   /** Commands of this run that passed before this one. */
@@ -93,7 +93,7 @@ export interface ObservedCheck {
 
 /** A launch without progress: it was stopped for that, or its process died. */
 export interface ObservedStall {
-  kind: Stalled
+  kind: NoProgress
   /** What was observed, as prose. */
   text: string
   /** The call that was open or was repeated. */
@@ -106,7 +106,7 @@ export interface ObservedStall {
 
 export type Evidence =
   /**
-   * `next`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
+   * `nextMove`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
    * if it was renewed after the launch began. `opened`: a session was open before the failure. `refused`: what was refused,
    * according to the failure itself.
    */
@@ -131,4 +131,4 @@ export type Evidence =
   | { kind: 'check'; check: ObservedCheck; otherHarness?: string }
   /** Found before the launch. */
   | { kind: 'directory'; directory: ObservedDirectory }
-  | OwnEvidence
+  | DirectEvidence

@@ -8,8 +8,8 @@ import { classify } from './diagnosis/classify.ts'
 import { someTestPassed } from './diagnosis/executed.ts'
 import { labels } from './diagnosis/labels.ts'
 import { rules } from './diagnosis/rules/all.ts'
-import { isTalk, runners, suiteFailed, testNameOf } from './diagnosis/runner.ts'
-import { plain } from './diagnosis/text.ts'
+import { isRunnerEcho, runners, suiteFailed, testNameOf } from './diagnosis/runner.ts'
+import { stripColours } from './diagnosis/output-lines.ts'
 import { normalised } from './signature.ts'
 
 export interface FailedOutput {
@@ -48,7 +48,7 @@ export interface FailingSet {
 const maxLines = 5_000
 
 export const linesIn = (text: string): string[] =>
-  plain(text)
+  stripColours(text)
     .split(/\r\n|\n|\r/)
     .filter((line) => line.trim() !== '')
 
@@ -84,7 +84,7 @@ const besideTests =
 const isBeside = (line: string): boolean =>
   suiteFailed.test(line) ||
   besideTests.test(line) ||
-  (!isTalk(line) && rules.some(({ specificity, pattern }) => specificity >= 60 && pattern.test(line)))
+  (!isRunnerEcho(line) && rules.some(({ specificity, pattern }) => specificity >= 60 && pattern.test(line)))
 
 /** The sum of the failures that the runners count. */
 const failedCount = (lines: readonly string[]): number => {
@@ -141,7 +141,7 @@ const inside = (few: readonly string[], many: readonly string[]): boolean => {
 const isSubset = (few: readonly string[], many: readonly string[]): boolean => few.every((text) => many.includes(text))
 
 /** Whether everything that fails now also failed before. */
-export const coveredBy = (now: FailingSet, base: FailingSet): boolean => {
+export const isCoveredBy = (now: FailingSet, base: FailingSet): boolean => {
   if (now.infra || base.infra || now.label !== base.label || now.step !== base.step) return false
   if (now.tests !== null && base.tests !== null)
     return isSubset(now.tests, base.tests) && isSubset(now.places, base.places) && isSubset(now.beside, base.beside)

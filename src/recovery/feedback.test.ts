@@ -4,7 +4,7 @@ import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { isStrictlyLess } from './failing-set.ts'
 import { feedbackLimit, feedbackOn } from './feedback.ts'
-import { nextStep, playbooks, totalBudget, type Step } from './ladder.ts'
+import { nextStep, playbooks, totalBudget, type LadderStep } from './ladder.ts'
 import type { PastRecovery } from './playbook.ts'
 
 const policy = {
@@ -24,20 +24,20 @@ const check = (items: string[], more: Partial<ObservedCheck> = {}): ObservedChec
   ...more,
 })
 
-type Recover = Extract<Step, { kind: 'recover' }>
+type Recover = Extract<LadderStep, { kind: 'recover' }>
 
-const steps = (history: readonly PastRecovery[], observed: ObservedCheck, otherHarness?: string): Step =>
+const steps = (history: readonly PastRecovery[], observed: ObservedCheck, otherHarness?: string): LadderStep =>
   nextStep(
     diagnose({ kind: 'check', check: observed, ...(otherHarness === undefined ? {} : { otherHarness }) }),
     history,
     policy,
     task,
   )
-const recover = (step: Step): Recover => {
+const recover = (step: LadderStep): Recover => {
   if (step.kind !== 'recover') throw new Error(step.reason)
   return step
 }
-const past = (step: Step, status: PastRecovery['status']): PastRecovery => {
+const past = (step: LadderStep, status: PastRecovery['status']): PastRecovery => {
   const { playbook, actionKey } = recover(step)
   return { ...{ runId: 'r', playbook: playbook.id, label: 'test_failure' }, actionKey, status, counted: true }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
-import { chooseInstall, installsIn, madeBy, managers } from './install.ts'
+import { chooseInstall, installsIn, installedPatterns, managers } from './install.ts'
 import { nextStep, playbooks } from './ladder.ts'
 
 const governs = (files: Record<string, string>, folder = ''): string[] =>
@@ -39,10 +39,10 @@ describe('the manager of a folder', () => {
       folder: '',
       commands: [expect.anything(), expect.arrayContaining(['tools/requirements.txt'])],
     })
-    expect(madeBy(install === undefined ? [] : [install])).toEqual(['/.venv'])
+    expect(installedPatterns(install === undefined ? [] : [install])).toEqual(['/.venv'])
   })
   it('creates folders that do not count as work', () => {
-    expect(madeBy([{ manager: 'npm', folder: 'web', commands: [] }])).toEqual(['/web/node_modules'])
+    expect(installedPatterns([{ manager: 'npm', folder: 'web', commands: [] }])).toEqual(['/web/node_modules'])
   })
 })
 

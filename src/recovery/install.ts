@@ -230,21 +230,21 @@ export const ecosystemsOf = (programs: readonly string[]): Ecosystem[] =>
   programPatterns.filter(([, pattern]) => programs.some((name) => pattern.test(name))).map(([ecosystem]) => ecosystem)
 
 /** The ecosystems whose runtime reports a missing package in this line. */
-export const ecosystemsSaid = (evidence: string): Ecosystem[] =>
+export const ecosystemsMentioned = (evidence: string): Ecosystem[] =>
   messagePatterns.filter(([, pattern]) => pattern.test(evidence)).map(([ecosystem]) => ecosystem)
 
 /** The install that may provide what this command lacks; never one that the command runs itself, which would change nothing. */
 export const chooseInstall = (installs: readonly Install[], command: string, evidence: string): Install | undefined => {
   const { programs, argvs } = readCommand(command)
   const spoken = ecosystemsOf(programs)
-  const said = spoken.length > 0 ? spoken : ecosystemsSaid(evidence)
+  const said = spoken.length > 0 ? spoken : ecosystemsMentioned(evidence)
   const fits = (install: Install): boolean =>
     said.length === 0 || said.some((ecosystem) => ecosystem === ecosystemOf(install))
   return installs.find((install) => fits(install) && !argvs.some((argv) => startsAlike(argv, install)))
 }
 
 /** Patterns for what these installs create, relative to the workspace, in the syntax of .gitignore. */
-export const madeBy = (installs: readonly Install[]): string[] => [
+export const installedPatterns = (installs: readonly Install[]): string[] => [
   ...new Set(
     installs.flatMap(({ manager, folder }) =>
       (managers.find(({ id }) => id === manager)?.makes ?? []).map(

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { AnyFacts, Diagnosis } from './types.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from './evidence.ts'
-import { nextStep, playbooks, totalBudget, type RecoveryPolicy, type Step } from './ladder.ts'
+import { nextStep, playbooks, totalBudget, type LadderSettings, type LadderStep } from './ladder.ts'
 import { actionKeyOf, type Action, type PastRecovery } from './playbook.ts'
 import { transientDelayMs, quotaWait } from './playbooks/provider.ts'
 
-const policy: RecoveryPolicy = {
+const policy: LadderSettings = {
   playbooks,
   disabled: [],
   retry: {
@@ -69,14 +69,14 @@ const stalled = (tree: string, kind: ObservedStall['kind'] = 'silence', call?: s
     stall: { kind, text: 'it was silent', tree, changed: ['a.txt'], ...(call === undefined ? {} : { call }) },
   })
 
-type Recover = Extract<Step, { kind: 'recover' }>
+type Recover = Extract<LadderStep, { kind: 'recover' }>
 
-const recover = (step: Step): Recover => {
+const recover = (step: LadderStep): Recover => {
   if (step.kind !== 'recover') throw new Error(step.reason)
   return step
 }
 
-const past = (step: Step, status: PastRecovery['status'], label: string, runId = 'r1'): PastRecovery => {
+const past = (step: LadderStep, status: PastRecovery['status'], label: string, runId = 'r1'): PastRecovery => {
   const { playbook, actionKey } = recover(step)
   return { runId, playbook: playbook.id, label, actionKey, status, counted: playbook.counted }
 }
@@ -266,7 +266,7 @@ describe('a limit of the account', () => {
       harness: 'claude',
       failure: {
         ...{ source: 'event', type: 'usage_limit', text: "You've hit your limit" },
-        said: { at: said, timeZone: 'UTC' },
+        messageTime: { at: said, timeZone: 'UTC' },
         ...(resetAt === undefined ? {} : { resetAt }),
       },
       denials: [],
@@ -320,7 +320,7 @@ describe('a limit of the account', () => {
       harness: 'opencode',
       failure: {
         ...{ source: 'event', type: 'overloaded', text: 'Overloaded', resetAt: new Date(said.getTime() + 5000) },
-        said: { at: said, timeZone: 'UTC' },
+        messageTime: { at: said, timeZone: 'UTC' },
       },
       denials: [],
     })
@@ -375,8 +375,8 @@ describe('policy', () => {
     for (const playbook of playbooks) {
       expect(playbook.budget).toBeGreaterThan(0)
       expect(playbook.budget).toBeLessThanOrEqual(100)
-      expect(playbook.needs).not.toBe('')
-      expect(playbook.answers.length).toBeGreaterThan(0)
+      expect(playbook.neededEvidence).not.toBe('')
+      expect(playbook.labels.length).toBeGreaterThan(0)
     }
   })
 })

@@ -10,7 +10,7 @@ import {
   type Playbook,
   type PostCondition,
   type RetryPolicy,
-  type Then,
+  type WhenExhausted,
 } from './playbook.ts'
 import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { mergePlaybooks } from './playbooks/merge.ts'
@@ -33,13 +33,13 @@ export const playbooks: readonly Playbook[] = [
 /** The most counted recoveries of a task until a person resets its count. Waits are not counted. */
 export const totalBudget = 12
 
-export interface RecoveryPolicy {
+export interface LadderSettings {
   playbooks: readonly Playbook[]
   disabled: readonly string[]
   retry: RetryPolicy
 }
 
-export type Step =
+export type LadderStep =
   | {
       kind: 'recover'
       playbook: Playbook
@@ -48,13 +48,13 @@ export type Step =
       postCondition: PostCondition
       attempt: number
     }
-  | { kind: 'exhausted'; then: Then; reason: string }
+  | { kind: 'exhausted'; then: WhenExhausted; reason: string }
 
 /** Problems of the machine or the CLI: every other run of the goal would meet them as well. */
 const blocksGoal = ({ rung, label }: Diagnosis): boolean =>
   rung === 1 || label === 'FS_PERM_ERROR' || label === 'DIRECTORY_MISSING'
 
-const exhausted = (diagnosis: Diagnosis, reason: string): Step => ({
+const exhausted = (diagnosis: Diagnosis, reason: string): LadderStep => ({
   kind: 'exhausted',
   then: blocksGoal(diagnosis) ? 'pause_goal' : 'escalate',
   reason,
@@ -85,11 +85,11 @@ const attemptsOf = (
 export const nextStep = (
   diagnosis: Diagnosis,
   history: readonly PastRecovery[],
-  policy: RecoveryPolicy,
+  policy: LadderSettings,
   task: { id: string; runId: string },
-): Step => {
+): LadderStep => {
   const spent = history.filter((past) => past.counted).length
-  const family = policy.playbooks.filter((playbook) => playbook.answers.includes(diagnosis.label))
+  const family = policy.playbooks.filter((playbook) => playbook.labels.includes(diagnosis.label))
   if (family.length === 0) return exhausted(diagnosis, `no playbook handles ${diagnosis.label}`)
   const reasons: string[] = []
   for (const playbook of family) {
@@ -98,7 +98,7 @@ export const nextStep = (
     if (policy.disabled.includes(playbook.id)) reasons.push(`${playbook.id} is disabled`)
     else if (attempts >= playbook.budget) reasons.push(`${playbook.id} was tried ${attempts} times`)
     else if (action === undefined)
-      reasons.push(`${playbook.id} lacks its evidence or has reached its limit (it needs: ${playbook.needs})`)
+      reasons.push(`${playbook.id} lacks its evidence or has reached its limit (it needs: ${playbook.neededEvidence})`)
     else if (!notTried(history, action, task.runId)) reasons.push(`${playbook.id} already tried the same action`)
     else if (playbook.counted && spent >= totalBudget) reasons.push(`the task has used its ${totalBudget} recoveries`)
     else {

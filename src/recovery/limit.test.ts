@@ -4,12 +4,19 @@ import type { ReportedFailure } from './evidence.ts'
 import { limitOf, limitRules } from './limit.ts'
 
 const said = { at: new Date('2026-11-21T21:13:40Z'), timeZone: 'Europe/Berlin' }
-const failure = (more: Partial<ReportedFailure>): ReportedFailure => ({ source: 'event', text: 'no', said, ...more })
+const failure = (more: Partial<ReportedFailure>): ReportedFailure => ({
+  source: 'event',
+  text: 'no',
+  messageTime: said,
+  ...more,
+})
 const kindOf = (more: Partial<ReportedFailure>): string | undefined => limitOf(failure(more))?.kind
 
 describe('a limit', () => {
   it.each(
-    limitRules.flatMap(({ kind, types = [], says }) => (says === undefined ? types.map((type) => [type, kind]) : [])),
+    limitRules.flatMap(({ kind, types = [], textPattern }) =>
+      textPattern === undefined ? types.map((type) => [type, kind]) : [],
+    ),
   )('with the type %s is of the kind %s', (type, kind) => expect(kindOf({ type: type ?? '' })).toBe(kind))
 
   it.each(limitRules.flatMap(({ kind, codes = [] }) => codes.map((code) => [code, kind] as const)))(

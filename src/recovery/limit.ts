@@ -1,11 +1,11 @@
 /**
  * Determines why a model provider does not respond, and until when. Structured fields come first (the driver's type, the
  * server's code), then error codes and sentences at the start of a line, in the CLI's own error field or in the last lines
- * before a failing exit (limit-words.ts), then the bare status. Text of a model or a tool is never passed to this file.
+ * before a failing exit (provider-message.ts), then the bare status. Text of a model or a tool is never passed to this file.
  */
-import type { Category, Meaning } from './diagnosis/labels.ts'
+import type { Category, LabelMeaning } from './diagnosis/labels.ts'
 import type { ReportedFailure } from './evidence.ts'
-import { lastWords, spokenIn } from './limit-words.ts'
+import { lastOwnLines, providerMessageIn } from './provider-message.ts'
 import { clampReset, resetIn } from './reset-time.ts'
 
 export type LimitKind =
@@ -35,13 +35,13 @@ export interface LimitRule {
   /** Fault types of the drivers' vocabulary (src/harness/driver.ts). */
   types?: readonly string[]
   /** Restricts `types` to failures with this text. The text is the CLI's own, because its driver assigned the type. */
-  says?: RegExp
+  textPattern?: RegExp
   /** Error codes in the providers' response bodies. */
   codes?: readonly string[]
   /** Matched at the start of a line. Only for wordings to which no driver assigns a type. */
-  starts?: readonly RegExp[]
+  sentencePatterns?: readonly RegExp[]
   statuses?: readonly number[]
-  meaning: Meaning<LimitLabel>
+  meaning: LabelMeaning<LimitLabel>
 }
 
 const provider = (
@@ -69,7 +69,7 @@ export const limitRules: readonly LimitRule[] = [
       'billing_error',
       'billing_hard_limit_reached',
     ],
-    starts: [
+    sentencePatterns: [
       /^Claude AI usage limit reached\||^Your quota will reset after /,
       /^(?:The |Your )?(?:\w[\w-]* ){0,2}(?:5-hour|hourly|daily|weekly|monthly|session|usage|spend|spending|account|plan|credit|quota) (?:limit|quota|allowance)s? (?:(?:has|have|was|were|is|are) (?:been )?)?(?:reached|hit|exceeded|exhausted|used up)\b/i,
       /^You(?:[’']ve| have| are|[’']re)? (?:already )?(?:hit|reached|exceeded|exhausted|used up|used all of|run out of|ran out of|out of) (?:your |the |all )?(?:\w[\w-]* ){0,4}(?:limits?|quota|credits?|allowance|extra usage)\b/i,
@@ -85,7 +85,7 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'rate limit',
     types: ['rate_limit'],
     codes: ['rate_limit_exceeded', 'rate_limit_error', 'RESOURCE_EXHAUSTED'],
-    starts: [
+    sentencePatterns: [
       /^(?:The |API |Request |Your )*rate[ -]?limit(?:s|ed)?(?:$|[:.,]| (?:has been |was |is )?(?:reached|exceeded|hit|error|for)\b)/i,
       /^(?:Too many requests|(?:Your |The )?requests? (?:was |were |has been |is being )?(?:throttled|rate[- ]limited)|You (?:are|have been) (?:being )?rate[- ]limited|ThrottlingException|Resource (?:has been )?exhausted)\b/i,
       /^(?:\w+\.){0,6}(?:RateLimitError|ResourceExhausted|ThrottlingException|TooManyRequests(?:Error|Exception)?)\b/,
@@ -98,7 +98,7 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'auth',
     types: ['authentication_failed'],
     codes: ['invalid_api_key', 'authentication_error', 'permission_error', 'UNAUTHENTICATED', 'PERMISSION_DENIED'],
-    starts: [
+    sentencePatterns: [
       /^(?:403 )?(?:Permission denied: Consumer\b|Access blocked by (?:\w+ ){0,3}policy\b)/,
       /^(?:Invalid|Incorrect|Missing|No|Expired) (?:\w[\w-]* ){0,2}(?:api[ -]?key|x-api-key|bearer token|access token)\b/i,
       /^(?:Your |The )?(?:\w[\w-]* ){0,2}api[ _-]?key (?:(?:is|was|has) )?(?:not (?:valid|found|set)|invalid|missing|expired|revoked|required)\b/i,
@@ -113,7 +113,7 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'model',
     types: ['model_not_found'],
     codes: ['model_not_found', 'not_found_error'],
-    starts: [
+    sentencePatterns: [
       /^(?:The )?model:? [`'"]?[\w./:@-]+[`'"]? (?:does not exist|was not found|is not (?:found|available|supported)|not found)\b/i,
       /^(?:models\/\S+ is not found\b|Unknown model\b|Model not found\b|No such model\b|There's an issue with the selected model\b)/i,
     ],
@@ -124,7 +124,7 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'context',
     types: ['prompt_too_long'],
     codes: ['context_length_exceeded'],
-    starts: [
+    sentencePatterns: [
       /^(?:(?:The |Your )?(?:prompt|input|conversation|request|context) is too (?:long|large)\b|This (?:model's maximum context length|endpoint's maximum context length)|Maximum context length\b|(?:The )?context (?:length|window|limit) (?:has been |was )?(?:exceeded|overflow)|(?:The )?input token count\b|Input length and `?max_tokens`? exceed|(?:\w+ ){1,2}ran out of room in the model's context window)/i,
       /^(?:\w+\.){0,6}Context(?:WindowExceeded|LengthExceeded|Overflow)Error\b/,
     ],
@@ -135,7 +135,7 @@ export const limitRules: readonly LimitRule[] = [
     kind: 'overload',
     types: ['overloaded', 'server_error'],
     codes: ['overloaded_error', 'server_is_overloaded', 'UNAVAILABLE'],
-    starts: [
+    sentencePatterns: [
       /^(?:Overloaded(?:$|[:.,])|Repeated 529\b|(?:The )?(?:\w[\w-]* ){0,2}(?:model|server|servers|service|API|engine|provider) (?:(?:is|are) )?(?:currently |temporarily )?(?:overloaded|unavailable|at capacity|busy)\b)/i,
       /^(?:Service (?:is )?(?:temporarily )?unavailable|Internal server error|Bad gateway|Gateway time-?out|We(?:[’']re| are) (?:currently )?experiencing |The server had an error)\b/i,
       /^(?:\w+\.){0,6}(?:InternalServerError|ServiceUnavailable(?:Error)?|OverloadedError)\b/,
@@ -147,14 +147,15 @@ export const limitRules: readonly LimitRule[] = [
     id: 'cut',
     kind: 'cut stream',
     types: ['network', 'timeout'],
-    says: /^(?:stream disconnected|terminated\b|SSE read timed out|Connection reset by server|read ECONNRESET|socket hang up|API Error: Unable to connect to API \(ECONNRESET\))/,
+    textPattern:
+      /^(?:stream disconnected|terminated\b|SSE read timed out|Connection reset by server|read ECONNRESET|socket hang up|API Error: Unable to connect to API \(ECONNRESET\))/,
     meaning: transient('stream_cut'),
   },
   {
     id: 'network',
     kind: 'network',
     types: ['network', 'timeout'],
-    starts: [
+    sentencePatterns: [
       /^(?:connect|read|write|getaddrinfo|queryA|request to \S+ failed, reason:(?: connect| getaddrinfo| read)?) E(?:CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH|PIPE)\b/,
       /^E(?:CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)\b/,
       /^(?:(?:TypeError: )?fetch failed|socket hang up|network (?:error|is unreachable|request failed)|connection (?:error|refused|reset|timed out|aborted|failed)|all connection attempts failed|error sending request|stream (?:disconnected|closed) before|request timed out|the (?:operation|request) timed out|no route to host|name or service not known|temporary failure in name resolution|server disconnected)\b/i,
@@ -167,7 +168,7 @@ export const limitRules: readonly LimitRule[] = [
   { id: 'temporary', kind: 'temporary', types: ['temporary_failure'], meaning: transient('temporary_failure') },
 ]
 
-export interface Limit {
+export interface ProviderLimit {
   kind: LimitKind
   rule: LimitRule
   /** The line that shows the limit. */
@@ -181,7 +182,7 @@ const lastLines = 5
 /** The lines that the CLI itself wrote. */
 const linesOf = ({ source, text }: ReportedFailure): string[] => {
   if (source === 'event') return text.split('\n').slice(0, 1)
-  return source === 'stderr' ? lastWords(text, lastLines) : []
+  return source === 'stderr' ? lastOwnLines(text, lastLines) : []
 }
 
 /** Types that do not name a cause. */
@@ -198,7 +199,7 @@ const byStatus = (status: number | undefined): LimitRule | undefined =>
   status === undefined ? undefined : limitRules.find(({ statuses }) => statuses?.includes(status) === true)
 
 const bySentence = (text: string): LimitRule | undefined =>
-  limitRules.find(({ starts }) => starts?.some((start) => start.test(text)) === true)
+  limitRules.find(({ sentencePatterns }) => sentencePatterns?.some((start) => start.test(text)) === true)
 
 const firstOf = <Item>(items: readonly Item[], find: (item: Item) => LimitRule | undefined): LimitRule | undefined => {
   for (const item of items) {
@@ -210,7 +211,7 @@ const firstOf = <Item>(items: readonly Item[], find: (item: Item) => LimitRule |
 
 /** By the error codes of a body first, then by sentences, then by the bare status. */
 const ruleIn = (line: string): LimitRule | undefined => {
-  const spoken = spokenIn(line)
+  const spoken = providerMessageIn(line)
   if (spoken === undefined) return undefined
   return firstOf(spoken.codes, byCode) ?? firstOf(spoken.texts, bySentence) ?? byStatus(spoken.httpStatus)
 }
@@ -227,7 +228,8 @@ const matchRule = (failure: ReportedFailure): RuleMatch | undefined => {
   const { type, code, httpStatus, text } = failure
   const line = text.split('\n')[0] ?? ''
   const typed = limitRules.find(
-    ({ types, says }) => type !== undefined && types?.includes(type) === true && says?.test(text) !== false,
+    ({ types, textPattern }) =>
+      type !== undefined && types?.includes(type) === true && textPattern?.test(text) !== false,
   )
   if (typed !== undefined) return { rule: typed, line }
   if (!openTypes.includes(type)) return undefined
@@ -247,20 +249,20 @@ const timed: readonly LimitKind[] = ['quota', 'rate limit', 'overload']
 
 /** The texts to search for a time: in standard error first the line that shows the limit, then the other last lines. */
 const timesIn = ({ source, text }: ReportedFailure, line: string): string[] =>
-  source === 'stderr' ? [line, lastWords(text, lastLines).join('\n')] : [text]
+  source === 'stderr' ? [line, lastOwnLines(text, lastLines).join('\n')] : [text]
 
 /** The structured time, else the one in the text. */
-const resetOf = ({ rule: { kind }, line }: RuleMatch, failure: ReportedFailure): Limit['reset'] => {
-  const { resetAt, said } = failure
+const resetOf = ({ rule: { kind }, line }: RuleMatch, failure: ReportedFailure): ProviderLimit['reset'] => {
+  const { resetAt, messageTime } = failure
   if (!timed.includes(kind)) return undefined
-  if (said === undefined) return resetAt === undefined ? undefined : { resetAt }
-  const stated = timesIn(failure, line).map((text) => resetIn(text, said)?.at)
-  const at = resetAt === undefined ? stated.find((time) => time !== undefined) : clampReset(resetAt, said.at)
-  return at === undefined ? undefined : { resetAt: at, resetInMs: at.getTime() - said.at.getTime() }
+  if (messageTime === undefined) return resetAt === undefined ? undefined : { resetAt }
+  const stated = timesIn(failure, line).map((text) => resetIn(text, messageTime)?.at)
+  const at = resetAt === undefined ? stated.find((time) => time !== undefined) : clampReset(resetAt, messageTime.at)
+  return at === undefined ? undefined : { resetAt: at, resetInMs: at.getTime() - messageTime.at.getTime() }
 }
 
 /** Why the provider does not respond; undefined = the failure does not come from the provider. */
-export const limitOf = (failure: ReportedFailure): Limit | undefined => {
+export const limitOf = (failure: ReportedFailure): ProviderLimit | undefined => {
   const found = matchRule(failure)
   if (found === undefined) return undefined
   const { rule, line } = found

@@ -1,7 +1,7 @@
 /** What a task names may be weakened by its work; a wide path rule and a check's own command name nothing. */
 import { describe, expect, test } from 'vitest'
 import type { Weakening } from '../domain/run.ts'
-import { unnamed, type NamingTask } from './named-by-task.ts'
+import { unnamedWeakenings, type NamingTask } from './named-by-task.ts'
 
 const weakening = (path: string, kind: Weakening['kind'] = 'check redefined'): Weakening => ({
   ...{ kind, path, count: 1, detail: '' },
@@ -11,7 +11,7 @@ const task = (change: Partial<NamingTask>): NamingTask => ({
   ...change,
 })
 const isNamed = (path: string, change: Partial<NamingTask>): boolean =>
-  unnamed(task(change), [weakening(path)]).length === 0
+  unnamedWeakenings(task(change), [weakening(path)]).length === 0
 
 describe('is named', () => {
   test.each<[string, Partial<NamingTask>]>([
@@ -46,5 +46,5 @@ describe('is not named', () => {
 
 test('a snapshot and a test under another name are shown only', () => {
   const shown = [weakening('a.snap', 'snapshot changed'), weakening('a.test.ts', 'test renamed')]
-  expect(unnamed(task({}), shown)).toEqual([])
+  expect(unnamedWeakenings(task({}), shown)).toEqual([])
 })

@@ -45,10 +45,10 @@ const sentencesOf = ({ title, instructions, commands, originalCommands }: Naming
 }
 
 /** Whether the task asks to change this file. */
-export const isNamed = (task: NamingTask, path: string): boolean =>
+export const isNamedByTask = (task: NamingTask, path: string): boolean =>
   task.allowedPaths.some((rule) => ruleNames(rule, path)) ||
   sentencesOf(task).some((sentence) => mentions(sentence, path) || mentions(sentence, path.split('/').at(-1) ?? path))
 
 /** The weakenings that the task does not name. No gate may approve them automatically. */
-export const unnamed = (task: NamingTask, weakened: readonly Weakening[]): Weakening[] =>
-  weakened.filter(({ kind, path }) => !shownOnly.includes(kind) && !isNamed(task, path))
+export const unnamedWeakenings = (task: NamingTask, weakened: readonly Weakening[]): Weakening[] =>
+  weakened.filter(({ kind, path }) => !shownOnly.includes(kind) && !isNamedByTask(task, path))

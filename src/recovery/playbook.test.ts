@@ -14,7 +14,7 @@ const context = {
 const base = {
   id: 'x',
   title: 'x',
-  needs: 'x',
+  neededEvidence: 'x',
   rung: 4,
   scope: 'run',
   budget: 1,
@@ -33,7 +33,7 @@ const failed = diagnose({
 describe('a playbook', () => {
   const drop = playbook({
     ...base,
-    answers: ['test_failure'],
+    labels: ['test_failure'],
     plan: ({ facts }) => ({ type: 'drop_command', name: 'DROP_COMMAND', command: facts.command }),
   })
 
@@ -44,9 +44,9 @@ describe('a playbook', () => {
 
   it('answers labels that exist and reads facts that they have: the compiler refuses the rest', () => {
     // @ts-expect-error no label is written like this
-    const misspelt = playbook({ ...base, answers: ['test_failures'], plan: () => undefined })
+    const misspelt = playbook({ ...base, labels: ['test_failures'], plan: () => undefined })
     // @ts-expect-error a failed test has no order of commands to offer
-    const unknownFact = playbook({ ...base, answers: ['test_failure'], plan: ({ facts }) => facts.order && undefined })
+    const unknownFact = playbook({ ...base, labels: ['test_failure'], plan: ({ facts }) => facts.order && undefined })
     const { facts: _facts, signature: _signature, label: _label, ...row } = failed
     // @ts-expect-error without its command no playbook can act on a failed check
     const lacksFact: Finding = { ...row, label: 'check_failed', facts: { remaining: 0 } }

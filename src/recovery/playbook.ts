@@ -1,9 +1,9 @@
 /**
  * A playbook: one declared way to recover. To add a playbook, write a record in a file of `playbooks/`, put it in the list of
- * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/kinds.ts` as well.
+ * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/direct-evidence.ts` as well.
  */
-import type { Install, StillRed } from '../domain/run.ts'
-import { redText } from '../domain/still-red.ts'
+import type { Install, PreexistingFailure } from '../domain/run.ts'
+import { failuresText } from '../domain/preexisting-failures.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import { digestOf } from './signature.ts'
 import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } from './types.ts'
@@ -11,7 +11,7 @@ import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } fro
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
 
 /** The failures that feedback was given about. The text of the feedback is in the hint. */
-export type Told = Pick<Feedback, 'command' | 'failing'>
+export type FeedbackTarget = Pick<Feedback, 'command' | 'failing'>
 
 /** The closed set of actions. `name` is what events print as `action_taken`. */
 export type Action =
@@ -30,9 +30,9 @@ export type Action =
       /** The turn only has to name a command that can replace this check. */
       ask?: string
       /** Tests that failed before the work and still fail. The hint names them. */
-      red?: StillRed[]
+      red?: PreexistingFailure[]
       /** The failures of the work that the hint describes. */
-      feedback?: Told
+      feedback?: FeedbackTarget
       resume: boolean
       hint: string
     }
@@ -44,7 +44,7 @@ export type Action =
       harness: string
       delayMs?: number
       until?: string
-      feedback?: Told
+      feedback?: FeedbackTarget
     }
   /** `rest`: the other elements of the chain, which still run. */
   | { type: 'drop_command'; name: 'DROP_COMMAND'; command: string; rest?: string }
@@ -109,9 +109,9 @@ export type PostCondition =
   /** The relaunched turn ends by itself, or the workspace differs from this tree afterwards. */
   | { type: 'agent_gets_on'; tree: string }
   /** All of these tests pass. */
-  | { type: 'tests_pass'; red: StillRed[] }
+  | { type: 'tests_pass'; red: PreexistingFailure[] }
   /** The command passes, or the set of its failures is a strict subset of the earlier one. */
-  | ({ type: 'fewer_failures' } & Told)
+  | ({ type: 'fewer_failures' } & FeedbackTarget)
   /** Every test that failed is still part of the work. */
   | { type: 'tests_kept' }
   /** Everything that the work weakened is restored, or the task names it. */
@@ -130,7 +130,7 @@ export type PostCondition =
   | { type: 'workspace_ready' }
 
 /** What happens when no untried playbook is left for the label. */
-export type Then = 'pause_goal' | 'escalate'
+export type WhenExhausted = 'pause_goal' | 'escalate'
 
 export interface PlaybookFor<L extends DiagnosisLabel> {
   id: string
@@ -138,9 +138,9 @@ export interface PlaybookFor<L extends DiagnosisLabel> {
   scope: Scope
   title: string
   /** Labels of the diagnoses that the playbook handles. */
-  answers: readonly L[]
+  labels: readonly L[]
   /** The evidence that the playbook needs, as prose for docs/recovery.md. */
-  needs: string
+  neededEvidence: string
   /** Facts with which docs/recovery.md shows the action; absent = the action needs no facts. */
   example?: DiagnosisOf<L>['facts']
   /** The action for this diagnosis, or undefined when the needed evidence is missing. */
@@ -167,7 +167,7 @@ const isOneOf = <L extends DiagnosisLabel>(
 /** `plan` gets the facts of the labels in `answers`. Reading a fact that these labels cannot have does not compile. */
 export const playbook = <L extends DiagnosisLabel>(record: PlaybookFor<L>): Playbook => ({
   ...record,
-  plan: (diagnosis, context) => (isOneOf(diagnosis, record.answers) ? record.plan(diagnosis, context) : undefined),
+  plan: (diagnosis, context) => (isOneOf(diagnosis, record.labels) ? record.plan(diagnosis, context) : undefined),
 })
 
 export interface PlanContext {
@@ -200,7 +200,7 @@ const chmodKey = ({ directory, newMode }: ModeChange): string => `chmod ${newMod
 /** One install serves all checks that lack the same packages. */
 export const installKeyOf = ({ manager, folder }: Install): string => `install:${manager}:${folder}`
 
-const feedbackKeyOf = ({ command, failing }: Told): string =>
+const feedbackKeyOf = ({ command, failing }: FeedbackTarget): string =>
   `feedback ${digestOf([command, ...failing.toSorted()].join('\n'))}`
 
 /** Equal for actions that change the same thing, so that a correction without effect is not repeated. Stored: never reworded. */
@@ -213,7 +213,7 @@ export const actionKeyOf = (action: Action): string => {
         ...(action.toolRules ?? []).map((rule) => `allow ${rule}`),
         ...(action.fresh === true ? ['fresh'] : []),
         ...(action.ask === undefined ? [] : [`ask for ${action.ask}`]),
-        ...(action.red === undefined ? [] : [`tell ${redText(action.red)}`]),
+        ...(action.red === undefined ? [] : [`tell ${failuresText(action.red)}`]),
         ...(action.feedback === undefined ? [] : [feedbackKeyOf(action.feedback)]),
         ...(action.restart === undefined ? [] : [`restart ${action.restart.number} for ${action.restart.because}`]),
       ].join(':')

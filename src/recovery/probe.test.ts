@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { diagnose } from './diagnosis.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { nextStep, playbooks } from './ladder.ts'
-import { probed, questionsOf } from './probe.ts'
-import type { InstalledTree, Reading } from './probes/reading.ts'
+import { probeFindings, measurementsFor } from './probe.ts'
+import type { InstalledTree, Measurement } from './probes/measurement.ts'
 
 const check = (more: Partial<ObservedCheck>): ObservedCheck => ({
   command: 'npm test',
@@ -39,7 +39,7 @@ const asserted = check({
   ].join('\n'),
 })
 
-const place = (more: object): Reading => ({
+const place = (more: object): Measurement => ({
   probe: 'disk',
   places: [{ name: 'the workspace', path: '/w', freeMb: 900, totalMb: 1000, freeInodes: 5000, inodes: 9000, ...more }],
 })
@@ -52,7 +52,7 @@ const tree = (more: Partial<InstalledTree>): InstalledTree => ({
   damage: [],
   ...more,
 })
-const installed = (trees: InstalledTree[], declared?: boolean): Reading => ({
+const installed = (trees: InstalledTree[], declared?: boolean): Measurement => ({
   probe: 'packages',
   trees,
   asked: declared === undefined ? undefined : { name: 'left-pad', declared },
@@ -81,7 +81,7 @@ describe('a failure asks', () => {
     ['for nothing, where a test judged', asserted, []],
     ['for nothing, out of time', check({ ...full, timedOut: true }), []],
     ['for nothing, without its script', check({ ...full, script: { name: 't', manifest: 'p', exists: false } }), []],
-  ])('%s', (_, failed, questions) => expect(questionsOf(failed)).toEqual(questions))
+  ])('%s', (_, failed, questions) => expect(measurementsFor(failed)).toEqual(questions))
 
   test.each<[string, ObservedCheck, object[]]>([
     [
@@ -136,7 +136,7 @@ describe('a failure asks', () => {
       [{}],
     ],
   ])('about packages: %s', (...[, failed, questions]) =>
-    expect(questionsOf(failed).filter(({ probe }) => probe === 'packages')).toEqual(
+    expect(measurementsFor(failed).filter(({ probe }) => probe === 'packages')).toEqual(
       questions.map((question) => ({ probe: 'packages', ...question })),
     ),
   )
@@ -146,18 +146,18 @@ describe('a failure asks', () => {
     ['panic: listen tcp :8080: bind: address already in use', 8080],
     ['Error: listen EADDRINUSE: address already in use 127.0.0.1:4000', 4000],
   ])('for the port of "%s"', (stderr, port) =>
-    expect(questionsOf(check({ stderr }))).toContainEqual({ probe: 'port', port }),
+    expect(measurementsFor(check({ stderr }))).toContainEqual({ probe: 'port', port }),
   )
 
   test('for the port of a service of this machine alone', () => {
     const refused = (host: string) => check({ stderr: `Error: connect ECONNREFUSED ${host}:5432` })
-    expect(questionsOf(refused('127.0.0.1'))).toEqual([{ probe: 'port', port: 5432 }])
-    expect(questionsOf(refused('10.0.0.7'))).toEqual([])
+    expect(measurementsFor(refused('127.0.0.1'))).toEqual([{ probe: 'port', port: 5432 }])
+    expect(measurementsFor(refused('10.0.0.7'))).toEqual([])
   })
 })
 
 describe('a reading points', () => {
-  test.each<[string, ObservedCheck, Reading, string, RegExp]>([
+  test.each<[string, ObservedCheck, Measurement, string, RegExp]>([
     [
       'a disk without room',
       full,
@@ -330,23 +330,23 @@ describe('a reading points', () => {
     ],
     ['a high limit of files', files, { probe: 'files', soft: 1_048_576, hard: Infinity }, 'neither', /which is enough/],
   ])('%s', (...[, failed, reading, points, text]) =>
-    expect(probed({ ...failed, readings: [reading] })).toEqual([
+    expect(probeFindings({ ...failed, measurements: [reading] })).toEqual([
       { probe: reading.probe, points, text: expect.stringMatching(text) },
     ]),
   )
 
   test('nowhere where it does not know: a tree of unknown state, versions that cannot be read', () => {
-    expect(probed({ ...missing, readings: [installed([tree({ state: 'unknown' })], false)] })).toEqual([])
+    expect(probeFindings({ ...missing, measurements: [installed([tree({ state: 'unknown' })], false)] })).toEqual([])
     // Whose packages the failure is about was not told.
     const stale = tree({ ecosystem: 'python', state: 'differs', differences: ['x is not installed'] })
-    expect(probed({ ...missing, readings: [installed([tree({}), stale])] })).toEqual([])
+    expect(probeFindings({ ...missing, measurements: [installed([tree({}), stale])] })).toEqual([])
     const requirements = [{ tool: 'node', wanted: 'lts/*', file: '.nvmrc', found: '24.1.0' }]
-    expect(probed({ ...oldRuntime, readings: [{ probe: 'runtime', requirements }] })).toEqual([])
+    expect(probeFindings({ ...oldRuntime, measurements: [{ probe: 'runtime', requirements }] })).toEqual([])
   })
 })
 
-const diagnosed = (failed: ObservedCheck, ...readings: Reading[]) =>
-  diagnose({ kind: 'check', check: { ...failed, readings } })
+const diagnosed = (failed: ObservedCheck, ...readings: Measurement[]) =>
+  diagnose({ kind: 'check', check: { ...failed, measurements: readings } })
 
 describe('the diagnosis', () => {
   test('has the findings in its evidence but not in its signature', () => {
@@ -394,7 +394,7 @@ describe('the diagnosis', () => {
       ...{ transientBaseSeconds: 60, transientMaxSeconds: 600, transientLimit: 5 },
       ...{ quotaBaseSeconds: 60, quotaMaxSeconds: 600 },
     }
-    const step = (...readings: Reading[]) =>
+    const step = (...readings: Measurement[]) =>
       nextStep(diagnosed(offline, ...readings), [], { playbooks, disabled: [], retry }, { id: 't', runId: 'r' })
     const target = { host: 'packages.example', port: 443, from: '.npmrc', trouble: 'getaddrinfo ENOTFOUND' }
     expect(step({ probe: 'network', targets: [target] })).toMatchObject({
@@ -408,7 +408,7 @@ describe('the diagnosis', () => {
   })
 
   test('stays a test failure of the work even if the machine lacks something', () => {
-    const everything: Reading[] = [
+    const everything: Measurement[] = [
       place({ freeMb: 0 }),
       { probe: 'memory', killed: 3, freeMb: 1 },
       { probe: 'port', port: 3000, owner: { pid: 7, program: 'node' } },

@@ -8,7 +8,7 @@ import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
 import { disk, files, memory, network, port } from './probes/machine.ts'
 import { packages, runtime } from './probes/project.ts'
-import type { Failure, ProbeFinding, Question, Reading } from './probes/reading.ts'
+import type { ProbedFailure, ProbeFinding, MeasurementRequest, Measurement } from './probes/measurement.ts'
 
 /** In the order in which they run. */
 export const probes = [disk, memory, port, network, packages, runtime, files] as const
@@ -17,7 +17,7 @@ const maxText = 200_000
 
 const linesOf = (text: string): string[] => text.slice(-maxText).split(/\r\n|\n|\r/)
 
-const failureOf = ({ command, exitCode, signal, stdout, stderr, spawnError }: ObservedCheck): Failure => {
+const failureOf = ({ command, exitCode, signal, stdout, stderr, spawnError }: ObservedCheck): ProbedFailure => {
   const { label, evidence } =
     spawnError === undefined
       ? classify({ command, exitCode, signal, stdout, stderr })
@@ -30,13 +30,13 @@ const isSettled = (check: ObservedCheck): boolean =>
   check.unsupported !== undefined || check.script?.exists === false || check.ranNothing !== undefined || check.timedOut
 
 /** The measurements that a failed check calls for. Most failures need none. */
-export const questionsOf = (check: ObservedCheck): Question[] => {
+export const measurementsFor = (check: ObservedCheck): MeasurementRequest[] => {
   if (isSettled(check)) return []
   const failure = failureOf(check)
-  return probes.flatMap((probe) => (probe.asksFor.includes(failure.label) ? (probe.ask(failure) ?? []) : []))
+  return probes.flatMap((probe) => (probe.labels.includes(failure.label) ? (probe.requestFor(failure) ?? []) : []))
 }
 
-const concludeOne = (reading: Reading, label: Label): Omit<ProbeFinding, 'probe'> | undefined => {
+const concludeOne = (reading: Measurement, label: Label): Omit<ProbeFinding, 'probe'> | undefined => {
   switch (reading.probe) {
     case 'disk':
       return disk.conclude(reading, label)
@@ -55,16 +55,16 @@ const concludeOne = (reading: Reading, label: Label): Omit<ProbeFinding, 'probe'
   }
 }
 
-export const findingsOf = (readings: readonly Reading[], label: Label): ProbeFinding[] =>
+export const findingsOf = (readings: readonly Measurement[], label: Label): ProbeFinding[] =>
   readings.flatMap((reading) => {
     const found = concludeOne(reading, label)
     return found === undefined ? [] : [{ probe: reading.probe, ...found }]
   })
 
 /** What the probes found about this check. */
-export const probed = (check: ObservedCheck): ProbeFinding[] => {
-  const { readings = [] } = check
-  return readings.length === 0 ? [] : findingsOf(readings, failureOf(check).label)
+export const probeFindings = (check: ObservedCheck): ProbeFinding[] => {
+  const { measurements = [] } = check
+  return measurements.length === 0 ? [] : findingsOf(measurements, failureOf(check).label)
 }
 
 /** The finding that decides what is at fault, where the label alone would blame the environment; undefined = the label decides. */

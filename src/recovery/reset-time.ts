@@ -3,7 +3,7 @@
  * time zone of the message. Only a time after words such as "resets" or "try again" counts.
  */
 
-export interface Saying {
+export interface MessageTime {
   /** When the message was written. Durations start here, and a bare time of day is the next one after it. */
   at: Date
   /** Time zone of the machine that wrote the message, for times without a zone. */
@@ -96,7 +96,7 @@ interface Found {
   end: number
 }
 
-type Form = (text: string, from: number, saying: Saying, zeroWords: string) => Found | undefined
+type Form = (text: string, from: number, saying: MessageTime, zeroWords: string) => Found | undefined
 
 const sticky = (pattern: RegExp, text: string, from: number): RegExpExecArray | null => {
   pattern.lastIndex = from
@@ -229,7 +229,7 @@ const lead =
 const longestText = 4_000
 
 /** The first reset time in a text, clamped, with the words that state it. */
-export const resetIn = (text: string, saying: Saying): { at: Date; words: string } | undefined => {
+export const resetIn = (text: string, saying: MessageTime): { at: Date; words: string } | undefined => {
   const searched = text.slice(0, longestText)
   for (const match of searched.matchAll(lead)) {
     const from = match.index + match[0].length
@@ -257,7 +257,7 @@ export const fieldReset = (value: unknown): Date | undefined => {
 }
 
 /** When a wait ends: after its minimum and, where the provider stated a time, after that time plus jitter. */
-export const dueAt = (
+export const waitEndsAt = (
   { delayMs, until, jitterMs = 0 }: { delayMs: number; until?: string; jitterMs?: number },
   now: Date,
 ): Date => {

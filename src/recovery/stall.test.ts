@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   asksForAnswer,
-  burntMs,
+  usedCpuMs,
   isQuestionTool,
-  look,
-  lookEveryMs,
-  notQuiet,
+  observeSilence,
+  sampleIntervalMs,
+  noSilence,
   stallText,
-  type Look,
-  type Quietness,
+  type ActivitySample,
+  type SilenceResult,
   type StallLimits,
 } from './stall.ts'
 
@@ -21,14 +21,18 @@ const limits: StallLimits = {
   probeMs: 2_000,
   busyShare: 0.05,
 }
-const every = lookEveryMs(limits)
-const idle: Look = { passedMs: every, heard: false, cpuShare: 0, afterToolResult: false, toolRuns: false }
+const every = sampleIntervalMs(limits)
+const idle: ActivitySample = { passedMs: every, hadOutput: false, cpuShare: 0, afterToolResult: false, toolRuns: false }
 
 /** Looks until something is found, at most `most` times. */
-const after = (most: number, seen: (index: number) => Look, given = limits): Quietness & { looks: number } => {
-  let found: Quietness = { quiet: notQuiet }
+const after = (
+  most: number,
+  seen: (index: number) => ActivitySample,
+  given = limits,
+): SilenceResult & { looks: number } => {
+  let found: SilenceResult = { silence: noSilence }
   for (let index = 0; index < most; index += 1) {
-    found = look(found.quiet, seen(index), given)
+    found = observeSilence(found.silence, seen(index), given)
     if (found.stall !== undefined) return { ...found, looks: index + 1 }
   }
   return { ...found, looks: most }
@@ -70,23 +74,28 @@ describe('an agent without output', () => {
   })
   it('is reported once per silence, before it is stuck', () => {
     const probes: number[] = []
-    let found: Quietness = { quiet: notQuiet }
+    let found: SilenceResult = { silence: noSilence }
     for (let index = 0; index < 100; index += 1) {
-      found = look(found.quiet, { ...idle, heard: index === 40 }, limits)
+      found = observeSilence(found.silence, { ...idle, hadOutput: index === 40 }, limits)
       if (found.probe === true) probes.push(index + 1)
       if (found.stall !== undefined) break
     }
     expect(probes).toEqual([2_000 / every, 41 + 2_000 / every])
   })
   it('of an engine that slept is not older for it', () => {
-    const found = look(notQuiet, { ...idle, passedMs: 3_600_000 }, limits)
+    const found = observeSilence(noSilence, { ...idle, passedMs: 3_600_000 }, limits)
     expect(found).toEqual({ quiet: { quietMs: 2 * every, probed: false } })
   })
   it('is never stuck by a clock that is off', () => {
     const off = { ...limits, silenceMs: Number.POSITIVE_INFINITY, probeMs: Number.POSITIVE_INFINITY }
     expect(after(10_000, () => idle, off).stall).toBeUndefined()
     expect(
-      lookEveryMs({ ...off, waitingForPersonMs: Infinity, stuckAfterToolResultMs: Infinity, hangingToolMs: Infinity }),
+      sampleIntervalMs({
+        ...off,
+        waitingForPersonMs: Infinity,
+        stuckAfterToolResultMs: Infinity,
+        hangingToolMs: Infinity,
+      }),
     ).toBe(10_000)
   })
 })
@@ -96,15 +105,15 @@ it('any sign of life begins all clocks anew', () => {
     fc.property(
       fc.array(fc.constantFrom('heard', 'busy', 'idle', 'unknown'), { minLength: 1, maxLength: 200 }),
       (signs) => {
-        let found: Quietness = { quiet: notQuiet }
+        let found: SilenceResult = { silence: noSilence }
         let quiet = 0
         for (const sign of signs) {
           const { cpuShare: _share, ...unknown } = idle
           const share = sign === 'busy' ? { cpuShare: 0.5 } : { cpuShare: 0 }
           const seen = sign === 'unknown' ? unknown : { ...idle, ...share, heard: sign === 'heard' }
-          found = look(found.quiet, seen, limits)
+          found = observeSilence(found.silence, seen, limits)
           quiet = sign === 'heard' ? 0 : quiet + (sign === 'idle' ? every : 0)
-          expect(found.quiet.quietMs).toBe(quiet)
+          expect(found.silence.quietMs).toBe(quiet)
           expect(found.stall !== undefined).toBe(quiet >= limits.silenceMs && sign === 'idle')
         }
       },
@@ -115,12 +124,12 @@ it('any sign of life begins all clocks anew', () => {
 describe('processor time of a tree', () => {
   const row = (pid: number, cpuMs: number, startTime = 'a') => ({ pid, startTime, cpuMs })
   it('counts what each process used more, whole where it is new', () => {
-    expect(burntMs([row(1, 100), row(2, 50)], [row(1, 130), row(3, 7)])).toBe(37)
+    expect(usedCpuMs([row(1, 100), row(2, 50)], [row(1, 130), row(3, 7)])).toBe(37)
   })
   it('takes a reused pid for a new process and never counts backwards', () => {
-    expect(burntMs([row(1, 100)], [row(1, 20, 'b')])).toBe(20)
-    expect(burntMs([row(1, 100)], [row(1, 90)])).toBe(0)
-    expect(burntMs([row(1, 100)], [])).toBe(0)
+    expect(usedCpuMs([row(1, 100)], [row(1, 20, 'b')])).toBe(20)
+    expect(usedCpuMs([row(1, 100)], [row(1, 90)])).toBe(0)
+    expect(usedCpuMs([row(1, 100)], [])).toBe(0)
   })
 })
 

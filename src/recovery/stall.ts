@@ -12,13 +12,14 @@ export type StallKind = (typeof stallKinds)[number]
 export type StallCause = StallKind | 'doom_loop'
 
 /** Ways in which an agent made no progress. `agent_died`: its process ended without being stopped by Unstuck. */
-export type Stalled = StallCause | 'agent_died'
+export type NoProgress = StallCause | 'agent_died'
 
-export const isStall = (cause: string | undefined): cause is StallCause =>
+export const isStallCause = (cause: string | undefined): cause is StallCause =>
   cause === 'doom_loop' || stallKinds.some((kind) => kind === cause)
 
 /** Whether the process died in the middle of its turn: killed from outside, crashed, or its output cut off. */
-export const isDeath = (errorType: string | undefined): boolean => errorType === 'signal' || errorType === 'no_result'
+export const isAgentDeath = (errorType: string | undefined): boolean =>
+  errorType === 'signal' || errorType === 'no_result'
 
 /** Milliseconds; Infinity = the clock is off. */
 export interface StallLimits {
@@ -37,7 +38,7 @@ export interface StallLimits {
 }
 
 /** Defaults of the configuration's `stall`; -1 = the clock is off. */
-export const standardStall = {
+export const defaultStallSettings = {
   silenceSeconds: 900,
   afterToolResultSeconds: 600,
   toolSeconds: 1800,
@@ -46,7 +47,7 @@ export const standardStall = {
   busyCpuPercent: 5,
   lingerSeconds: 30,
 }
-export type StallSettings = typeof standardStall
+export type StallSettings = typeof defaultStallSettings
 
 const orNeverMs = (seconds: number): number => (seconds === -1 ? Number.POSITIVE_INFINITY : seconds * 1000)
 
@@ -59,11 +60,11 @@ export const stallLimits = (settings: StallSettings): StallLimits => ({
   busyShare: settings.busyCpuPercent / 100,
 })
 
-export interface Look {
+export interface ActivitySample {
   /** Time since the previous sample. */
   passedMs: number
   /** The agent printed something since then. */
-  heard: boolean
+  hadOutput: boolean
   /** CPU time of the process tree since then, as a share of one core; absent = unknown, which never counts as idle. */
   cpuShare?: number
   /** The last output was the result of the last open tool call. */
@@ -74,23 +75,23 @@ export interface Look {
   prompt?: string
 }
 
-export interface Quiet {
+export interface Silence {
   /** How long the agent has been silent and idle since its last output. */
   quietMs: number
   probed: boolean
 }
 
-export const notQuiet: Quiet = { quietMs: 0, probed: false }
+export const noSilence: Silence = { quietMs: 0, probed: false }
 
-const clocks: Record<StallKind, { limit: (limits: StallLimits) => number; runs: (look: Look) => boolean }> = {
+const clocks: Record<StallKind, { limit: (limits: StallLimits) => number; runs: (look: ActivitySample) => boolean }> = {
   waiting_for_person: { limit: (limits) => limits.waitingForPersonMs, runs: (look) => look.prompt !== undefined },
   stuck_after_tool_result: { limit: (limits) => limits.stuckAfterToolResultMs, runs: (look) => look.afterToolResult },
   hanging_tool: { limit: (limits) => limits.hangingToolMs, runs: (look) => look.toolRuns },
   silence: { limit: (limits) => limits.silenceMs, runs: (look) => !look.toolRuns },
 }
 
-export interface Quietness {
-  quiet: Quiet
+export interface SilenceResult {
+  silence: Silence
   /** The clock that expired. */
   stall?: StallKind
   /** The silence is now long enough to report. Set once for each silence. */
@@ -121,38 +122,38 @@ export const stallText = (
 }
 
 /** The interval between samples in milliseconds: short enough for the shortest clock, but not below the cost of a sample. */
-export const lookEveryMs = (limits: StallLimits): number => {
+export const sampleIntervalMs = (limits: StallLimits): number => {
   const { waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs } = limits
   const all = [waitingForPersonMs, stuckAfterToolResultMs, hangingToolMs, silenceMs, probeMs]
   return Math.max(20, Math.min(10_000, ...all.map((ms) => ms / 8)))
 }
 
 /** Adds a sample to the silence so far, and tells which clock expired. */
-export const look = (before: Quiet, seen: Look, limits: StallLimits): Quietness => {
-  if (seen.heard) return { quiet: notQuiet }
+export const observeSilence = (before: Silence, seen: ActivitySample, limits: StallLimits): SilenceResult => {
+  if (seen.hadOutput) return { silence: noSilence }
   const idle = seen.cpuShare !== undefined && seen.cpuShare < limits.busyShare
-  if (!idle) return { quiet: before }
+  if (!idle) return { silence: before }
   // A late sample means that the engine was suspended, so only two intervals of that time count as silence.
-  const counted = Math.min(seen.passedMs, 2 * lookEveryMs(limits))
+  const counted = Math.min(seen.passedMs, 2 * sampleIntervalMs(limits))
   const quietMs = before.quietMs + counted
   const stall = stallKinds.find((kind) => clocks[kind].runs(seen) && quietMs >= clocks[kind].limit(limits))
   const probe = !before.probed && quietMs >= limits.probeMs
   return {
-    quiet: { quietMs, probed: before.probed || probe },
+    silence: { quietMs, probed: before.probed || probe },
     ...(stall === undefined ? {} : { stall }),
     ...(probe && stall === undefined ? { probe: true } : {}),
   }
 }
 
 /** CPU time of one process of a tree, including its children that have ended. */
-export interface Usage {
+export interface ProcessCpu {
   pid: number
   startTime: string
   cpuMs: number
 }
 
 /** CPU time in milliseconds that a tree used between two samples. A process that started in between counts completely. */
-export const burntMs = (before: readonly Usage[], after: readonly Usage[]): number => {
+export const usedCpuMs = (before: readonly ProcessCpu[], after: readonly ProcessCpu[]): number => {
   const known = new Map(before.map(({ pid, startTime, cpuMs }) => [`${pid} ${startTime}`, cpuMs]))
   return after.reduce(
     (sum, { pid, startTime, cpuMs }) => sum + Math.max(0, cpuMs - (known.get(`${pid} ${startTime}`) ?? 0)),

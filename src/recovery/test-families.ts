@@ -3,7 +3,7 @@
  * the same text, because agents write these files.
  */
 
-export interface Family {
+export interface TestFamily {
   name: string
   file: RegExp
   /** Programs in this language. If a check runs such a program, its assertions count like those of a test. */
@@ -26,7 +26,7 @@ const hashes = /^[ \t]*#(?!\[).*$/gm
 
 export const snapshotFile = /\.snap$|(?:^|\/)__snapshots__\//
 
-export const families: readonly Family[] = [
+export const testFamilies: readonly TestFamily[] = [
   {
     name: 'JavaScript and TypeScript',
     file: /\.(?:test|spec|cy|e2e)\.[cm]?[jt]sx?$|(?:^|\/)(?:tests?|__tests__|specs?|e2e|cypress)\/.*\.[cm]?[jt]sx?$/,

@@ -3,9 +3,9 @@
  * a playbook for an unknown label, a playbook that reads a fact its labels do not have, and a diagnosis without its facts.
  */
 import type { Install } from '../domain/run.ts'
-import type { OwnFound } from './diagnosis/kinds.ts'
-import type { ClaimLabel, Label, Meaning } from './diagnosis/labels.ts'
-import type { Stalled } from './stall.ts'
+import type { DirectFinding } from './diagnosis/direct-evidence.ts'
+import type { ClaimLabel, Label, LabelMeaning } from './diagnosis/labels.ts'
+import type { NoProgress } from './stall.ts'
 
 /** Modes in octal digits. The old one is recorded so that a person can revert the change. */
 export interface ModeChange {
@@ -156,7 +156,7 @@ type Found =
   | Of<'auth_failure', LoginFacts>
   | Of<'model_missing' | 'context_overflow', NoFacts>
   | Of<'provider_overloaded' | 'network_transient' | 'stream_cut' | 'temporary_failure', LimitFacts>
-  | Of<Stalled, StallFacts>
+  | Of<NoProgress, StallFacts>
   | Of<'check_failed' | PlainLabel, CheckFacts>
   | Of<'unsupported_format' | 'invalid_usage' | 'missing_make_target', UnrunnableFacts>
   | Of<'no_test_files', UnrunnableFacts & Narrowable>
@@ -164,7 +164,7 @@ type Found =
   | Of<InstallLabel, InstallFacts>
   | Of<MissingLabel, InstallFacts & Narrowable>
   | Of<'sequence_issue', SequenceFacts>
-  | OwnFound
+  | DirectFinding
 
 type KeyOf<T> = T extends unknown ? keyof T : never
 type ValueOf<T, K> = T extends unknown ? (K extends keyof T ? Exclude<T[K], undefined> : never) : never
@@ -174,7 +174,7 @@ export type AnyFacts = { [K in KeyOf<Found['facts']>]?: ValueOf<Found['facts'], 
 
 export type DiagnosisLabel = Found['label']
 
-interface Described extends Omit<Meaning<DiagnosisLabel>, 'label'> {
+interface Described extends Omit<LabelMeaning<DiagnosisLabel>, 'label'> {
   /** The line or fact that shows the failure, verbatim. */
   evidence: string
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { meets } from './version-range.ts'
+import { isInRange } from './version-range.ts'
 
 describe('a range is met', () => {
   test.each([
@@ -19,7 +19,7 @@ describe('a range is met', () => {
     ['1.22', '>=1.22'],
     ['0.2.9', '^0.2.3'],
     ['20.11.1', '<=20'],
-  ])('%s meets %s', (found, range) => expect(meets(found, range)).toBe(true))
+  ])('%s meets %s', (found, range) => expect(isInRange(found, range)).toBe(true))
 })
 
 describe('a range is not met', () => {
@@ -36,14 +36,14 @@ describe('a range is not met', () => {
     ['0.3.0', '^0.2.3'],
     ['0.0.4', '^0.0.3'],
     ['1.21.4', '>=1.22'],
-  ])('%s does not meet %s', (found, range) => expect(meets(found, range)).toBe(false))
+  ])('%s does not meet %s', (found, range) => expect(isInRange(found, range)).toBe(false))
 })
 
 test('a form that is not understood gives no result', () => {
-  expect(meets('20.11.1', 'lts/*')).toBeUndefined()
-  expect(meets('20.11.1', 'stable')).toBeUndefined()
-  expect(meets('20.11.1', '>=18.0.0-beta.1')).toBeUndefined()
-  expect(meets('unknown', '>=18')).toBeUndefined()
+  expect(isInRange('20.11.1', 'lts/*')).toBeUndefined()
+  expect(isInRange('20.11.1', 'stable')).toBeUndefined()
+  expect(isInRange('20.11.1', '>=18.0.0-beta.1')).toBeUndefined()
+  expect(isInRange('unknown', '>=18')).toBeUndefined()
   // One that is met decides, whatever stands beside it.
-  expect(meets('20.11.1', 'lts/* || 20')).toBe(true)
+  expect(isInRange('20.11.1', 'lts/* || 20')).toBe(true)
 })

@@ -72,7 +72,7 @@ const meetsAll = (version: Version, text: string): boolean | undefined => {
 
 const maxLength = 200
 
-export const meets = (found: string, range: string): boolean | undefined => {
+export const isInRange = (found: string, range: string): boolean | undefined => {
   const places = /(\d+)\.(\d+)(?:\.(\d+))?/.exec(found)
   if (places === null || range.length > maxLength) return undefined
   const version: Version = [Number(places[1]), Number(places[2]), Number(places[3] ?? 0)]

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Weakening } from '../domain/run.ts'
-import { families } from './test-families.ts'
-import { mayHoldTests, weakenedBy, weakeningText, type TextChange } from './weakened.ts'
+import { testFamilies } from './test-families.ts'
+import { mayHoldTests, weakeningsIn, weakeningText, type TextChange } from './weakened.ts'
 import { cpuMsOf } from '../../test/support/cpu-time.ts'
 
 const change = (before: string | undefined, after: string | undefined, path = 'test/a.test.js'): TextChange => ({
@@ -12,14 +12,14 @@ const change = (before: string | undefined, after: string | undefined, path = 't
   after,
 })
 const kinds = (...changes: TextChange[]): [Weakening['kind'], string, number][] =>
-  weakenedBy(changes).map(({ kind, path, count }) => [kind, path, count])
+  weakeningsIn(changes).map(({ kind, path, count }) => [kind, path, count])
 
 const strong = "test('adds', () => { expect(add(1, 1)).toBe(2) })\n"
 const other = "test('subtracts', () => { expect(sub(1, 1)).toBe(0) })\n"
 
 describe('is listed', () => {
   test('a file of tests that was deleted, with their names', () => {
-    expect(weakenedBy([change(strong + other, undefined)])).toEqual([
+    expect(weakeningsIn([change(strong + other, undefined)])).toEqual([
       { kind: 'file deleted', path: 'test/a.test.js', count: 2, detail: 'adds; subtracts' },
     ])
   })
@@ -62,7 +62,7 @@ describe('is listed', () => {
     ])
   })
   test('in words', () => {
-    const [found] = weakenedBy([change(strong, undefined)])
+    const [found] = weakeningsIn([change(strong, undefined)])
     expect(weakeningText(found as Weakening)).toBe('file deleted: test/a.test.js (1): adds')
   })
 })
@@ -83,7 +83,7 @@ describe('is not listed', () => {
       'a new weak assertion beside the strong ones',
       [change(strong, strong + 'test("b", () => expect(b).toBeDefined())')],
     ],
-  ])('%s', (_what, changes) => expect(weakenedBy(changes)).toEqual([]))
+  ])('%s', (_what, changes) => expect(weakeningsIn(changes)).toEqual([]))
 })
 
 const pathOf: Record<string, string> = {
@@ -101,7 +101,7 @@ const pathOf: Record<string, string> = {
   Bats: 'test/a.bats',
 }
 
-describe.each(families)('$name', ({ name, example }) => {
+describe.each(testFamilies)('$name', ({ name, example }) => {
   const path = pathOf[name] ?? ''
   test('a new skip, and the removal of a test with its weak assertion, are seen', () => {
     expect(mayHoldTests(path)).toBe(true)
@@ -118,17 +118,17 @@ test('an unchanged set of files, in whatever places, is never called weaker', ()
   fc.assert(
     fc.property(texts, fc.nat(2), (given, cut) => {
       const [left, right] = [given.slice(0, cut).join(''), given.slice(cut).join('')]
-      expect(weakenedBy([change(left + right, left), change('', right, 'test/b.test.js')])).toEqual([])
+      expect(weakeningsIn([change(left + right, left), change('', right, 'test/b.test.js')])).toEqual([])
     }),
   )
 })
 
 test('a hostile file costs no time', () => {
   const cpuMs = cpuMsOf(() => {
-    for (const { file, test: pattern } of families) {
+    for (const { file, test: pattern } of testFamilies) {
       const path = Object.values(pathOf).find((candidate) => file.test(candidate)) ?? ''
       const hostile = `${'@Test #[test] [Fact '.repeat(8_000)}${'test(('.repeat(20_000)}${pattern.source}`
-      weakenedBy([change(hostile, '', path)])
+      weakeningsIn([change(hostile, '', path)])
     }
   })
   expect(cpuMs).toBeLessThan(5_000)

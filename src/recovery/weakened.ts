@@ -4,7 +4,7 @@
  * not a proof of bad intent. Pure.
  */
 import type { Weakening } from '../domain/run.ts'
-import { families, snapshotFile, type Family } from './test-families.ts'
+import { testFamilies, snapshotFile, type TestFamily } from './test-families.ts'
 
 export interface TextChange {
   path: string
@@ -30,7 +30,7 @@ const maxListed = 50
 const countOf = (pattern: RegExp | undefined, text: string): number =>
   pattern === undefined ? 0 : [...text.matchAll(pattern)].length
 
-const read = (family: Family, text: string | undefined): Counts => {
+const read = (family: TestFamily, text: string | undefined): Counts => {
   if (text === undefined || text.length > maxText) return none
   // Code in comments does not run.
   const live = family.comment === undefined ? text : text.replace(family.comment, '')
@@ -119,7 +119,7 @@ const barelyDeleted = (files: readonly Read[]): Weakening[] =>
           detail: 'bare assertions',
         }))
 
-const ofFamily = (family: Family, changes: readonly TextChange[], run: ReadonlySet<string>): Weakening[] => {
+const ofFamily = (family: TestFamily, changes: readonly TextChange[], run: ReadonlySet<string>): Weakening[] => {
   const files = changes
     .filter(({ path }) => family.file.test(path) || (run.has(path) && family.program?.test(path) === true))
     .map(({ path, before, after }) => ({
@@ -157,11 +157,11 @@ const snapshots = (changes: readonly TextChange[]): Weakening[] =>
 
 /** Whether a file at this path can contain tests. Other files are not read. */
 export const mayHoldTests = (path: string): boolean =>
-  snapshotFile.test(path) || families.some(({ file }) => file.test(path))
+  snapshotFile.test(path) || testFamilies.some(({ file }) => file.test(path))
 
 /** `run`: programs that checks run; their assertions count like those of tests. */
-export const weakenedBy = (changes: readonly TextChange[], run: ReadonlySet<string> = new Set()): Weakening[] =>
-  [...families.flatMap((family) => ofFamily(family, changes, run)), ...snapshots(changes)].slice(0, maxListed)
+export const weakeningsIn = (changes: readonly TextChange[], run: ReadonlySet<string> = new Set()): Weakening[] =>
+  [...testFamilies.flatMap((family) => ofFamily(family, changes, run)), ...snapshots(changes)].slice(0, maxListed)
 
 export const weakeningText = ({ kind, path, count, detail }: Weakening): string =>
   `${kind}: ${path} (${count})${detail === '' ? '' : `: ${detail}`}`

@@ -3,7 +3,7 @@
  * engine.
  */
 import type { AccountLimit } from '../domain/account.ts'
-import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 /**
@@ -16,7 +16,7 @@ export const limitAccount = async (
   goalId: string,
 ): Promise<void> => {
   const { account, harnesses, evidence, taskId, runId } = limit
-  const row = await one<{ until: Date }>(
+  const row = await firstRow<{ until: Date }>(
     tx,
     sql`insert into account_limit (account, harnesses, evidence, until, task_id, run_id)
     values (${account}, ${json(harnesses)}::jsonb, ${evidence}, ${limit.until}, ${taskId}, ${runId})

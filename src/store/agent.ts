@@ -3,7 +3,7 @@
  * derives them; no statement writes a state.
  */
 import type { Agent, AgentState } from '../domain/agent.ts'
-import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 /**
@@ -40,7 +40,7 @@ export const idleAgents = async (db: Queryable, engineId: string): Promise<strin
   ).map(({ id }) => id)
 
 /** Records that agents went out of service. */
-export const tellOffline = async (
+export const recordOffline = async (
   tx: Queryable,
   agents: string[],
   engine: string | null,
@@ -54,11 +54,11 @@ export const tellOffline = async (
  * only the lease kept it in service.
  */
 export const releaseAgent = async (tx: Queryable, id: string): Promise<void> => {
-  const row = await one<{ engine_id: string | null; gone: boolean; state: AgentState }>(
+  const row = await firstRow<{ engine_id: string | null; gone: boolean; state: AgentState }>(
     tx,
     sql`update agent set heartbeat_at = unstuck_now() where id = ${id} returning engine_id, gone_at is not null as gone,
       (select derived.state from agent_view as derived where derived.id = agent.id) as state`,
   )
   if (row?.state !== 'offline') return
-  await tellOffline(tx, [id], row.engine_id, row.gone ? 'its slot is gone' : 'its engine is offline')
+  await recordOffline(tx, [id], row.engine_id, row.gone ? 'its slot is gone' : 'its engine is offline')
 }

@@ -2,12 +2,12 @@
  * The claim: which task an idle agent takes, and its lease. Keys of the lease and of the held areas decide between two
  * concurrent claims. domain/claimability.ts tells people why a task is not claimed: a new condition belongs into both.
  */
-import { laneSlot, standardLanes, type LaneLimits } from '../domain/dispatch.ts'
-import { mustStep } from '../domain/flow.ts'
+import { laneSlot, defaultLanes, type LaneLimits } from '../domain/dispatch.ts'
+import { mustTransition } from '../domain/flow.ts'
 import { keepAliveMs, type Lease } from '../domain/lease.ts'
 import { freshRun, runFlow, type Run } from '../domain/run.ts'
 import { taskFlow, type Task } from '../domain/task.ts'
-import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { readRun } from './run.ts'
 import { readTask } from './task.ts'
@@ -37,7 +37,7 @@ interface Claimer {
 
 /** The agent, if it is idle and its engine is online. */
 const claimerOf = async (tx: Queryable, agentId: string): Promise<Claimer | undefined> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`select agent.id, agent.role, agent.engine_id from agent_view as agent left join engine on engine.id = agent.engine_id
     where agent.id = ${agentId} and agent.state = 'idle' and (engine.id is null or engine.state = 'online')`,
@@ -66,7 +66,7 @@ const candidateFor = (
   closed: Closed,
 ): Promise<object | undefined> => {
   const { any, listed, replaced } = startable(request)
-  return one<object>(
+  return firstRow<object>(
     tx,
     sql`select * from task where state = 'queued' and ready
       and (role = ${role} or (${role} = 'worker' and role in ('worker', 'tester', 'docser')))
@@ -90,7 +90,7 @@ interface LaneCount {
 const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request: ClaimRequest): Promise<LaneCount> => {
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended('unstuck lanes ' || current_schema(), 0))`)
   const { any, listed, replaced } = startable(request)
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`select
       (select coalesce(jsonb_agg(lane_slot), '[]') from lease where lane = ${lane} and lane_slot is not null) as taken,
@@ -105,7 +105,7 @@ const countLane = async (tx: Queryable, lane: string, claimer: Claimer, request:
 /** Takes the areas of a task. They outlive its lease and are released when its work is merged or given up. */
 const holdAreas = async (tx: Queryable, task: Task): Promise<boolean> => {
   if (task.areas.length === 0) return true
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`insert into area_hold (task_id, span) select id, span from task where id = ${task.id}
     on conflict do nothing returning task_id`,
@@ -121,7 +121,7 @@ const takeLease = async (
   slot: number,
 ): Promise<object | undefined> => {
   if (!(await holdAreas(tx, task))) return undefined
-  const lease = await one<object>(
+  const lease = await firstRow<object>(
     tx,
     sql`insert into lease (task_id, run_id, agent_id, epoch, expires_at, lane, lane_slot)
     values (${task.id}, ${request.runId}, ${request.agentId}, ${task.epoch + 1},
@@ -143,7 +143,7 @@ const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest
     const candidate = await candidateFor(tx, claimer, request, closed)
     if (candidate === undefined) return undefined
     const task = readTask(candidate)
-    const limits = request.lanes ?? standardLanes
+    const limits = request.lanes ?? defaultLanes
     const slot =
       task.lane === 'feature' ? 0 : laneSlot(task.lane, limits, await countLane(tx, task.lane, claimer, request))
     if (slot === undefined) {
@@ -160,9 +160,9 @@ const chooseTask = async (tx: Queryable, claimer: Claimer, request: ClaimRequest
 const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Promise<Task> => {
   const { harnesses = [queued.harness], standIns = {} } = request
   const harness = harnesses.includes(queued.harness) ? queued.harness : (standIns[queued.harness] ?? queued.harness)
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
-    sql`update task set state = ${mustStep(taskFlow, queued.place, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
+    sql`update task set state = ${mustTransition(taskFlow, queued.status, 'claimed').to}, epoch = epoch + 1, retry = null, retry_at = null,
       harness = ${harness}, version = version + 1, changed_at = unstuck_now()
     where id = ${queued.id} and version = ${queued.version} returning *`,
   )
@@ -172,7 +172,7 @@ const startTask = async (tx: Queryable, queued: Task, request: ClaimRequest): Pr
 }
 
 const insertRun = async (tx: Queryable, task: Task, { runId, agentId }: ClaimRequest): Promise<Run> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`insert into run (id, task_id, goal_id, number, epoch, agent_id, harness, state, phase, launches, spend)
     select ${runId}, ${task.id}, ${task.goalId}, coalesce(max(number), 0) + 1, ${task.epoch}::integer, ${agentId}, ${task.harness},
@@ -190,7 +190,7 @@ const recordClaim = async (tx: Queryable, { task, run }: Claim, wanted: string, 
     payload: { from: 'queued', to: 'running', agent: run.agentId, epoch: task.epoch },
   })
   await appendEvent(tx, {
-    type: mustStep(runFlow, '', 'claimed').event,
+    type: mustTransition(runFlow, '', 'claimed').event,
     ...ids,
     payload: {
       number: run.number,

@@ -13,12 +13,12 @@ export interface Queryable {
 }
 
 export interface Db extends Queryable {
-  /** Commits when `work` resolves, rolls back when it rejects. Cannot be nested. */
+  /** Commits when `doWork` resolves, rolls back when it rejects. Cannot be nested. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   /** Runs several statements without parameters (migrations). A failed script leaves no transaction open. */
   script(text: string): Promise<void>
   /** Whether this process is the leader at this moment. Absent = no other process shares the store. */
-  leads?: () => boolean
+  isLeader?: () => boolean
   close(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ const camel = (name: string): string => name.replace(/_([a-z])/g, (_match, lette
 export const fromRow = <T>(row: object): T =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) as T
 
-export const one = async <Row>(db: Queryable, statement: Sql): Promise<Row | undefined> =>
+export const firstRow = async <Row>(db: Queryable, statement: Sql): Promise<Row | undefined> =>
   (await db.query<Row>(statement))[0]
 
 /**
@@ -49,7 +49,7 @@ export const isStoreTrouble = (error: unknown): boolean =>
   )
 
 /** The outcome of a fenced write. Zero rows is an expected outcome, so it is a value and not an exception. */
-export type Moved<T> = { ok: true; value: T } | { ok: false; code: 'stale' | 'illegal'; message: string }
+export type MoveResult<T> = { ok: true; value: T } | { ok: false; code: 'stale' | 'illegal'; message: string }
 
 export const stale = (what: string): { ok: false; code: 'stale'; message: string } => ({
   ok: false,
@@ -61,7 +61,7 @@ export const stale = (what: string): { ok: false; code: 'stale'; message: string
 export class StaleError extends Error {}
 
 /** The value of a move that must succeed. Throws `StaleError` for a lost race, and an ordinary error for a bug. */
-export const must = <T>(moved: Moved<T>): T => {
+export const mustSucceed = <T>(moved: MoveResult<T>): T => {
   if (moved.ok) return moved.value
   if (moved.code === 'stale') throw new StaleError(moved.message)
   throw new Error(moved.message)

@@ -1,8 +1,8 @@
 /** All statements on engines. Only `registerEngine` and `moveEngine` write their states; a heartbeat does not. */
 import { engineFlow, type EngineInfo, type EngineState } from '../domain/engine.ts'
-import { mustStep, stepOf } from '../domain/flow.ts'
-import { idleAgents, registerAgents, tellOffline } from './agent.ts'
-import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { mustTransition, transitionOf } from '../domain/flow.ts'
+import { idleAgents, registerAgents, recordOffline } from './agent.ts'
+import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 /** The name of its connections is used by the reaper only. */
@@ -20,14 +20,14 @@ export const listEngines = async (db: Queryable): Promise<EngineInfo[]> =>
   (await db.query<object>(sql`select * from engine order by started_at, id`)).map(read)
 
 export const getEngine = async (db: Queryable, id: string): Promise<EngineInfo | undefined> => {
-  const row = await one<object>(db, sql`select * from engine where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from engine where id = ${id}`)
   return row === undefined ? undefined : read(row)
 }
 
 /** Puts an engine and its agents into service, at its start or after it was declared dead. */
 export const registerEngine = async (tx: Queryable, engine: NewEngine, agentIds: string[]): Promise<void> => {
   const before = (await getEngine(tx, engine.id))?.state ?? ''
-  const step = mustStep(engineFlow, before, 'started')
+  const step = mustTransition(engineFlow, before, 'started')
   const { id, host, bootId, pid, startTime } = engine
   const lists = { roles: json(engine.roles), harnesses: json(engine.harnesses), labels: json(engine.labels) }
   await tx.query(sql`
@@ -48,12 +48,12 @@ export const registerEngine = async (tx: Queryable, engine: NewEngine, agentIds:
  * Stores a heartbeat, with facts that may have changed. Returns the state that other engines see; undefined = there is
  * no such engine.
  */
-export const beatEngine = async (
+export const recordHeartbeat = async (
   db: Queryable,
   id: string,
   now: { harnesses: string[]; waiting: string | null },
 ): Promise<EngineState | undefined> => {
-  const row = await one<{ state: EngineState }>(
+  const row = await firstRow<{ state: EngineState }>(
     db,
     sql`with beaten as (update agent set heartbeat_at = unstuck_now()
       where id in (select id from agent_view where engine_id = ${id} and state <> 'offline'))
@@ -72,13 +72,13 @@ export const moveEngine = async (
   engine: EngineInfo,
   trigger: 'drained' | 'left' | 'died',
   payload: Record<string, unknown> = {},
-): Promise<Moved<EngineInfo>> => {
-  const step = stepOf(engineFlow, engine.state, trigger)
+): Promise<MoveResult<EngineInfo>> => {
+  const step = transitionOf(engineFlow, engine.state, trigger)
   if (!step.ok) return step
   const leaving = step.row.to === 'offline' ? await idleAgents(tx, engine.id) : []
   // The heartbeat is the fence: an engine that sent one after it was judged is alive. A Date has no microseconds,
   // but the store has, hence the millisecond.
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`update engine set state = ${step.row.to}, waiting = null
     where id = ${engine.id} and state = ${engine.state} and (${trigger} <> 'died' or heartbeat_at < ${engine.heartbeatAt}::timestamptz + interval '1 millisecond') returning *`,
@@ -88,6 +88,6 @@ export const moveEngine = async (
     type: step.row.event,
     payload: { engine: engine.id, host: engine.host, trigger, ...payload },
   })
-  await tellOffline(tx, leaving, engine.id, 'its engine is offline')
+  await recordOffline(tx, leaving, engine.id, 'its engine is offline')
   return { ok: true, value: read(row) }
 }

@@ -1,7 +1,7 @@
 /** All statements on escalations. */
 import { escalationFlow, type ChoiceKind, type Escalation } from '../domain/escalation.ts'
-import { stepOf } from '../domain/flow.ts'
-import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { transitionOf } from '../domain/flow.ts'
+import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 const read = (row: object): Escalation => fromRow<Escalation>(row)
@@ -37,12 +37,12 @@ export const listEscalations = async (
   ).map(read)
 
 export const getEscalation = async (db: Queryable, id: string): Promise<Escalation | undefined> => {
-  const row = await one<object>(db, sql`select * from escalation where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from escalation where id = ${id}`)
   return row === undefined ? undefined : read(row)
 }
 
 export const pendingEscalationOf = async (db: Queryable, taskId: string): Promise<Escalation | undefined> => {
-  const row = await one<object>(db, sql`select * from escalation where task_id = ${taskId} and state = 'pending'`)
+  const row = await firstRow<object>(db, sql`select * from escalation where task_id = ${taskId} and state = 'pending'`)
   return row === undefined ? undefined : read(row)
 }
 
@@ -51,10 +51,10 @@ export const answerEscalation = async (
   tx: Queryable,
   escalation: Escalation,
   trigger: ChoiceKind | 'overtaken',
-): Promise<Moved<Escalation>> => {
-  const step = stepOf(escalationFlow, escalation.state, trigger)
+): Promise<MoveResult<Escalation>> => {
+  const step = transitionOf(escalationFlow, escalation.state, trigger)
   if (!step.ok) return step
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`update escalation set state = ${step.row.to}, answer = ${trigger === 'overtaken' ? null : trigger}, decided_at = unstuck_now(), version = version + 1
     where id = ${escalation.id} and version = ${escalation.version} and state = 'pending' returning *`,

@@ -1,5 +1,5 @@
 /** Events, written in the same transaction as the change they describe. Append-only. */
-import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 
 export interface NewEvent {
   type: string
@@ -48,14 +48,14 @@ export interface EventFilter {
  * rollback.
  */
 const stableUpTo = async (db: Queryable): Promise<number> => {
-  const given = await one<{ last: number }>(db, sql`select last_value::float8 as last from event_id_seq`)
-  const writing = await one(
+  const given = await firstRow<{ last: number }>(db, sql`select last_value::float8 as last from event_id_seq`)
+  const writing = await firstRow(
     db,
     sql`select 1 from pg_locks where relation = 'event'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid() limit 1`,
   )
   const last = given?.last ?? 0
   if (writing === undefined) return last
-  const hole = await one<{ before: number | null }>(
+  const hole = await firstRow<{ before: number | null }>(
     db,
     sql`select min(before)::float8 as before from (
       select id, at, lag(id) over (order by id) as before from event where id > ${last - 1000}
@@ -79,11 +79,11 @@ export const readEvents = async (db: Queryable, filter: EventFilter): Promise<St
 
 /** The id of the newest event; 0 = there is none. */
 export const lastEventId = async (db: Queryable): Promise<number> =>
-  (await one<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0
+  (await firstRow<{ id: number }>(db, sql`select coalesce(max(id), 0)::float8 as id from event`))?.id ?? 0
 
 /** The time of the store, which all due times and leases use. */
 export const storeNow = async (db: Queryable): Promise<Date> => {
-  const row = await one<{ now: Date }>(db, sql`select unstuck_now() as now`)
+  const row = await firstRow<{ now: Date }>(db, sql`select unstuck_now() as now`)
   if (row === undefined) throw new Error('the store returned no time')
   return row.now
 }

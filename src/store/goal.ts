@@ -1,9 +1,9 @@
 /**
  * All statements on goals. Only `moveGoal` writes a state; `progressGoal` writes everything else, with the same fence.
  */
-import { stepOf } from '../domain/flow.ts'
+import { transitionOf } from '../domain/flow.ts'
 import { goalFlow, type Goal, type GoalLanding, type GoalState } from '../domain/goal.ts'
-import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 export type NewGoal = Pick<
@@ -23,7 +23,7 @@ export type NewGoal = Pick<
 
 /** Stores a new goal in state `planning`, with its event. */
 export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`insert into goal (id, title, requirement, state, repo_mode, target_branch, base_commit, head_commit, auto_merge, allowed_dirs, limits, spend)
     values (${goal.id}, ${goal.title}, ${goal.requirement}, 'planning', ${goal.repoMode}, ${goal.targetBranch}, ${goal.baseCommit},
@@ -39,7 +39,7 @@ export const insertGoal = async (db: Queryable, goal: NewGoal): Promise<Goal> =>
 }
 
 export const getGoal = async (db: Queryable, id: string): Promise<Goal | undefined> => {
-  const row = await one<object>(db, sql`select * from goal where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from goal where id = ${id}`)
   return row === undefined ? undefined : fromRow<Goal>(row)
 }
 
@@ -62,7 +62,7 @@ export const listLiveGoals = async (db: Queryable): Promise<Goal[]> =>
     )
   ).map((row) => fromRow<Goal>(row))
 
-/** All goals that have not ended, and the `ended` newest of the others; `leftOut` = how many more there are. */
+/** All goals that have not ended, and the `ended` newest of the others; `wasLeftOut` = how many more there are. */
 export const listShownGoals = async (db: Queryable, ended: number): Promise<{ goals: Goal[]; leftOut: number }> => {
   const goals = (
     await db.query<object>(sql`
@@ -70,7 +70,7 @@ export const listShownGoals = async (db: Queryable, ended: number): Promise<{ go
         select id from goal where state in ('done', 'failed', 'cancelled') order by created_at desc, id limit ${ended})
       order by created_at desc, id`)
   ).map((row) => fromRow<Goal>(row))
-  const all = await one<{ n: number }>(db, sql`select count(*)::int as n from goal`)
+  const all = await firstRow<{ n: number }>(db, sql`select count(*)::int as n from goal`)
   return { goals, leftOut: Math.max(0, (all?.n ?? 0) - goals.length) }
 }
 
@@ -87,11 +87,11 @@ export const allowInGoal = async (
  * Moves a goal along its flow table, records the event and recomputes which of its tasks are ready. `stale` if another
  * writer changed the goal first.
  */
-export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<Moved<Goal>> => {
-  const step = stepOf(goalFlow, goal.state, trigger)
+export const moveGoal = async (db: Queryable, goal: Goal, trigger: string, reason = ''): Promise<MoveResult<Goal>> => {
+  const step = transitionOf(goalFlow, goal.state, trigger)
   if (!step.ok) return step
   const to = step.row.to as GoalState
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update goal set state = ${to}, reason = ${reason}, version = version + 1, changed_at = unstuck_now(),
       ended_at = case when ${(goalFlow.terminal as readonly string[]).includes(to)} then unstuck_now() else null end
@@ -180,7 +180,7 @@ export const resetGoalSpend = async (db: Queryable, id: string): Promise<void> =
  * Cancelled goals that still have open tasks or questions: a cancel was interrupted between its two transactions, at
  * least `afterSeconds` ago.
  */
-export const halfCancelled = async (db: Queryable, afterSeconds: number): Promise<string[]> =>
+export const halfCancelledGoals = async (db: Queryable, afterSeconds: number): Promise<string[]> =>
   (
     await db.query<{ id: string }>(sql`
       select id from goal where state = 'cancelled' and changed_at <= unstuck_now() - make_interval(secs => ${afterSeconds}::float8)

@@ -3,7 +3,7 @@
  * leader (postgres-session.ts); the term stored here decides who is. Each write of a leader checks the term in its own
  * transaction, so an engine that was replaced while it was suspended cannot write any more.
  */
-import { one, sql, StaleError, type Db, type Queryable } from './db.ts'
+import { firstRow, sql, StaleError, type Db, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 export interface Leader {
@@ -11,16 +11,16 @@ export interface Leader {
   term: number
 }
 
-export const leaderNow = async (db: Queryable): Promise<Leader> => {
-  const row = await one<{ engine_id: string | null; term: number }>(db, sql`select engine_id, term from leader`)
+export const currentLeader = async (db: Queryable): Promise<Leader> => {
+  const row = await firstRow<{ engine_id: string | null; term: number }>(db, sql`select engine_id, term from leader`)
   return { engineId: row?.engine_id ?? null, term: row?.term ?? 0 }
 }
 
 /** Begins a term and returns its number. Waits for writes of the previous term that are in progress. */
-export const takeLead = async (db: Db, engineId: string): Promise<number> =>
+export const becomeLeader = async (db: Db, engineId: string): Promise<number> =>
   db.transaction(async (tx) => {
-    const before = await leaderNow(tx)
-    const row = await one<{ term: number }>(
+    const before = await currentLeader(tx)
+    const row = await firstRow<{ term: number }>(
       tx,
       sql`update leader set engine_id = ${engineId}, term = term + 1, since = unstuck_now() returning term`,
     )
@@ -38,8 +38,10 @@ export const takeLead = async (db: Db, engineId: string): Promise<number> =>
  * session, which queries every second, was idle. A stopped process keeps its connection, and with it the leadership,
  * for ever.
  */
-export const unseatSilent = async (db: Queryable): Promise<{ engineId: string; silent: number } | undefined> => {
-  const row = await one<{ engine_id: string; silent: number }>(db, {
+export const endSilentLeaderSession = async (
+  db: Queryable,
+): Promise<{ engineId: string; silent: number } | undefined> => {
+  const row = await firstRow<{ engine_id: string; silent: number }>(db, {
     text: `select engine.id as engine_id, extract(epoch from unstuck_now() - engine.heartbeat_at)::float8 as silent, pg_terminate_backend(a.pid)
       from leader join engine on engine.id = leader.engine_id, pg_locks l join pg_stat_activity a on a.pid = l.pid
       where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended('unstuck leader ' || current_schema(), 0)
@@ -52,18 +54,19 @@ export const unseatSilent = async (db: Queryable): Promise<{ engineId: string; s
 }
 
 /** Another engine is the leader: everything this one did as leader is outdated, not only its view of one row. */
-export class LeadLostError extends StaleError {}
+export class LeadershipLostError extends StaleError {}
 
 const checkTerm = async (tx: Queryable, term: number): Promise<void> => {
-  const row = await one(tx, sql`select 1 from leader where term = ${term} for share`)
-  if (row === undefined) throw new LeadLostError('another engine is the leader now; this one stops its leader jobs')
+  const row = await firstRow(tx, sql`select 1 from leader where term = ${term} for share`)
+  if (row === undefined)
+    throw new LeadershipLostError('another engine is the leader now; this one stops its leader jobs')
 }
 
-/** Called before an effect outside the store: throws `LeadLostError` if another engine is the leader. */
-export const confirmLead = (db: Db): Promise<void> => db.transaction(async () => undefined)
+/** Called before an effect outside the store: throws `LeadershipLostError` if another engine is the leader. */
+export const confirmLeadership = (db: Db): Promise<void> => db.transaction(async () => undefined)
 
 /** The same store for the jobs of one term: every write fails once the term is over. */
-export const fencedBy = (db: Db, term: number): Db => ({
+export const fencedByTerm = (db: Db, term: number): Db => ({
   ...db,
   query: (statement) =>
     /\b(?:insert\s+into|update|delete\s+from)\b/i.test(statement.text)

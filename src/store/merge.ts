@@ -1,15 +1,15 @@
 /** All statements on the merge queue. A unique index allows one entry per goal in processing. */
-import { stepOf } from '../domain/flow.ts'
+import { transitionOf } from '../domain/flow.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../domain/merge.ts'
 import type { Run } from '../domain/run.ts'
-import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 const read = (row: object): MergeEntry => fromRow<MergeEntry>(row)
 
 /** Adds a judged run's commit to the queue; a second call for the same run changes nothing. */
 export const enqueueMerge = async (tx: Queryable, id: string, run: Run): Promise<void> => {
-  const row = await one<{ number: number }>(
+  const row = await firstRow<{ number: number }>(
     tx,
     sql`insert into merge_entry (id, goal_id, task_id, run_id, commit, state)
     values (${id}, ${run.goalId}, ${run.taskId}, ${run.id}, ${run.commit}, 'pending') on conflict (run_id) do nothing returning number`,
@@ -40,7 +40,7 @@ export const listMergesOf = async (db: Queryable, goalIds: readonly string[]): P
   ).map(read)
 
 export const getMerge = async (db: Queryable, id: string): Promise<MergeEntry | undefined> => {
-  const row = await one<object>(db, sql`select * from merge_entry where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from merge_entry where id = ${id}`)
   return row === undefined ? undefined : read(row)
 }
 
@@ -58,10 +58,10 @@ export const moveMerge = async (
   entry: MergeEntry,
   trigger: string,
   change: { landedCommit?: string; detail?: string } = {},
-): Promise<Moved<MergeEntry>> => {
-  const step = stepOf(mergeFlow, entry.state, trigger)
+): Promise<MoveResult<MergeEntry>> => {
+  const step = transitionOf(mergeFlow, entry.state, trigger)
   if (!step.ok) return step
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`update merge_entry set state = ${step.row.to}, attempts = attempts + ${trigger === 'claimed' ? 1 : 0}::integer,
       failures = failures + ${trigger === 'threw' ? 1 : 0}::integer,

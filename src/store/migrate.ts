@@ -3,7 +3,7 @@
  * engines that start at once only one does the work and the others collide on the key.
  */
 import { AppError } from '../errors.ts'
-import { one, sql, type Db } from './db.ts'
+import { firstRow, sql, type Db } from './db.ts'
 import { migration as first } from './migrations/0001-first.ts'
 import { migration as engines } from './migrations/0002-engines.ts'
 import { migration as remote } from './migrations/0003-remote.ts'
@@ -37,7 +37,7 @@ export const migrations: readonly string[] = [
 const uniqueViolation = '23505'
 
 const present = async (db: Db): Promise<number> =>
-  (await one<{ last: number }>(db, sql`select coalesce(max(number), 0)::int as last from migration`))?.last ?? 0
+  (await firstRow<{ last: number }>(db, sql`select coalesce(max(number), 0)::int as last from migration`))?.last ?? 0
 
 const checkNotNewer = (have: number): void => {
   if (have > migrations.length) {
@@ -50,7 +50,10 @@ const checkNotNewer = (have: number): void => {
 
 /** For a reader, which changes nothing: refuses a store of another version and says how to update it. */
 export const checkSchema = async (db: Db): Promise<void> => {
-  const { found } = (await one<{ found: boolean }>(db, sql`select to_regclass('migration') is not null as found`)) ?? {
+  const { found } = (await firstRow<{ found: boolean }>(
+    db,
+    sql`select to_regclass('migration') is not null as found`,
+  )) ?? {
     found: false,
   }
   const have = found ? await present(db) : 0

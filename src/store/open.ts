@@ -11,7 +11,7 @@ import type { Db } from './db.ts'
 import { ownerOf, takeOwnerLock, type OwnerLock } from './lock.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { openPglite, type PgliteDb } from './pglite.ts'
-import type { DatabasePlace } from './postgres-place.ts'
+import type { DatabaseLocation } from './postgres-location.ts'
 import { loadTemplate } from './template.ts'
 
 export interface StorePaths {
@@ -19,11 +19,11 @@ export interface StorePaths {
   stateDir: string
   cacheDir: string
   /** PostgreSQL instead of the embedded store; absent = embedded. */
-  database?: DatabasePlace | undefined
+  database?: DatabaseLocation | undefined
   /** Whether to try to become the leader among the engines that share the database. */
-  lead?: boolean
+  mayLead?: boolean
   /** Called when another process changed the store (PostgreSQL). */
-  changed?: (() => void) | undefined
+  onForeignChange?: (() => void) | undefined
 }
 
 export const lockPathOf = (stateDir: string): string => join(stateDir, 'store.lock')
@@ -43,25 +43,30 @@ const openData = async (stateDir: string, cacheDir: string): Promise<PgliteDb> =
 }
 
 /** The file that records that the store is in PostgreSQL; it contains no URL. */
-export const markOf = (stateDir: string): string => join(stateDir, 'store.postgres')
+export const postgresMarkerPath = (stateDir: string): string => join(stateDir, 'store.postgres')
 
 /** Refuses to open an embedded store for a repository whose store is in PostgreSQL. */
 const checkEmbedded = (stateDir: string): void => {
-  if (!existsSync(markOf(stateDir))) return
+  if (!existsSync(postgresMarkerPath(stateDir))) return
   throw new AppError(
     'CONFIG_INVALID',
-    `the store of this repository is in PostgreSQL; set --database-url or UNSTUCK_DATABASE_URL (to start an empty embedded store instead, remove ${markOf(stateDir)})`,
+    `the store of this repository is in PostgreSQL; set --database-url or UNSTUCK_DATABASE_URL (to start an empty embedded store instead, remove ${postgresMarkerPath(stateDir)})`,
   )
 }
 
-const openDatabase = async ({ stateDir, database, lead = false, changed }: StorePaths): Promise<Db | undefined> => {
+const openDatabase = async ({
+  stateDir,
+  database,
+  mayLead = false,
+  onForeignChange,
+}: StorePaths): Promise<Db | undefined> => {
   if (database === undefined) {
     checkEmbedded(stateDir)
     return undefined
   }
   const { openPostgres } = await import('./postgres.ts')
-  const db = await openPostgres({ place: database, lead, changed })
-  writeFileSync(markOf(stateDir), `schema ${database.schema}\n`, { mode: 0o600 })
+  const db = await openPostgres({ location: database, mayLead, onForeignChange })
+  writeFileSync(postgresMarkerPath(stateDir), `schema ${database.schema}\n`, { mode: 0o600 })
   return db
 }
 
@@ -108,7 +113,7 @@ export const openForReading = async ({
 }: Pick<StorePaths, 'stateDir' | 'database'>): Promise<Db> => {
   if (database !== undefined) {
     const { openPostgres } = await import('./postgres.ts')
-    return checked(await openPostgres({ place: database, reading: true }), checkSchema)
+    return checked(await openPostgres({ location: database, reading: true }), checkSchema)
   }
   checkEmbedded(stateDir)
   const lock = takeOwnerLock(lockPathOf(stateDir), true)

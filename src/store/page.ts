@@ -6,7 +6,7 @@ import type { Escalation } from '../domain/escalation.ts'
 import type { Goal } from '../domain/goal.ts'
 import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
-import { fromRow, one, sql, type Queryable } from './db.ts'
+import { fromRow, firstRow, sql, type Queryable } from './db.ts'
 import type { Recovery } from './recovery.ts'
 import { readRun } from './run.ts'
 import { readTask } from './task.ts'
@@ -90,7 +90,7 @@ export const countAll = async (db: Queryable): Promise<Counts> => {
     order by 1, 2`)
   const countsOf = (kind: string): Record<string, number> =>
     Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ state, n }) => [state, n]))
-  const event = await one<{ count: number; last: number }>(
+  const event = await firstRow<{ count: number; last: number }>(
     db,
     sql`select count(*)::int as count, coalesce(max(id), 0)::float8 as last from event`,
   )

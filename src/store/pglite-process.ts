@@ -7,34 +7,34 @@
  */
 import { PGlite } from '@electric-sql/pglite'
 
-export interface Opening {
+export interface PgliteOpening {
   /** Null = in memory. */
   dataDir: string | null
   template: Uint8Array | null
 }
 
-export interface Request {
+export interface PgliteRequest {
   id: number
   kind: 'query' | 'script' | 'dump' | 'close'
   text: string
   values: unknown[]
 }
 
-export interface Reply {
+export interface PgliteReply {
   /** Absent in the reply to the opening. */
   id?: number
   result?: unknown
   error?: { message: string; code: string | undefined }
 }
 
-const open = ({ dataDir, template }: Opening): Promise<PGlite> =>
+const open = ({ dataDir, template }: PgliteOpening): Promise<PGlite> =>
   PGlite.create({
     ...(dataDir === null ? {} : { dataDir }),
     ...(template === null ? {} : { loadDataDir: new Blob([template as Uint8Array<ArrayBuffer>]) }),
     parsers: { 20: Number },
   })
 
-const handle = async (db: PGlite, request: Request): Promise<unknown> => {
+const handle = async (db: PGlite, request: PgliteRequest): Promise<unknown> => {
   switch (request.kind) {
     case 'query':
       return (await db.query(request.text, request.values)).rows
@@ -50,16 +50,16 @@ const handle = async (db: PGlite, request: Request): Promise<unknown> => {
 }
 
 /** Only what survives the channel: the error class is lost, and callers check the SQLSTATE in `code`. */
-const portable = (error: unknown): NonNullable<Reply['error']> => ({
+const portable = (error: unknown): NonNullable<PgliteReply['error']> => ({
   message: error instanceof Error ? error.message : String(error),
   code: (error as { code?: string }).code,
 })
 
-const reply = (message: Reply): void => void process.send?.(message)
+const reply = (message: PgliteReply): void => void process.send?.(message)
 
-const serve = async (opening: Opening): Promise<void> => {
+const serve = async (opening: PgliteOpening): Promise<void> => {
   const db = await open(opening)
-  process.on('message', (request: Request) => {
+  process.on('message', (request: PgliteRequest) => {
     handle(db, request).then(
       (result) => reply({ id: request.id, result }),
       (error: unknown) => reply({ id: request.id, error: portable(error) }),
@@ -73,6 +73,6 @@ if (process.send === undefined) throw new Error('pglite-process.ts is started by
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // A key press in a terminal signals the whole process group, but the engine uses the store until it has stopped.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
-process.once('message', (opening: Opening) => {
+process.once('message', (opening: PgliteOpening) => {
   serve(opening).catch((error: unknown) => reply({ error: portable(error) }))
 })

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { AppError } from '../errors.ts'
 import { identityOf, livenessOf, type ProcessIdentity } from '../platform/process.ts'
 import type { Db, Queryable, Sql } from './db.ts'
-import type { Opening, Reply, Request } from './pglite-process.ts'
+import type { PgliteOpening, PgliteReply, PgliteRequest } from './pglite-process.ts'
 
 export interface PgliteOptions {
   /** Null = in memory. */
@@ -26,7 +26,8 @@ export interface PgliteDb extends Db {
 
 const program = fileURLToPath(new URL(`./pglite-process${extname(import.meta.url)}`, import.meta.url))
 
-const failure = ({ message, code }: NonNullable<Reply['error']>): Error => Object.assign(new Error(message), { code })
+const failure = ({ message, code }: NonNullable<PgliteReply['error']>): Error =>
+  Object.assign(new Error(message), { code })
 
 /** The file that identifies the process that uses the folder. Written before the process opens the folder. */
 const recordOf = (dataDir: string): string => `${dataDir}.process`
@@ -77,19 +78,19 @@ const writeRecord = (dataDir: string, pid: number): void => {
 
 /** One database process and the requests that wait for its replies. */
 interface Wire {
-  ask(kind: Request['kind'], text?: string, values?: unknown[]): Promise<unknown>
+  ask(kind: PgliteRequest['kind'], text?: string, values?: unknown[]): Promise<unknown>
   hasEnded(): boolean
   end(): Promise<void>
 }
 
-const opened = async (child: ChildProcess, opening: Opening): Promise<void> => {
+const opened = async (child: ChildProcess, opening: PgliteOpening): Promise<void> => {
   child.send(opening)
   const [reply] = (await Promise.race([
     once(child, 'message'),
     once(child, 'exit').then(() => [
       { error: { message: 'the database process ended while it opened the store', code: undefined } },
     ]),
-  ])) as [Reply]
+  ])) as [PgliteReply]
   if (reply.error !== undefined) throw failure(reply.error)
 }
 
@@ -131,7 +132,7 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
         : new AppError('STORE_UNAVAILABLE', `the process of the store ended (${signal ?? `exit status ${code}`})`),
     ),
   )
-  child.on('message', (reply: Reply) => {
+  child.on('message', (reply: PgliteReply) => {
     const entry = waiting.get(reply.id ?? -1)
     waiting.delete(reply.id ?? -1)
     if (reply.error === undefined) entry?.resolve(reply.result)
@@ -143,7 +144,7 @@ const connect = async (options: PgliteOptions): Promise<Wire> => {
         if (ended !== undefined) return reject(ended)
         const id = ++last
         waiting.set(id, { resolve, reject })
-        child.send({ id, kind, text, values } satisfies Request, (error) => error === null || failAll(error))
+        child.send({ id, kind, text, values } satisfies PgliteRequest, (error) => error === null || failAll(error))
       }),
     hasEnded: () => ended !== undefined,
     end: async () => {

@@ -6,29 +6,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { backoff } from '../domain/backoff.ts'
-import { connectionUrl, isLost, unavailable, type DatabasePlace } from './postgres-place.ts'
+import { connectionUrl, isConnectionError, storeUnavailable, type DatabaseLocation } from './postgres-location.ts'
 
-export interface SessionOptions {
-  place: DatabasePlace
+export interface DbSessionOptions {
+  location: DatabaseLocation
   /** The name of this process's connections. Notifications with this name come from our own writes and are ignored. */
   self: string
   /** Whether to try to become the leader. */
-  lead: boolean
+  mayLead: boolean
   /**
    * Called when others changed the store, and after a gap in which a notification may have been lost. Absent = do not
    * listen.
    */
-  changed?: (() => void) | undefined
+  onForeignChange?: (() => void) | undefined
 }
 
-export interface Session {
+export interface DbSession {
   /**
    * Resolves when the session is connected. Rejects after `patienceMs`, or at once if the store is closed or refuses
    * the connection.
    */
   ready(patienceMs: number): Promise<void>
   /** Whether this session is the leader, as far as it knows. */
-  leads(): boolean
+  isLeader(): boolean
   close(): Promise<void>
 }
 
@@ -69,24 +69,24 @@ const tryLeadership = async (client: Client, schema: string): Promise<boolean> =
 /** Tries to become the leader for as long as the connection lasts. Rejects when the server does not respond. */
 const seekLeadership = async (
   client: Client,
-  options: SessionOptions,
+  options: DbSessionOptions,
   state: State,
   over: AbortSignal,
 ): Promise<void> => {
   while (!over.aborted) {
     if (state.leads) await client.query('select 1')
-    else if (await tryLeadership(client, options.place.schema)) {
+    else if (await tryLeadership(client, options.location.schema)) {
       state.leads = true
-      options.changed?.()
+      options.onForeignChange?.()
     }
     await delay(leadPollMs, undefined, { signal: over }).catch(() => undefined) // aborted: the loop ends
   }
 }
 
 /** One connection, from connecting to its end. */
-const hold = async (options: SessionOptions, state: State, closing: AbortSignal): Promise<void> => {
+const hold = async (options: DbSessionOptions, state: State, closing: AbortSignal): Promise<void> => {
   const client = new Client({
-    connectionString: connectionUrl(options.place),
+    connectionString: connectionUrl(options.location),
     application_name: options.self,
     connectionTimeoutMillis: 5_000,
     // After this long without a response the session counts as lost, and its lock with it.
@@ -101,14 +101,14 @@ const hold = async (options: SessionOptions, state: State, closing: AbortSignal)
   })
   try {
     await client.connect()
-    if (options.lead) state.leads = await tryLeadership(client, options.place.schema)
-    if (options.changed !== undefined) {
-      client.on('notification', ({ payload }) => payload !== options.self && options.changed?.())
-      await client.query(`listen "${options.place.schema}"`)
+    if (options.mayLead) state.leads = await tryLeadership(client, options.location.schema)
+    if (options.onForeignChange !== undefined) {
+      client.on('notification', ({ payload }) => payload !== options.self && options.onForeignChange?.())
+      await client.query(`listen "${options.location.schema}"`)
     }
     Object.assign(state, { held: true, wasConnected: true, attempt: 0, problem: undefined })
-    options.changed?.()
-    const seeking = options.lead ? seekLeadership(client, options, state, over.signal) : gone
+    options.onForeignChange?.()
+    const seeking = options.mayLead ? seekLeadership(client, options, state, over.signal) : gone
     state.problem = await Promise.race([gone, seeking.catch((error: unknown) => error)])
   } finally {
     Object.assign(state, { held: false, leads: false })
@@ -117,7 +117,7 @@ const hold = async (options: SessionOptions, state: State, closing: AbortSignal)
   }
 }
 
-export const openSession = (options: SessionOptions): Session => {
+export const openDbSession = (options: DbSessionOptions): DbSession => {
   const state: State = { held: false, leads: false, wasConnected: false, attempt: 0, problem: undefined }
   const closing = new AbortController()
   const keep = async (): Promise<void> => {
@@ -129,18 +129,19 @@ export const openSession = (options: SessionOptions): Session => {
     }
   }
   const kept = keep()
-  const mayPass = (problem: unknown): boolean => state.wasConnected || problem === undefined || isLost(problem)
+  const mayPass = (problem: unknown): boolean =>
+    state.wasConnected || problem === undefined || isConnectionError(problem)
   return {
     ready: async (patienceMs) => {
       const deadline = performance.now() + patienceMs
       while (!state.held) {
         if (closing.signal.aborted) throw new Error('the store was closed')
         if (!mayPass(state.problem)) throw state.problem
-        if (performance.now() > deadline) throw unavailable(options.place, state.problem)
+        if (performance.now() > deadline) throw storeUnavailable(options.location, state.problem)
         await delay(10)
       }
     },
-    leads: () => state.leads,
+    isLeader: () => state.leads,
     close: async () => {
       closing.abort()
       await kept

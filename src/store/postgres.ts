@@ -9,17 +9,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Pool, types, type CustomTypesConfig, type PoolClient } from 'pg'
 import { backoff } from '../domain/backoff.ts'
 import type { Db, Queryable, Sql } from './db.ts'
-import { connectionUrl, isLost, openingError, unavailable, type DatabasePlace } from './postgres-place.ts'
-import { openSession, reconnectBackoff, type Session } from './postgres-session.ts'
+import {
+  connectionUrl,
+  isConnectionError,
+  openingError,
+  storeUnavailable,
+  type DatabaseLocation,
+} from './postgres-location.ts'
+import { openDbSession, reconnectBackoff, type DbSession } from './postgres-session.ts'
 
 export interface PostgresOptions {
-  place: DatabasePlace
+  location: DatabaseLocation
   /** Refuse every change, and create nothing that is missing. */
   reading?: boolean
   /** Whether to try to become the leader, which one process at a time can be. */
-  lead?: boolean
+  mayLead?: boolean
   /** Called when another process changed the store. Absent = polling only. */
-  changed?: (() => void) | undefined
+  onForeignChange?: (() => void) | undefined
   /** Milliseconds that a statement waits for a connection before it fails. */
   patienceMs?: number
 }
@@ -33,13 +39,13 @@ const parsers: CustomTypesConfig = {
 }
 
 interface Link {
-  place: DatabasePlace
+  place: DatabaseLocation
   pool: Pool
-  session: Session
+  session: DbSession
   patienceMs: number
 }
 
-const openPool = (place: DatabasePlace, self: string, reading: boolean): Pool => {
+const openPool = (place: DatabaseLocation, self: string, reading: boolean): Pool => {
   const pool = new Pool({
     connectionString: connectionUrl(place, reading ? '-c default_transaction_read_only=on' : ''),
     application_name: self,
@@ -68,14 +74,14 @@ const borrow = async ({ place, pool, session, patienceMs }: Link): Promise<PoolC
     try {
       return await pool.connect()
     } catch (error) {
-      if (!isLost(error)) throw error
-      if (performance.now() > deadline) throw unavailable(place, error)
+      if (!isConnectionError(error)) throw error
+      if (performance.now() > deadline) throw storeUnavailable(place, error)
       await delay(backoff(attempt, reconnectBackoff))
     }
   }
 }
 
-/** Runs `work` on one connection. A broken connection is discarded, and the error becomes STORE_UNAVAILABLE. */
+/** Runs `doWork` on one connection. A broken connection is discarded, and the error becomes STORE_UNAVAILABLE. */
 const using = async <T>(link: Link, work: (client: PoolClient) => Promise<T>): Promise<T> => {
   const client = await borrow(link)
   try {
@@ -83,8 +89,8 @@ const using = async <T>(link: Link, work: (client: PoolClient) => Promise<T>): P
     client.release()
     return result
   } catch (error) {
-    client.release(isLost(error))
-    throw isLost(error) ? unavailable(link.place, error) : error
+    client.release(isConnectionError(error))
+    throw isConnectionError(error) ? storeUnavailable(link.place, error) : error
   }
 }
 
@@ -96,7 +102,7 @@ const rowsOf = async <Row>(client: PoolClient, statement: Sql): Promise<Row[]> =
  * the useful one.
  */
 const undo = async (client: PoolClient, error: unknown): Promise<never> => {
-  if (!isLost(error)) await client.query('rollback')
+  if (!isConnectionError(error)) await client.query('rollback')
   throw error
 }
 
@@ -125,7 +131,7 @@ const runScript = async (client: PoolClient, text: string): Promise<void> => {
 /**
  * Engines that start at the same time take turns. A user without the right to create a schema may use an existing one.
  */
-const createSchema = ({ schema }: DatabasePlace): string => `
+const createSchema = ({ schema }: DatabaseLocation): string => `
   begin;
   select pg_advisory_xact_lock(hashtextextended('unstuck schema ${schema}', 0));
   do $$ begin
@@ -138,27 +144,27 @@ const createSchema = ({ schema }: DatabasePlace): string => `
  * password.
  */
 export const openPostgres = async (options: PostgresOptions): Promise<Db> => {
-  const { place } = options
+  const { location } = options
   const self = `unstuck-${randomBytes(6).toString('hex')}`
-  const { reading = false, lead = false, changed, patienceMs = 15_000 } = options
-  const session = openSession({ place, self, lead, changed })
-  const pool = openPool(place, self, reading)
-  const link: Link = { place, pool, session, patienceMs }
+  const { reading = false, mayLead = false, onForeignChange, patienceMs = 15_000 } = options
+  const session = openDbSession({ location, self, mayLead, onForeignChange })
+  const pool = openPool(location, self, reading)
+  const link: Link = { place: location, pool, session, patienceMs }
   const close = async (): Promise<void> => {
     await session.close()
     await pool.end()
   }
   try {
-    await using(link, (client) => runScript(client, reading ? 'select 1' : createSchema(place)))
+    await using(link, (client) => runScript(client, reading ? 'select 1' : createSchema(location)))
   } catch (error) {
     await close()
-    throw openingError(place, error)
+    throw openingError(location, error)
   }
   return {
     query: (statement) => using(link, (client) => rowsOf(client, statement)),
     transaction: (work) => using(link, (client) => transact(client, work)),
     script: (text) => using(link, (client) => runScript(client, text)),
-    leads: session.leads,
+    isLeader: session.isLeader,
     close,
   }
 }

@@ -2,7 +2,7 @@
  * All statements on recoveries: the persisted intent of an action, then the outcome of its post-condition. Budgets are
  * counts of these rows, so they survive restarts. The `recovery` event is written once, with the outcome.
  */
-import { fromRow, json, one, sql, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 export interface Recovery {
@@ -10,7 +10,7 @@ export interface Recovery {
   goalId: string
   taskId: string
   runId: string
-  /** The harness that failed (`worker` in the public event). */
+  /** The harness that failed (`workerCommand` in the public event). */
   worker: string
   playbook: string
   rung: number
@@ -70,13 +70,13 @@ const modesOf = ({ type, chmod, ...action }: Recovery['action']): object => {
 }
 
 /** Stores the outcome of a recovery and records the event. A second call changes nothing. */
-export const settleRecovery = async (
+export const resolveRecovery = async (
   tx: Queryable,
   id: string,
   status: 'success' | 'failed',
   detail: string,
 ): Promise<void> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`update recovery set status = ${status}, detail = ${detail}, decided_at = unstuck_now() where id = ${id} and status = 'acting' returning *`,
   )

@@ -2,16 +2,16 @@
  * All statements on runs and their leases. Every write is fenced by version, epoch and a live lease: an executor that
  * lost its lease cannot write.
  */
-import { mustStep } from '../domain/flow.ts'
+import { mustTransition } from '../domain/flow.ts'
 import { runFlow, type CheckResult, type ErrorMeta, type Run, type RunState } from '../domain/run.ts'
 import { releaseAgent } from './agent.ts'
-import { fromRow, json, one, sql, stale, StaleError, type Moved, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, stale, StaleError, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 
 export const readRun = (row: object): Run => fromRow<Run>(row)
 
 export const getRun = async (db: Queryable, id: string): Promise<Run | undefined> => {
-  const row = await one<object>(db, sql`select * from run where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from run where id = ${id}`)
   return row === undefined ? undefined : readRun(row)
 }
 
@@ -41,9 +41,9 @@ export type RunProgress = Partial<
 /**
  * Writes a run's progress. `stale` if the run ended, another epoch owns it, or another writer changed it in between.
  */
-export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): Promise<Moved<Run>> => {
+export const saveRun = async (db: Queryable, run: Run, progress: RunProgress): Promise<MoveResult<Run>> => {
   const next = { ...run, ...progress }
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update run set phase = ${next.phase}, base_commit = ${next.baseCommit}, launches = ${json(next.launches)}::jsonb,
       session_id = ${next.sessionId}, spend = ${json(next.spend)}::jsonb, tree = ${next.tree}, commit = ${next.commit},
@@ -75,9 +75,9 @@ export const finishRun = async (
   run: Run,
   trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled',
   errorMeta: ErrorMeta | null,
-): Promise<Moved<Run>> => {
-  const step = mustStep(runFlow, 'running', trigger)
-  const row = await one<object>(
+): Promise<MoveResult<Run>> => {
+  const step = mustTransition(runFlow, 'running', trigger)
+  const row = await firstRow<object>(
     tx,
     sql`update run set state = ${step.to}, error_meta = ${errorMeta === null ? null : json(errorMeta)}::jsonb, ended_at = unstuck_now(), version = version + 1
     where id = ${run.id} and epoch = ${run.epoch} and state = 'running' returning *`,
@@ -100,7 +100,7 @@ export const finishRun = async (
 
 /** Claims a successful run for judgement; undefined = it was judged before. The verdict is final for this commit. */
 export const judgeRun = async (tx: Queryable, runId: string): Promise<Run | undefined> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     tx,
     sql`update run set judged_at = unstuck_now(), judgement_version = judgement_version + 1, version = version + 1
     where id = ${runId} and state = 'success' and judged_at is null returning *`,
@@ -128,7 +128,7 @@ export const unjudgedRuns = async (db: Queryable): Promise<Run[]> =>
 
 /** Extends a lease by its full TTL. False = the lease is lost, and the holder must stop writing. */
 export const renewLease = async (db: Queryable, run: Run, ttlSeconds: number): Promise<boolean> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update lease set expires_at = unstuck_now() + make_interval(secs => ${ttlSeconds}::float8)
     where run_id = ${run.id} and epoch = ${run.epoch} returning run_id`,
@@ -158,14 +158,17 @@ export const renewLeases = async (
  * For writes that are not fenced by their own statement: throws `StaleError` inside `tx` if the lease of this run is
  * lost.
  */
-export const holdLease = async (tx: Queryable, run: Run): Promise<void> => {
-  const row = await one(tx, sql`select 1 from lease where run_id = ${run.id} and epoch = ${run.epoch} for key share`)
+export const requireLease = async (tx: Queryable, run: Run): Promise<void> => {
+  const row = await firstRow(
+    tx,
+    sql`select 1 from lease where run_id = ${run.id} and epoch = ${run.epoch} for key share`,
+  )
   if (row === undefined) throw new StaleError(`the lease of run ${run.id} is lost; another engine may own the task now`)
 }
 
 /** Whether the lease of a run has expired by the store's clock. Locks its row, so that no renewal comes in between. */
-export const lockExpired = async (tx: Queryable, runId: string, epoch: number): Promise<boolean> => {
-  const row = await one<{ expired: boolean }>(
+export const lockExpiredLease = async (tx: Queryable, runId: string, epoch: number): Promise<boolean> => {
+  const row = await firstRow<{ expired: boolean }>(
     tx,
     sql`select expires_at < unstuck_now() as expired from lease where run_id = ${runId} and epoch = ${epoch} for update`,
   )
@@ -175,9 +178,9 @@ export const lockExpired = async (tx: Queryable, runId: string, epoch: number): 
 /**
  * Removes a lease whose run or task is not running and returns its agent; undefined = it is in use after all, or gone.
  */
-export const dropDangling = async (tx: Queryable, runId: string): Promise<string | undefined> =>
+export const dropDanglingLease = async (tx: Queryable, runId: string): Promise<string | undefined> =>
   (
-    await one<{ agent_id: string }>(
+    await firstRow<{ agent_id: string }>(
       tx,
       sql`delete from lease using run, task where lease.run_id = ${runId} and run.id = lease.run_id and task.id = lease.task_id
         and (run.state <> 'running' or task.state <> 'running') returning lease.agent_id`,
@@ -185,8 +188,8 @@ export const dropDangling = async (tx: Queryable, runId: string): Promise<string
   )?.agent_id
 
 /** Asks the engine that executes a run to end it. False = the run has ended. */
-export const askStop = async (tx: Queryable, run: Run): Promise<boolean> => {
-  const row = await one(
+export const requestRunStop = async (tx: Queryable, run: Run): Promise<boolean> => {
+  const row = await firstRow(
     tx,
     sql`update run set stop_asked = 'cancelled' where id = ${run.id} and state = 'running' returning id`,
   )

@@ -4,25 +4,25 @@
  */
 import { areasOf } from '../domain/area.ts'
 import { laneOfRole, rankOf } from '../domain/dispatch.ts'
-import { stepOf } from '../domain/flow.ts'
+import { transitionOf } from '../domain/flow.ts'
 import type { Run } from '../domain/run.ts'
 import {
   blockReasonOf,
   isAttempted,
   holdsAreas,
-  placeOf,
+  statusOf,
   readBlockReason,
   stateOf,
   taskFlow,
   type Retry,
   type Task,
   type TaskFields,
-  type TaskPlace,
+  type TaskStatus,
   type TaskState,
   takenOverAt,
   type TakenOver,
 } from '../domain/task.ts'
-import { fromRow, json, one, sql, stale, type Moved, type Queryable } from './db.ts'
+import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { freeAreas, lockGoal, refreshReady } from './goal.ts'
 
@@ -38,10 +38,10 @@ type TaskRow = Omit<Task, 'place' | 'retry'> & {
 
 export const readTask = (row: object): Task => {
   const { state, blockReason, retryAt, retry, span: _span, rank: _rank, ...rest } = fromRow<TaskRow>(row)
-  const place = placeOf(state, readBlockReason(blockReason))
+  const status = statusOf(state, readBlockReason(blockReason))
   return {
     ...rest,
-    place,
+    status,
     retry: retry === null || retryAt === null ? null : { ...(retry as Omit<Retry, 'at'>), at: retryAt },
   }
 }
@@ -88,7 +88,7 @@ export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void
 }
 
 export const getTask = async (db: Queryable, id: string): Promise<Task | undefined> => {
-  const row = await one<object>(db, sql`select * from task where id = ${id}`)
+  const row = await firstRow<object>(db, sql`select * from task where id = ${id}`)
   return row === undefined ? undefined : readTask(row)
 }
 
@@ -106,7 +106,7 @@ export const listTasksOf = async (db: Queryable, goalIds: readonly string[]): Pr
   ).map(readTask)
 
 /** Tasks that hold their areas: they are running, or their work waits for its merge. */
-export const holdingTasks = async (db: Queryable): Promise<Task[]> =>
+export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
   (
     await db.query<object>(
       sql`select * from task where state = 'running'
@@ -125,7 +125,7 @@ export const dueTasks = async (db: Queryable): Promise<Task[]> =>
 /** When the next retry is due; undefined = none is scheduled. */
 export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
   (
-    await one<{ at: Date | null }>(
+    await firstRow<{ at: Date | null }>(
       db,
       sql`select min(retry_at) as at from task where state = 'failed' or block_reason = 'quota_wait'`,
     )
@@ -137,7 +137,7 @@ export interface TaskChange {
   /** The task continues with this harness. */
   harness?: string
   /** Whether a person's retry starts a new retry budget. */
-  newCount?: boolean
+  resetBudget?: boolean
   /** Replaces the current hint; null = no hint. */
   hint?: string | null
   /** Null = agents work on it again. Absent = derived from the new state. */
@@ -153,14 +153,14 @@ export const moveTask = async (
   task: Task,
   trigger: string,
   change: TaskChange & { runId?: string; payload?: Record<string, unknown> } = {},
-): Promise<Moved<Task>> => {
-  const step = stepOf(taskFlow, task.place, trigger)
+): Promise<MoveResult<Task>> => {
+  const step = transitionOf(taskFlow, task.status, trigger)
   if (!step.ok) return step
-  const to = step.row.to as TaskPlace
+  const to = step.row.to as TaskStatus
   const retry = change.retry ?? null
   const takenOver = change.takenOver === undefined ? takenOverAt(to, task.takenOver) : change.takenOver
   await lockGoal(db, task.goalId)
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update task set state = ${stateOf(to)}, block_reason = ${blockReasonOf(to)},
       retry = ${retry === null ? null : json({ reason: retry.reason, count: retry.count, limit: retry.limit })}::jsonb,
@@ -169,14 +169,14 @@ export const moveTask = async (
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
       taken_over = ${takenOver === null ? null : json(takenOver)}::jsonb,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
-      count_from = case when ${change.newCount ?? false} then unstuck_now() else count_from end,
-      count_from_epoch = case when ${change.newCount ?? false} then epoch else count_from_epoch end,
+      count_from = case when ${change.resetBudget ?? false} then unstuck_now() else count_from end,
+      count_from_epoch = case when ${change.resetBudget ?? false} then epoch else count_from_epoch end,
       version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,
   )
   if (row === undefined) return stale(`task ${task.id}`)
-  if (holdsAreas(task.place)) await freeAreas(db, task.goalId)
-  const payload = { from: task.place, to, trigger, ...change.payload }
+  if (holdsAreas(task.status)) await freeAreas(db, task.goalId)
+  const payload = { from: task.status, to, trigger, ...change.payload }
   await appendEvent(db, {
     type: step.row.event,
     goalId: task.goalId,
@@ -194,11 +194,11 @@ export const moveTask = async (
  * Writes new fields and what is derived from them. Checks that a person names become the task's own, with nothing
  * dropped.
  */
-const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
+const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<MoveResult<Task>> => {
   const next = { ...task, ...fields }
   const areas = json(areasOf(next))
   const named = fields.commands !== undefined
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update task set title = ${next.title}, instructions = ${next.instructions},
       allowed_paths = ${json(next.allowedPaths)}::jsonb, denied_paths = ${json(next.deniedPaths)}::jsonb,
@@ -212,8 +212,8 @@ const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields
 }
 
 /** Keeps an edit for later, because an attempt is in progress and must finish with what it started with. */
-const keepEdit = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<Moved<Task>> => {
-  const row = await one<object>(
+const keepEdit = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<MoveResult<Task>> => {
+  const row = await firstRow<object>(
     db,
     sql`update task set pending_edit = ${json({ ...task.pendingEdit, ...fields })}::jsonb, version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,
@@ -227,9 +227,9 @@ export const editTask = async (
   task: Task,
   fields: Partial<TaskFields>,
   payload: Record<string, unknown>,
-): Promise<Moved<Task>> => {
+): Promise<MoveResult<Task>> => {
   await lockGoal(db, task.goalId)
-  const later = isAttempted(task.place)
+  const later = isAttempted(task.status)
   const edited = await (later ? keepEdit : writeFields)(db, task, fields)
   if (!edited.ok) return edited
   await appendEvent(db, {
@@ -242,8 +242,8 @@ export const editTask = async (
 }
 
 /** Records that a person works on a task that waits for a person. */
-export const recordTakeOver = async (db: Queryable, task: Task, takenOver: TakenOver): Promise<Moved<Task>> => {
-  const row = await one<object>(
+export const recordTakeOver = async (db: Queryable, task: Task, takenOver: TakenOver): Promise<MoveResult<Task>> => {
+  const row = await firstRow<object>(
     db,
     sql`update task set taken_over = ${json(takenOver)}::jsonb, version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} and block_reason = 'awaiting_human' returning *`,
@@ -254,7 +254,7 @@ export const recordTakeOver = async (db: Queryable, task: Task, takenOver: Taken
     type: 'task.taken_over',
     goalId: task.goalId,
     taskId: task.id,
-    payload: { from: task.place, to: task.place, folder, by },
+    payload: { from: task.status, to: task.status, folder, by },
   })
   return { ok: true, value: readTask(row) }
 }
@@ -272,7 +272,7 @@ export const takenOverFolders = async (db: Queryable): Promise<string[]> =>
  * the task.
  */
 export const setTaskCommands = async (db: Queryable, run: Run, commands: string[]): Promise<boolean> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`update task set commands = ${json(commands)}::jsonb, version = version + 1, changed_at = unstuck_now()
     where id = ${run.taskId} and epoch = ${run.epoch} and state = 'running' returning id`,

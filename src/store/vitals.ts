@@ -4,10 +4,10 @@
  */
 import type { EngineState } from '../domain/engine.ts'
 import type { ProcessIdentity } from '../platform/process.ts'
-import { fromRow, one, sql, type Queryable } from './db.ts'
+import { fromRow, firstRow, sql, type Queryable } from './db.ts'
 
 /** The engine behind an agent; null fields = there is none (any more). */
-export interface EngineSigns {
+export interface EngineVitals {
   engineId: string | null
   engineState: EngineState | null
   /** Seconds since its last heartbeat, and for how many seconds a heartbeat counts. */
@@ -16,7 +16,7 @@ export interface EngineSigns {
   engine: ProcessIdentity | null
 }
 
-export interface LeaseSigns extends EngineSigns {
+export interface LeaseVitals extends EngineVitals {
   taskId: string
   runId: string
   agentId: string
@@ -31,13 +31,13 @@ export interface LeaseSigns extends EngineSigns {
 
 export interface Vitals {
   /** Leases that have expired, or whose run or task is not running. */
-  leases: LeaseSigns[]
+  leases: LeaseVitals[]
   /** Running runs that have had no lease for longer than a renewal takes. */
-  unleased: (EngineSigns & { runId: string; taskId: string; seconds: number })[]
+  unleased: (EngineVitals & { runId: string; taskId: string; seconds: number })[]
   /** Running tasks that have had no running run for as long. */
   orphans: { taskId: string; seconds: number }[]
   /** Engines in service without a heartbeat for longer than the life of a lease. */
-  engines: (EngineSigns & {
+  engines: (EngineVitals & {
     engineId: string
     leases: number
     expiredLeases: number
@@ -103,7 +103,7 @@ export interface Breaches {
  * the same moment.
  */
 export const countBreaches = async (db: Queryable): Promise<Breaches> => {
-  const row = await one<object>(
+  const row = await firstRow<object>(
     db,
     sql`select
       (select count(*)::int from (select task_id from run where state = 'running' group by task_id having count(*) > 1) as doubled) as double_runs,

@@ -1,5 +1,5 @@
 /** The author of Unstuck's commits: the user, as git would name them in this repository. */
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { fieldsOf, git } from './git.ts'
 import { inRepository } from './refs.ts'
 

@@ -8,11 +8,11 @@ import { access, lstat, readdir, rm } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
-import type { Change, ChangeKind, ChangeList, LeftOut } from './contract.ts'
-import { untranslatable } from './encoding.ts'
+import type { FileChange, ChangeKind, ChangeList, LeftOut } from './repository-types.ts'
+import { filesWithEncodingFault } from './encoding.ts'
 import { fieldsOf, git, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
-import { alternate, inShadow, overFiles } from './shadow.ts'
+import { alternatePath, inShadow, overFiles } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 import { readSubmodules, type SubmoduleRecord } from './submodule-record.ts'
 
@@ -28,7 +28,7 @@ export interface CaptureRequest {
 }
 
 /** How the files differ from the index. `store` and `remove` are disjoint. */
-export interface Findings {
+export interface FileFindings {
   store: string[]
   remove: string[]
   nested: string[]
@@ -108,7 +108,7 @@ const refusal = async (root: string, path: string): Promise<string | undefined> 
   return readable ? undefined : 'it cannot be read'
 }
 
-const sort = async (root: string, candidate: Candidate, into: Findings): Promise<void> => {
+const sort = async (root: string, candidate: Candidate, into: FileFindings): Promise<void> => {
   const { path } = candidate
   const reason = await refusal(root, path)
   if (reason !== undefined) {
@@ -122,7 +122,7 @@ const sort = async (root: string, candidate: Candidate, into: Findings): Promise
   if (candidate.becameRepository && found?.isDirectory() === true) into.nested.push(path)
 }
 
-const sortSubmodule = async (root: string, path: string, into: Findings): Promise<void> => {
+const sortSubmodule = async (root: string, path: string, into: FileFindings): Promise<void> => {
   const found = await lstatInside(root, path)
   if (found === undefined) into.remove.push(path)
   else if (!found.isDirectory()) into.store.push(path)
@@ -130,9 +130,9 @@ const sortSubmodule = async (root: string, path: string, into: Findings): Promis
 }
 
 /** Compares the files with the index. `exclude: 'nothing'` includes ignored files. */
-export const look = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<Findings> => {
+export const inspectFiles = async (at: GitOptions, exclude: string[] | 'nothing'): Promise<FileFindings> => {
   const root = at.workTree ?? at.cwd
-  const found: Findings = { store: [], remove: [], nested: [], leftOut: [] }
+  const found: FileFindings = { store: [], remove: [], nested: [], leftOut: [] }
   // In parallel, because all three only read.
   const [others, tracked, submodules] = await Promise.all([
     untracked(at, exclude),
@@ -163,10 +163,10 @@ const lookBelow = async (at: GitOptions, record: SubmoduleRecord, index: number)
   const dir = join(at.workTree ?? at.cwd, record.path)
   const inside = (paths: string[]): string[] => paths.map((path) => `${record.path}/${path}`)
   if (record.objects === null) return { path: record.path, store: inside(await readdir(dir)), remove: [] }
-  const variables = { ...at.variables, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternate(record.objects) }
+  const variables = { ...at.variables, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternatePath(record.objects) }
   const own: GitOptions = { ...at, cwd: dir, workTree: dir, indexFile: `${at.indexFile ?? ''}.${index}`, variables }
   await resetIndex(own, record.commit)
-  const { store, remove } = await look(own, [])
+  const { store, remove } = await inspectFiles(own, [])
   return { path: record.path, store: inside(store), remove: inside(remove) }
 }
 
@@ -203,7 +203,7 @@ const submoduleLeftOut = ({ path, store, remove, trouble }: ChangedSubmodule): L
 }
 
 /** Writes the findings into the index and returns the tree. A file that disappears meanwhile counts as removed. */
-export const stage = async (at: GitOptions, found: Pick<Findings, 'store' | 'remove'>): Promise<string> => {
+export const stageFindings = async (at: GitOptions, found: Pick<FileFindings, 'store' | 'remove'>): Promise<string> => {
   const removals = found.remove.map((path) => `${path}\0`).join('')
   if (removals !== '') await git(['update-index', '-z', '--force-remove', '--stdin'], { ...at, input: removals })
   const additions = found.store.map((path) => `${path}\0`).join('')
@@ -219,7 +219,7 @@ const kindOf = (status: string, sameContent: boolean): ChangeKind => {
   return sameContent ? 'mode' : 'modified'
 }
 
-export interface RawChange extends Change {
+export interface RawChange extends FileChange {
   oldObject: string
   newObject: string
 }
@@ -249,7 +249,7 @@ export const changesBetween = async (shadow: Shadow, from: string, to: string): 
   return changes
 }
 
-const asChange = ({ path, kind, oldMode, newMode }: RawChange): Change => ({ path, kind, oldMode, newMode })
+const asChange = ({ path, kind, oldMode, newMode }: RawChange): FileChange => ({ path, kind, oldMode, newMode })
 
 /** The final state of the files compared with the base, without ignored untracked files and nested repositories. */
 export const captureTree = async (shadow: Shadow, request: CaptureRequest): Promise<ChangeList> => {
@@ -262,10 +262,10 @@ export const captureTree = async (shadow: Shadow, request: CaptureRequest): Prom
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }
   await resetIndex(at, base)
-  const found = await look(at, exclude)
-  const encoded = await untranslatable(at, found.store)
+  const found = await inspectFiles(at, exclude)
+  const encoded = await filesWithEncodingFault(at, found.store)
   const foreign = new Set(encoded.map(({ path }) => path))
-  const tree = await stage(at, { ...found, store: found.store.filter((path) => !foreign.has(path)) })
+  const tree = await stageFindings(at, { ...found, store: found.store.filter((path) => !foreign.has(path)) })
   const changes = (await changesBetween(shadow, base, tree)).map(asChange)
   const laid = new Set((await readSubmodules(workTree)).map(({ path }) => path))
   const nestedRepositories = found.nested.filter((path) => !laid.has(path))

@@ -7,13 +7,13 @@ import { appendFile, copyFile, lstat, mkdir, readFile, rename, rm, writeFile } f
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { AppError } from '../errors.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { returnDependencies } from './dependencies.ts'
 import { git, objectName, refName } from './git.ts'
 import { removeFolder } from './remove-folder.ts'
 import { commonDirOf } from './repository.ts'
-import { alternate, ownerExcludes, shareShallow } from './shadow.ts'
-import { recordOf as submodulesOf } from './submodule-record.ts'
+import { alternatePath, ownerExcludes, shareShallow } from './shadow.ts'
+import { submoduleRecordPath as submodulesOf } from './submodule-record.ts'
 
 export interface WorkspaceRequest {
   repository: Repository
@@ -52,7 +52,7 @@ const readRecord = async (dir: string): Promise<z.infer<typeof recordShape> | un
 const quoted = (text: string): string => JSON.stringify(text.replace(/\p{Cc}+/gu, ' '))
 
 /** Appended to the output of `git init`. Background garbage collection is off, because it would outlive the agent. */
-export const configOf = (identity: { name: string; email: string }): string =>
+export const cloneConfig = (identity: { name: string; email: string }): string =>
   `[user]
 \tname = ${quoted(identity.name)}
 \temail = ${quoted(identity.email)}
@@ -77,11 +77,11 @@ const fill = async (request: WorkspaceRequest, making: string): Promise<void> =>
   const gitDir = join(making, '.git')
   await mkdir(join(gitDir, 'info'), { recursive: true })
   await mkdir(join(gitDir, 'hooks'), { recursive: true })
-  await writeFile(join(gitDir, 'objects', 'info', 'alternates'), `${alternate(join(commonDir, 'objects'))}\n`)
+  await writeFile(join(gitDir, 'objects', 'info', 'alternates'), `${alternatePath(join(commonDir, 'objects'))}\n`)
   await shareShallow(commonDir, gitDir)
   const place = { cwd: making, gitDir, workTree: making }
   const identity = request.identity ?? { name: 'Agent', email: 'agent@localhost.invalid' }
-  await appendFile(join(gitDir, 'config'), configOf(identity))
+  await appendFile(join(gitDir, 'config'), cloneConfig(identity))
   const excludes = [ignored, ...(request.exclude ?? [])].join('\n')
   await writeFile(join(gitDir, 'info', 'exclude'), `${excludes}\n`)
   // Creates the branch and writes its files in one process.

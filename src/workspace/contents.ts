@@ -3,7 +3,7 @@ import { git, objectName } from './git.ts'
 import { inShadow, type Shadow } from './shadow.ts'
 
 /** Text of a file; undefined = no such file (also for a folder or a nested repository). */
-export const textAt = async (shadow: Shadow, treeish: string, path: string): Promise<string | undefined> => {
+export const fileTextAt = async (shadow: Shadow, treeish: string, path: string): Promise<string | undefined> => {
   const found = await git(['cat-file', 'blob', `${objectName(treeish)}:${path}`], {
     ...inShadow(shadow),
     okCodes: [0, 128],
@@ -22,7 +22,7 @@ export const diffText = async (
   return stdout.length <= mostChars ? stdout : `${stdout.slice(0, mostChars)}\n[cut here]\n`
 }
 
-export interface Texts {
+export interface ObjectTexts {
   /** By object. */
   texts: Map<string, string>
   tooLarge: string[]
@@ -60,7 +60,7 @@ export const readTexts = async (
   shadow: Shadow,
   objects: readonly string[],
   { mostBytes, mostBytesEach }: { mostBytes: number; mostBytesEach: number },
-): Promise<Texts> => {
+): Promise<ObjectTexts> => {
   if (objects.length === 0) return { texts: new Map(), tooLarge: [], left: [] }
   const sizes = await sizesOf(shadow, objects)
   const sized = objects.map((object, index) => ({ object, size: sizes[index] ?? 0 }))

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { removeFolder } from './remove-folder.ts'
 import { lstatInside } from './changes.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
-import { installedFolders, isFolder, keyOf, lockOf } from './package-kind.ts'
-import { kindOf, takeBack, takeReady, want } from './package-pool.ts'
+import { installedFolders, isFolder, packageKeyOf, lockfileOf } from './package-kind.ts'
+import { poolKindOf, returnTree, takeReadyTree, registerKind } from './package-pool.ts'
 
 export interface Preparation {
   kind: 'none' | 'copied' | 'skipped'
@@ -61,13 +61,13 @@ const recordTree = async (request: PreparationRequest, tree: PoolRecord['trees']
 /** Moves a ready tree into the workspace; else copies the source, or the checkout if there is no source yet. */
 const provide = async (request: PreparationRequest, folder: string, lockHash: string): Promise<string[]> => {
   const { root } = request.repository
-  const key = await keyOf(root, folder, lockHash)
-  const kind = kindOf(request.cacheDir, key)
+  const key = await packageKeyOf(root, folder, lockHash)
+  const kind = poolKindOf(request.cacheDir, key)
   if (request.anew === true) await removeFolder(kind.dir)
-  await want(kind, { root, folder, lockHash })
+  await registerKind(kind, { root, folder, lockHash })
   await recordTree(request, { folder, key })
   const place = join(request.workspace, folder, 'node_modules')
-  if (await takeReady(kind, place)) return []
+  if (await takeReadyTree(kind, place)) return []
   const making = `${request.workspace}.dependencies`
   await removeFolder(making)
   const hasSource = await isFolder(kind.source)
@@ -93,7 +93,7 @@ export const prepareDependencies = async (request: PreparationRequest): Promise<
   let copied = 0
   for (const folder of folders) {
     request.signal?.throwIfAborted()
-    const lock = await lockOf(places, folder)
+    const lock = await lockfileOf(places, folder)
     if (lock === undefined) notes.push(`${join(folder, 'node_modules')} has no lockfile and was left out`)
     else if (lock.hash === null) notes.push(`${lock.name} differs from the one in the checkout`)
     else if (await isThere(join(request.workspace, folder, 'node_modules'))) copied += 1
@@ -112,11 +112,11 @@ export const returnDependencies = async (workspace: string, keepIn?: string): Pr
   if (given === undefined) return
   for (const { folder, key } of given.trees) {
     const inside = join(folder, 'node_modules')
-    const kind = kindOf(given.cacheDir, key)
+    const kind = poolKindOf(given.cacheDir, key)
     // Skipped: a symlink that an agent put in the path, which could lead anywhere, and a kind that was removed meanwhile.
     const isOurs = (await lstatInside(workspace, inside))?.isDirectory() === true
     if (!isOurs || !(await isFolder(kind.dir))) continue
-    await takeBack(kind, join(workspace, inside), keepIn === undefined ? {} : { keepIn: join(keepIn, folder) })
+    await returnTree(kind, join(workspace, inside), keepIn === undefined ? {} : { keepIn: join(keepIn, folder) })
   }
   await removeFolder(recordOf(workspace))
 }

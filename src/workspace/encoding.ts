@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { LeftOut } from './contract.ts'
+import type { LeftOut } from './repository-types.ts'
 import { fieldsOf, git } from './git.ts'
 import type { GitOptions } from './git.ts'
 
@@ -40,7 +40,7 @@ const faultOf = async (at: GitOptions, path: string, encoding: string): Promise<
 }
 
 /** The changed files that git would not store unchanged. The index must be at the base. */
-export const untranslatable = async (at: GitOptions, paths: string[]): Promise<LeftOut[]> => {
+export const filesWithEncodingFault = async (at: GitOptions, paths: string[]): Promise<LeftOut[]> => {
   if (paths.length === 0) return []
   const [before, now] = await Promise.all([encodingsOf(at, paths, ['--cached']), encodingsOf(at, paths, [])])
   const found: LeftOut[] = []

@@ -4,10 +4,10 @@
  */
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { FastForward, Repository } from './contract.ts'
+import type { FastForward, Repository } from './repository-types.ts'
 import { fieldsOf, git, gitInCheckout, gitLine, objectName, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
-import { readRef, swapRef } from './landing.ts'
+import { readRef, swapRef } from './branches.ts'
 import { inRepository } from './refs.ts'
 
 type Refusal = Extract<FastForward, { ok: false }>

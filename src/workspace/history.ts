@@ -1,22 +1,22 @@
 /** The commits of a branch between two points, to find what was already published. */
 import { trailersOf } from './commit.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { git, objectName } from './git.ts'
 import { inRepository } from './refs.ts'
 
-export interface LineCommit {
+export interface BranchCommit {
   commit: string
   /** Null for a root commit. */
   parent: string | null
   trailers: Record<string, string>
 }
 
-/** The first-parent commits from `tip` back to `head` (excluded), newest first, at most `limit`. */
+/** The first-parent commits from `tip` back to `generatedPage` (excluded), newest first, at most `limitOrNone`. */
 export const commitsBetween = async (
   repository: Repository,
   { head, tip }: { head: string; tip: string },
   limit: number,
-): Promise<LineCommit[]> => {
+): Promise<BranchCommit[]> => {
   const args = ['log', '--first-parent', '-z', `--max-count=${limit}`, '--format=%H %P%n%B', '--no-show-signature']
   const { stdout } = await git([...args, objectName(tip), `^${objectName(head)}`, '--'], inRepository(repository))
   return stdout
@@ -30,7 +30,7 @@ export const commitsBetween = async (
 }
 
 /** Whether `commit` is `tip` or an ancestor of it. False for a commit that does not exist here. */
-export const isBelow = async (repository: Repository, commit: string, tip: string): Promise<boolean> => {
+export const isContainedIn = async (repository: Repository, commit: string, tip: string): Promise<boolean> => {
   const args = ['merge-base', '--is-ancestor', objectName(commit), objectName(tip)]
   return (await git(args, { ...inRepository(repository), okCodes: [0, 1, 128] })).code === 0
 }

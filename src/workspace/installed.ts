@@ -5,11 +5,18 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { InstalledTree, TreeEcosystem } from '../recovery/probes/reading.ts'
+import type { InstalledTree, TreeEcosystem } from '../recovery/probes/measurement.ts'
 import { vendorDifferences } from './installed/go.ts'
 import { lockNames, nodeTree } from './installed/node.ts'
 import { declaresModule, pythonTree } from './installed/python.ts'
-import { filterAsync, folderBelow, parsed, recordAt, stateOf, textOf } from './installed/read.ts'
+import {
+  filterConcurrently,
+  folderBelow,
+  parsedRecord,
+  recordAt,
+  treeStateOf,
+  boundedText,
+} from './installed/bounded-read.ts'
 
 const maxNamed = 20
 /** The most folders that are searched for manifests. A larger project is inspected only in part. */
@@ -26,9 +33,9 @@ interface Manifest {
 }
 
 const manifestIn = async (root: string, folder: string): Promise<Manifest | undefined> => {
-  const text = await textOf(join(root, folder, 'package.json'))
+  const text = await boundedText(join(root, folder, 'package.json'))
   if (text === undefined) return undefined
-  const manifest = parsed(text)
+  const manifest = parsedRecord(text)
   const declares = new Set(dependencyKinds.flatMap((kind) => Object.keys(recordAt(manifest, kind))))
   const forDevelopment = new Set(Object.keys(recordAt(manifest, 'devDependencies')))
   return { folder, name: manifest.name, declares, forDevelopment }
@@ -74,30 +81,30 @@ const nodeTrees = async (
 
 /** Undefined = nothing is vendored, so the project contains no tree. */
 const goTree = async (root: string, folder: string): Promise<InstalledTree | undefined> => {
-  const goMod = await textOf(join(root, folder, 'go.mod'))
+  const goMod = await boundedText(join(root, folder, 'go.mod'))
   const vendor = goMod === undefined ? undefined : await folderBelow(join(root, folder), 'vendor')
-  const list = vendor === undefined ? undefined : await textOf(join(vendor, 'modules.txt'))
+  const list = vendor === undefined ? undefined : await boundedText(join(vendor, 'modules.txt'))
   if (goMod === undefined || list === undefined) return undefined
   const held = vendorDifferences(goMod, list)
   return {
     ecosystem: 'go',
     folder,
     lockfile: 'go.mod',
-    state: stateOf(held),
+    state: treeStateOf(held),
     differences: held.differences,
     damage: [],
   }
 }
 
 const inLockfile = async (folder: string, name: string): Promise<boolean> => {
-  const texts = await Promise.all(lockNames.map((lockfile) => textOf(join(folder, lockfile))))
+  const texts = await Promise.all(lockNames.map((lockfile) => boundedText(join(folder, lockfile))))
   const written = [`node_modules/${name}"`, `${name}@`, `'${name}':`]
   return texts.some((text) => text !== undefined && written.some((form) => text.includes(form)))
 }
 
 const declaresPackage = async (root: string, manifests: readonly Manifest[], name: string): Promise<boolean> => {
   if (manifests.some((manifest) => manifest.name === name || manifest.declares.has(name))) return true
-  return (await filterAsync(manifests, async ({ folder }) => inLockfile(join(root, folder), name))).length > 0
+  return (await filterConcurrently(manifests, async ({ folder }) => inLockfile(join(root, folder), name))).length > 0
 }
 
 export interface InstalledReport {
@@ -107,7 +114,7 @@ export interface InstalledReport {
 }
 
 /**
- * The installed packages below `root`: each folder with packages or with a lockfile for packages. `of`: only this ecosystem.
+ * The installed packages below `root`: each folder with packages or with a lockfile for packages. `casesOf`: only this ecosystem.
  * `name`: a missing package of Node or module of Python. `beside`: the checkout that the packages were copied from.
  */
 export const inspectInstalled = async (

@@ -15,13 +15,17 @@ export const isFolder = async (path: string): Promise<boolean> =>
   (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
 /** Roots of the user's checkout, and of a workspace at one of its commits. */
-export interface Places {
+export interface CheckoutAndWorkspace {
   root: string
   workspace: string
 }
 
 /** Folders of the workspace (relative, '' = top) for which the user has installed packages. */
-export const installedFolders = async (places: Places, folder = '', depth = deepest): Promise<string[]> => {
+export const installedFolders = async (
+  places: CheckoutAndWorkspace,
+  folder = '',
+  depth = deepest,
+): Promise<string[]> => {
   const here = (await isFolder(join(places.root, folder, 'node_modules'))) ? [folder] : []
   if (depth === 0) return here
   const entries = await readdir(join(places.workspace, folder), { withFileTypes: true })
@@ -38,7 +42,7 @@ interface Lock {
 }
 
 /** The lockfile that governs a folder: its own, or the one of the nearest folder above. */
-export const lockOf = async (places: Places, folder: string): Promise<Lock | undefined> => {
+export const lockfileOf = async (places: CheckoutAndWorkspace, folder: string): Promise<Lock | undefined> => {
   for (const name of lockfiles) {
     const own = await read(join(places.workspace, folder, name))
     const users = await read(join(places.root, folder, name))
@@ -46,11 +50,11 @@ export const lockOf = async (places: Places, folder: string): Promise<Lock | und
     const same = own !== undefined && users !== undefined && own.equals(users)
     return { name: join(folder, name), hash: same ? createHash('sha256').update(own).digest('hex') : null }
   }
-  return folder === '' ? undefined : lockOf(places, dirname(folder) === '.' ? '' : dirname(folder))
+  return folder === '' ? undefined : lockfileOf(places, dirname(folder) === '.' ? '' : dirname(folder))
 }
 
 /** Key of the packages that are installed in a folder of the checkout now: from lockfile, runtime, platform and install. */
-export const keyOf = async (root: string, folder: string, lockHash: string): Promise<string> => {
+export const packageKeyOf = async (root: string, folder: string, lockHash: string): Promise<string> => {
   const system = `${process.version}\0${process.platform}\0${process.arch}`
   const hash = createHash('sha256').update(`${root}\0${folder}\0${lockHash}\0${system}`)
   const modules = join(root, folder, 'node_modules')

@@ -9,12 +9,12 @@ import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, mkdtemp, readFile, readdir, rename, rm, statfs, utimes, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bytesOf } from './bytes.ts'
+import { diskUsageOf } from './disk-usage.ts'
 import { removeFolder } from './remove-folder.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
-import { keepDifference } from './kept-difference.ts'
-import { keyOf } from './package-kind.ts'
+import { saveDifference } from './save-difference.ts'
+import { packageKeyOf } from './package-kind.ts'
 import type { ContentReply, ContentRequest } from './tree-content-process.ts'
 import { differenceOf, type TreeContent } from './tree-content.ts'
 
@@ -26,7 +26,7 @@ const roomBytes = 2 * 1024 ** 3
 export const makingPrefix = (): string => `making-${process.pid}-`
 
 /** Paths of a kind of tree. */
-export const kindOf = (cacheDir: string, key: string) => {
+export const poolKindOf = (cacheDir: string, key: string) => {
   const dir = join(cacheDir, key)
   return {
     dir,
@@ -37,14 +37,14 @@ export const kindOf = (cacheDir: string, key: string) => {
   }
 }
 
-type Kind = ReturnType<typeof kindOf>
+type Kind = ReturnType<typeof poolKindOf>
 
 const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []) // not made yet
 
 /** Moves a ready tree to `to`. False = none is ready. */
-export const takeReady = async (kind: Kind, to: string): Promise<boolean> => {
+export const takeReadyTree = async (kind: Kind, to: string): Promise<boolean> => {
   for (const name of await namesIn(kind.ready)) {
     try {
       await rename(join(kind.ready, name), to)
@@ -57,7 +57,7 @@ export const takeReady = async (kind: Kind, to: string): Promise<boolean> => {
   return false
 }
 
-/** Stored with a returned tree until `tendPool` inspects it. */
+/** Stored with a returned tree until `maintainPool` inspects it. */
 interface Returned {
   /** Folder for copies of the changed files; absent = they are not needed. */
   keepIn?: string
@@ -66,8 +66,8 @@ interface Returned {
 /** The most returned trees that wait for inspection, because each takes the disk space of a whole install. */
 const mostReturned = 4
 
-/** Moves a tree out of its workspace at once. `tendPool` decides later whether it can be reused. */
-export const takeBack = async (kind: Kind, tree: string, returned: Returned): Promise<void> => {
+/** Moves a tree out of its workspace at once. `maintainPool` decides later whether it can be reused. */
+export const returnTree = async (kind: Kind, tree: string, returned: Returned): Promise<void> => {
   if (returned.keepIn === undefined && (await namesIn(kind.returned)).length >= mostReturned) return removeFolder(tree)
   const folder = join(kind.returned, randomUUID())
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -117,7 +117,7 @@ const conclude = async (kind: Kind, name: string, signal: AbortSignal): Promise<
   if (keepIn === undefined && ready >= readyTrees) return removeFolder(folder)
   const behind = ready === 0 || (await namesIn(kind.returned)).length >= mostReturned
   const difference = differenceOf(await contentOfSource(kind, signal), await readContent(tree, behind, signal))
-  if (keepIn !== undefined) await keepDifference(tree, difference, keepIn)
+  if (keepIn !== undefined) await saveDifference(tree, difference, keepIn)
   if (difference.changed.length + difference.removed.length === 0 && ready < readyTrees) {
     // Added files are usually caches of tools. They are not part of the install and could contain anything.
     for (const path of difference.added) await removeFolder(join(tree, path))
@@ -129,7 +129,7 @@ const conclude = async (kind: Kind, name: string, signal: AbortSignal): Promise<
 
 const mayCopy = async (kind: Kind): Promise<boolean> => {
   const { bavail, bsize } = await statfs(kind.dir)
-  return bavail * bsize - (await bytesOf(kind.source)) > roomBytes
+  return bavail * bsize - (await diskUsageOf(kind.source)) > roomBytes
 }
 
 const makeReady = async (cacheDir: string, kind: Kind, signal: AbortSignal): Promise<void> => {
@@ -151,7 +151,7 @@ const kindsIn = async (cacheDir: string): Promise<{ key: string; usedAt: number 
   return kinds.sort((one, other) => other.usedAt - one.usedAt)
 }
 
-export const markUsed = async (kind: Kind): Promise<void> => {
+export const markKindUsed = async (kind: Kind): Promise<void> => {
   const now = new Date()
   await utimes(kind.dir, now, now).catch(() => undefined) // removed meanwhile, so it is not in use
 }
@@ -165,11 +165,11 @@ interface Origin {
 
 const originFile = (kind: Kind): string => join(kind.dir, 'origin.json')
 
-/** Registers a kind, so that `tendPool` prepares trees of it. */
-export const want = async (kind: Kind, origin: Origin): Promise<void> => {
+/** Registers a kind, so that `maintainPool` prepares trees of it. */
+export const registerKind = async (kind: Kind, origin: Origin): Promise<void> => {
   await mkdir(kind.dir, { recursive: true, mode: 0o700 })
   await writeFile(originFile(kind), JSON.stringify(origin), { mode: 0o600 })
-  await markUsed(kind)
+  await markKindUsed(kind)
 }
 
 /** Copies the source from the checkout. False = the checkout's packages have changed since the kind was registered. */
@@ -178,7 +178,8 @@ const makeSource = async (cacheDir: string, key: string, kind: Kind, signal: Abo
   const text = await readFile(originFile(kind), 'utf8').catch(() => undefined)
   if (text === undefined) return false
   const { root, folder, lockHash } = JSON.parse(text) as Origin
-  const isSame = async (): Promise<boolean> => (await keyOf(root, folder, lockHash).catch(() => undefined)) === key
+  const isSame = async (): Promise<boolean> =>
+    (await packageKeyOf(root, folder, lockHash).catch(() => undefined)) === key
   if (!(await isSame())) return false
   const making = await mkdtemp(join(cacheDir, makingPrefix()))
   await copyInstalled({ root, folder }, join(making, 'node_modules'), signal)
@@ -193,7 +194,7 @@ const keptMs = 14 * 24 * 3_600_000
 const mostKinds = 8
 
 const tendKind = async (cacheDir: string, key: string, signal: AbortSignal): Promise<void> => {
-  const kind = kindOf(cacheDir, key)
+  const kind = poolKindOf(cacheDir, key)
   const hasSource = await makeSource(cacheDir, key, kind, signal)
   for (const name of await namesIn(kind.returned)) {
     if (hasSource) await conclude(kind, name, signal)
@@ -237,7 +238,7 @@ const jobs = new Map<string, Job>()
  * Inspects returned trees and makes the next copies. Only one job per pool: a call during a job waits for another pass that
  * starts afterwards.
  */
-export const tendPool = (request: PoolRequest): Promise<void> => {
+export const maintainPool = (request: PoolRequest): Promise<void> => {
   const running = jobs.get(request.cacheDir)
   if (running !== undefined) {
     running.again = true

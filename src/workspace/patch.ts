@@ -1,6 +1,6 @@
 /** The difference between two states of the files, for people: every path, and as much of the patch as is readable. */
 import { changesBetween, captureTree, type CaptureRequest } from './changes.ts'
-import type { ChangeKind, ChangeList } from './contract.ts'
+import type { ChangeKind, ChangeList } from './repository-types.ts'
 import { sizesOf } from './contents.ts'
 import { git, objectName } from './git.ts'
 import { inShadow, withIndex, type Shadow } from './shadow.ts'
@@ -71,5 +71,5 @@ const patchText = async (
 }
 
 /** Like `captureTree`, but with its own index, so that it can run concurrently with the owner of the run. */
-export const captureAside = (shadow: Shadow, request: Omit<CaptureRequest, 'indexFile'>): Promise<ChangeList> =>
+export const captureConcurrently = (shadow: Shadow, request: Omit<CaptureRequest, 'indexFile'>): Promise<ChangeList> =>
   withIndex(shadow, (indexFile) => captureTree(shadow, { ...request, indexFile }))

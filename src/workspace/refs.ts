@@ -2,7 +2,7 @@
  * Reads the user's refs before and after an agent worked, so that a branch that it moved is detected, reported and restored.
  */
 import { AppError } from '../errors.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { fieldsOf, git, gitLine, refName } from './git.ts'
 import type { GitOptions } from './git.ts'
 

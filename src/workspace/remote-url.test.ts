@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { AppError } from '../errors.ts'
-import { parseRemote, remoteOf } from './remote-url.ts'
+import { parseRemote, remoteFromEnvironment } from './remote-url.ts'
 
 const parse = (text: string) => parseRemote(text, '/srv/here')
 
@@ -115,7 +115,7 @@ describe('what is refused, without being quoted', () => {
 })
 
 it('an empty variable names no repository', () => {
-  expect(remoteOf({ UNSTUCK_REPO_URL: '' }, '/')).toBeUndefined()
-  expect(remoteOf({}, '/')).toBeUndefined()
-  expect(remoteOf({ UNSTUCK_REPO_URL: '/srv/p.git' }, '/')?.url).toBe('/srv/p.git')
+  expect(remoteFromEnvironment({ UNSTUCK_REPO_URL: '' }, '/')).toBeUndefined()
+  expect(remoteFromEnvironment({}, '/')).toBeUndefined()
+  expect(remoteFromEnvironment({ UNSTUCK_REPO_URL: '/srv/p.git' }, '/')?.url).toBe('/srv/p.git')
 })

@@ -159,7 +159,10 @@ export const parseRemote = (text: string, cwd: string): RemoteAddress => {
 }
 
 /** The repository by URL that the environment names; undefined = none, so work is done in the folder. */
-export const remoteOf = (environment: Record<string, string | undefined>, cwd: string): RemoteAddress | undefined => {
+export const remoteFromEnvironment = (
+  environment: Record<string, string | undefined>,
+  cwd: string,
+): RemoteAddress | undefined => {
   const text = environment.UNSTUCK_REPO_URL ?? ''
   return text === '' ? undefined : parseRemote(text, cwd)
 }

@@ -7,10 +7,10 @@ import { createHash } from 'node:crypto'
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '../errors.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { git, objectName, refName } from './git.ts'
 import { inRepository, type Refs } from './refs.ts'
-import { outcomeOf, overWire, type PushOutcome, type Wire } from './transport.ts'
+import { pushOutcomeOf, gitOnRemote, type PushOutcome, type RemoteConnection } from './transport.ts'
 import type { RemoteAddress } from './remote-url.ts'
 
 export interface RemoteHead {
@@ -32,7 +32,7 @@ export interface Remote {
   url: string
   head(): Promise<RemoteHead>
   /** Remote values of these refs, without absent ones. Fetches their commits into the mirror. */
-  see(refs: string[]): Promise<Refs>
+  fetchRefs(refs: string[]): Promise<Refs>
   /** Like `see`, for all refs below a prefix and without fetching. */
   list(prefix: string): Promise<Refs>
   /** All or nothing. */
@@ -74,17 +74,17 @@ const readHead = (url: string, stdout: string): RemoteHead => {
   )
 }
 
-const listRemote = async (wire: Wire, cwd: string, patterns: string[], symref = false): Promise<string> => {
+const listRemote = async (wire: RemoteConnection, cwd: string, patterns: string[], symref = false): Promise<string> => {
   const args = ['ls-remote', '--quiet', ...(symref ? ['--symref'] : []), '--end-of-options', wire.address.url]
   // Not in the mirror, which may not exist yet and whose configuration must not matter.
   const timeoutMs = Math.min(wire.timeoutMs, 60_000)
-  return (await overWire({ ...wire, timeoutMs }, [...args, ...patterns], { cwd })).stdout
+  return (await gitOnRemote({ ...wire, timeoutMs }, [...args, ...patterns], { cwd })).stdout
 }
 
 /** The first fetch transfers the whole history, so it gets more time. */
 const firstFetchFactor = 6
 
-const make = async (wire: Wire, repository: Repository, head: RemoteHead): Promise<void> => {
+const make = async (wire: RemoteConnection, repository: Repository, head: RemoteHead): Promise<void> => {
   const { root, commonDir } = repository
   const making = `${commonDir}.making`
   await rm(making, { recursive: true, force: true })
@@ -112,18 +112,18 @@ const hasCommits = async (repository: Repository, commits: string[]): Promise<bo
     .every((line) => line === 'commit')
 }
 
-const fetchRefs = async (wire: Wire, repository: Repository, refs: string[]): Promise<void> => {
+const fetchRefs = async (wire: RemoteConnection, repository: Repository, refs: string[]): Promise<void> => {
   const args = [
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     ...['--no-show-forced-updates', '--end-of-options', wire.address.url],
     ...refs.map((ref) => `+${ref}:${ownRef(ref)}`),
   ]
-  await overWire(wire, args, inRepository(repository))
+  await gitOnRemote(wire, args, inRepository(repository))
 }
 
 const checkedRef = (ref: string): string => (ref === 'HEAD' ? ref : refName(ref))
 
-const pushArgs = (wire: Wire, updates: PushUpdate[]): string[] => [
+const pushArgs = (wire: RemoteConnection, updates: PushUpdate[]): string[] => [
   ...['push', '--porcelain', '--no-verify', '--no-signed', '--recurse-submodules=no', '--no-follow-tags'],
   ...(updates.length > 1 ? ['--atomic'] : []),
   ...updates.flatMap(({ ref, expected }) =>
@@ -136,9 +136,9 @@ const pushArgs = (wire: Wire, updates: PushUpdate[]): string[] => [
   ...updates.map(({ ref, to }) => `${to === null ? '' : objectName(to)}:${refName(ref)}`),
 ]
 
-const push = async (wire: Wire, repository: Repository, updates: PushUpdate[]): Promise<PushOutcome> => {
-  const result = await overWire(wire, pushArgs(wire, updates), { ...inRepository(repository), okCodes: [0, 1] })
-  const outcome = outcomeOf(wire.address, result)
+const push = async (wire: RemoteConnection, repository: Repository, updates: PushUpdate[]): Promise<PushOutcome> => {
+  const result = await gitOnRemote(wire, pushArgs(wire, updates), { ...inRepository(repository), okCodes: [0, 1] })
+  const outcome = pushOutcomeOf(wire.address, result)
   if (outcome !== undefined) return outcome
   throw new AppError('REMOTE_UNAVAILABLE', `${wire.address.url} broke off a push; Unstuck retries it`)
 }
@@ -165,7 +165,7 @@ export const openRemote = async (request: RemoteRequest): Promise<{ repository: 
   const { address, environment, timeoutMs } = request
   const repository = remoteRepository(address, request.stateDir)
   await mkdir(repository.root, { recursive: true, mode: 0o700 })
-  let wire: Wire = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
+  let wire: RemoteConnection = { address, environment, timeoutMs, known: await exists(repository.commonDir ?? '') }
   const inTurn = createTurns()
   const head = async (): Promise<RemoteHead> => {
     const found = readHead(address.url, await listRemote(wire, repository.root, ['HEAD'], true))
@@ -193,7 +193,7 @@ export const openRemote = async (request: RemoteRequest): Promise<{ repository: 
     remote: {
       url: address.url,
       head,
-      see,
+      fetchRefs: see,
       list: async (prefix) =>
         Object.fromEntries(
           linesOf(await listRemote(wire, repository.root, [`${refName(`${prefix}/x`).slice(0, -1)}*`])).filter(

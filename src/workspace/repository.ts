@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { AppError } from '../errors.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { git } from './git.ts'
 
 /** `<basename>-<12 hex>`. Equal for all worktrees of one repository, because it is derived from the common directory. */

@@ -5,7 +5,7 @@
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
 import type { GitOptions } from './git.ts'
 import { objectFormatOf } from './repository.ts'
@@ -45,7 +45,7 @@ const make = async (gitDir: string, format: string): Promise<void> => {
 }
 
 /** A path for the list of alternates; quoted as in C if it contains a separator. */
-export const alternate = (path: string): string =>
+export const alternatePath = (path: string): string =>
   /["\n\\:]/.test(path) ? `"${path.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"` : path
 
 const textOf = async (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '') // absent = no patterns
@@ -73,7 +73,7 @@ export const openShadow = async (stateDir: string, repository: Repository): Prom
   const format = await objectFormatOf(repository)
   await make(shadow.gitDir, format)
   await make(shadow.rawGitDir, format)
-  const alternates = repository.commonDir === null ? '' : `${alternate(join(repository.commonDir, 'objects'))}\n`
+  const alternates = repository.commonDir === null ? '' : `${alternatePath(join(repository.commonDir, 'objects'))}\n`
   await mkdir(join(shadow.gitDir, 'objects', 'info'), { recursive: true })
   await writeFile(join(shadow.gitDir, 'objects', 'info', 'alternates'), alternates)
   const excludes = await ownerExcludes(repository)

@@ -9,10 +9,18 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError, messageOf } from '../errors.ts'
 import { makeFolder } from '../platform/make-folder.ts'
-import { changedSubmodules, changesBetween, emptyTree, look, lstatInside, resetIndex, stage } from './changes.ts'
-import type { Snapshot } from './contract.ts'
+import {
+  changedSubmodules,
+  changesBetween,
+  emptyTree,
+  inspectFiles,
+  lstatInside,
+  resetIndex,
+  stageFindings,
+} from './changes.ts'
+import type { Snapshot } from './repository-types.ts'
 import { git, gitLine, objectName, refName } from './git.ts'
-import { alternate, inShadow, overRawFiles, withIndex } from './shadow.ts'
+import { alternatePath, inShadow, overRawFiles, withIndex } from './shadow.ts'
 import type { Shadow } from './shadow.ts'
 import { readSubmodules } from './submodule-record.ts'
 
@@ -104,20 +112,20 @@ const record = async (
 }
 
 /** Takes a snapshot of the files as they are now, including files of nested repositories (without their history). */
-export const snapshot = async (shadow: Shadow, request: SnapshotRequest): Promise<Snapshot> => {
+export const takeSnapshot = async (shadow: Shadow, request: SnapshotRequest): Promise<Snapshot> => {
   if (!/^[\w.-]+$/.test(request.runId)) throw new Error(`not a run id: ${request.runId}`)
   const { workTree, base, exclude = [], maxBytes = 32 * 1024 * 1024 } = request
   return withIndex(shadow, async (indexFile) => {
     const at = overRawFiles(shadow, workTree, indexFile)
     await resetIndex(at, base)
-    const found = await look(at, request.includeIgnored === true ? 'nothing' : exclude)
+    const found = await inspectFiles(at, request.includeIgnored === true ? 'nothing' : exclude)
     const laid = new Set((await readSubmodules(workTree)).map(({ path }) => path))
     const foreign = found.nested.filter((folder) => !laid.has(folder))
     const changed = (await changedSubmodules(at)).flatMap(({ store }) => store)
     const nested = [changed, ...(await Promise.all(foreign.map((folder) => filesBelow(workTree, folder))))]
     const unreadable = found.leftOut.map(({ path }) => ({ path, bytes: 0 }))
     const fitting = await fit(workTree, [...found.store, ...nested.flat()], maxBytes)
-    const tree = await stage(at, { store: fitting.store, remove: found.remove })
+    const tree = await stageFindings(at, { store: fitting.store, remove: found.remove })
     return record(shadow, request, tree, [...unreadable, ...fitting.leftOut])
   })
 }
@@ -266,7 +274,7 @@ const copyHistory = async (shadow: Shadow, from: { tip: string; base: string; ob
   const reachable = {
     ...inShadow(shadow),
     timeoutMs: 60_000,
-    variables: { GIT_ALTERNATE_OBJECT_DIRECTORIES: alternate(from.objects) },
+    variables: { GIT_ALTERNATE_OBJECT_DIRECTORIES: alternatePath(from.objects) },
   }
   if ((await gitLine(['cat-file', '-t', from.tip], reachable)) !== 'commit')
     throw new Error(`${from.tip} is not a commit`)

@@ -7,12 +7,12 @@ const recordShape = z.array(z.object({ path: z.string(), commit: z.string(), obj
 /** `objects` null = the submodule could not be checked out, so its folder is empty. */
 export type SubmoduleRecord = z.infer<typeof recordShape>[number]
 
-export const recordOf = (workspace: string): string => `${workspace}.submodules.json`
+export const submoduleRecordPath = (workspace: string): string => `${workspace}.submodules.json`
 
 /** Empty if the folder is not a workspace of Unstuck. */
 export const readSubmodules = async (workspace: string): Promise<SubmoduleRecord[]> => {
   try {
-    return recordShape.parse(JSON.parse(await readFile(recordOf(workspace), 'utf8')))
+    return recordShape.parse(JSON.parse(await readFile(submoduleRecordPath(workspace), 'utf8')))
   } catch {
     return [] // there are none, or the workspace was not finished
   }

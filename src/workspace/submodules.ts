@@ -7,12 +7,12 @@ import { appendFile, lstat, mkdir, readFile, realpath, rm, writeFile } from 'nod
 import { isAbsolute, join, resolve } from 'node:path'
 import { messageOf } from '../errors.ts'
 import { lstatInside } from './changes.ts'
-import { configOf } from './clone.ts'
+import { cloneConfig } from './clone.ts'
 import { removeFolder } from './remove-folder.ts'
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { fieldsOf, git, objectName, type GitOptions } from './git.ts'
-import { alternate, shareShallow } from './shadow.ts'
-import { recordOf, type SubmoduleRecord } from './submodule-record.ts'
+import { alternatePath, shareShallow } from './shadow.ts'
+import { submoduleRecordPath, type SubmoduleRecord } from './submodule-record.ts'
 
 export interface Submodules {
   laid: string[]
@@ -90,9 +90,9 @@ const checkOutFrom = async (gitDir: string, dir: string, commit: string): Promis
   const own = join(dir, '.git')
   await mkdir(join(own, 'info'), { recursive: true })
   await mkdir(join(own, 'hooks'), { recursive: true })
-  await writeFile(join(own, 'objects', 'info', 'alternates'), `${alternate(objects)}\n`)
+  await writeFile(join(own, 'objects', 'info', 'alternates'), `${alternatePath(objects)}\n`)
   await shareShallow(gitDir, own)
-  await appendFile(join(own, 'config'), configOf({ name: 'Agent', email: 'agent@localhost.invalid' }))
+  await appendFile(join(own, 'config'), cloneConfig({ name: 'Agent', email: 'agent@localhost.invalid' }))
   await git(['reset', '--quiet', '--hard', objectName(commit)], placeOf(dir))
   return objects
 }
@@ -151,14 +151,18 @@ const checkOutBelow = async (prefix: string, above: Source, into: Found, depth: 
 }
 
 /** Checks out every submodule of a fresh clone whose objects the user's checkout has, recursively. */
-export const laySubmodules = async (request: { repository: Repository; workspace: string }): Promise<Submodules> => {
+export const checkOutSubmodules = async (request: {
+  repository: Repository
+  workspace: string
+}): Promise<Submodules> => {
   const { repository, workspace } = request
   const found: Found = { top: workspace, records: [], missing: [] }
   const own = await gitDirOf(repository.root)
   const gitDirs = [...new Set([own, repository.commonDir].flatMap((dir) => dir ?? []))]
   await checkOutBelow('', { gitDirs, checkout: repository.root }, found, 0)
-  await rm(recordOf(workspace), { force: true })
-  if (found.records.length > 0) await writeFile(recordOf(workspace), JSON.stringify(found.records), { mode: 0o600 })
+  await rm(submoduleRecordPath(workspace), { force: true })
+  if (found.records.length > 0)
+    await writeFile(submoduleRecordPath(workspace), JSON.stringify(found.records), { mode: 0o600 })
   return {
     laid: found.records.flatMap(({ path, objects }) => (objects === null ? [] : [path])),
     missing: found.missing,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseRemote } from './remote-url.ts'
-import { cleanText, outcomeOf } from './transport.ts'
+import { cleanText, pushOutcomeOf } from './transport.ts'
 
 const address = parseRemote('https://ada:ge%40heim@git.example/p.git', '/')
 
@@ -19,8 +19,8 @@ describe('text of the other side', () => {
 })
 
 describe('the report of a push', () => {
-  const report = (line: string, stderr = ''): ReturnType<typeof outcomeOf> =>
-    outcomeOf(address, { code: 1, stdout: `To https://git.example/p.git\n!\t${line}\nDone\n`, stderr })
+  const report = (line: string, stderr = ''): ReturnType<typeof pushOutcomeOf> =>
+    pushOutcomeOf(address, { code: 1, stdout: `To https://git.example/p.git\n!\t${line}\nDone\n`, stderr })
 
   it.each([
     'a:refs/heads/x\t[rejected] (stale info)',
@@ -54,6 +54,6 @@ describe('the report of a push', () => {
   })
 
   it('that never came has no outcome', () => {
-    expect(outcomeOf(address, { code: 1, stdout: '', stderr: 'fatal: the remote end hung up' })).toBeUndefined()
+    expect(pushOutcomeOf(address, { code: 1, stdout: '', stderr: 'fatal: the remote end hung up' })).toBeUndefined()
   })
 })

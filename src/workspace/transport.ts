@@ -9,7 +9,7 @@ import type { RemoteAddress } from './remote-url.ts'
 
 type Environment = Record<string, string | undefined>
 
-export interface Wire {
+export interface RemoteConnection {
   address: RemoteAddress
   /** Environment of the user who started the engine, for keys, agents, proxies and credential helpers. */
   environment: Environment
@@ -21,7 +21,7 @@ export interface Wire {
 /** Variables for git with a local repository, whose hooks run on this host and must not see our secrets. */
 const localNames = new Set('PATH HOME USER LOGNAME SHELL LANG TMPDIR TZ XDG_CONFIG_HOME'.split(' '))
 
-const environmentOf = ({ address, environment }: Wire): Environment =>
+const environmentOf = ({ address, environment }: RemoteConnection): Environment =>
   Object.fromEntries(
     Object.entries(environment).filter(([name]) =>
       address.transport === 'file' ? localNames.has(name) : !name.startsWith('UNSTUCK_'),
@@ -35,7 +35,7 @@ const helper = `!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' 
 const sshCommand = (environment: Environment): string =>
   `${environment.GIT_SSH_COMMAND ?? 'ssh'} -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4`
 
-const configOf = ({ address }: Wire): [string, string][] => [
+const configOf = ({ address }: RemoteConnection): [string, string][] => [
   ['http.lowSpeedLimit', '100'],
   ['http.lowSpeedTime', '60'],
   ['push.gpgSign', 'false'],
@@ -46,7 +46,7 @@ const configOf = ({ address }: Wire): [string, string][] => [
     : ([[`credential.${address.credentials.origin}.helper`, helper]] as [string, string][])),
 ]
 
-const optionsOf = (wire: Wire, place: GitOptions): GitOptions => {
+const optionsOf = (wire: RemoteConnection, place: GitOptions): GitOptions => {
   const { credentials } = wire.address
   return {
     ...place,
@@ -99,7 +99,7 @@ const broken =
   /bad object|corrupt|unpack-objects|index-pack|inflate|fsck|invalid (?:object|refspec)|cannot lock ref|src refspec/i
 
 /** Classifies a failed connection. In doubt it is an outage, because waiting loses nothing. */
-const troubleOf = (wire: Wire, text: string): AppError => {
+const troubleOf = (wire: RemoteConnection, text: string): AppError => {
   const { address } = wire
   const said = cleanText(address, text.replace(/^.*?failed with exit code \d+: /s, ''))
   if (login.test(said))
@@ -114,7 +114,7 @@ const troubleOf = (wire: Wire, text: string): AppError => {
 }
 
 /** Runs a command against the remote. Throws REMOTE_UNAVAILABLE or REMOTE_REFUSED for a failed connection. */
-export const overWire = async (wire: Wire, args: string[], place: GitOptions): Promise<GitResult> => {
+export const gitOnRemote = async (wire: RemoteConnection, args: string[], place: GitOptions): Promise<GitResult> => {
   try {
     return await git(args, optionsOf(wire, place))
   } catch (error) {
@@ -134,7 +134,7 @@ const races =
   /\[rejected\]|stale info|failed to update ref|cannot lock ref|incorrect old value|reference already exists|non-fast-forward|fetch first|atomic (?:push|transaction) fail/i
 
 /** Parses the report of `git push --porcelain`; undefined = the push failed before a report. */
-export const outcomeOf = (address: RemoteAddress, result: GitResult): PushOutcome | undefined => {
+export const pushOutcomeOf = (address: RemoteAddress, result: GitResult): PushOutcome | undefined => {
   if (result.code === 0) return { kind: 'done' }
   const refused = result.stdout.split('\n').filter((line) => line.startsWith('!\t'))
   if (refused.length === 0) return undefined

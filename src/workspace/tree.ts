@@ -1,5 +1,5 @@
 /** Reads the content of a commit from its objects, because a repository by URL has no checkout. */
-import type { Repository } from './contract.ts'
+import type { Repository } from './repository-types.ts'
 import { fieldsOf, git, gitLine, objectName } from './git.ts'
 import { inRepository } from './refs.ts'
 import { inShadow, type Shadow } from './shadow.ts'

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { goalActions, taskActions, type GoalAction, type TaskAction } from '../../src/domain/allowed-actions.ts'
 import { goalStates, type Goal, type GoalLanding, type GoalState } from '../../src/domain/goal.ts'
-import { taskEnded, taskFlow, type TaskPlace } from '../../src/domain/task.ts'
+import { taskEnded, taskFlow, type TaskStatus } from '../../src/domain/task.ts'
 import { AppError } from '../../src/errors.ts'
 import {
   cancelGoal,
@@ -19,14 +19,14 @@ import {
   resumeGoals,
   retryGoal,
   retryTask,
-} from '../../src/runtime/people/answers.ts'
+} from '../../src/runtime/people/commands.ts'
 import { approveTask } from '../../src/runtime/people/approve.ts'
-import { editTask } from '../../src/runtime/people/edit-task.ts'
+import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { giveBackTask, takeOverTask } from '../../src/runtime/people/take-over-task.ts'
 import { goalView } from '../../src/runtime/people/views.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must } from '../../src/store/db.ts'
+import { mustSucceed } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal, progressGoal } from '../../src/store/goal.ts'
 import { listMerges, moveMerge } from '../../src/store/merge.ts'
@@ -72,9 +72,9 @@ const empty = async (): Promise<void> => {
 
 const endRun = async (id: string): Promise<void> => {
   for (const run of await listRuns(store.db, { taskId: id, state: 'running' }))
-    must(await store.db.transaction((tx) => finishRun(tx, run, 'failed', null)))
+    mustSucceed(await store.db.transaction((tx) => finishRun(tx, run, 'failed', null)))
   const task = await store.task(id)
-  if (task.place === 'running') must(await moveTask(store.db, task, 'interrupted'))
+  if (task.status === 'running') mustSucceed(await moveTask(store.db, task, 'interrupted'))
 }
 
 const claim = async (id: string): Promise<void> => {
@@ -88,8 +88,8 @@ const claim = async (id: string): Promise<void> => {
 const endAs = (trigger: string) => async (id: string) => {
   await claim(id)
   for (const run of await listRuns(store.db, { taskId: id, state: 'running' }))
-    must(await store.db.transaction((tx) => finishRun(tx, run, 'failed', null)))
-  must(await moveTask(store.db, await store.task(id), trigger))
+    mustSucceed(await store.db.transaction((tx) => finishRun(tx, run, 'failed', null)))
+  mustSucceed(await moveTask(store.db, await store.task(id), trigger))
 }
 
 const holdMerge =
@@ -98,7 +98,7 @@ const holdMerge =
     await store.hold(id, 'c0ffee')
     await approveTask(context, id)
     const [entry] = (await listMerges(store.db, {})).filter(({ taskId }) => taskId === id)
-    if (processing && entry !== undefined) must(await moveMerge(store.db, entry, 'claimed'))
+    if (processing && entry !== undefined) mustSucceed(await moveMerge(store.db, entry, 'claimed'))
   }
 
 const block = (reason: string) => (id: string) =>
@@ -106,11 +106,11 @@ const block = (reason: string) => (id: string) =>
 
 const takeOver = async (id: string): Promise<void> => {
   const takenOver = { folder, base: 'base', runId: null, command: `cd ${folder}`, by: 'me', givenBack: false }
-  must(await moveTask(store.db, await store.task(id), 'taken_over', { takenOver }))
+  mustSucceed(await moveTask(store.db, await store.task(id), 'taken_over', { takenOver }))
 }
 
 interface Situation {
-  place: TaskPlace
+  place: TaskStatus
   prepare: (id: string) => Promise<unknown>
   repoMode?: Goal['repoMode']
 }
@@ -147,8 +147,8 @@ const situations: Record<string, Situation> = {
     prepare: async (id) => {
       await claim(id)
       for (const run of await listRuns(store.db, { taskId: id, state: 'running' }))
-        must(await store.db.transaction((tx) => finishRun(tx, run, 'succeeded', null)))
-      must(await moveTask(store.db, await store.task(id), 'verdict_recorded'))
+        mustSucceed(await store.db.transaction((tx) => finishRun(tx, run, 'succeeded', null)))
+      mustSucceed(await moveTask(store.db, await store.task(id), 'verdict_recorded'))
     },
   },
 }
@@ -165,9 +165,9 @@ const triggersTo: Record<GoalState, string[]> = {
 }
 
 /** A goal ends when its tasks have ended, and becomes ready only when all of them are done. */
-const goalStatesFor = (place: TaskPlace): GoalState[] => {
-  if (!taskEnded(place)) return ['active', 'paused', 'awaiting_human']
-  return place === 'done'
+const goalStatesFor = (status: TaskStatus): GoalState[] => {
+  if (!taskEnded(status)) return ['active', 'paused', 'awaiting_human']
+  return status === 'done'
     ? ['active', 'paused', 'ready', 'done', 'cancelled']
     : ['active', 'paused', 'failed', 'cancelled']
 }
@@ -188,7 +188,7 @@ describe('a task', () => {
     'give-back': (id) => giveBackTask(context, id),
     retry: (id) => retryTask(context, id),
     'take-over': (id) => takeOverTask(context, id),
-    edit: (id) => editTask(context, id, { title: 'Another title' }),
+    edit: (id) => requestEdit(context, id, { title: 'Another title' }),
     cancel: (id) => cancelTask(context, id, endRun),
   }
 
@@ -202,7 +202,7 @@ describe('a task', () => {
     for (const trigger of triggersTo[state]) await store.move(goal.id, trigger)
     if (isDirect) await execute("update goal set repo_mode = 'direct' where id = $1", goal.id)
     const view = (await goalView(store.db, goal.id))?.tasks[0]
-    expect(view?.place).toBe(place)
+    expect(view?.status).toBe(place)
     return { id, listed: view?.actions ?? [], version: view?.version }
   }
 

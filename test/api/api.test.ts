@@ -20,7 +20,7 @@ import { openapiPath } from '../../src/api/openapi.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { errorTable } from '../../src/errors.ts'
 import { standardTask, until } from '../hostile/scene.ts'
-import { openApiScene, routeOf, type ApiScene, type Call } from './scene.ts'
+import { openApiScene, routeOf, type ApiScene, type RawCall } from './scene.ts'
 
 let scene: ApiScene
 /** Ids that paths name in braces: {done}, {doneTask}, {paused}, … */
@@ -36,8 +36,8 @@ const goalRequest = (change: (value: GoalRequest) => void = () => undefined): st
   return JSON.stringify(value)
 }
 
-const post = (path: string, body = '{}'): Call => ({ method: 'POST', path, body })
-const patch = (path: string, body: string): Call => ({ method: 'PATCH', path, body })
+const post = (path: string, body = '{}'): RawCall => ({ method: 'POST', path, body })
+const patch = (path: string, body: string): RawCall => ({ method: 'PATCH', path, body })
 /** A goal that is paused before anything of it starts: its second task waits for the first. */
 const makePaused = async (): Promise<string> => {
   const { id } = JSON.parse((await scene.call(post('/goals', goalRequest()))).text) as Goal
@@ -84,7 +84,7 @@ const session = async (): Promise<string> => {
 const by = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
 
 describe('every answer is what the table says', () => {
-  const calls: Record<string, () => Call> = {
+  const calls: Record<string, () => RawCall> = {
     openapi: () => ({ path: '/openapi.json' }),
     health: () => ({ path: '/health' }),
     status: () => ({ path: '/status' }),
@@ -188,7 +188,7 @@ describe('pages', () => {
 
 const huge = 'x'.repeat(5_000_000)
 const deep = `{"goal":${'['.repeat(500_000)}${']'.repeat(500_000)}}`
-type Case = [title: string, make: () => Call, code: keyof typeof errorTable, message: RegExp]
+type Case = [title: string, make: () => RawCall, code: keyof typeof errorTable, message: RegExp]
 
 const refused: Case[] = [
   ['no token', () => ({ headers: { authorization: undefined } }), 'UNAUTHORISED', /token/],

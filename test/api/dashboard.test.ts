@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDashboard, type Dashboard, type Look } from '../../src/api/dashboard.ts'
+import { createDashboard, type Dashboard, type DashboardState } from '../../src/api/dashboard.ts'
 import { openApiScene, type ApiScene } from './scene.ts'
 
 const checkout = join(import.meta.dirname, '..', '..')
@@ -34,10 +34,10 @@ const copyOf = (name: string): { place: string; cacheDir: string; dashboard: Das
   return { place, cacheDir, dashboard: createDashboard({ place, cacheDir, environment, stopping: stopping.signal }) }
 }
 
-const built = async (dashboard: Dashboard): Promise<Look> => {
+const built = async (dashboard: Dashboard): Promise<DashboardState> => {
   const deadline = performance.now() + 120_000
   for (;;) {
-    const look = await dashboard.look()
+    const look = await dashboard.locate()
     if (look.state !== 'building') return look
     if (performance.now() > deadline) throw new Error('waited too long for the build')
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -56,12 +56,12 @@ afterAll(() => {
 
 test('is built once, and again when a source has changed', async () => {
   const { place, cacheDir, dashboard } = good
-  expect((await dashboard.look()).state).toBe('building')
+  expect((await dashboard.locate()).state).toBe('building')
   expect(await built(dashboard)).toMatchObject({ state: 'ready' })
-  expect(await dashboard.look()).toMatchObject({ state: 'ready' })
+  expect(await dashboard.locate()).toMatchObject({ state: 'ready' })
   expect(readdirSync(cacheDir)).toHaveLength(1)
   writeFileSync(join(place, 'style.css'), 'body { color: red }')
-  expect((await dashboard.look()).state).toBe('building')
+  expect((await dashboard.locate()).state).toBe('building')
   await built(dashboard)
   // Neither a half of a build is left nor is the old one used.
   expect(readdirSync(cacheDir).map((name) => /^dashboard-[0-9a-f]{16}$/.test(name))).toEqual([true, true])
@@ -74,7 +74,7 @@ test('a build that fails says why, once, and the next look tries again', async (
   const failed = await built(dashboard)
   expect(failed).toEqual({ state: 'failed', reason: expect.stringContaining('nowhere.ts') as string })
   expect(failed).not.toEqual({ state: 'failed', reason: expect.stringContaining('\u001b') as string })
-  expect((await dashboard.look()).state).toBe('building')
+  expect((await dashboard.locate()).state).toBe('building')
   expect((await built(dashboard)).state).toBe('failed')
   writeFileSync(join(place, 'main.tsx'), good)
   expect((await built(dashboard)).state).toBe('ready')
@@ -95,7 +95,7 @@ test('an engine that stops ends the build', async () => {
     environment: { PATH: process.env.PATH },
     stopping: ended.signal,
   })
-  await dashboard.look()
+  await dashboard.locate()
   ended.abort()
   expect((await built(dashboard)).state).toBe('failed')
 })

@@ -6,14 +6,14 @@ import type { Goal, Metrics, Run, StatusView } from '../../src/api/contract.ts'
 import { routes, type Route } from '../../src/api/routes.ts'
 import { openScene, type Scene } from '../hostile/scene.ts'
 
-export interface Call {
+export interface RawCall {
   method?: string
   path?: string
   headers?: Record<string, string | undefined>
   body?: string
 }
 
-export interface Answer {
+export interface RawResponse {
   status: number
   headers: IncomingHttpHeaders
   text: string
@@ -23,7 +23,7 @@ export interface ApiScene extends Scene {
   url: URL
   token: string
   /** With the token and as JSON, unless the headers say otherwise; undefined leaves one out. */
-  call(call: Call): Promise<Answer>
+  call(call: RawCall): Promise<RawResponse>
   /** Counts, states and versions of everything in the store. */
   facts(): Promise<unknown>
 }
@@ -45,7 +45,7 @@ export const openApiScene = async (agents: string[]): Promise<ApiScene> => {
   const scene = await openScene(agents)
   const url = new URL((JSON.parse(readFileSync(join(scene.stateDir, 'engine.json'), 'utf8')) as { url: string }).url)
   const token = readFileSync(join(scene.stateDir, 'token'), 'utf8').trim()
-  const call = ({ method = 'GET', path = '/status', headers = {}, body }: Call): Promise<Answer> =>
+  const call = ({ method = 'GET', path = '/status', headers = {}, body }: RawCall): Promise<RawResponse> =>
     new Promise((resolve, reject) => {
       const all = { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers }
       const { hostname, port } = url

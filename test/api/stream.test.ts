@@ -10,7 +10,7 @@ import { sinkOf, type Sink } from '../../src/api/sink.ts'
 import { readEventStream } from '../../src/cli/engine/event-stream.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { appendEvent, readEvents, type StoredEvent } from '../../src/store/event.ts'
-import { withNotice } from '../../src/store/notice.ts'
+import { withWriteListener } from '../../src/store/write-listener.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { until } from '../hostile/scene.ts'
@@ -40,7 +40,7 @@ beforeAll(async () => {
       return store.query(statement)
     },
   }
-  db = withNotice(counted, () => hub.nudge())
+  db = withWriteListener(counted, () => hub.nudge())
 })
 afterAll(async () => db.close())
 

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installClis } from '../../scripts/install-clis.ts'
-import { pointersTo } from '../../sim/main.ts'
+import { pointersTo } from '../../sim/simulate.ts'
 import { parseScript } from '../../sim/script.ts'
 import { startSim } from '../../sim/server.ts'
 import type { Run } from '../../src/api/contract.ts'

@@ -25,7 +25,7 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
 import { openStore } from '../../src/store/open.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
-import { remoteOf } from '../../src/workspace/remote-url.ts'
+import { remoteFromEnvironment } from '../../src/workspace/remote-url.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import type { Kind } from './plan.ts'
 
@@ -161,7 +161,7 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
     ...(options.kind === 'remote' ? { UNSTUCK_REPO_URL: `file://${places.repo}` } : {}),
     ...options.environment,
   }
-  const address = remoteOf(environment, root)
+  const address = remoteFromEnvironment(environment, root)
   const { id } = address ?? (await openRepository(places.repo))
   const base = options.kind === 'direct' ? '' : git(places.repo, 'rev-parse', 'HEAD')
   const stateDir = stateDirOf(environment, id)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { classify, type ClassifyOptions } from '../../src/cli/classify.ts'
+import { classifyCommand, type ClassifyOptions } from '../../src/cli/classify.ts'
 import type { Io } from '../../src/cli/io.ts'
 
 let cwd: string
@@ -27,7 +27,7 @@ const said = async (log: string | Buffer, options: ClassifyOptions = {}): Promis
     ...{ cwd, environment: {}, out: print, error: print, colours: false, json: false, version: '0', self: [] },
     signal: new AbortController().signal,
   }
-  await classify(io, 'a.log', options)
+  await classifyCommand(io, 'a.log', options)
   return text
 }
 

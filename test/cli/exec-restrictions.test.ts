@@ -6,11 +6,11 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { agentCommand } from '../../src/exec/command.ts'
+import { agentCommand } from '../../src/exec/agent-command.ts'
 import type { ExecEvent, ExecResult } from '../../src/exec/contract.ts'
-import { superviseCommand } from '../../src/exec/supervise.ts'
-import { standardLoop } from '../../src/recovery/doom-loop.ts'
-import { standardStall } from '../../src/recovery/stall.ts'
+import { superviseCommand } from '../../src/exec/supervise-command.ts'
+import { defaultLoopSettings } from '../../src/recovery/doom-loop.ts'
+import { defaultStallSettings } from '../../src/recovery/stall.ts'
 import { transcript, type Cli } from '../harness/replay.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-restrictions-')))
@@ -68,7 +68,7 @@ const run = async (argv: string[], play: Play, env: Record<string, string> = {})
     command: agentCommand(argv, 'auto'),
     ...{ cwd: work, stdinFile: null, allowDirs: [outside], retry, maxWaitMs: 1000 },
     environment: { PATH: [bin, '/usr/bin', '/bin'].join(delimiter), HOME: root, ...env },
-    ...{ stall: standardStall, loops: standardLoop, pause: { firstMs: 1, longestMs: 1 } },
+    ...{ stall: defaultStallSettings, loops: defaultLoopSettings, pause: { firstMs: 1, longestMs: 1 } },
     ...{ signal: new AbortController().signal, emit: (event: ExecEvent) => void events.push(event) },
   })
   const launches = events.flatMap((event) => (event.type === 'launch' ? [event.argv.join(' ')] : []))

@@ -41,7 +41,7 @@ export const openExecScene = () => {
     const words = [process.execPath, join(agents, agent), answerOf(name, path), ...args]
     program(name, `exec ${words.join(' ')} "$@"`)
   }
-  /** `claude` is a fault agent whose work is `made.txt`; `memory` holds the pid of the launch with the fault. */
+  /** `claudeOutput` is a fault agent whose work is `made.txt`; `memory` holds the pid of the launch with the fault. */
   const plays = (agent: string, often: 'once' | 'always'): void => {
     for (const path of [memory, join(work, 'made.txt')]) rmSync(path, { force: true })
     const flags = ['--answer', answerOf('fault', 'made.txt'), ...(often === 'once' ? ['--once', memory] : [])]

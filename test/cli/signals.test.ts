@@ -20,7 +20,7 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import { identityOf } from '../../src/platform/process.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openShadow } from '../../src/workspace/shadow.ts'
-import { snapshot } from '../../src/workspace/snapshot.ts'
+import { takeSnapshot } from '../../src/workspace/snapshot.ts'
 import { until } from '../hostile/scene.ts'
 import { commitAll, put, user } from '../workspace/scene.ts'
 
@@ -119,7 +119,7 @@ test.each([
     reason: 'test',
     at: '2026-01-01T00:00:00Z',
   }
-  const { id } = await snapshot(shadow, request)
+  const { id } = await takeSnapshot(shadow, request)
   const child = start(['restore', id, '--into', join(top, name)], hangingGit())
   await until(async () => (existsSync(join(top, 'begun')) ? true : undefined), 'the first file')
   child.kill(signal)

@@ -99,7 +99,7 @@ test('README lists exactly the commands that exist', () => {
   const declared = readdirSync(join(root, 'src/cli/commands')).flatMap(
     (name) => /^([a-z-]+)\.ts$/.exec(name)?.[1] ?? [],
   )
-  // `home` is `unstuck` without a command; `engine` is what `up` starts.
+  // `overviewCommand` is `unstuck` without a command; `engine` is what `upCommand` starts.
   const commands = declared.filter((name) => name !== 'home' && name !== 'engine')
   expect([...new Set(named)].filter((name) => name !== 'unstuck').toSorted()).toEqual(commands.toSorted())
 })

@@ -14,11 +14,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type AskedCall, decide, optionFor } from '../../src/harness/acp-permission.ts'
+import { type RequestedCall, decidePermission, permissionOptionFor } from '../../src/harness/acp-permission.ts'
 import { capabilitiesOf } from '../../src/harness/capabilities.ts'
 import { acp } from '../../src/harness/acp.ts'
 import { drivers } from '../../src/harness/drivers.ts'
-import type { AgentExit, LaunchRequest, Reading, Settled } from '../../src/harness/driver.ts'
+import type { AgentExit, LaunchRequest, Transcript, Conclusion } from '../../src/harness/driver.ts'
 import { openGate, startShim, waitForExit } from '../../src/process/launch.ts'
 import { readSegments } from '../../src/process/tail.ts'
 import type { Line } from './replay.ts'
@@ -52,8 +52,8 @@ const linesOf = (stream: Line['stream'], text: string): Line[] =>
   text.split('\n').map((line) => ({ stream, text: line }))
 
 interface Outcome {
-  reading: Reading
-  settled: Settled
+  reading: Transcript
+  settled: Conclusion
   exit: AgentExit
 }
 
@@ -66,7 +66,7 @@ const run = async (play: string[], more: Partial<LaunchRequest> = {}): Promise<O
     child[stream].setEncoding('utf8').on('data', (text: string) => (texts[stream] += text))
   const exit = await new Promise<AgentExit>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })))
   const { reading } = replay(acp, [...linesOf('stdout', texts.stdout), ...linesOf('stderr', texts.stderr)])
-  return { reading, exit, settled: acp.settle(reading, exit) }
+  return { reading, exit, settled: acp.conclude(reading, exit) }
 }
 
 describe('an agent behind the bridge', () => {
@@ -180,12 +180,12 @@ describe('an agent behind the bridge', () => {
 
 describe('leave', () => {
   const allowed = { workspace, dirs: [outside], commands: ['npm test', 'make'] }
-  const asked = (call: AskedCall): [boolean, string] => {
-    const { allowed: yes, kind } = decide(call, allowed)
+  const asked = (call: RequestedCall): [boolean, string] => {
+    const { allowed: yes, kind } = decidePermission(call, allowed)
     return [yes, kind]
   }
 
-  it.each<[AskedCall, boolean, string]>([
+  it.each<[RequestedCall, boolean, string]>([
     [{ kind: 'read', locations: [{ path: '/etc/passwd' }] }, false, 'scope'],
     [{ kind: 'read', locations: [{ path: 'src/a.ts' }] }, true, 'tool'],
     [{ kind: 'search' }, true, 'tool'],
@@ -218,8 +218,10 @@ describe('leave', () => {
     const option = (...kinds: string[]): { optionId: string; kind: string }[] =>
       kinds.map((kind) => ({ optionId: `id-${kind}`, kind }))
     const yes = { allowed: true, kind: 'tool' } as const
-    expect(optionFor(yes, option('allow_always', 'allow_once'))).toBe('id-allow_once')
-    expect(optionFor(yes, option('allow_always', 'reject_once'))).toBeUndefined()
-    expect(optionFor({ ...yes, allowed: false }, option('reject_always', 'allow_once'))).toBe('id-reject_always')
+    expect(permissionOptionFor(yes, option('allow_always', 'allow_once'))).toBe('id-allow_once')
+    expect(permissionOptionFor(yes, option('allow_always', 'reject_once'))).toBeUndefined()
+    expect(permissionOptionFor({ ...yes, allowed: false }, option('reject_always', 'allow_once'))).toBe(
+      'id-reject_always',
+    )
   })
 })

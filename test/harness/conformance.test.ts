@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
-import type { Settled } from '../../src/harness/driver.ts'
+import type { Conclusion } from '../../src/harness/driver.ts'
 import { gemini } from '../../src/harness/gemini.ts'
 import { opencode } from '../../src/harness/opencode.ts'
 import { geminiExpected } from './expected-gemini.ts'
@@ -18,7 +18,7 @@ const suites = [
   { cli: 'opencode', driver: opencode, table: opencodeExpected },
 ] as const
 
-const checkOutcome = (settled: Settled, expected: Expected): void => {
+const checkOutcome = (settled: Conclusion, expected: Expected): void => {
   const { error } = expected
   if (error === undefined) {
     expect(settled.ok ? 'ok' : settled.error).toBe('ok')
@@ -50,7 +50,7 @@ const check = (suite: (typeof suites)[number], scenario: string): void => {
   )
   expect(denials).toEqual(expected.denials)
   if (expected.error === undefined) expect(reading.errors).toEqual([])
-  checkOutcome(suite.driver.settle(reading, exit), expected)
+  checkOutcome(suite.driver.conclude(reading, exit), expected)
 }
 
 for (const suite of suites) {
@@ -68,9 +68,9 @@ describe('across the transcripts', () => {
       const { lines } = transcript(cli, 'happy')
       const { reading } = replay(driver, lines)
       for (const stopCause of ['limit', 'cancelled', 'correction', 'budget', 'shutdown'])
-        expect(driver.settle(reading, { code: 0, signal: null, stopCause }).ok).toBe(false)
-      expect(driver.settle(reading, { code: null, signal: 'SIGTERM', stopCause: 'lingering' }).ok).toBe(true)
-      expect(driver.settle(reading, { code: 1, signal: null })).toMatchObject({ error: { type: 'bad_exit' } })
+        expect(driver.conclude(reading, { code: 0, signal: null, stopCause }).ok).toBe(false)
+      expect(driver.conclude(reading, { code: null, signal: 'SIGTERM', stopCause: 'lingering' }).ok).toBe(true)
+      expect(driver.conclude(reading, { code: 1, signal: null })).toMatchObject({ error: { type: 'bad_exit' } })
     }
   })
 

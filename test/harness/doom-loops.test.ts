@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { configSchema } from '../../src/config-schema.ts'
 import { claude } from '../../src/harness/claude.ts'
 import { codex } from '../../src/harness/codex.ts'
-import type { Driver, Reading } from '../../src/harness/driver.ts'
+import type { Driver, Transcript } from '../../src/harness/driver.ts'
 import { gemini } from '../../src/harness/gemini.ts'
 import { opencode } from '../../src/harness/opencode.ts'
-import { isCircling, loopLimits, loopOf } from '../../src/recovery/doom-loop.ts'
+import { isRepeating, loopLimits, loopOf } from '../../src/recovery/doom-loop.ts'
 import { scenarios, transcript, type Cli, type Line } from './replay.ts'
 
 const limits = loopLimits(configSchema.parse({}).doomLoop)
@@ -15,12 +15,12 @@ const clis: readonly Cli[] = ['claude', 'codex', 'gemini', 'opencode']
 
 /** What is found first, looking after every line as the supervisor does. */
 const firstLoop = (driver: Driver, lines: Line[]): { text: string; calls: number } | undefined => {
-  let reading: Reading = driver.begin()
+  let reading: Transcript = driver.emptyTranscript()
   for (const line of lines) {
-    reading = driver.read(reading, line.stream, line.text).reading
+    reading = driver.read(reading, line.stream, line.text).transcript
     const loop = loopOf(reading.calls, limits)
     if (loop !== undefined) return { text: loop.text, calls: reading.toolCalls }
-    if (isCircling(reading.calls) || (reading.retry?.attempt ?? 0) >= limits.ownRetries)
+    if (isRepeating(reading.calls) || (reading.retry?.attempt ?? 0) >= limits.ownRetries)
       return { text: 'circling or retrying', calls: reading.toolCalls }
   }
   return undefined

@@ -22,7 +22,7 @@ const expectInnocent = (driver: Driver, lines: Line[]): void => {
   expect(reading.errors).toEqual([])
   expect(reading.retry).toBeUndefined()
   expect(notes.filter((note) => note.kind === 'denial' || note.kind === 'error')).toEqual([])
-  expect(driver.settle(reading, clean).ok).toBe(true)
+  expect(driver.conclude(reading, clean).ok).toBe(true)
 }
 
 const cutLine = (cli: Cli): fc.Arbitrary<string> => {
@@ -150,7 +150,7 @@ describe('innocent output', () => {
           drivers[cli],
           events.map((text) => ({ stream: 'stdout', text })),
         )
-        drivers[cli].settle(reading, clean)
+        drivers[cli].conclude(reading, clean)
         expect(Number.isFinite(reading.tokens.input + reading.tokens.output)).toBe(true)
         if (reading.limit?.resetAt !== undefined) expect(reading.limit.resetAt.getTime()).not.toBeNaN()
       }),
@@ -168,7 +168,7 @@ describe('innocent output', () => {
         denials: before,
         errors: [],
       })
-      expect(drivers[cli].settle(reading, clean).ok).toBe(true)
+      expect(drivers[cli].conclude(reading, clean).ok).toBe(true)
     }
   })
 
@@ -206,7 +206,7 @@ describe('innocent output', () => {
     ])
     expectInnocent(command, lines)
     const { reading } = replay(command, lines)
-    const settled = command.settle(reading, { code: 3, signal: null })
+    const settled = command.conclude(reading, { code: 3, signal: null })
     expect(settled).toMatchObject({ ok: false, error: { source: 'stderr' } })
     expect(settled.ok || settled.error.type).toBeUndefined()
   })

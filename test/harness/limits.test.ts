@@ -19,9 +19,9 @@ const drivers: Record<Cli, Driver> = { claude, codex, gemini, opencode }
 const said = { at: new Date('2026-11-21T21:30:00Z'), timeZone: 'UTC' }
 
 const limitFor = (driver: Driver, lines: Line[], exit: AgentExit) => {
-  const settled = driver.settle(replay(driver, lines).reading, exit)
+  const settled = driver.conclude(replay(driver, lines).reading, exit)
   if (settled.ok) return undefined
-  const found = limitOf({ ...settled.error, said })
+  const found = limitOf({ ...settled.error, messageTime: said })
   return found === undefined ? undefined : { kind: found.kind, at: found.reset?.resetAt.toISOString() }
 }
 
@@ -84,7 +84,7 @@ describe('no false alarm', () => {
   it.each(clis)('over all recordings of %s that ended well', (cli) => {
     const ended = scenarios(cli).filter((scenario) => {
       const { lines, exit } = transcript(cli, scenario)
-      return drivers[cli].settle(replay(drivers[cli], lines).reading, exit).ok
+      return drivers[cli].conclude(replay(drivers[cli], lines).reading, exit).ok
     })
     expect(ended.length).toBeGreaterThan(10)
     for (const scenario of ended) {

@@ -24,13 +24,13 @@ const allowed: Record<string, { mentions: number; why: string }> = {
   'src/harness/acp.ts': { mentions: 1, why: 'an example in a message: an agent that speaks the protocol' },
   'src/cli/commands/exec.ts': { mentions: 1, why: 'an example in the help' },
   'src/cli/commands/init.ts': { mentions: 2, why: 'examples in a sentence' },
-  'src/cli/home.ts': { mentions: 2, why: 'examples in a sentence' },
-  'src/cli/demo/scene.ts': { mentions: 3, why: 'the demo plays faults of certain CLIs' },
-  'src/recovery/diagnosis/agent.ts': {
+  'src/cli/overview.ts': { mentions: 2, why: 'examples in a sentence' },
+  'src/cli/demo/folders.ts': { mentions: 3, why: 'the demo plays faults of certain CLIs' },
+  'src/recovery/diagnosis/launch-failure.ts': {
     mentions: 10,
     why: "the founding document's sentences, each of one CLI; drivers report newer ones as a type of the common vocabulary",
   },
-  'src/recovery/diagnosis/rules/agent.ts': { mentions: 8, why: 'where the sample of a rule comes from' },
+  'src/recovery/diagnosis/rules/agent-output.ts': { mentions: 8, why: 'where the sample of a rule comes from' },
   'src/recovery/diagnosis/argv.ts': {
     mentions: 4,
     why: 'programs of agents in the command line of a check, most of which have no driver',

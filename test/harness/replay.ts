@@ -1,7 +1,7 @@
 /** Reads recorded transcripts and plays them through a driver, as the runtime does with the files of a launch. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentExit, AgentNote, Driver, Reading } from '../../src/harness/driver.ts'
+import type { AgentExit, AgentNote, Driver, Transcript } from '../../src/harness/driver.ts'
 
 export type Cli = 'claude' | 'codex' | 'gemini' | 'opencode'
 
@@ -12,7 +12,7 @@ export interface Line {
   text: string
 }
 
-export interface Transcript {
+export interface RecordedTranscript {
   argv: string[]
   exit: AgentExit
   lines: Line[]
@@ -40,7 +40,7 @@ interface Meta {
   exit_signal: string | null
 }
 
-export const transcript = (cli: Cli, scenario: string): Transcript => {
+export const transcript = (cli: Cli, scenario: string): RecordedTranscript => {
   const read = (ending: string): string => withPaths(readFileSync(join(root, cli, `${scenario}.${ending}`), 'utf8'))
   const meta = JSON.parse(read('meta.json')) as Meta
   const lines = (stream: Line['stream']): Line[] =>
@@ -54,12 +54,12 @@ export const transcript = (cli: Cli, scenario: string): Transcript => {
   }
 }
 
-export const replay = (driver: Driver, lines: Line[]): { reading: Reading; notes: AgentNote[] } => {
-  let reading = driver.begin()
+export const replay = (driver: Driver, lines: Line[]): { reading: Transcript; notes: AgentNote[] } => {
+  let reading = driver.emptyTranscript()
   const notes: AgentNote[] = []
   for (const line of lines) {
     const step = driver.read(reading, line.stream, line.text)
-    reading = step.reading
+    reading = step.transcript
     if (step.note !== undefined) notes.push(step.note)
   }
   return { reading, notes }

@@ -2,15 +2,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { overlapOf } from '../../src/domain/area.ts'
-import { capOf, standardLanes } from '../../src/domain/dispatch.ts'
+import { capOf, defaultLanes } from '../../src/domain/dispatch.ts'
 import type { Lane } from '../../src/domain/task.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { isStoreTrouble, must, sql, type Db } from '../../src/store/db.ts'
+import { isStoreTrouble, mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { registerEngine } from '../../src/store/engine.ts'
-import { confirmLead, fencedBy, takeLead, unseatSilent } from '../../src/store/leader.ts'
+import { confirmLeadership, fencedByTerm, becomeLeader, endSilentLeaderSession } from '../../src/store/leader.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
-import { databasePlace } from '../../src/store/postgres-place.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { listTasks, moveTask, type NewTask } from '../../src/store/task.ts'
 import { engineOf } from '../store/exercise-engines.ts'
@@ -26,7 +26,7 @@ afterAll(() => database?.clear())
 let made = 0
 const freshId = (): string => `claims-${(made += 1).toString(16).padStart(12, '0')}`
 const open = async (id: string, lead = false): Promise<Db> => {
-  const db = await openPostgres({ place: databasePlace(database.url, id), lead })
+  const db = await openPostgres({ location: parseDatabaseUrl(database.url, id), mayLead: lead })
   await migrate(db)
   return db
 }
@@ -77,7 +77,7 @@ describe('fifty claimers at once', () => {
           if (area !== undefined) wrong.push(`${next.number} and ${other.number} in ${area}`)
         }
         const inLane = [...held.values()].filter(({ lane }) => lane === next.lane).length + 1
-        if (inLane > (capOf(next.lane, standardLanes) ?? Infinity)) wrong.push(`${inLane} of ${next.lane}`)
+        if (inLane > (capOf(next.lane, defaultLanes) ?? Infinity)) wrong.push(`${inLane} of ${next.lane}`)
       }
       const workOff = async (name: string, index: number): Promise<void> => {
         const store = stores[index % stores.length] as Db
@@ -102,10 +102,10 @@ describe('fifty claimers at once', () => {
           // Before the store frees it: nobody can have it while it still stands here.
           held.delete(name)
           await store.transaction(async (tx) => {
-            must(await finishRun(tx, claim.run, 'succeeded', null))
-            must(await moveTask(tx, await task(tx, claim.task.id), 'run_succeeded'))
+            mustSucceed(await finishRun(tx, claim.run, 'succeeded', null))
+            mustSucceed(await moveTask(tx, await task(tx, claim.task.id), 'run_succeeded'))
             // Its areas are held until then.
-            must(await moveTask(tx, await task(tx, claim.task.id), 'merged'))
+            mustSucceed(await moveTask(tx, await task(tx, claim.task.id), 'merged'))
           })
         }
       }
@@ -115,7 +115,7 @@ describe('fifty claimers at once', () => {
       console.log(`${taken.length} tasks by ${claimers} claimers in ${seconds.toFixed(1)} s`)
       expect(wrong).toEqual([])
       expect([...taken].sort((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_value, index) => index + 1))
-      expect((await listTasks(db, 'g')).every(({ place }) => place === 'done')).toBe(true)
+      expect((await listTasks(db, 'g')).every(({ status }) => status === 'done')).toBe(true)
       await Promise.all(stores.map((store) => store.close()))
     },
   )
@@ -125,25 +125,25 @@ describe('the lead', () => {
   it('passes on when its session dies, and the one before is refused in the middle of its work', async () => {
     const id = freshId()
     const [first, second] = [await open(id, true), await open(id, true)]
-    expect([first.leads?.(), second.leads?.()]).toEqual([true, false])
-    const old = fencedBy(first, await takeLead(first, 'e-1'))
+    expect([first.isLeader?.(), second.isLeader?.()]).toEqual([true, false])
+    const old = fencedByTerm(first, await becomeLeader(first, 'e-1'))
     await first.query(sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 1`)
-    await until('one of both leads', () => first.leads?.() !== second.leads?.())
-    const winner = first.leads?.() === true ? first : second
-    const next = fencedBy(winner, await takeLead(winner, 'e-2'))
-    await expect(confirmLead(old)).rejects.toThrow('another engine is the leader')
-    await confirmLead(next)
+    await until('one of both leads', () => first.isLeader?.() !== second.isLeader?.())
+    const winner = first.isLeader?.() === true ? first : second
+    const next = fencedByTerm(winner, await becomeLeader(winner, 'e-2'))
+    await expect(confirmLeadership(old)).rejects.toThrow('another engine is the leader')
+    await confirmLeadership(next)
     await Promise.all([first.close(), second.close()])
   })
 
   it('waits for a write that is under way, and refuses the one after it', async () => {
     const id = freshId()
     const [first, second] = [await open(id), await open(id)]
-    const old = fencedBy(first, await takeLead(first, 'e-1'))
+    const old = fencedByTerm(first, await becomeLeader(first, 'e-1'))
     let taken = false
     let taking: Promise<number> | undefined
     await old.transaction(async (tx) => {
-      taking = takeLead(second, 'e-2').then((term) => ((taken = true), term))
+      taking = becomeLeader(second, 'e-2').then((term) => ((taken = true), term))
       await tx.query(sql`select pg_sleep(0.2)`)
       expect(taken).toBe(false)
     })
@@ -156,14 +156,14 @@ describe('the lead', () => {
     const id = freshId()
     const [first, second] = [await open(id, true), await open(id, true)]
     await first.transaction((tx) => registerEngine(tx, engineOf('e-1', { ttlSeconds: 2 }), []))
-    await takeLead(first, 'e-1')
+    await becomeLeader(first, 'e-1')
     await second.query(sql`update engine set heartbeat_at = unstuck_now() - interval '1 minute'`)
     // The heartbeat is overdue, but the session that leads answers each second.
     await delay(2_500)
-    expect(await unseatSilent(second)).toBeUndefined()
-    expect(first.leads?.()).toBe(true)
+    expect(await endSilentLeaderSession(second)).toBeUndefined()
+    expect(first.isLeader?.()).toBe(true)
     await first.close()
-    await until('the other one leads', () => second.leads?.() === true)
+    await until('the other one leads', () => second.isLeader?.() === true)
     await second.close()
   })
 })

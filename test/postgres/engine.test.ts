@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
-import { must, sql } from '../../src/store/db.ts'
+import { mustSucceed, sql } from '../../src/store/db.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
-import { databasePlace } from '../../src/store/postgres-place.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openScene, type Scene, type SceneOptions } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
@@ -175,7 +175,7 @@ describe('an engine on PostgreSQL', () => {
 describe('an outage of a store', () => {
   it('shorter than its patience is waited out; a longer one fails with a name and without the password', async () => {
     const openStore = (id: string, patienceMs: number) =>
-      openPostgres({ place: databasePlace(server.url, id), patienceMs })
+      openPostgres({ location: parseDatabaseUrl(server.url, id), patienceMs })
     const db = await openStore('repo-patient', 10_000)
     const hasty = await openStore('repo-hasty', 200)
     await server.stop()
@@ -202,13 +202,13 @@ describe('a change by another process', () => {
     await scene.waitFor('nothing runs', async () =>
       (await scene.runs(goal)).every((run) => run.state !== 'running') ? true : undefined,
     )
-    const place = databasePlace(server.url, (await openRepository(scene.root)).id)
-    const db = await openPostgres({ place })
+    const place = parseDatabaseUrl(server.url, (await openRepository(scene.root)).id)
+    const db = await openPostgres({ location: place })
     const before = (await scene.events(goal, 'task.claimed')).length
     const paused = await getGoal(db, goal)
     if (paused === undefined) throw new Error('the goal is gone')
     const at = performance.now()
-    await db.transaction(async (tx) => must(await moveGoal(tx, paused, 'resumed')))
+    await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, paused, 'resumed')))
     await scene.waitFor('it is claimed', async () =>
       (await scene.events(goal, 'task.claimed')).length > before ? true : undefined,
     )

@@ -23,9 +23,9 @@ import { stateDirOf } from '../../src/api/state-dir.ts'
 import type { GoalView, StatusView } from '../../src/api/contract.ts'
 import { sql, type Db } from '../../src/store/db.ts'
 import { listEngines } from '../../src/store/engine.ts'
-import { leaderNow } from '../../src/store/leader.ts'
+import { currentLeader } from '../../src/store/leader.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
-import { databasePlace } from '../../src/store/postgres-place.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openDatabase, type Database } from './database.ts'
 
@@ -131,7 +131,7 @@ const opened: World[] = []
 const openWorld = async (config: object = {}): Promise<World> => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-engines-')))
   const root = makeRepository(top, { maxParallel: 2, lease: { ttlSeconds: 6 }, ...config })
-  const db = await openPostgres({ place: databasePlace(database.url, (await openRepository(root)).id) })
+  const db = await openPostgres({ location: parseDatabaseUrl(database.url, (await openRepository(root)).id) })
   const parts = { top, root, db, engines: [] }
   const world = {
     ...parts,
@@ -233,11 +233,11 @@ describe('two engines on one store', () => {
       await waitFor('more tasks are merged', async () => (await merged()) >= tasks * 0.3)
       const b2 = await world.start('b')
       expect(b2.id).toBe(b.id)
-      const leader = (await leaderNow(db)).engineId
+      const leader = (await currentLeader(db)).engineId
       expect(leader).toBe(a.id)
       // The leader sleeps: its leases pass, and so does its lead.
       a.child.kill('SIGSTOP')
-      await waitFor('another engine leads', async () => (await leaderNow(db)).engineId === b2.id)
+      await waitFor('another engine leads', async () => (await currentLeader(db)).engineId === b2.id)
       await waitFor('the sleeper is taken for dead', async () =>
         (await listEngines(db)).some(({ id, state }) => id === a.id && state === 'offline'),
       )

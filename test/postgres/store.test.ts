@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { EngineInfo } from '../../src/domain/engine.ts'
 import { idleAgents, listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { mustSucceed, firstRow, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { getEngine, moveEngine, registerEngine } from '../../src/store/engine.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres.ts'
-import { databasePlace } from '../../src/store/postgres-place.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres-location.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { listTasks, moveTask } from '../../src/store/task.ts'
 import { exerciseStore } from '../store/exercise.ts'
@@ -29,7 +29,7 @@ let made = 0
 const freshId = (): string => `repo-${(made += 1).toString(16).padStart(12, '0')}`
 
 const openIn = (id: string, options: Partial<PostgresOptions> = {}): Promise<Db> =>
-  openPostgres({ place: databasePlace(database.url, id), ...options })
+  openPostgres({ location: parseDatabaseUrl(database.url, id), ...options })
 
 const openMigrated = async (id = freshId(), options: Partial<PostgresOptions> = {}): Promise<Db> => {
   const db = await openIn(id, options)
@@ -103,7 +103,7 @@ describe('a store on a server', () => {
           ),
         ),
       )
-      const running = (await listTasks(db, `g${round}`)).filter((entry) => entry.place === 'running')
+      const running = (await listTasks(db, `g${round}`)).filter((entry) => entry.status === 'running')
       expect(running.filter((entry) => entry.targetArea === 'api')).toHaveLength(1)
       expect(new Set(running.map((entry) => entry.targetArea))).toEqual(new Set(['api', 'ui', null]))
       await db.script('truncate goal, agent cascade')
@@ -121,8 +121,8 @@ describe('a store on a server', () => {
       await Promise.all(
         runs.map((run) =>
           db.transaction(async (tx) => {
-            must(await finishRun(tx, run, 'succeeded', null))
-            must(await moveTask(tx, await task(tx, run.taskId), 'verdict_recorded'))
+            mustSucceed(await finishRun(tx, run, 'succeeded', null))
+            mustSucceed(await moveTask(tx, await task(tx, run.taskId), 'verdict_recorded'))
           }),
         ),
       )
@@ -160,17 +160,17 @@ describe('a store on a server', () => {
 
   it('one engine leads; the next one gets the lead when the first has gone, or lost its session', async () => {
     const id = freshId()
-    const first = await openMigrated(id, { lead: true })
-    const second = await openIn(id, { lead: true })
+    const first = await openMigrated(id, { mayLead: true })
+    const second = await openIn(id, { mayLead: true })
     const plain = await openIn(id)
-    expect([first.leads?.(), second.leads?.(), plain.leads?.()]).toEqual([true, false, false])
+    expect([first.isLeader?.(), second.isLeader?.(), plain.isLeader?.()]).toEqual([true, false, false])
     await beside((client) =>
       client.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 1`),
     )
-    await until('one of them leads again', () => first.leads?.() !== second.leads?.())
-    await (first.leads?.() === true ? first : second).close()
-    const left = first.leads?.() === true ? second : first
-    await until('the other one leads', () => [first, second].some((db) => db.leads?.() === true))
+    await until('one of them leads again', () => first.isLeader?.() !== second.isLeader?.())
+    await (first.isLeader?.() === true ? first : second).close()
+    const left = first.isLeader?.() === true ? second : first
+    await until('the other one leads', () => [first, second].some((db) => db.isLeader?.() === true))
     await Promise.all([left, plain].map((db) => db.close().catch(() => undefined)))
   })
 
@@ -210,14 +210,14 @@ describe('a store on a server', () => {
     expect(await asked.done).toBeUndefined()
     expect((await listAgents(db)).find((agent) => agent.id === 'a1')).toMatchObject({ state: 'busy' })
     expect(await db.query(sql`select run_id from lease`)).toEqual([{ run_id: 'r' }])
-    expect((await listTasks(db, 'g')).map(({ place }) => place)).toEqual(['running', 'queued'])
+    expect((await listTasks(db, 'g')).map(({ status }) => status)).toEqual(['running', 'queued'])
     await Promise.all([db.close(), other.close()])
   })
 
   it('a change of another process rings within 100 ms; an own one does not ring', async () => {
     const id = freshId()
     let rung = 0
-    const db = await openMigrated(id, { changed: () => (rung += 1) })
+    const db = await openMigrated(id, { onForeignChange: () => (rung += 1) })
     const other = await openIn(id)
     await until('it listens', () => rung > 0)
     const waits: number[] = []
@@ -243,7 +243,7 @@ describe('a store on a server', () => {
   it('a listener whose connection was cut comes back and rings for what it may have missed', async () => {
     const id = freshId()
     let rung = 0
-    const db = await openMigrated(id, { changed: () => (rung += 1) })
+    const db = await openMigrated(id, { onForeignChange: () => (rung += 1) })
     await until('it listens', () => rung > 0)
     const before = rung
     await beside((client) =>
@@ -260,7 +260,7 @@ describe('an outage', () => {
   it('of a statement says so, is not repeated, and the next statement works', async () => {
     const db = await openMigrated()
     const cut = db.transaction(async (tx) => {
-      const self = await one<{ pid: number }>(tx, sql`select pg_backend_pid() as pid`)
+      const self = await firstRow<{ pid: number }>(tx, sql`select pg_backend_pid() as pid`)
       await appendEvent(tx, { type: 'engine.started' })
       await beside((client) => client.query('select pg_terminate_backend($1)', [self?.pid]))
       await tx.query(sql`select 1`)
@@ -272,10 +272,12 @@ describe('an outage', () => {
 
   it('a wrong password, and what is no URL, are told at once and without it', async () => {
     const wrong = database.url.replace('geheim', 'falsch')
-    const refused = await openPostgres({ place: databasePlace(wrong, freshId()) }).catch((error: unknown) => error)
+    const refused = await openPostgres({ location: parseDatabaseUrl(wrong, freshId()) }).catch(
+      (error: unknown) => error,
+    )
     expect(refused).toMatchObject({ code: 'CONFIG_INVALID' })
     expect(String(refused)).not.toContain('falsch')
-    expect(() => databasePlace('postgres//user:falsch@host', 'x')).toThrow(
+    expect(() => parseDatabaseUrl('postgres//user:falsch@host', 'x')).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringContaining('falsch') }),
     )
   })

@@ -1,12 +1,12 @@
 /** What cannot be ended: it is told with its pid and name, and no check of the run begins. */
 import { afterAll, expect, test } from 'vitest'
 import type { ExecEvent, ExecParts } from '../../src/exec/contract.ts'
-import { leftRunning as endOfExec } from '../../src/exec/ending.ts'
+import { leftRunningEnding as endOfExec } from '../../src/exec/ending.ts'
 import type { RunSigns } from '../../src/process/sweep.ts'
 import { diagnose } from '../../src/recovery/diagnosis.ts'
 import { questionOf } from '../../src/runtime/core/question.ts'
-import type { Session } from '../../src/runtime/core/session.ts'
-import { leftRunning } from '../../src/runtime/run/left-running.ts'
+import type { RunContext } from '../../src/runtime/core/run-context.ts'
+import { endLeftRunning } from '../../src/runtime/run/end-left-running.ts'
 import { openPlainUser } from '../support/plain-user.ts'
 import { openGate, requestStop } from '../../src/process/launch.ts'
 import { allLines, createBench, exitOf, isGone, shell, until } from './bench.ts'
@@ -45,12 +45,12 @@ const sessionWith = (repoMode: 'local' | 'direct', left: { pid: number; name: st
     task: { id: 'tsk_1', number: 1, title: 'Work' },
     run: { id: 'run_1', launches: [{ shim: null }, { shim }] },
   }
-  return { session: session as unknown as Session, asked }
+  return { session: session as unknown as RunContext, asked }
 }
 
 test('a run is looked at by its id, the shims of its launches and its own clone', async () => {
   const { session, asked } = sessionWith('local', [])
-  expect(await leftRunning(session)).toBeUndefined()
+  expect(await endLeftRunning(session)).toBeUndefined()
   expect(asked).toEqual([['run_1', { shims: [shim], folder: '/run/workspace' }]])
 })
 
@@ -67,14 +67,14 @@ test('exec ends with 3 and says which they are', () => {
 
 test("in place the user's own folder says nothing", async () => {
   const { session, asked } = sessionWith('direct', [])
-  await leftRunning(session)
+  await endLeftRunning(session)
   expect(asked).toEqual([['run_1', { shims: [shim] }]])
 })
 
 test('what stays alive is a diagnosis that names it and what can be done', async () => {
   const left = [1, 2, 3, 4, 5, 6].map((pid) => ({ pid, name: pid === 2 ? 'e\u001b[2Jvil' : 'sleep' }))
   const { session } = sessionWith('local', left)
-  const evidence = await leftRunning(session)
+  const evidence = await endLeftRunning(session)
   const diagnosis = diagnose(evidence!)
   expect(diagnosis).toMatchObject({ label: 'processes_left', failureCode: 'environment_issue', retryable: false })
   const { question, details } = questionOf(session, diagnosis, {

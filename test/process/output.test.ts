@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openGate, requestStop } from '../../src/process/launch.ts'
-import { follow, readSegments, type Tailed } from '../../src/process/tail.ts'
+import { followStreams, readSegments, type TailItem } from '../../src/process/tail.ts'
 import { allLines, createBench, exitOf, faultAgent, nodeProgram, shell, until } from './bench.ts'
 
 const bench = createBench()
 afterAll(() => bench.clear())
 
-const itemsOf = async (items: AsyncIterable<Tailed>): Promise<Tailed[]> => {
-  const all: Tailed[] = []
+const itemsOf = async (items: AsyncIterable<TailItem>): Promise<TailItem[]> => {
+  const all: TailItem[] = []
   for await (const item of items) all.push(item)
   return all
 }
@@ -116,7 +116,7 @@ describe('a reader', () => {
     )
     openGate(dir)
     await exitOf(dir)
-    const items = await itemsOf(follow(dir))
+    const items = await itemsOf(followStreams(dir))
     const gaps = items.filter((item) => 'gap' in item)
     expect(gaps).toHaveLength(1)
     const numbers = items.flatMap((item) => ('line' in item ? [Number(item.line)] : []))
@@ -125,7 +125,7 @@ describe('a reader', () => {
     expect(numbers.length * 7 + (gaps[0]?.gap ?? 0)).toBe(14_000)
     const gapAt = items.findIndex((item) => 'gap' in item)
     const before = items[gapAt - 1]?.nextOffset ?? 0
-    const rest = (from: number): Promise<Tailed[]> => itemsOf(follow(dir, { from: { stdout: from } }))
+    const rest = (from: number): Promise<TailItem[]> => itemsOf(followStreams(dir, { from: { stdout: from } }))
     expect(await rest(before)).toEqual(items.slice(gapAt))
     expect((await rest(before + 70)).slice(1)).toEqual(items.slice(gapAt + 1))
     expect(await rest(items[gapAt]?.nextOffset ?? 0)).toEqual(items.slice(gapAt + 1))
@@ -135,7 +135,7 @@ describe('a reader', () => {
     const shim = await bench.start(shell('echo one; echo two >&2; exec sleep 300'))
     openGate(shim.dir)
     const seen: string[] = []
-    for await (const item of follow(shim.dir)) {
+    for await (const item of followStreams(shim.dir)) {
       if ('line' in item) seen.push(`${item.stream} ${item.line}`)
       if (seen.length === 2) requestStop(shim, 'cancelled')
     }
@@ -147,8 +147,9 @@ describe('a reader', () => {
     const shim = await bench.start(shell('echo one; exec sleep 300'))
     openGate(shim.dir)
     const controller = new AbortController()
-    for await (const item of follow(shim.dir, { signal: controller.signal })) if ('line' in item) controller.abort()
+    for await (const item of followStreams(shim.dir, { signal: controller.signal }))
+      if ('line' in item) controller.abort()
     process.kill(shim.identity.pid, 'SIGKILL')
-    expect(await itemsOf(follow(shim.dir))).toHaveLength(1)
+    expect(await itemsOf(followStreams(shim.dir))).toHaveLength(1)
   })
 })

@@ -6,8 +6,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { listenerOn, reach } from '../../src/platform/network.ts'
-import { oomKills, roomAt } from '../../src/platform/machine.ts'
+import { listenerOn, connectFailure } from '../../src/platform/tcp-ports.ts'
+import { oomKills, diskSpaceAt } from '../../src/platform/machine.ts'
 
 const cleanups: (() => void)[] = []
 afterEach(() => {
@@ -29,15 +29,15 @@ test.runIf(root && linux)('a small disk tells when its room and when its inodes 
   // The root of a container may mount nothing, unless the container was started with that right.
   if (mounted.status !== 0) return context.skip(`no disk can be mounted here: ${mounted.stderr}`)
   cleanups.push(() => execFileSync('umount', [path]))
-  expect(roomAt(path)).toMatchObject({ freeMb: 1, totalMb: 1, inodes: 20 })
+  expect(diskSpaceAt(path)).toMatchObject({ freeMb: 1, totalMb: 1, inodes: 20 })
   for (let file = 0; file < 15; file += 1) writeFileSync(join(path, String(file)), '')
-  expect(roomAt(path)?.freeInodes).toBeLessThan(5)
+  expect(diskSpaceAt(path)?.freeInodes).toBeLessThan(5)
   writeFileSync(join(path, '0'), Buffer.alloc(1024 * 1024 - 8192))
-  expect(roomAt(path)?.freeMb).toBeLessThan(0.1)
+  expect(diskSpaceAt(path)?.freeMb).toBeLessThan(0.1)
 })
 
 test('a folder that is not there has no room to tell of', () => {
-  expect(roomAt('/nowhere/at/all')).toBeUndefined()
+  expect(diskSpaceAt('/nowhere/at/all')).toBeUndefined()
 })
 
 const serving = `const server = require('node:net').createServer().listen(0, process.argv[1], () => console.log(server.address().port))`
@@ -81,13 +81,13 @@ test('a port answers, refuses, has no name, or says nothing in time', async () =
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
-  expect(await reach('127.0.0.1', port, 10_000)).toBeUndefined()
+  expect(await connectFailure('127.0.0.1', port, 10_000)).toBeUndefined()
   server.close()
   await once(server, 'close')
-  expect(await reach('127.0.0.1', port, 10_000)).toContain('ECONNREFUSED')
-  expect(await reach('nowhere.invalid', 443, 10_000)).toMatch(/ENOTFOUND|EAI_AGAIN|no answer/)
+  expect(await connectFailure('127.0.0.1', port, 10_000)).toContain('ECONNREFUSED')
+  expect(await connectFailure('nowhere.invalid', 443, 10_000)).toMatch(/ENOTFOUND|EAI_AGAIN|no answer/)
   // An address for documentation: nobody has it, and most networks drop what is sent there.
-  expect(await reach('192.0.2.1', 9, 300)).toMatch(
+  expect(await connectFailure('192.0.2.1', 9, 300)).toMatch(
     /no answer within 0\.3 s|ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|EACCES/,
   )
 })

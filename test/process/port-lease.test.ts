@@ -7,7 +7,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ephemeralPorts } from '../../src/platform/network.ts'
+import { ephemeralPorts } from '../../src/platform/tcp-ports.ts'
 import { markerName } from '../../src/process/find.ts'
 import { leasePorts, portsPerLease, releasePorts, type PortLease } from '../../src/process/port-lease.ts'
 

@@ -9,11 +9,11 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { engineIdentity } from '../../src/cli/engine/connect.ts'
-import type { Place } from '../../src/cli/engine/place.ts'
+import type { Home } from '../../src/cli/engine/home.ts'
 import { bootId, identityOf, livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { launchState, requestStop } from '../../src/process/launch.ts'
 import { leasePorts, releasePorts } from '../../src/process/port-lease.ts'
-import { endLeft, sweep } from '../../src/process/sweep.ts'
+import { endRemaining, sweep } from '../../src/process/sweep.ts'
 import { sql } from '../../src/store/db.ts'
 import { ownerOf, takeOwnerLock } from '../../src/store/lock.ts'
 import { openPglite } from '../../src/store/pglite.ts'
@@ -89,7 +89,7 @@ describe('the pid of another process', () => {
 
   it('among the shims of a run that is swept: nobody is ended', async () => {
     expect(await sweep('r-recycled', { shims: [recycled], folder: dir })).toBe(0)
-    expect(await endLeft('r-recycled', { shims: [recycled], folder: dir })).toEqual([])
+    expect(await endRemaining('r-recycled', { shims: [recycled], folder: dir })).toEqual([])
   })
 
   it("in an owner lock and in its heir's: both are succeeded", () => {
@@ -116,7 +116,7 @@ describe('the pid of another process', () => {
     ...damaged.map(([what, value]): [string, () => unknown] => [what, () => value]),
   ])('in the address of an engine, with %s: no engine runs', (_what, identity) => {
     put('engine.json', { url: 'http://127.0.0.1:1', identity: identity() })
-    expect(engineIdentity({ stateDir: dir } as Place)).toBeUndefined()
+    expect(engineIdentity({ stateDir: dir } as Home)).toBeUndefined()
   })
 
   it.each<[string, () => unknown]>([

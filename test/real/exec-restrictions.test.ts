@@ -6,7 +6,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { installClis } from '../../scripts/install-clis.ts'
-import { pointersTo } from '../../sim/main.ts'
+import { pointersTo } from '../../sim/simulate.ts'
 import { codexSandboxWorks } from './agents.ts'
 import { openUser, type User } from './user.ts'
 

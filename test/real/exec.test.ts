@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { installClis } from '../../scripts/install-clis.ts'
-import { pointersTo } from '../../sim/main.ts'
+import { pointersTo } from '../../sim/simulate.ts'
 import type { ScriptInput } from '../../sim/script.ts'
 import { openUser, type Printed, type User } from './user.ts'
 

@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { matrixFile, readMatrix, type Cell } from '../../scripts/harnesses-page.ts'
+import { matrixFile, readMatrix, type MatrixCell } from '../../scripts/harnesses-page.ts'
 import { cliVersions } from '../../scripts/install-clis.ts'
 import { cliOf, faults, playCell, type Player } from './matrix.ts'
 
@@ -19,7 +19,7 @@ const short = new Set(['overflow', 'doom-loop'])
 const played = faults.filter(({ id }) => MATRIX !== undefined || short.has(id))
 
 /** Written after each cell: a play by hand takes long and may be ended. Cells that were not played stay as they are. */
-const record = (cli: Player, fault: string, cell: Cell): void => {
+const record = (cli: Player, fault: string, cell: MatrixCell): void => {
   matrix.versions[cli] = cliVersions[cliOf(cli)]
   ;(matrix.cells[cli] ??= {})[fault] = cell
   writeFileSync(matrixFile, `${JSON.stringify(matrix, null, 2)}\n`)

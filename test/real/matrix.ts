@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from 'node:path'
 import type { CliName } from '../../scripts/install-clis.ts'
 import type { ScriptInput } from '../../sim/script.ts'
-import type { Cell } from '../../scripts/harnesses-page.ts'
+import type { MatrixCell } from '../../scripts/harnesses-page.ts'
 import { openUser, until, type Printed, type User } from './user.ts'
 
 /** `acp`: Gemini CLI as an agent of the Agent Client Protocol. */
@@ -187,7 +187,7 @@ const endingOf = ({ goal, task }: { goal: Printed; task: Printed }, ways: string
 const cellOf = (
   user: User,
   { end, events, runs }: { end: { goal: Printed; task: Printed }; events: Printed[]; runs: Printed[] },
-): Cell => {
+): MatrixCell => {
   const ways = waysOf(events, end.task)
   return {
     ending: endingOf(end, ways),
@@ -200,7 +200,7 @@ const cellOf = (
 }
 
 /** Plays one cell to its end and closes everything; `detail` is for whoever looks at a cell that surprises. */
-export const playCell = async (player: Player, fault: Fault): Promise<{ cell: Cell; detail: Printed }> => {
+export const playCell = async (player: Player, fault: Fault): Promise<{ cell: MatrixCell; detail: Printed }> => {
   const user = await openUser(
     (root) => [{ name: 'job', match: 'Make the file', steps: fault.steps(root, cliOf(player)) }],
     fault.environment ?? {},

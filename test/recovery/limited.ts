@@ -1,7 +1,7 @@
 /** An agent whose account is at its limit, for tests that wait for the reset. */
 import type { Agent } from './scene.ts'
 
-/** Refuses until `seconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
+/** Refuses until `numberOfSeconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
 export const limitedFor = (seconds: number, name: string): string => `
     begin()
     count('TOP/starts-${name}')

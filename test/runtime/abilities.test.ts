@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { codex } from '../../src/harness/codex.ts'
 import { command } from '../../src/harness/command.ts'
-import { askVersion } from '../../src/process/version.ts'
-import { abilitiesOf, askEarly } from '../../src/runtime/harness/abilities.ts'
+import { askVersion } from '../../src/process/program-version.ts'
+import { detectCapabilities, detectEarly } from '../../src/runtime/harness/detected-capabilities.ts'
 import { realFiles } from '../../src/runtime/core/files.ts'
-import type { Session } from '../../src/runtime/core/session.ts'
+import type { RunContext } from '../../src/runtime/core/run-context.ts'
 
 const bin = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-abilities-')))
 const engines: AbortController[] = []
@@ -45,20 +45,21 @@ const engine = (patience: () => Promise<void> = () => new Promise(() => undefine
       },
     },
   }
-  const run = (more: object = {}) => ({ context, driver: codex, harness: { args: [] }, ...more }) as unknown as Session
+  const run = (more: object = {}) =>
+    ({ context, driver: codex, harness: { args: [] }, ...more }) as unknown as RunContext
   return { asked, run }
 }
 
 test('a program is asked once in the life of an engine, and again when its file is another', async () => {
   const program = install('codex', 'echo codex-cli 0.169.0')
   const { asked, run } = engine()
-  askEarly(run())
-  expect(await abilitiesOf(run())).toMatchObject({ version: '0.169.0', measured: '0.169.0', exact: true })
-  await abilitiesOf(run())
+  detectEarly(run())
+  expect(await detectCapabilities(run())).toMatchObject({ version: '0.169.0', measured: '0.169.0', exact: true })
+  await detectCapabilities(run())
   expect(asked).toEqual([program])
   install('codex', 'echo codex-cli 0.900.1')
   utimesSync(program, 1, 1)
-  expect(await abilitiesOf(run())).toMatchObject({ version: '0.900.1', measured: '0.169.0', exact: false })
+  expect(await detectCapabilities(run())).toMatchObject({ version: '0.900.1', measured: '0.169.0', exact: false })
   expect(asked).toEqual([program, program])
 })
 
@@ -67,16 +68,16 @@ test('one that fails, says nothing or does not answer in time is taken for the n
   for (const script of ['exit 1', 'echo no number', 'exec sleep 60']) {
     const program = install('odd', script)
     const { run } = engine(script.includes('sleep') ? () => Promise.resolve() : undefined)
-    const session = run({ harness: { args: [], command: [program] } })
-    expect(await abilitiesOf(session)).toMatchObject(unknown)
+    const runContext = run({ harness: { args: [], command: [program] } })
+    expect(await detectCapabilities(runContext)).toMatchObject(unknown)
   }
 })
 
 test('a command line of the owner, a program of no known CLI and one that is not there are not asked', async () => {
   const { asked, run } = engine()
   for (const harness of [{ command: [install('mine', 'touch "$0.ran"'), 'x'] }, { command: [join(bin, 'gone')] }])
-    expect(await abilitiesOf(run({ harness: { args: [], ...harness } }))).toMatchObject({ version: null })
-  expect(await abilitiesOf(run({ driver: command, harness: { args: [], command: [bin] } }))).toMatchObject({
+    expect(await detectCapabilities(run({ harness: { args: [], ...harness } }))).toMatchObject({ version: null })
+  expect(await detectCapabilities(run({ driver: command, harness: { args: [], command: [bin] } }))).toMatchObject({
     exact: true,
   })
   expect(asked).toEqual([])

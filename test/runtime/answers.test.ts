@@ -6,14 +6,14 @@ import {
   resumeGoals,
   retryGoal,
   retryTask,
-} from '../../src/runtime/people/answers.ts'
-import { cancel, retry } from '../../src/runtime/core/choices.ts'
+} from '../../src/runtime/people/commands.ts'
+import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import { answerQuestion } from '../../src/runtime/people/answer-question.ts'
 import { claimTask } from '../../src/store/claim.ts'
 import { listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, moveGoal } from '../../src/store/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
-import { must } from '../../src/store/db.ts'
+import { mustSucceed } from '../../src/store/db.ts'
 import { insertRecovery, listRecoveries } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { moveTask } from '../../src/store/task.ts'
@@ -43,7 +43,7 @@ describe('retry', () => {
     await store.move(goal.id, 'only_questions_left')
     const wakes = store.wakes()
     const task = await retryTask(store.context, id)
-    expect([task.place, await stateOf(goal.id), await pending(goal.id)]).toEqual(['queued', 'active', []])
+    expect([task.status, await stateOf(goal.id), await pending(goal.id)]).toEqual(['queued', 'active', []])
     expect(await answersOf(goal.id)).toEqual(['retry'])
     expect(task.countFrom.getTime()).toBeGreaterThan(tasks[0]?.countFrom.getTime() ?? 0)
     expect(store.wakes()).toBe(wakes + 1)
@@ -86,7 +86,7 @@ describe('retry', () => {
         ...{
           question: '2 task(s) were cancelled. Retry them?',
           details: '',
-          choices: [retry(goal.id), cancel(goal.id)],
+          choices: [retryChoice(goal.id), cancelChoice(goal.id)],
         },
         ...{ happened: '2 task(s) were cancelled.', tried: [] },
       }),
@@ -102,7 +102,7 @@ describe('retry', () => {
     await store.ask(tasks[0]?.id ?? '')
     await cancelTask(store.context, tasks[1]?.id ?? '', nothingRuns)
     await retryGoal(store.context, goal.id)
-    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).place))).toEqual([
+    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).status))).toEqual([
       'queued',
       'queued',
       'queued',
@@ -117,7 +117,7 @@ describe('cancel', () => {
     const id = tasks[0]?.id ?? ''
     await store.ask(id)
     await cancelTask(store.context, id, nothingRuns)
-    expect([(await store.task(id)).place, await answersOf(goal.id)]).toEqual(['cancelled', ['cancel']])
+    expect([(await store.task(id)).status, await answersOf(goal.id)]).toEqual(['cancelled', ['cancel']])
     await refused(cancelTask(store.context, id, nothingRuns), 'ILLEGAL', /cancelled already/)
   })
 
@@ -127,7 +127,7 @@ describe('cancel', () => {
     const id = tasks[0]?.id ?? ''
     await other.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId: 'r-under', ttlSeconds: 60 }))
     await refused(cancelTask(other.context, id, nothingRuns), 'STALE', /run r-under of task 1 has not ended yet/)
-    expect((await other.task(id)).place).toBe('running')
+    expect((await other.task(id)).status).toBe('running')
     await other.close()
   })
 
@@ -140,7 +140,7 @@ describe('cancel', () => {
       asked.push(taskId)
       await moveTask(store.db, await store.task(id), 'cancelled')
     })
-    expect([asked, (await store.task(id)).place]).toEqual([[id], 'cancelled'])
+    expect([asked, (await store.task(id)).status]).toEqual([[id], 'cancelled'])
   })
 
   test.each<[string, (context: Store['context'], task: Task) => Promise<unknown>]>([
@@ -153,9 +153,9 @@ describe('cancel', () => {
     await other.db.transaction(async (tx) => {
       const claim = await claimTask(tx, { agentId: 'agent-1', runId: 'r-waits', ttlSeconds: 60 })
       await insertRecovery(tx, recoveryOf(claim!.run))
-      must(await finishRun(tx, claim!.run, 'failed', null))
+      mustSucceed(await finishRun(tx, claim!.run, 'failed', null))
       const retry = { reason: 'overload', at: new Date(0), count: 1, limit: 5 }
-      must(await moveTask(tx, claim!.task, 'run_failed', { retry }))
+      mustSucceed(await moveTask(tx, claim!.task, 'run_failed', { retry }))
     })
     await cancel(other.context, await other.task(id))
     expect((await listRecoveries(other.db, goal.id)).map(({ status, detail }) => [status, detail])).toEqual([
@@ -169,7 +169,7 @@ describe('cancel', () => {
     await store.ask(tasks[0]?.id ?? '')
     await cancelGoal(store.context, goal.id, nothingRuns)
     expect([await stateOf(goal.id), await pending(goal.id)]).toEqual(['cancelled', []])
-    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).place))).toEqual([
+    expect(await Promise.all(tasks.map(async ({ id }) => (await store.task(id)).status))).toEqual([
       'cancelled',
       'cancelled',
     ])
@@ -193,7 +193,7 @@ describe('pause and resume', () => {
     await store.move(goal.id, 'paused')
     await resumeGoals(store.context, goal.id)
     expect((await pending(goal.id)).map(({ kind }) => kind)).toEqual(['budget'])
-    expect((await store.task(tasks[0]?.id ?? '')).place).toBe('queued')
+    expect((await store.task(tasks[0]?.id ?? '')).status).toBe('queued')
   })
 
   test('a goal that waits for answers is not resumed but told which command answers', async () => {
@@ -228,7 +228,7 @@ describe('an answer to a question', () => {
   test('carries the choice out once; a second one is told that it is decided', async () => {
     const { task, question } = await asked()
     expect(await answer(question, 'retry')).toMatchObject({ state: 'approved', answer: 'retry' })
-    expect((await store.task(task)).place).toBe('queued')
+    expect((await store.task(task)).status).toBe('queued')
     await refused(answer(question, 'cancel'), 'STALE', /already decided: retry/)
   })
 
@@ -243,14 +243,14 @@ describe('an answer to a question', () => {
     await refused(answer('q-no', 'retry'), 'NOT_FOUND', /no question q-no/)
     await refused(answer(question, 'widen'), 'INPUT_INVALID', /^choice: "widen" is not offered.*retry, cancel/)
     await refused(answer(question, 'retry', 'text'), 'INPUT_INVALID', /^input: .*takes no text/)
-    expect((await store.task(task)).place).toBe('blocked(awaiting_human)')
+    expect((await store.task(task)).status).toBe('blocked(awaiting_human)')
   })
 
   test('lets a goal continue that paused for this question, and not one that a person paused', async () => {
     const [blocked, paused] = [await asked('blocker'), await asked()]
     const goal = await getGoal(store.db, blocked.goal.id)
     if (goal === undefined) throw new Error('no goal')
-    must(await moveGoal(store.db, goal, 'blocked', '?'))
+    mustSucceed(await moveGoal(store.db, goal, 'blocked', '?'))
     await pauseGoal(store.context, paused.goal.id)
     await answer(blocked.question, 'retry')
     await answer(paused.question, 'retry')

@@ -1,6 +1,6 @@
 /** What a person approves lands as it is, once; nothing else does. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cancelGoal, retryTask } from '../../src/runtime/people/answers.ts'
+import { cancelGoal, retryTask } from '../../src/runtime/people/commands.ts'
 import { approveTask } from '../../src/runtime/people/approve.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { getGoal } from '../../src/store/goal.ts'
@@ -29,7 +29,7 @@ test('the approved commit is in the merge queue, and the waiting goal goes on', 
   await store.move(goalId, 'only_questions_left')
   const wakes = store.wakes()
   const task = await approveTask(store.context, id)
-  expect([task.place, (await getGoal(store.db, goalId))?.state]).toEqual(['blocked(awaiting_judge)', 'active'])
+  expect([task.status, (await getGoal(store.db, goalId))?.state]).toEqual(['blocked(awaiting_judge)', 'active'])
   expect(await queueOf(goalId)).toEqual([['c0ffee', 'pending']])
   expect((await listEscalations(store.db, { goalId })).map(({ answer }) => answer)).toEqual(['approve'])
   expect(store.wakes()).toBe(wakes + 1)
@@ -45,7 +45,7 @@ test('a second answer is refused and queues nothing', async () => {
 
 test('what is retried instead is not approved any more', async () => {
   const { goalId, id } = await held()
-  expect((await retryTask(store.context, id)).place).toBe('queued')
+  expect((await retryTask(store.context, id)).status).toBe('queued')
   await refused(approveTask(store.context, id), /no finished work/)
   expect(await queueOf(goalId)).toEqual([])
 })

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Task } from '../../src/domain/task.ts'
 import type { Run } from '../../src/domain/run.ts'
-import { editTask } from '../../src/runtime/people/edit-task.ts'
+import { requestEdit } from '../../src/runtime/people/edit-task.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must } from '../../src/store/db.ts'
+import { mustSucceed } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { finishRun } from '../../src/store/run.ts'
 import { getTask, moveTask, setTaskCommands } from '../../src/store/task.ts'
@@ -31,11 +31,11 @@ const claimed = async (): Promise<{ task: Task; run: Run }> => {
 }
 
 const move = (id: string, trigger: string): Promise<Task> =>
-  store.db.transaction(async (tx) => must(await moveTask(tx, (await getTask(tx, id)) as Task, trigger)))
+  store.db.transaction(async (tx) => mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, trigger)))
 
 /** Ends the run and moves its task, as the runtime's endings do. */
 const end = async ({ task, run }: { task: Task; run: Run }, trigger: string): Promise<Task> => {
-  await store.db.transaction(async (tx) => must(await finishRun(tx, run, 'failed', null)))
+  await store.db.transaction(async (tx) => mustSucceed(await finishRun(tx, run, 'failed', null)))
   return move(task.id, trigger)
 }
 
@@ -49,7 +49,7 @@ describe('an edit of a task in the queue', () => {
     const { tasks } = await store.goal()
     const id = tasks[0]?.id ?? ''
     const wakes = store.wakes()
-    const edited = await editTask(store.context, id, { allowedPaths: ['src/a/**'], commands: ['node a.js'] })
+    const edited = await requestEdit(store.context, id, { allowedPaths: ['src/a/**'], commands: ['node a.js'] })
     expect(edited).toMatchObject({
       ...{ allowedPaths: ['src/a/**'], areas: ['src/a'], commands: ['node a.js'], originalCommands: ['node a.js'] },
       ...{ commandSource: 'task', pendingEdit: null, place: 'queued' },
@@ -63,7 +63,7 @@ describe('an edit of a task in the queue', () => {
     await store.db.query({ text: "update task set ready = (id = $1) where state = 'queued'", values: [id] })
     const [claim] = await Promise.all([
       store.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId: 'r-race', ttlSeconds: 60 })),
-      editTask(store.context, id, { title: 'Edited' }),
+      requestEdit(store.context, id, { title: 'Edited' }),
     ])
     if (claim === undefined) throw new Error('nothing was claimed')
     expect(claim.task.title === 'Edited' || (await store.task(id)).pendingEdit?.title === 'Edited').toBe(true)
@@ -74,11 +74,11 @@ describe('an edit of a task in the queue', () => {
 describe('an edit during an attempt', () => {
   test('leaves the task as it is, and the run may go on dropping checks; at its end the edit counts', async () => {
     const { task, run } = await claimed()
-    await editTask(store.context, task.id, { commands: ['node mine.js'] })
+    await requestEdit(store.context, task.id, { commands: ['node mine.js'] })
     expect(await store.task(task.id)).toMatchObject({ commands: [], pendingEdit: { commands: ['node mine.js'] } })
     expect(await setTaskCommands(store.db, run, ['node dropped.js'])).toBe(true)
     // A later edit joins the one that waits.
-    await editTask(store.context, task.id, { title: 'Mine' })
+    await requestEdit(store.context, task.id, { title: 'Mine' })
     expect(await store.task(task.id)).toMatchObject({ title: 'Task 1', commands: ['node dropped.js'] })
     expect(await end({ task, run }, 'escalated')).toMatchObject({
       ...{ title: 'Mine', commands: ['node mine.js'], originalCommands: ['node mine.js'], pendingEdit: null },
@@ -89,7 +89,7 @@ describe('an edit during an attempt', () => {
 
   test('waits while the work waits to land, and is over when it has landed', async () => {
     const { task, run } = await claimed()
-    await editTask(store.context, task.id, { title: 'Later' })
+    await requestEdit(store.context, task.id, { title: 'Later' })
     expect((await end({ task, run }, 'run_succeeded')).title).toBe('Task 1')
     await move(task.id, 'merged')
     expect(await store.task(task.id)).toMatchObject({ place: 'done', title: 'Task 1', pendingEdit: null })
@@ -98,13 +98,13 @@ describe('an edit during an attempt', () => {
   test('counts when its work could not land', async () => {
     const { task, run } = await claimed()
     await end({ task, run }, 'run_succeeded')
-    await editTask(store.context, task.id, { title: 'Later' })
+    await requestEdit(store.context, task.id, { title: 'Later' })
     expect((await move(task.id, 'escalated')).title).toBe('Later')
   })
 })
 
 describe('refused', () => {
-  test.each<[string, Parameters<typeof editTask>[2], RegExp]>([
+  test.each<[string, Parameters<typeof requestEdit>[2], RegExp]>([
     ['a path that leaves the repository', { allowedPaths: ['a/../../b'] }, /allowedPaths\[0\]/],
     ['no path at all', { allowedPaths: [] }, /allowedPaths/],
     ['no check at all', { commands: [] }, /commands/],
@@ -118,7 +118,7 @@ describe('refused', () => {
   ])('%s', async (_what, fields, wanted) => {
     const { tasks } = await store.goal()
     const id = tasks[0]?.id ?? ''
-    await expect(editTask(store.context, id, fields)).rejects.toMatchObject({
+    await expect(requestEdit(store.context, id, fields)).rejects.toMatchObject({
       code: 'INPUT_INVALID',
       message: expect.stringMatching(wanted),
     })
@@ -129,12 +129,12 @@ describe('refused', () => {
   test('wider paths without a reason; with one the event keeps what they are', async () => {
     const { tasks } = await store.goal()
     const id = tasks[0]?.id ?? ''
-    await editTask(store.context, id, { allowedPaths: ['src'] })
+    await requestEdit(store.context, id, { allowedPaths: ['src'] })
     const wider = { allowedPaths: ['src', 'docs'] }
-    await expect(editTask(store.context, id, wider)).rejects.toMatchObject({
+    await expect(requestEdit(store.context, id, wider)).rejects.toMatchObject({
       message: expect.stringMatching(/docs.*why/),
     })
-    await editTask(store.context, id, wider, { why: 'the guide', by: 'ann' })
+    await requestEdit(store.context, id, wider, { why: 'the guide', by: 'ann' })
     expect((await edits(id)).at(-1)?.payload).toMatchObject({ by: 'ann', why: 'the guide', widened: ['docs'] })
   })
 })

@@ -18,13 +18,13 @@ import type { Denial } from '../../src/harness/driver.ts'
 import { allowedDirectories, observedDenials } from '../../src/runtime/agent/denials.ts'
 import { directoryFacts } from '../../src/recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../src/recovery/evidence.ts'
-import { changeMode, lookAtDirectory } from '../../src/runtime/core/folder-access.ts'
+import { changeMode, inspectDirectory } from '../../src/runtime/core/folder-access.ts'
 import { existingDirectory, realDirectories } from '../../src/runtime/agent/observe-denial.ts'
-import { findProgram } from '../../src/runtime/harness/program.ts'
+import { findProgram } from '../../src/runtime/harness/find-program.ts'
 import { realFiles } from '../../src/runtime/core/files.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { prepareWorkerEnvironment } from '../../src/runtime/run/phases/prepare.ts'
-import type { Session } from '../../src/runtime/core/session.ts'
+import type { RunContext } from '../../src/runtime/core/run-context.ts'
 import { openPlainUser, type PlainUser } from '../support/plain-user.ts'
 
 let top: string
@@ -70,53 +70,53 @@ describe('the directory of a denial', () => {
   })
 })
 
-const sessionWith = (allowed: string[], configured: string[] = []): Session =>
+const sessionWith = (allowed: string[], configured: string[] = []): RunContext =>
   ({
     goal: { allowedDirs: allowed, repoMode: 'local' },
     paths: { workspace: make('workspace') },
     driver: { name: 'claude', defaultProgram: null },
     run: { launches: [] },
     context: { ports: realPorts, config: () => ({ allowedDirs: configured }) },
-  }) as unknown as Session
+  }) as unknown as RunContext
 
-const observe = async (session: Session, target: string, kind: Denial['kind'] = 'scope') =>
-  (await observedDenials(session, [{ kind, tool: 'Write', target, text: 'no', callId: 'c' }]))[0]
+const observe = async (runContext: RunContext, target: string, kind: Denial['kind'] = 'scope') =>
+  (await observedDenials(runContext, [{ kind, tool: 'Write', target, text: 'no', callId: 'c' }]))[0]
 
 describe('whether a denied directory is allowed', () => {
   test('below an allowed one it is, beside one of the same beginning it is not', async () => {
-    const session = sessionWith([make('shared')])
+    const runContext = sessionWith([make('shared')])
     make('shared-not')
-    expect(await observe(session, join(top, 'shared/new/file'))).toMatchObject({
+    expect(await observe(runContext, join(top, 'shared/new/file'))).toMatchObject({
       directory: join(top, 'shared'),
       allowedBy: join(top, 'shared'),
     })
-    expect(await observe(session, join(top, 'shared-not/file'))).not.toHaveProperty('allowedBy')
+    expect(await observe(runContext, join(top, 'shared-not/file'))).not.toHaveProperty('allowedBy')
   })
   test('a link out of an allowed directory is no way in, a link into one is', async () => {
-    const session = sessionWith([make('shared')])
+    const runContext = sessionWith([make('shared')])
     symlinkSync(make('private'), join(top, 'shared', 'out'))
     symlinkSync(join(top, 'shared'), join(top, 'in'))
-    expect(await observe(session, join(top, 'shared/out/f'))).toEqual({
+    expect(await observe(runContext, join(top, 'shared/out/f'))).toEqual({
       kind: 'scope',
       tool: 'Write',
       target: join(top, 'shared/out/f'),
       text: 'no',
       directory: join(top, 'private'),
     })
-    expect(await observe(session, join(top, 'in/f'))).toMatchObject({ allowedBy: join(top, 'shared') })
+    expect(await observe(runContext, join(top, 'in/f'))).toMatchObject({ allowedBy: join(top, 'shared') })
   })
   test('".." in the target is resolved first', async () => {
-    const session = sessionWith([make('shared')])
+    const runContext = sessionWith([make('shared')])
     make('private')
-    expect(await observe(session, `${top}/shared/../private/f`)).not.toHaveProperty('allowedBy')
-    expect(await observe(session, '../private/f')).toMatchObject({ directory: join(top, 'private') })
+    expect(await observe(runContext, `${top}/shared/../private/f`)).not.toHaveProperty('allowedBy')
+    expect(await observe(runContext, '../private/f')).toMatchObject({ directory: join(top, 'private') })
   })
   test('inside the workspace the mode is the problem, also through a link', async () => {
-    const session = sessionWith([])
-    symlinkSync(session.paths.workspace, join(top, 'w'))
-    expect(await observe(session, join(top, 'w/src/f'))).toMatchObject({ kind: 'tool' })
-    expect(await observe(session, 'src/f')).toMatchObject({ kind: 'tool' })
-    expect(await observe(session, 'src/f')).not.toHaveProperty('directory')
+    const runContext = sessionWith([])
+    symlinkSync(runContext.paths.workspace, join(top, 'w'))
+    expect(await observe(runContext, join(top, 'w/src/f'))).toMatchObject({ kind: 'tool' })
+    expect(await observe(runContext, 'src/f')).toMatchObject({ kind: 'tool' })
+    expect(await observe(runContext, 'src/f')).not.toHaveProperty('directory')
   })
   test('a denial of another kind or without a target has no directory', async () => {
     expect(await observe(sessionWith([]), '/etc', 'tool')).not.toHaveProperty('directory')
@@ -199,7 +199,7 @@ describe('a change of mode', () => {
 
   test('adds the bits of the owner and leaves all others', () => {
     const path = locked(0o2070)
-    const { chmod } = directoryFacts(lookAtDirectory(realFiles, path) as ObservedDirectory)
+    const { chmod } = directoryFacts(inspectDirectory(realFiles, path) as ObservedDirectory)
     expect(chmod).toEqual({ directory: path, oldMode: '2070', newMode: '2770' })
     expect(change(path, '2070', '2770')).toMatchObject({ holds: true, detail: expect.stringContaining('2070') })
     expect(modeOf(path)).toBe('2770')
@@ -222,21 +222,21 @@ describe('a change of mode', () => {
   test('is never made of the home folder, of a link to it, or below .git', () => {
     const path = locked(0o500)
     const home = { ...realFiles, homeDir: () => path }
-    const seen = lookAtDirectory(home, path) as ObservedDirectory
+    const seen = inspectDirectory(home, path) as ObservedDirectory
     expect(seen).toMatchObject({ problem: 'no access', spared: 'is the home folder' })
     expect(directoryFacts(seen)).toEqual({
       directory: path,
       chmodFailed: `${path} (mode 0500) is the home folder; its mode is never changed`,
     })
     symlinkSync(path, join(top, 'to-home'))
-    expect(lookAtDirectory(home, join(top, 'to-home'))?.spared).toBe(`leads to ${path}, which is the home folder`)
+    expect(inspectDirectory(home, join(top, 'to-home'))?.spared).toBe(`leads to ${path}, which is the home folder`)
     const made = changeMode(home, { directory: path, oldMode: '0500', newMode: '0700' })
     expect([made, modeOf(path)]).toEqual([{ holds: false, detail: `${path} is the home folder` }, '500'])
 
     const hooks = make('repository/.git/hooks')
     chmodSync(hooks, 0o500)
-    expect(lookAtDirectory(realFiles, hooks)?.spared).toBe('belongs to git')
-    expect(change(hooks, '0500', '0700').holds).toBe(false)
+    expect(inspectDirectory(realFiles, hooks)?.spared).toBe('belongs to git')
+    expect(change(hooks, '0500', '0700').satisfied).toBe(false)
     for (const done of [path, hooks]) chmodSync(done, 0o700)
   })
   test('of a folder that is gone fails', () => {
@@ -283,34 +283,34 @@ describe('what the operating system refused', () => {
     return path
   }
   test('is traced to the first folder on its way that cannot be used', async () => {
-    const session = sessionWith([make('shared')])
+    const runContext = sessionWith([make('shared')])
     const path = lockedAt('shared/a')
-    expect(await observe(session, join(top, 'shared/a/b/f'), 'filesystem')).toMatchObject({
+    expect(await observe(runContext, join(top, 'shared/a/b/f'), 'filesystem')).toMatchObject({
       directory: path,
       unusable: { path, problem: 'no access', mode: 0o500, isOurs: true },
     })
     make('shared/open/deep')
     lockedAt('shared/open', 0o070)
-    expect(await observe(session, join(top, 'shared/open/deep/f'), 'filesystem')).toMatchObject({
+    expect(await observe(runContext, join(top, 'shared/open/deep/f'), 'filesystem')).toMatchObject({
       unusable: { path: join(top, 'shared/open') },
     })
     lockedAt('workspace/src')
-    expect(await observe(session, 'src/f', 'filesystem')).toMatchObject({
-      unusable: { path: join(session.paths.workspace, 'src') },
+    expect(await observe(runContext, 'src/f', 'filesystem')).toMatchObject({
+      unusable: { path: join(runContext.paths.workspace, 'src') },
     })
   })
   test('outside of the workspace and the allowed directories, also by a link, is nothing to mend', async () => {
-    const session = sessionWith([make('shared')])
+    const runContext = sessionWith([make('shared')])
     const path = lockedAt('private')
     symlinkSync(path, join(top, 'shared', 'out'))
     for (const target of [join(path, 'f'), join(top, 'shared/out/f')]) {
-      const seen = await observe(session, target, 'filesystem')
+      const seen = await observe(runContext, target, 'filesystem')
       expect(seen).toMatchObject({ directory: path })
       expect(seen).not.toHaveProperty('unusable')
     }
   })
   test('in folders that can be used has another reason', async () => {
-    const session = sessionWith([make('shared')])
-    expect(await observe(session, join(top, 'shared/f'), 'filesystem')).not.toHaveProperty('unusable')
+    const runContext = sessionWith([make('shared')])
+    expect(await observe(runContext, join(top, 'shared/f'), 'filesystem')).not.toHaveProperty('unusable')
   })
 })

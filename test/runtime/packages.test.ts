@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { mendDependencies } from '../../src/workspace/mend.ts'
+import { repairDependencies } from '../../src/workspace/repair-dependencies.ts'
 import { removePackages } from '../../src/workspace/packages.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 import { put, setScene, workspaceOf, type Scene as GitScene } from '../workspace/scene.ts'
@@ -38,7 +38,7 @@ test('what is installed goes, what git tracks and what lies behind a link stays,
   install(place.root)
   const workspace = await workspaceOf(place)
   const request = { repository: place.repository, workspace, cacheDir: join(place.top, 'cache') }
-  const enter = () => mendDependencies({ ...request, asideDir: join(place?.top ?? '', 'aside') })
+  const enter = () => repairDependencies({ ...request, asideDir: join(place?.top ?? '', 'aside') })
   await enter()
   put(workspace, { '.venv/bin/python': '#!' })
   put(place.top, { 'outside/node_modules/x': 'x' })

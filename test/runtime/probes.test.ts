@@ -5,12 +5,12 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { listenerOn, reach } from '../../src/platform/network.ts'
-import { fileLimit, machineNow, oomKills, roomAt } from '../../src/platform/machine.ts'
+import { listenerOn, connectFailure } from '../../src/platform/tcp-ports.ts'
+import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../../src/platform/machine.ts'
 import { livenessOf } from '../../src/platform/process.ts'
 import { markerName } from '../../src/process/find.ts'
 import type { ObservedCheck } from '../../src/recovery/evidence.ts'
-import { probed } from '../../src/recovery/probe.ts'
+import { probeFindings } from '../../src/recovery/probe.ts'
 import type { MachineView } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { probeFailure } from '../../src/runtime/checks/probes.ts'
@@ -29,14 +29,14 @@ afterEach(() => rmSync(top, { recursive: true, force: true, maxRetries: 5 }))
 const machine = (): MachineView => ({
   self: { host: 'here', bootId: '', pid: process.pid, startTime: '' },
   liveness: livenessOf,
-  now: machineNow,
-  room: roomAt,
+  now: machineResources,
+  room: diskSpaceAt,
   oomKills,
   fileLimit,
   listener: (port) => listenerOn(port, markerName),
   reach: (host, port, timeoutMs) => {
     asked.push(`${host}:${port}`)
-    return reach(host, port, timeoutMs)
+    return connectFailure(host, port, timeoutMs)
   },
 })
 
@@ -74,7 +74,7 @@ const found = async (
     },
     check,
   )
-  return probed({ ...check, readings })
+  return probeFindings({ ...check, measurements: readings })
 }
 
 test('versions: every file that asks, beside what the PATH of the checks has', async () => {

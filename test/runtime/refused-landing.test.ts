@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
-import { isRested, refuseLanding } from '../../src/runtime/landing/refused-landing.ts'
-import { resumeGoals, retryGoal } from '../../src/runtime/people/answers.ts'
+import { isLandingRetryDue, refuseLanding } from '../../src/runtime/landing/refused-landing.ts'
+import { resumeGoals, retryGoal } from '../../src/runtime/people/commands.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
 import { storeNow } from '../../src/store/event.ts'
 import { getGoal, progressGoal } from '../../src/store/goal.ts'
@@ -90,9 +90,9 @@ describe('one whose sent-back work does not go off its branch', () => {
 
   it('is tried again only after a rest that grows', async () => {
     const goal = await goalWith(true)
-    expect(await isRested(context, await now(goal))).toBe(true)
+    expect(await isLandingRetryDue(context, await now(goal))).toBe(true)
     const at = async (secondsAgo: number): Promise<boolean> =>
-      isRested(context, {
+      isLandingRetryDue(context, {
         ...(await now(goal)),
         changedAt: new Date((await storeNow(store.db)).getTime() - secondsAgo * 1000),
       })

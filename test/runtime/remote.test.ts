@@ -2,12 +2,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import type { Context, RemoteLink } from '../../src/runtime/core/context.ts'
-import { createLink } from '../../src/runtime/core/remote-link.ts'
-import { pushLanding } from '../../src/runtime/landing/remote-landing.ts'
+import { createRemoteLink } from '../../src/runtime/core/remote-link.ts'
+import { pushMerge } from '../../src/runtime/landing/remote-merge.ts'
 import { publishRun } from '../../src/runtime/run/remote-run.ts'
-import type { Session } from '../../src/runtime/core/session.ts'
+import type { RunContext } from '../../src/runtime/core/run-context.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must, sql, StaleError } from '../../src/store/db.ts'
+import { mustSucceed, sql, StaleError } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
 import type { PushUpdate, Remote } from '../../src/workspace/remote.ts'
@@ -34,7 +34,7 @@ beforeEach(async () => {
   const remote: Remote = {
     url: '/srv/p.git',
     head: async () => ({ branch: 'main', commit: base }),
-    see: async () => ({}),
+    fetchRefs: async () => ({}),
     list: async () => ({}),
     push: async (updates) => {
       pushed.push(...updates)
@@ -44,7 +44,7 @@ beforeEach(async () => {
   const clock = { elapsed: () => now, wait: async (ms: number) => void (now += ms) }
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
   const parts = { ...store.context, clock, log } as unknown as Context
-  link = createLink(remote, parts)
+  link = createRemoteLink(remote, parts)
   context = {
     ...parts,
     remote: link,
@@ -56,12 +56,12 @@ beforeEach(async () => {
 })
 afterEach(() => store.close())
 
-const session = async (): Promise<Session> => {
+const session = async (): Promise<RunContext> => {
   const { goal, tasks } = await store.goal()
   const claim = await store.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId: 'r-1', ttlSeconds: 60 }))
   if (claim === undefined) throw new Error('nothing to claim')
   const parts = { goal, task: tasks[0], run: claim.run, abort: new AbortController() }
-  return { ...parts, context } as unknown as Session
+  return { ...parts, context } as unknown as RunContext
 }
 
 const types = async (): Promise<string[]> =>
@@ -117,14 +117,14 @@ it('a merge whose entry went back to the queue meanwhile pushes nothing', async 
   const { goal, task, run } = await session()
   await store.db.transaction((tx) => enqueueMerge(tx, 'm-1', { ...run, commit }))
   const [pending] = await listMerges(store.db, {})
-  const entry = must(await store.db.transaction((tx) => moveMerge(tx, pending!, 'claimed')))
-  meanwhile = async () => void must(await store.db.transaction((tx) => moveMerge(tx, entry, 'interrupted')))
+  const entry = mustSucceed(await store.db.transaction((tx) => moveMerge(tx, pending!, 'claimed')))
+  meanwhile = async () => void mustSucceed(await store.db.transaction((tx) => moveMerge(tx, entry, 'interrupted')))
   const landing = { context, goal, task, run, entry }
-  await expect(pushLanding(landing, { from: base, to: commit })).rejects.toThrow(StaleError)
+  await expect(pushMerge(landing, { from: base, to: commit })).rejects.toThrow(StaleError)
   expect(pushed).toEqual([])
   meanwhile = async () => undefined
   const [again] = await listMerges(store.db, {})
-  const claimed = must(await store.db.transaction((tx) => moveMerge(tx, again!, 'claimed')))
-  expect(await pushLanding({ ...landing, entry: claimed }, { from: base, to: commit })).toEqual({ kind: 'done' })
+  const claimed = mustSucceed(await store.db.transaction((tx) => moveMerge(tx, again!, 'claimed')))
+  expect(await pushMerge({ ...landing, entry: claimed }, { from: base, to: commit })).toEqual({ kind: 'done' })
   expect(pushed).toEqual([{ ref: `refs/heads/unstuck/goal/${goal.id}`, to: commit, expected: base }])
 })

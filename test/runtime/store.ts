@@ -7,12 +7,12 @@ import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
 import type { Task } from '../../src/domain/task.ts'
-import { approve, cancel, resume, retry } from '../../src/runtime/core/choices.ts'
+import { approveChoice, cancelChoice, resumeChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must, type Db } from '../../src/store/db.ts'
+import { mustSucceed, type Db } from '../../src/store/db.ts'
 import { openEscalation } from '../../src/store/escalation.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -78,10 +78,15 @@ export const openTestStore = async (): Promise<Store> => {
     await db.transaction(async (tx) => {
       const started = await getRun(tx, runId)
       if (started === undefined) throw new Error('no run')
-      const run = commit === undefined ? started : must(await saveRun(tx, started, { commit }))
-      must(await finishRun(tx, run, commit === undefined ? 'failed' : 'succeeded', null))
-      const task = must(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
-      const offered = { approve, retry, cancel, resume: () => resume(task.goalId) }
+      const run = commit === undefined ? started : mustSucceed(await saveRun(tx, started, { commit }))
+      mustSucceed(await finishRun(tx, run, commit === undefined ? 'failed' : 'succeeded', null))
+      const task = mustSucceed(await moveTask(tx, await taskOf2(tx, id), 'escalated', { runId }))
+      const offered = {
+        approve: approveChoice,
+        retry: retryChoice,
+        cancel: cancelChoice,
+        resume: () => resumeChoice(task.goalId),
+      }
       const choices = kinds.map((kind) => offered[kind](id))
       const told = { happened: '?', tried: [], question: '?', details: '', choices }
       await openEscalation(tx, { ...told, id: next('q'), goalId: task.goalId, taskId: id, runId, kind })
@@ -99,10 +104,10 @@ export const openTestStore = async (): Promise<Store> => {
         db,
         ids.map((taskId, index) => newTask(taskId, id, index)),
       )
-      must(await moveGoal(db, created, 'planned'))
+      mustSucceed(await moveGoal(db, created, 'planned'))
       return { goal: await goalOf(id), tasks: await Promise.all(ids.map(taskOf)) }
     },
-    move: async (id, trigger) => must(await moveGoal(db, await goalOf(id), trigger)),
+    move: async (id, trigger) => mustSucceed(await moveGoal(db, await goalOf(id), trigger)),
     ask: (id, kind = 'exhausted') =>
       asked(id, kind, kind === 'blocker' ? ['resume', 'retry', 'cancel'] : ['retry', 'cancel']),
     hold: (id, commit) => asked(id, 'exhausted', ['approve', 'retry', 'cancel'], commit),

@@ -1,5 +1,5 @@
 /** Verification commands: what comes out of one depends on the files it looks at, and on nothing else. */
-import type { CommandRequest, CommandResult } from '../../src/process/command.ts'
+import type { CommandRequest, CommandResult } from '../../src/process/run-command.ts'
 import { filesOfProgram, type SimLaunch } from './processes.ts'
 import type { Incarnation } from './engine.ts'
 import { cloneDirOf, type Tree } from './git.ts'

@@ -2,13 +2,13 @@
  * One incarnation of the real engine in the simulated world: its context, every port a step of the scheduler with perhaps a
  * fault around it. Once it was killed none of its calls does anything or is ever answered.
  */
-import { createBell, startEngine, type Engine } from '../../src/runtime/engine/engine.ts'
+import { createWakeUp, startEngine, type Engine } from '../../src/runtime/engine/engine.ts'
 import type { Clock, Context, CrashPoint } from '../../src/runtime/core/context.ts'
 import type { Ports, Processes } from '../../src/runtime/core/ports.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
-import { isOver } from '../../src/process/launch.ts'
+import { isLaunchOver } from '../../src/process/launch.ts'
 import { faultError, diskFull } from './faults.ts'
 import { runCheck } from './checks.ts'
 import type { FaultKind } from './plan.ts'
@@ -183,7 +183,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     if (!self.alive) throw new Killed()
     return work()
   }
-  const over = (dir: string): boolean => isOver(processes.state(dir))
+  const over = (dir: string): boolean => isLaunchOver(processes.state(dir))
   const follow: Processes['follow'] = async function* (dir, options) {
     await step('process.follow', () => undefined)
     const seen = { stdout: 0, stderr: 0 }
@@ -207,7 +207,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
     askVersion: () => step('process.askVersion', () => '2.1.197'),
     // Here a program has no way out of its tree, which its shim or a sweep ends.
     endLeft: async () => sync(() => []),
-    isOver,
+    isOver: isLaunchOver,
     keepSpare: () => {},
     leasePorts: async () => undefined,
     releasePorts: () => {},
@@ -306,7 +306,7 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
 
 /** Starts an engine; `engine` is set when it has taken up what was there. A start that fails ends the incarnation. */
 export const bootEngine = (world: World, number: number): Incarnation => {
-  const bell = createBell()
+  const bell = createWakeUp()
   const self: Incarnation = {
     number,
     alive: true,
@@ -320,7 +320,7 @@ export const bootEngine = (world: World, number: number): Incarnation => {
       world.engineGone(self, why)
     },
   }
-  self.context = contextOf(world, self, () => bell.ring())
+  self.context = contextOf(world, self, () => bell.wake())
   // Only when this engine is the world's: it may be killed in its very first call.
   const started = Promise.resolve().then(() => startEngine(self.context, bell))
   started.then(

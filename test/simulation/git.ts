@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../../src/errors.ts'
 import type { Git } from '../../src/runtime/core/ports.ts'
-import type { Change, FastForward, Repository } from '../../src/workspace/contract.ts'
+import type { FileChange, FastForward, Repository } from '../../src/workspace/repository-types.ts'
 import type { Shadow } from '../../src/workspace/shadow.ts'
 
 export type Tree = ReadonlyMap<string, string>
@@ -71,7 +71,7 @@ const nameOf = (value: unknown): string => createHash('sha1').update(JSON.string
 
 const sorted = (files: Tree): [string, string][] => [...files].sort(([a], [b]) => (a < b ? -1 : 1))
 
-const changesOf = (from: Tree, to: Tree): (Change & { oldObject: string; newObject: string })[] => {
+const changesOf = (from: Tree, to: Tree): (FileChange & { oldObject: string; newObject: string })[] => {
   const paths = [...new Set([...from.keys(), ...to.keys()])].sort()
   return paths.flatMap((path) => {
     const [before, after] = [from.get(path), to.get(path)]
@@ -286,7 +286,7 @@ const workCalls = (state: State) => ({
     state.clones.delete(dir)
   },
   inspectInstalled: () => ({ trees: [], asked: undefined }),
-  mendDependencies: () => ({ damage: [], laid: 'none' as const }),
+  mendDependencies: () => ({ damage: [], restored: 'none' as const }),
   copyFiles: () => ({}),
   removePackages: () => [],
   tendPool: () => undefined,
@@ -386,14 +386,14 @@ const shadowCalls = (state: State) => ({
     const changes = changesOf(state.treeOf(from), state.treeOf(work))
       .filter(({ path }) => isWanted(path))
       .map(({ newObject: _object, ...rest }) => rest)
-    const laid = changes.filter(({ path }) => !moved.has(path))
+    const written = changes.filter(({ path }) => !moved.has(path))
     const files = userFiles(state, into)
-    for (const { path } of laid) {
+    for (const { path } of written) {
       const content = state.treeOf(work).get(path)
       if (content === undefined) files.delete(path)
       else files.set(path, content)
     }
-    return { laid, left: changes.filter(({ path }) => moved.has(path)).map(({ path }) => path) }
+    return { written, kept: changes.filter(({ path }) => moved.has(path)).map(({ path }) => path) }
   },
   textAt: (_shadow: Shadow, treeish: string, path: string): string | undefined => state.treeOf(treeish).get(path),
   dropSnapshot: (_shadow: Shadow, id: string): void => {

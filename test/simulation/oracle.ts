@@ -8,7 +8,7 @@ import { isLanding } from '../../src/domain/goal.ts'
 import { lastLaunch, type Run } from '../../src/domain/run.ts'
 import { holdsAreas, taskEnded, type Task } from '../../src/domain/task.ts'
 import { parsePathRule } from '../../src/recovery/policy/rule.ts'
-import { checkPolicy } from '../../src/recovery/policy/check.ts'
+import { checkPathPolicy } from '../../src/recovery/policy/path-policy.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
 import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
@@ -29,7 +29,7 @@ const flowOf = (entity: string): Flow => {
 
 const tables: Record<string, { flow: Flow; state: (row: object) => string }> = {
   goal: { flow: flowOf('goal'), state: (row) => (row as { state: string }).state },
-  task: { flow: flowOf('task'), state: (row) => (row as Task).place },
+  task: { flow: flowOf('task'), state: (row) => (row as Task).status },
   run: { flow: flowOf('run'), state: (row) => (row as { state: string }).state },
   merge_entry: { flow: flowOf('merge entry'), state: (row) => (row as { state: string }).state },
   escalation: { flow: flowOf('escalation'), state: (row) => (row as { state: string }).state },
@@ -119,10 +119,10 @@ const checkOwners = ({ world, pausedOnce }: Facts): void => {
     if (held?.runId !== id || held.epoch !== epoch)
       world.violated('one owner', `running run ${id} holds no lease of its task`)
     const owner = task.get(taskId)
-    if (owner?.place !== 'running' || owner.epoch !== epoch)
+    if (owner?.status !== 'running' || owner.epoch !== epoch)
       world.violated(
         'one owner',
-        `run ${id} (epoch ${epoch}) runs while its task is ${owner?.place} (epoch ${owner?.epoch})`,
+        `run ${id} (epoch ${epoch}) runs while its task is ${owner?.status} (epoch ${owner?.epoch})`,
       )
   }
   for (const [taskId, count] of byTask)
@@ -131,10 +131,10 @@ const checkOwners = ({ world, pausedOnce }: Facts): void => {
     world.violated('one owner', `${lease.size} leases for ${running.length} running runs`)
   const areas = new Set<string>()
   for (const owner of task.values()) {
-    if (!holdsAreas(owner.place)) continue
+    if (!holdsAreas(owner.status)) continue
     // A paused goal gives its areas away, and others may be at work there when it goes on.
-    if (owner.place !== 'running' && pausedOnce.has(owner.goalId)) continue
-    if (owner.place === 'running' && !byTask.has(owner.id))
+    if (owner.status !== 'running' && pausedOnce.has(owner.goalId)) continue
+    if (owner.status === 'running' && !byTask.has(owner.id))
       world.violated('nothing stuck', `task ${owner.id} is running without a run`)
     if (owner.targetArea !== null && areas.has(owner.targetArea))
       world.violated('one owner', `two tasks are at work, or wait for their merge, in the area ${owner.targetArea}`)
@@ -155,13 +155,13 @@ const strictStep = (world: World, task: Task): string | undefined => {
     ...{ merges: [...merges.values()], escalations: [...escalation.values()] },
   }
   if (waitingOn(facts) === undefined) return 'waitingOn knows no step'
-  if (task.place === 'queued') {
-    const met = task.dependsOn.every((id) => world.tables.task.get(id)?.place === 'done')
+  if (task.status === 'queued') {
+    const met = task.dependsOn.every((id) => world.tables.task.get(id)?.status === 'done')
     if (task.ready !== (own?.state === 'active' && !own.landing.outdated && own.landing.broken === null && met))
       return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
   }
-  if (task.place === 'failed' && task.retry === null) return 'failed without a retry time'
-  if (task.place === 'blocked(awaiting_judge)') {
+  if (task.status === 'failed' && task.retry === null) return 'failed without a retry time'
+  if (task.status === 'blocked(awaiting_judge)') {
     const last = [...run.values()].filter((candidate) => candidate.taskId === task.id && candidate.epoch === task.epoch)
     const entry = [...merges.values()].find(
       ({ runId, state }) => runId === last[0]?.id && (state === 'pending' || state === 'processing'),
@@ -179,10 +179,10 @@ const checkSteps = (world: World, look: Look): void => {
   for (const { table, id } of look.changes) if (table === 'goal') goals.add(id)
   for (const task of world.tables.task.values()) {
     const state = world.tables.goal.get(task.goalId)?.state
-    if (!goals.has(task.goalId) || taskEnded(task.place) || state === 'cancelled') continue
+    if (!goals.has(task.goalId) || taskEnded(task.status) || state === 'cancelled') continue
     const reason = strictStep(world, task)
     if (reason !== undefined)
-      world.violated('nothing stuck', `task ${task.id} (${task.title}, ${task.place}): ${reason}`)
+      world.violated('nothing stuck', `task ${task.id} (${task.title}, ${task.status}): ${reason}`)
   }
 }
 
@@ -261,7 +261,7 @@ const checkCommit = (world: World, landed: string, taskId: string): void => {
   if (failed.length > 0)
     world.violated('the fence', `commit ${landed} of ${taskId} does not pass its checks: ${failed[0]}`)
   const changes = world.git.calls.changesBetween(world.shadow, commit.parents[0] ?? '', landed)
-  const { violations } = checkPolicy({
+  const { violations } = checkPathPolicy({
     changes,
     allowedPaths: rules(task.allowedPaths),
     deniedPaths: rules(task.deniedPaths),
@@ -281,7 +281,8 @@ const checkTree = (world: World, landed: string, runId: string): void => {
 /** Done means: its commit is where it belongs, or, in place, its verdict is recorded. */
 const checkDone = (world: World, { changes }: Look): void => {
   for (const { table, id, before, after } of changes) {
-    if (table !== 'task' || (after as Task).place !== 'done' || (before as Task | undefined)?.place === 'done') continue
+    if (table !== 'task' || (after as Task).status !== 'done' || (before as Task | undefined)?.status === 'done')
+      continue
     const task = after as Task
     const direct = world.tables.goal.get(task.goalId)?.repoMode === 'direct'
     const merged = [...world.tables.merge_entry.values()].filter(
@@ -443,9 +444,9 @@ const checkOverdue = (facts: Facts): void => {
   }
   for (const task of world.tables.task.values()) {
     const doomed =
-      task.place === 'queued' &&
+      task.status === 'queued' &&
       world.tables.goal.get(task.goalId)?.state === 'active' &&
-      task.dependsOn.some((id) => world.tables.task.get(id)?.place === 'cancelled')
+      task.dependsOn.some((id) => world.tables.task.get(id)?.status === 'cancelled')
     if (!doomed) facts.doomedSince.delete(task.id)
     else if (!facts.doomedSince.has(task.id)) facts.doomedSince.set(task.id, now)
     const since = Math.max(facts.doomedSince.get(task.id) ?? now, world.steadySince())
@@ -457,11 +458,11 @@ const checkOverdue = (facts: Facts): void => {
 const checkSettled = (world: World): void => {
   for (const goal of world.tables.goal.values()) {
     const tasks = [...world.tables.task.values()].filter(({ goalId }) => goalId === goal.id)
-    const open = tasks.filter(({ place }) => !taskEnded(place))
+    const open = tasks.filter(({ status }) => !taskEnded(status))
     if (open.length > 0)
       world.violated(
         'everything ends',
-        `goal ${goal.id} is ${goal.state}, its task ${open[0]?.id} is ${open[0]?.place}`,
+        `goal ${goal.id} is ${goal.state}, its task ${open[0]?.id} is ${open[0]?.status}`,
       )
     if (
       goal.state === 'ready' &&

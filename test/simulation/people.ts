@@ -6,14 +6,14 @@ import {
   resumeGoals,
   retryGoal,
   retryTask,
-} from '../../src/runtime/people/answers.ts'
+} from '../../src/runtime/people/commands.ts'
 import { approveTask } from '../../src/runtime/people/approve.ts'
-import { editTask } from '../../src/runtime/people/edit-task.ts'
-import { offers } from '../../src/domain/escalation.ts'
+import { requestEdit } from '../../src/runtime/people/edit-task.ts'
+import { offersChoice } from '../../src/domain/escalation.ts'
 import { AppError } from '../../src/errors.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
-import { clean } from '../../src/runtime/engine/housekeeping.ts'
-import { createGoal } from '../../src/runtime/goal/planner.ts'
+import { removeExpired } from '../../src/runtime/engine/retention.ts'
+import { createGoal } from '../../src/runtime/goal/create-goal.ts'
 import { createDice, type Dice } from './dice.ts'
 import { Killed } from './engine.ts'
 import type { GoalPlan, WorldEvent, WorldEventKind } from './plan.ts'
@@ -96,7 +96,7 @@ const onTask =
         : ['failed', 'blocked(awaiting_human)', 'cancelled']
     const task = some(
       dice,
-      [...world.tables.task.values()].filter(({ place }) => open.includes(place)),
+      [...world.tables.task.values()].filter(({ status }) => open.includes(status)),
     )
     if (task === undefined) return
     ask(world, `${kind} of ${task.id}`, ({ context, cancelRunning }) =>
@@ -120,7 +120,7 @@ const editOne = (world: World, dice: Dice): void => {
   ]
   const task = some(
     dice,
-    [...world.tables.task.values()].filter(({ place }) => open.includes(place)),
+    [...world.tables.task.values()].filter(({ status }) => open.includes(status)),
   )
   if (task === undefined) return
   const fields = dice.pick([
@@ -130,7 +130,7 @@ const editOne = (world: World, dice: Dice): void => {
     ...(task.commandSource === 'task' ? [{ commands: ['npm test', 'npm run missing'] }] : []),
   ])
   ask(world, `edit of ${task.id}: ${JSON.stringify(fields)}`, ({ context }) =>
-    editTask(context, task.id, fields, { why: 'a person says so' }),
+    requestEdit(context, task.id, fields, { why: 'a person says so' }),
   )
 }
 
@@ -231,7 +231,7 @@ const acts: Record<WorldEventKind, (world: World, dice: Dice) => void> = {
   'retry-goal': onGoal('retry', ['active', 'paused', 'awaiting_human', 'failed'], ({ context }, id) =>
     retryGoal(context, id),
   ),
-  clean: (world) => ask(world, 'clean', ({ context }) => clean(context, false)),
+  clean: (world) => ask(world, 'clean', ({ context }) => removeExpired(context, false)),
   config: (world, dice) => world.setConfig({ maxParallel: dice.int(1, 5), transientLimit: dice.int(2, 6) }),
   'merge-by-hand': mergeByHand,
   'commit-by-hand': commitByHand,
@@ -262,7 +262,7 @@ export const answerOne = (world: World, round: number): boolean => {
   if (waiting.length === 0) return false
   const goal = dice.pick(waiting)
   const task = [...world.tables.task.values()].find(
-    ({ goalId, place }) => goalId === goal.id && place === 'blocked(awaiting_human)',
+    ({ goalId, status }) => goalId === goal.id && status === 'blocked(awaiting_human)',
   )
   if (task === undefined) {
     world.violated('everything ends', `goal ${goal.id} waits for a person and asks nothing`)
@@ -271,7 +271,7 @@ export const answerOne = (world: World, round: number): boolean => {
   const asked = [...world.tables.escalation.values()].find(
     (entry) => entry.taskId === task.id && entry.state === 'pending',
   )
-  if (asked !== undefined && offers(asked, 'approve') && dice.chance(0.5))
+  if (asked !== undefined && offersChoice(asked, 'approve') && dice.chance(0.5))
     ask(world, `answer: approve ${task.id}`, ({ context }) => approveTask(context, task.id))
   else if (round < 12 && dice.chance(0.8))
     ask(world, `answer: retry ${task.id}`, ({ context }) => retryTask(context, task.id, hintOf(dice)))
@@ -283,5 +283,5 @@ export const answerOne = (world: World, round: number): boolean => {
 /** Long after everything: what retention lets go must be kept elsewhere. */
 export const cleanUp = (world: World): void => {
   world.offsets.machine += 15 * 24 * 3600 * 1000
-  ask(world, 'clean, two weeks later', ({ context }) => clean(context, false))
+  ask(world, 'clean, two weeks later', ({ context }) => removeExpired(context, false))
 }

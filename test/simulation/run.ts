@@ -39,7 +39,7 @@ const atRest = (world: World): boolean => {
   if (!goals.every(({ state }) => ended.has(state) || waits.has(state))) return false
   // What a cancel that was cut short left over is taken up later.
   const over = (id: string): boolean => world.tables.goal.get(id)?.state === 'cancelled'
-  if ([...world.tables.task.values()].some(({ goalId, place }) => over(goalId) && !taskEnded(place))) return false
+  if ([...world.tables.task.values()].some(({ goalId, status }) => over(goalId) && !taskEnded(status))) return false
   if ([...world.tables.escalation.values()].some(({ goalId, state }) => over(goalId) && state === 'pending'))
     return false
   return ![...world.tables.run.values()].some(({ state }) => state === 'running')

@@ -20,7 +20,7 @@ interface Entry {
 export interface Scheduler {
   /** Milliseconds since the world began; never jumps. */
   now(): number
-  /** Runs `work` in `ms`; the function given back calls it off. */
+  /** Runs `doWork` in `ms`; the function given back calls it off. */
   after(ms: number, work: () => void | Promise<unknown>, owner?: Owner | null): () => void
   /** Runs the next event; false when there is none. */
   step(): Promise<boolean>

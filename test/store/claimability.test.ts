@@ -6,7 +6,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { claimability, type Claimability } from '../../src/domain/claimability.ts'
-import { standardLanes, type LaneLimits } from '../../src/domain/dispatch.ts'
+import { defaultLanes, type LaneLimits } from '../../src/domain/dispatch.ts'
 import type { EngineInfo } from '../../src/domain/engine.ts'
 import { notLanding } from '../../src/domain/goal.ts'
 import { lanes, roles, type Task } from '../../src/domain/task.ts'
@@ -14,7 +14,7 @@ import type { Context } from '../../src/runtime/core/context.ts'
 import { standInsFor } from '../../src/runtime/harness/accounts.ts'
 import { queueFacts, type QueueSettings } from '../../src/runtime/people/views.ts'
 import { claimTask, type ClaimRequest } from '../../src/store/claim.ts'
-import { json, must, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { json, mustSucceed, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { registerEngine } from '../../src/store/engine.ts'
 import { storeNow } from '../../src/store/event.ts'
 import { listGoals, moveGoal, progressGoal } from '../../src/store/goal.ts'
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await activeGoal(db, 'past', [{}])
   await agents(db, 'past-agent')
   await end(db, (await claimed(db, 'past-agent')).run, 'failed', 'cancelled')
-  await db.transaction(async (tx) => must(await moveGoal(tx, await goalNamed(tx, 'past'), 'cancelled')))
+  await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, await goalNamed(tx, 'past'), 'cancelled')))
 })
 afterAll(() => db.close())
 
@@ -102,10 +102,10 @@ const work: Scene['goals'][number][number] = {
   ...{ harness: 'codex', model: null, engine: null, givenBack: false },
 }
 const scene = (more: Partial<Scene>): [Scene] => [
-  { engines: [engine], goals: [[work]], failover: [], limits: [], lanes: standardLanes, steps: [], ...more },
+  { engines: [engine], goals: [[work]], failover: [], limits: [], lanes: defaultLanes, steps: [], ...more },
 ]
 const step = (kind: string, end: Step['end'] = 'run_succeeded'): Step => ({
-  ...{ kind, end, pick: 0, lanes: standardLanes, harness: 'codex', state: 'online' },
+  ...{ kind, end, pick: 0, lanes: defaultLanes, harness: 'codex', state: 'online' },
 })
 
 const twoAgents = [{ ...engine, slots: 2 }]
@@ -122,7 +122,7 @@ const examples: [Scene][] = [
   scene({ engines: twoAgents, goals: both({ lane: 'conflict_recovery' }), steps: [step('claim')] }),
   scene({
     ...{ engines: twoAgents, goals: both({ lane: 'docser' }), steps: [step('claim')] },
-    lanes: { ...standardLanes, docserMaxSlots: -1 },
+    lanes: { ...defaultLanes, docserMaxSlots: -1 },
   }),
   // A stand-in takes the task of an account at its limit.
   scene({ limits: ['codex'], failover: ['claude'] }),
@@ -255,8 +255,8 @@ const retry = () => ({ reason: 'overload', at: new Date(), count: 1, limit: 3 })
 
 const picked = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(list.length, 1)]
 
-const tasksAt = async (place: Task['place']): Promise<Task[]> =>
-  (await listTasks(db, null)).filter((task) => task.place === place)
+const tasksAt = async (status: Task['status']): Promise<Task[]> =>
+  (await listTasks(db, null)).filter((task) => task.status === status)
 
 const perform: Record<string, (step: Step, settings: QueueSettings) => Promise<void>> = {
   claim: async ({ pick }, settings) => {
@@ -276,17 +276,17 @@ const perform: Record<string, (step: Step, settings: QueueSettings) => Promise<v
     >
     const waits = trigger === 'run_failed' || trigger === 'quota_reached'
     await db.transaction(async (tx) => {
-      must(await finishRun(tx, run, ends[trigger] ?? 'failed', null))
-      must(await moveTask(tx, await taskNamed(tx, run.taskId), trigger, waits ? { retry: retry() } : {}))
+      mustSucceed(await finishRun(tx, run, ends[trigger] ?? 'failed', null))
+      mustSucceed(await moveTask(tx, await taskNamed(tx, run.taskId), trigger, waits ? { retry: retry() } : {}))
     })
   },
   merge: async ({ pick }) => {
     const task = picked(await tasksAt('blocked(awaiting_judge)'), pick)
-    if (task !== undefined) await db.transaction(async (tx) => must(await moveTask(tx, task, 'merged')))
+    if (task !== undefined) await db.transaction(async (tx) => mustSucceed(await moveTask(tx, task, 'merged')))
   },
   approve: async ({ pick }) => {
     const task = picked(await tasksAt('blocked(awaiting_human)'), pick)
-    if (task !== undefined) await db.transaction(async (tx) => must(await moveTask(tx, task, 'approved')))
+    if (task !== undefined) await db.transaction(async (tx) => mustSucceed(await moveTask(tx, task, 'approved')))
   },
   pause: async ({ pick }) => {
     const goal = picked(
@@ -294,7 +294,9 @@ const perform: Record<string, (step: Step, settings: QueueSettings) => Promise<v
       pick,
     )
     if (goal !== undefined)
-      await db.transaction(async (tx) => must(await moveGoal(tx, goal, goal.state === 'paused' ? 'resumed' : 'paused')))
+      await db.transaction(async (tx) =>
+        mustSucceed(await moveGoal(tx, goal, goal.state === 'paused' ? 'resumed' : 'paused')),
+      )
   },
   outdated: async () => {
     const { landing } = await goalNamed(db, 'g0')

@@ -6,9 +6,9 @@ import { engineFlow } from '../../src/domain/engine.ts'
 import { lanes } from '../../src/domain/task.ts'
 import { idleAgents, listAgents } from '../../src/store/agent.ts'
 import { claimTask, type Claim, type ClaimRequest } from '../../src/store/claim.ts'
-import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { mustSucceed, firstRow, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import {
-  beatEngine,
+  recordHeartbeat,
   getEngine,
   listEngines,
   moveEngine,
@@ -16,13 +16,13 @@ import {
   type NewEngine,
 } from '../../src/store/engine.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
-import { confirmLead, fencedBy, leaderNow, takeLead } from '../../src/store/leader.ts'
+import { confirmLeadership, fencedByTerm, currentLeader, becomeLeader } from '../../src/store/leader.ts'
 import {
-  askStop,
-  dropDangling,
+  requestRunStop,
+  dropDanglingLease,
   getRun,
-  holdLease,
-  lockExpired,
+  requireLease,
+  lockExpiredLease,
   renewLeases,
   runsOfEngine,
 } from '../../src/store/run.ts'
@@ -81,7 +81,7 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       const areas = fc.array(area, { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(areas, areas, async (some, others) => {
-          const row = await one<{ overlap: boolean | null }>(
+          const row = await firstRow<{ overlap: boolean | null }>(
             db,
             sql`select area_spans(${JSON.stringify(some)}::jsonb) && area_spans(${JSON.stringify(others)}::jsonb) as overlap`,
           )
@@ -218,9 +218,9 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
     it('that drain or left claim nothing', async () => {
       await activeGoal(db, 'g', [{}])
       await register(db, engineOf('e-1'), 'e-1-1')
-      await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'drained')))
+      await db.transaction(async (tx) => mustSucceed(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'drained')))
       expect(await claimAs(db, 'e-1-1')).toBeUndefined()
-      await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
+      await db.transaction(async (tx) => mustSucceed(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
       expect(await claimAs(db, 'e-1-1')).toBeUndefined()
       expect(await listAgents(db)).toMatchObject([{ state: 'offline' }])
       expect(await told(db, 'agent.offline')).toEqual([['e-1-1']])
@@ -232,7 +232,7 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await activeGoal(db, 'g', [{}])
       await register(db, engineOf('e-1'), 'e-1-1', 'e-1-2')
       const { run } = (await claimAs(db, 'e-1-1'))!
-      await db.transaction(async (tx) => must(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
+      await db.transaction(async (tx) => mustSucceed(await moveEngine(tx, (await getEngine(tx, 'e-1'))!, 'left')))
       const states = async () => (await listAgents(db)).map(({ state }) => state)
       expect(await states()).toEqual(['busy', 'offline'])
       expect(await told(db, 'agent.offline')).toEqual([['e-1-2']])
@@ -246,20 +246,22 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
     it('a heartbeat says what changed, and how the others see the engine', async () => {
       await register(db, engineOf('e-1'), 'e-1-1')
       await later(db, 'engine', 'heartbeat_at', 100)
-      expect(await beatEngine(db, 'e-1', { harnesses: ['claude'], waiting: 'waiting for disk' })).toBe('online')
+      expect(await recordHeartbeat(db, 'e-1', { harnesses: ['claude'], waiting: 'waiting for disk' })).toBe('online')
       expect(await getEngine(db, 'e-1')).toMatchObject({ harnesses: ['claude'], waiting: 'waiting for disk' })
       expect((await readVitals(db, 1)).engines).toEqual([])
-      expect(await beatEngine(db, 'gone', { harnesses: [], waiting: null })).toBeUndefined()
+      expect(await recordHeartbeat(db, 'gone', { harnesses: [], waiting: null })).toBeUndefined()
     })
 
     it('is not buried when it gave a sign of life since it was looked at', async () => {
       await register(db, engineOf('e-1'), 'e-1-1')
       const seen = (await getEngine(db, 'e-1'))!
-      await beatEngine(db, 'e-1', { harnesses: [], waiting: null })
+      await recordHeartbeat(db, 'e-1', { harnesses: [], waiting: null })
       expect(await db.transaction((tx) => moveEngine(tx, seen, 'died'))).toMatchObject({ code: 'stale' })
       const fresh = (await getEngine(db, 'e-1'))!
       expect(await db.transaction((tx) => moveEngine(tx, fresh, 'died'))).toMatchObject({ ok: true })
-      expect(await db.transaction((tx) => moveEngine(tx, must({ ok: true, value: fresh }), 'left'))).toMatchObject({
+      expect(
+        await db.transaction((tx) => moveEngine(tx, mustSucceed({ ok: true, value: fresh }), 'left')),
+      ).toMatchObject({
         ok: false,
       })
     })
@@ -276,28 +278,28 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await end(db, one1.run, 'interrupted', 'interrupted')
       expect(await renewLeases(db, held, 300)).toEqual([two.run.id])
       expect(await renewLeases(db, [], 300)).toEqual([])
-      await db.transaction((tx) => holdLease(tx, two.run))
-      await expect(db.transaction((tx) => holdLease(tx, one1.run))).rejects.toThrow('is lost')
+      await db.transaction((tx) => requireLease(tx, two.run))
+      await expect(db.transaction((tx) => requireLease(tx, one1.run))).rejects.toThrow('is lost')
     })
 
     it('are expired by the clock of the store alone', async () => {
       await activeGoal(db, 'g', [{}])
       await agents(db, 'a1')
       const { run } = await claimed(db, 'a1')
-      expect(await db.transaction((tx) => lockExpired(tx, run.id, run.epoch))).toBe(false)
+      expect(await db.transaction((tx) => lockExpiredLease(tx, run.id, run.epoch))).toBe(false)
       await later(db, 'lease', 'expires_at', 301)
-      expect(await db.transaction((tx) => lockExpired(tx, run.id, run.epoch))).toBe(true)
-      expect(await db.transaction((tx) => lockExpired(tx, run.id, run.epoch + 1))).toBe(false)
+      expect(await db.transaction((tx) => lockExpiredLease(tx, run.id, run.epoch))).toBe(true)
+      expect(await db.transaction((tx) => lockExpiredLease(tx, run.id, run.epoch + 1))).toBe(false)
     })
 
     it('that dangle are dropped, those in use are not', async () => {
       await activeGoal(db, 'g', [{}])
       await agents(db, 'a1')
       const { run } = await claimed(db, 'a1')
-      expect(await dropDangling(db, run.id)).toBeUndefined()
+      expect(await dropDanglingLease(db, run.id)).toBeUndefined()
       await db.query(sql`update run set state = 'cancelled' where id = ${run.id}`)
       expect(await countBreaches(db)).toEqual({ doubleRuns: 0, dangling: 1, unleased: 0 })
-      expect(await dropDangling(db, run.id)).toBe('a1')
+      expect(await dropDanglingLease(db, run.id)).toBe('a1')
       expect(await listAgents(db)).toMatchObject([{ state: 'idle' }])
     })
   })
@@ -343,31 +345,31 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
       await register(db, engineOf('e-1'), 'e-1-1')
       await register(db, engineOf('e-2'), 'e-2-1')
       const taken = (await claimAs(db, 'e-1-1'))!
-      expect(await db.transaction((tx) => askStop(tx, taken.run))).toBe(true)
+      expect(await db.transaction((tx) => requestRunStop(tx, taken.run))).toBe(true)
       expect(await runsOfEngine(db, 'e-1')).toMatchObject([
         { run: { id: taken.run.id, stopAsked: 'cancelled' }, expired: false },
       ])
       expect(await runsOfEngine(db, 'e-2')).toEqual([])
       expect(await typesOf(db)).toContain('run.stop_asked')
       await end(db, taken.run, 'cancelled', 'cancelled')
-      expect(await db.transaction((tx) => askStop(tx, taken.run))).toBe(false)
+      expect(await db.transaction((tx) => requestRunStop(tx, taken.run))).toBe(false)
       expect(await getRun(db, taken.run.id)).toMatchObject({ state: 'cancelled' })
     })
   })
 
   describe('the lead', () => {
     it('passes to the next term, and the one before writes nothing more', async () => {
-      const first = fencedBy(db, await takeLead(db, 'e-1'))
+      const first = fencedByTerm(db, await becomeLeader(db, 'e-1'))
       await appendEvent(first, { type: 'engine.started' })
       await first.transaction((tx) => appendEvent(tx, { type: 'engine.started' }))
-      const second = fencedBy(db, await takeLead(db, 'e-2'))
-      expect(await leaderNow(db)).toEqual({ engineId: 'e-2', term: 2 })
+      const second = fencedByTerm(db, await becomeLeader(db, 'e-2'))
+      expect(await currentLeader(db)).toEqual({ engineId: 'e-2', term: 2 })
       await expect(appendEvent(first, { type: 'engine.stopped' })).rejects.toThrow('another engine is the leader')
       await expect(first.transaction((tx) => appendEvent(tx, { type: 'engine.stopped' }))).rejects.toThrow(
         'is the leader',
       )
-      await expect(confirmLead(first)).rejects.toThrow('is the leader')
-      await confirmLead(second)
+      await expect(confirmLeadership(first)).rejects.toThrow('is the leader')
+      await confirmLeadership(second)
       await appendEvent(second, { type: 'engine.stopped' })
       expect(await first.query(sql`select 1 as one`)).toEqual([{ one: 1 }])
       const types = await typesOf(db)
@@ -376,8 +378,8 @@ export const exerciseEngines = (open: () => Promise<Db>): void => {
     })
 
     it('of one engine that starts again is a new term without a change', async () => {
-      await takeLead(db, 'e-1')
-      expect(await takeLead(db, 'e-1')).toBe(2)
+      await becomeLeader(db, 'e-1')
+      expect(await becomeLeader(db, 'e-1')).toBe(2)
       expect((await typesOf(db)).filter((type) => type === 'leader.changed')).toHaveLength(1)
     })
   })

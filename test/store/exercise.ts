@@ -8,19 +8,19 @@ import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
 import { runFlow, runPhases } from '../../src/domain/run.ts'
 import { blockReasons, roles, taskStates } from '../../src/domain/task.ts'
-import { cancel, retry } from '../../src/runtime/core/choices.ts'
+import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import { dropEndedLimits, liftLimits, limitAccount, limitedAccounts } from '../../src/store/account.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must, one, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { mustSucceed, firstRow, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { answerEscalation, listEscalations, openEscalation, pendingEscalationOf } from '../../src/store/escalation.ts'
 import { readEvents } from '../../src/store/event.ts'
 import { moveGoal, progressGoal } from '../../src/store/goal.ts'
 import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
 import { migrate, migrations } from '../../src/store/migrate.ts'
 import { countAll } from '../../src/store/page.ts'
-import { insertRecovery, listRecoveries, recoveriesOf, settleRecovery } from '../../src/store/recovery.ts'
-import { noteDirectory, seenDirectory } from '../../src/store/repository.ts'
+import { insertRecovery, listRecoveries, recoveriesOf, resolveRecovery } from '../../src/store/recovery.ts'
+import { recordDirectory, recordedDirectory } from '../../src/store/repository-directory.ts'
 import { finishRun, getRun, judgeRun, listRuns, renewLease, saveRun, unjudgedRuns } from '../../src/store/run.ts'
 import { dueTasks, insertTasks, listTasks, moveTask, nextRetryAt, setTaskCommands } from '../../src/store/task.ts'
 import { activeGoal, agents, claim, claimed, empty, end, goal, plannedGoal, recoveryOf, task, taskOf } from './scene.ts'
@@ -38,7 +38,7 @@ const question = (taskId: string | null, id = 'q1') => ({
   tried: ['It was restarted once.'],
   question: 'Retry it, or cancel it?',
   details: '',
-  choices: [retry('g-t1'), cancel('g-t1')],
+  choices: [retryChoice('g-t1'), cancelChoice('g-t1')],
 })
 
 /** The values that a CHECK of the form `column = any (array[...])` allows. */
@@ -116,7 +116,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       expect(await claim(db, 'a3')).toBeUndefined()
       await end(db, first.run, 'succeeded', 'run_succeeded')
       expect(await claim(db, 'a3')).toBeUndefined()
-      await db.transaction(async (tx) => must(await moveTask(tx, await task(tx, first.task.id), 'merged')))
+      await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, first.task.id), 'merged')))
       expect((await claimed(db, 'a3')).task.number).toBe(2)
     })
 
@@ -147,9 +147,9 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const first = await claimed(db, 'a1')
       await end(db, first.run, 'succeeded', 'verdict_recorded')
       expect((await readiness())[2]).toBe(false)
-      await db.transaction(async (tx) => must(await moveTask(tx, await task(tx, 'g-t2'), 'cancelled')))
+      await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, 'g-t2'), 'cancelled')))
       expect((await readiness())[2]).toBe(false)
-      await db.transaction(async (tx) => must(await moveTask(tx, await task(tx, 'g-t2'), 'retried')))
+      await db.transaction(async (tx) => mustSucceed(await moveTask(tx, await task(tx, 'g-t2'), 'retried')))
       const second = await claimed(db, 'a1')
       await end(db, second.run, 'succeeded', 'verdict_recorded')
       expect((await readiness())[2]).toBe(true)
@@ -162,10 +162,10 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       })
       await agents(db, 'a1')
       expect(await claim(db, 'a1')).toBeUndefined()
-      const active = await db.transaction(async (tx) => must(await moveGoal(tx, await goal(tx, 'g'), 'planned')))
-      const paused = await db.transaction(async (tx) => must(await moveGoal(tx, active, 'paused')))
+      const active = await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, await goal(tx, 'g'), 'planned')))
+      const paused = await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, active, 'paused')))
       expect(await claim(db, 'a1')).toBeUndefined()
-      await db.transaction(async (tx) => must(await moveGoal(tx, paused, 'resumed')))
+      await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, paused, 'resumed')))
       expect((await claimed(db, 'a1')).task.id).toBe('g-t1')
     })
 
@@ -180,8 +180,8 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const old = await activeGoal(db, 'g', [{}])
       const oldTask = await task(db, 'g-t1')
       await db.transaction(async (tx) => {
-        must(await moveGoal(tx, old, 'paused'))
-        must(await moveTask(tx, oldTask, 'cancelled'))
+        mustSucceed(await moveGoal(tx, old, 'paused'))
+        mustSucceed(await moveTask(tx, oldTask, 'cancelled'))
       })
       const before = await countOf(db, 'event')
       expect(await moveGoal(db, old, 'cancelled')).toMatchObject({ ok: false, code: 'stale' })
@@ -239,9 +239,9 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await activeGoal(db, 'g', [{}])
       await agents(db, 'a1')
       const { run } = await claimed(db, 'a1')
-      const saved = must(await saveRun(db, run, { phase: 'launch', sessionId: 's1' }))
+      const saved = mustSucceed(await saveRun(db, run, { phase: 'launch', sessionId: 's1' }))
       expect(await saveRun(db, run, { phase: 'verify' })).toMatchObject({ ok: false, code: 'stale' })
-      expect(must(await saveRun(db, saved, { phase: 'supervise' }))).toMatchObject({
+      expect(mustSucceed(await saveRun(db, saved, { phase: 'supervise' }))).toMatchObject({
         sessionId: 's1',
         phase: 'supervise',
       })
@@ -252,7 +252,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await agents(db, 'a1')
       const { run, lease } = await claimed(db, 'a1')
       expect(await renewLease(db, run, 3000)).toBe(true)
-      const after = await one<{ expires_at: Date }>(db, sql`select expires_at from lease`)
+      const after = await firstRow<{ expires_at: Date }>(db, sql`select expires_at from lease`)
       expect(Number(after?.expires_at) - Number(lease.expiresAt)).toBeGreaterThan(2_600_000)
     })
   })
@@ -263,8 +263,8 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const before = await typesOf(db)
       await expect(
         db.transaction(async (tx) => {
-          must(await moveGoal(tx, active, 'paused'))
-          must(await moveTask(tx, await task(tx, 'g-t1'), 'cancelled'))
+          mustSucceed(await moveGoal(tx, active, 'paused'))
+          mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'cancelled'))
           throw new Error('the power went')
         }),
       ).rejects.toThrow('the power went')
@@ -275,7 +275,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
 
     it('a committed move leaves both', async () => {
       const active = await activeGoal(db, 'g', [{}])
-      await db.transaction(async (tx) => must(await moveGoal(tx, active, 'paused', 'lunch')))
+      await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, active, 'paused', 'lunch')))
       expect(await goal(db, 'g')).toMatchObject({ state: 'paused', reason: 'lunch' })
       const last = (await readEvents(db, { after: 0, limit: 100 })).at(-1)
       expect(last).toMatchObject({ type: 'goal.paused', payload: { from: 'active', to: 'paused', reason: 'lunch' } })
@@ -303,9 +303,9 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       const { run } = await claimed(db, 'a1')
       const at = new Date(Date.now() + 3_600_000)
       await db.transaction(async (tx) => {
-        must(await finishRun(tx, run, 'failed', null))
+        mustSucceed(await finishRun(tx, run, 'failed', null))
         const retry = { reason: 'provider_overloaded', at, count: 1, limit: 5 }
-        must(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
+        mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
       })
       expect(await dueTasks(db)).toEqual([])
       expect(await nextRetryAt(db)).toEqual(at)
@@ -351,10 +351,10 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await agents(db, 'a1')
       const { run } = await claimed(db, 'a1')
       await db.transaction(async (tx) => {
-        must(await finishRun(tx, run, 'failed', null))
+        mustSucceed(await finishRun(tx, run, 'failed', null))
         const retry = { reason: 'x', at: new Date(0), count: 1, limit: 5 }
-        const failed = must(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
-        expect(must(await moveTask(tx, failed, 'retry_due'))).toMatchObject({ place: 'queued', retry: null })
+        const failed = mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
+        expect(mustSucceed(await moveTask(tx, failed, 'retry_due'))).toMatchObject({ place: 'queued', retry: null })
       })
       expect(await nextRetryAt(db)).toBeUndefined()
       expect((await typesOf(db)).at(-1)).toBe('task.requeued')
@@ -371,7 +371,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       expect(await recoveriesOf(db, 'g-t1')).toHaveLength(2)
       await end(db, first.run, 'failed', 'escalated')
       await db.transaction(async (tx) =>
-        must(await moveTask(tx, await task(tx, 'g-t1'), 'retried', { newCount: true })),
+        mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'retried', { resetBudget: true })),
       )
       expect(await recoveriesOf(db, 'g-t1')).toEqual([])
       const second = await claimed(db, 'a1')
@@ -400,8 +400,8 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await db.transaction((tx) => insertRecovery(tx, recoveryOf(run)))
       expect(await typesOf(db)).not.toContain('recovery')
       const id = recoveryOf(run).id
-      await db.transaction((tx) => settleRecovery(tx, id, 'success', 'a session opened'))
-      await db.transaction((tx) => settleRecovery(tx, id, 'failed', 'too late'))
+      await db.transaction((tx) => resolveRecovery(tx, id, 'success', 'a session opened'))
+      await db.transaction((tx) => resolveRecovery(tx, id, 'failed', 'too late'))
       const events = (await readEvents(db, { after: 0, limit: 100 })).filter((event) => event.type === 'recovery')
       expect(events).toHaveLength(1)
       expect(events[0]?.payload).toMatchObject({
@@ -450,7 +450,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await db.transaction((tx) => openEscalation(tx, question('g-t2', 'q3')))
       const pending = (await pendingEscalationOf(db, 'g-t1'))!
       await db.transaction(async (tx) => {
-        must(await answerEscalation(tx, pending, 'retry'))
+        mustSucceed(await answerEscalation(tx, pending, 'retry'))
         await openEscalation(tx, question('g-t1', 'q4'))
       })
       expect((await listEscalations(db, { pendingOnly: true })).map((entry) => entry.id).sort()).toEqual(['q3', 'q4'])
@@ -460,7 +460,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await activeGoal(db, 'g', [{}])
       await db.transaction((tx) => openEscalation(tx, question('g-t1')))
       const pending = (await pendingEscalationOf(db, 'g-t1'))!
-      const closed = await db.transaction(async (tx) => must(await answerEscalation(tx, pending, 'overtaken')))
+      const closed = await db.transaction(async (tx) => mustSucceed(await answerEscalation(tx, pending, 'overtaken')))
       expect(closed).toMatchObject({ state: 'expired', answer: null })
     })
   })
@@ -468,7 +468,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
   describe('judge and merge', () => {
     const succeeded = async (agent: string) => {
       const { run } = await claimed(db, agent)
-      const saved = must(await saveRun(db, run, { commit: 'c'.repeat(40) }))
+      const saved = mustSucceed(await saveRun(db, run, { commit: 'c'.repeat(40) }))
       await end(db, saved, 'succeeded', 'run_succeeded')
       return (await getRun(db, run.id))!
     }
@@ -513,33 +513,33 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
         await db.transaction((tx) => enqueueMerge(tx, id, run))
       }
       const [first, second] = await listMerges(db, { goalId: 'g' })
-      const taken = await db.transaction(async (tx) => must(await moveMerge(tx, first!, 'claimed')))
+      const taken = await db.transaction(async (tx) => mustSucceed(await moveMerge(tx, first!, 'claimed')))
       expect(taken.attempts).toBe(1)
       await expect(db.transaction((tx) => moveMerge(tx, second!, 'claimed'))).rejects.toMatchObject({ code: '23505' })
       expect(await db.transaction((tx) => moveMerge(tx, first!, 'claimed'))).toMatchObject({ code: 'stale' })
-      const back = await db.transaction(async (tx) => must(await moveMerge(tx, taken, 'outrun')))
-      const again = await db.transaction(async (tx) => must(await moveMerge(tx, back, 'claimed')))
+      const back = await db.transaction(async (tx) => mustSucceed(await moveMerge(tx, taken, 'outrun')))
+      const again = await db.transaction(async (tx) => mustSucceed(await moveMerge(tx, back, 'claimed')))
       expect(again).toMatchObject({ attempts: 2, failures: 0 })
       // Both before and after its claim.
-      const thrown = await db.transaction(async (tx) => must(await moveMerge(tx, second!, 'threw')))
+      const thrown = await db.transaction(async (tx) => mustSucceed(await moveMerge(tx, second!, 'threw')))
       expect(thrown).toMatchObject({ state: 'pending', attempts: 0, failures: 1 })
       const landedCommit = 'd'.repeat(40)
-      await db.transaction(async (tx) => must(await moveMerge(tx, again, 'merged', { landedCommit })))
+      await db.transaction(async (tx) => mustSucceed(await moveMerge(tx, again, 'merged', { landedCommit })))
       expect(await listMerges(db, { state: 'merged' })).toMatchObject([{ id: 'm1', landedCommit }])
     })
   })
 
   describe('the repository', () => {
     it('is noted per host, once for each directory that is seen', async () => {
-      const noted = (host: string, directory: string) => db.transaction((tx) => noteDirectory(tx, host, directory))
-      expect(await seenDirectory(db, 'h1')).toBeUndefined()
+      const noted = (host: string, directory: string) => db.transaction((tx) => recordDirectory(tx, host, directory))
+      expect(await recordedDirectory(db, 'h1')).toBeUndefined()
       expect([await noted('h1', '1:2'), await noted('h1', '1:2'), await noted('h2', '9:9')]).toEqual([
         true,
         false,
         true,
       ])
       expect(await noted('h1', '1:3')).toBe(true)
-      expect([await seenDirectory(db, 'h1'), await seenDirectory(db, 'h2')]).toEqual(['1:3', '9:9'])
+      expect([await recordedDirectory(db, 'h1'), await recordedDirectory(db, 'h2')]).toEqual(['1:3', '9:9'])
     })
   })
 

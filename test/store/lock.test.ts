@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { one, sql } from '../../src/store/db.ts'
+import { firstRow, sql } from '../../src/store/db.ts'
 import { ownerOf, takeOwnerLock } from '../../src/store/lock.ts'
 import { migrations } from '../../src/store/migrate.ts'
 import { lockPathOf, openStore } from '../../src/store/open.ts'
@@ -106,7 +106,7 @@ describe('the owner of a store', () => {
     await first.kill()
     const reported = first.lines.filter((line) => line.startsWith('row ')).length
     const db = await open()
-    const row = await one<{ rows: number; top: number }>(
+    const row = await firstRow<{ rows: number; top: number }>(
       db,
       sql`select count(*)::int as rows, max((payload->>'number')::int) as top from event`,
     )

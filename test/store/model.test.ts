@@ -1,10 +1,10 @@
 /** The real store and the model of the flow tables take the same random commands and must stand alike after each. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { cancel, retry } from '../../src/runtime/core/choices.ts'
+import { cancelChoice, retryChoice } from '../../src/runtime/core/choices.ts'
 import { listAgents } from '../../src/store/agent.ts'
 import { claimTask } from '../../src/store/claim.ts'
-import { must, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { mustSucceed, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { answerEscalation, listEscalations, openEscalation } from '../../src/store/escalation.ts'
 import { insertGoal, listGoals, moveGoal } from '../../src/store/goal.ts'
 import { enqueueMerge, listMerges, moveMerge } from '../../src/store/merge.ts'
@@ -28,20 +28,20 @@ const runNamed = async (tx: Queryable, id: string) => (await getRun(tx, id))!
 
 const endRun = async (tx: Queryable, move: Extract<Move, { entity: 'run' }>): Promise<void> => {
   const run = await runNamed(tx, move.id)
-  const saved = move.trigger === 'succeeded' ? must(await saveRun(tx, run, { commit: 'c'.repeat(40) })) : run
-  must(await finishRun(tx, saved, move.trigger, null))
+  const saved = move.trigger === 'succeeded' ? mustSucceed(await saveRun(tx, run, { commit: 'c'.repeat(40) })) : run
+  mustSucceed(await finishRun(tx, saved, move.trigger, null))
 }
 
 const moveOneTask = async (tx: Queryable, move: Extract<Move, { entity: 'task' }>): Promise<void> => {
   const retry = { reason: 'overload', at: new Date(0), count: 1, limit: waitLimit }
   const change = { ...(move.wait === true ? { retry } : {}), newCount: move.newCount === true }
-  must(await moveTask(tx, await task(tx, move.id), move.trigger, change))
+  mustSucceed(await moveTask(tx, await task(tx, move.id), move.trigger, change))
 }
 
 const play = async (tx: Queryable, move: Move): Promise<void> => {
   switch (move.entity) {
     case 'goal':
-      must(await moveGoal(tx, await goal(tx, move.id), move.trigger))
+      mustSucceed(await moveGoal(tx, await goal(tx, move.id), move.trigger))
       return
     case 'task':
       return moveOneTask(tx, move)
@@ -58,11 +58,11 @@ const play = async (tx: Queryable, move: Move): Promise<void> => {
     case 'enqueue':
       return enqueueMerge(tx, move.id, await runNamed(tx, move.runId))
     case 'merge':
-      must(await moveMerge(tx, await mergeNamed(tx, move.id), move.trigger))
+      mustSucceed(await moveMerge(tx, await mergeNamed(tx, move.id), move.trigger))
       return
     case 'ask': {
       const { id, goalId, taskId, kind } = move
-      const choices = [retry('t'), cancel('t')]
+      const choices = [retryChoice('t'), cancelChoice('t')]
       return openEscalation(tx, {
         id,
         goalId,
@@ -77,7 +77,7 @@ const play = async (tx: Queryable, move: Move): Promise<void> => {
     }
     case 'answer': {
       const entry = (await listEscalations(tx, {})).find((candidate) => candidate.id === move.id)!
-      must(await answerEscalation(tx, entry, move.trigger))
+      mustSucceed(await answerEscalation(tx, entry, move.trigger))
     }
   }
 }
@@ -99,7 +99,7 @@ const sorted = (lines: string[]): string[] => lines.sort()
 const modelPicture = (world: World): Record<string, string[]> => ({
   goals: sorted(world.goals.map(({ id, state }) => `${id} ${state}`)),
   tasks: sorted(
-    world.tasks.map(({ id, place, epoch, ready, retry }) => `${id} ${place} ${epoch} ${ready} ${retry !== null}`),
+    world.tasks.map(({ id, status, epoch, ready, retry }) => `${id} ${status} ${epoch} ${ready} ${retry !== null}`),
   ),
   runs: sorted(world.runs.map(({ id, state, number, epoch }) => `${id} ${state} ${number} ${epoch}`)),
   agents: sorted(world.agents.map(({ id, state }) => `${id} ${state}`)),
@@ -116,7 +116,7 @@ const storePicture = async (): Promise<Record<string, string[]>> => {
     goals: sorted((await listGoals(db)).map(({ id, state }) => `${id} ${state}`)),
     tasks: sorted(
       (await listTasks(db, null)).map(
-        ({ id, place, epoch, ready, retry }) => `${id} ${place} ${epoch} ${ready} ${retry !== null}`,
+        ({ id, status, epoch, ready, retry }) => `${id} ${status} ${epoch} ${ready} ${retry !== null}`,
       ),
     ),
     runs: sorted((await listRuns(db, {})).map(({ id, state, number, epoch }) => `${id} ${state} ${number} ${epoch}`)),

@@ -5,7 +5,7 @@ import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
 import { registerAgents } from '../../src/store/agent.ts'
 import { claimTask, type Claim } from '../../src/store/claim.ts'
-import { must, sql, type Db, type Queryable } from '../../src/store/db.ts'
+import { mustSucceed, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import type { NewRecovery } from '../../src/store/recovery.ts'
 import { finishRun } from '../../src/store/run.ts'
@@ -53,7 +53,7 @@ export const activeGoal = (db: Db, id: string, tasks: Partial<NewTask>[]): Promi
       tx,
       tasks.map((extra, index) => taskOf(id, index + 1, extra)),
     )
-    return must(await moveGoal(tx, goal, 'planned'))
+    return mustSucceed(await moveGoal(tx, goal, 'planned'))
   })
 
 export const agents = (db: Db, ...ids: string[]): Promise<void> =>
@@ -90,8 +90,8 @@ export const end = (
   taskTrigger: string,
 ): Promise<void> =>
   db.transaction(async (tx) => {
-    must(await finishRun(tx, run, runTrigger, null))
-    must(await moveTask(tx, await task(tx, run.taskId), taskTrigger))
+    mustSucceed(await finishRun(tx, run, runTrigger, null))
+    mustSucceed(await moveTask(tx, await task(tx, run.taskId), taskTrigger))
   })
 
 export const recoveryOf = (run: Run, extra: Partial<NewRecovery> = {}): NewRecovery => ({

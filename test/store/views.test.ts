@@ -1,6 +1,6 @@
 /** One goal is shown as in the status, with the tasks of other goals that it waits for; and which goals the status shows. */
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { standardLanes } from '../../src/domain/dispatch.ts'
+import { defaultLanes } from '../../src/domain/dispatch.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { goalView, statusView, viewOptions } from '../../src/runtime/people/views.ts'
 import { sql, type Db } from '../../src/store/db.ts'
@@ -36,7 +36,7 @@ it('one goal looks as in the status', async () => {
   for (const goal of status.goals) expect(await goalView(db, goal.id)).toEqual(goal)
   expect(await goalView(db, 'unknown')).toBeUndefined()
   await db.query(sql`update task set lane = 'docser' where id = 'h-t1'`)
-  const lanes = { ...standardLanes, docserMaxSlots: 0 }
+  const lanes = { ...defaultLanes, docserMaxSlots: 0 }
   const context = { config: () => ({ lanes, harness: { failover: ['claude'] } }) } as unknown as Context
   const { queue } = viewOptions(context)
   expect(queue).toEqual({ lanes, failover: ['claude'] })

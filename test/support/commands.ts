@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { escalationFlow } from '../../src/domain/escalation.ts'
-import { stepOf, type Flow } from '../../src/domain/flow.ts'
+import { transitionOf, type Flow } from '../../src/domain/flow.ts'
 import { flows } from '../../src/domain/flows.ts'
 import { goalFlow } from '../../src/domain/goal.ts'
 import { mergeFlow } from '../../src/domain/merge.ts'
@@ -55,12 +55,12 @@ export const someProbes = fc.array(
 export const illegalTarget = (world: World, probe: Probe): { id: string; flow: Flow; from: string } | undefined => {
   const lists: Record<Probe['entity'], { flow: Flow; list: { id: string; from: string }[] }> = {
     goal: { flow: goalFlow, list: world.goals.map(({ id, state }) => ({ id, from: state })) },
-    task: { flow: taskFlow, list: world.tasks.map(({ id, place }) => ({ id, from: place })) },
+    task: { flow: taskFlow, list: world.tasks.map(({ id, status }) => ({ id, from: status })) },
     merge: { flow: mergeFlow, list: world.merges.map(({ id, state }) => ({ id, from: state })) },
   }
   const { flow, list } = lists[probe.entity]
   const target = list[probe.pick % Math.max(list.length, 1)]
-  return target === undefined || stepOf(flow, target.from, probe.trigger).ok ? undefined : { ...target, flow }
+  return target === undefined || transitionOf(flow, target.from, probe.trigger).ok ? undefined : { ...target, flow }
 }
 
 const ids = (list: readonly { taskId: string | null }[]): string[] => list.map((entry) => entry.taskId ?? '').sort()
@@ -71,7 +71,7 @@ export const checkPromises = (world: World): void => {
   const busy = world.agents.filter((agent) => agent.state === 'busy')
   const tasksAt = (place: string) =>
     world.tasks
-      .filter((task) => task.place === place)
+      .filter((task) => task.status === place)
       .map((task) => task.id)
       .sort()
   // One owner: exactly one live lease and one running run per running task, and its agent is the busy one.
@@ -98,8 +98,8 @@ export const checkPromises = (world: World): void => {
       merges: world.merges,
       escalations: world.escalations,
     })
-    expect(step, `${task.id} is ${task.place} in a goal that is ${goal.state}`).toBeDefined()
-    if (['ready', 'done', 'failed', 'cancelled'].includes(goal.state)) expect(taskEnded(task.place)).toBe(true)
+    expect(step, `${task.id} is ${task.status} in a goal that is ${goal.state}`).toBeDefined()
+    if (['ready', 'done', 'failed', 'cancelled'].includes(goal.state)) expect(taskEnded(task.status)).toBe(true)
   }
   for (const goal of world.goals) {
     const processing = world.merges.filter((entry) => entry.goalId === goal.id && entry.state === 'processing')
@@ -117,7 +117,7 @@ export const endedOf = (world: World): Map<string, string> => {
       .map(({ id, state }): [string, string] => [id, state]),
   )
   const tasks = world.tasks
-    .filter((task) => taskEnded(task.place))
-    .map(({ id, place }): [string, string] => [id, place])
+    .filter((task) => taskEnded(task.status))
+    .map(({ id, status }): [string, string] => [id, status])
   return new Map([...ended, ...tasks])
 }

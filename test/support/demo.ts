@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { DemoReport } from '../../src/cli/demo/report.ts'
+import type { DemoReport } from '../../src/cli/demo/demo-report.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))

@@ -13,12 +13,12 @@ const outrunLimit = 5
 
 /** A paused goal merges nothing, so what waits there for its merge holds nothing. */
 const holdsNow = (world: World, task: Task): boolean =>
-  task.place === 'running' || (holdsAreas(task.place) && by(world.goals, task.goalId).state === 'active')
+  task.status === 'running' || (holdsAreas(task.status) && by(world.goals, task.goalId).state === 'active')
 
 /** What the dispatcher would take for an idle agent. */
 const claimable = (world: World): Task | undefined =>
   world.tasks
-    .filter((task) => task.place === 'queued' && task.ready)
+    .filter((task) => task.status === 'queued' && task.ready)
     .filter(
       (task) =>
         task.targetArea === null ||
@@ -104,7 +104,7 @@ const unjudged = (world: World): Run[] =>
       active &&
       run.state === 'success' &&
       run.judgedAt === null &&
-      task.place === 'blocked(awaiting_judge)' &&
+      task.status === 'blocked(awaiting_judge)' &&
       task.epoch === run.epoch
     )
   })
@@ -140,16 +140,16 @@ const lostDependents = (world: World, goal: Goal): Task[] =>
   world.tasks.filter(
     (task) =>
       task.goalId === goal.id &&
-      task.place === 'queued' &&
-      task.dependsOn.some((id) => by(world.tasks, id).place === 'cancelled'),
+      task.status === 'queued' &&
+      task.dependsOn.some((id) => by(world.tasks, id).status === 'cancelled'),
   )
 
 /** Tasks that wait for a person, and all that wait behind them. */
 const blockedOn = (world: World, goal: Goal): Set<string> => {
   const tasks = world.tasks.filter((task) => task.goalId === goal.id)
-  const found = new Set(tasks.filter((task) => task.place === 'blocked(awaiting_human)').map((task) => task.id))
+  const found = new Set(tasks.filter((task) => task.status === 'blocked(awaiting_human)').map((task) => task.id))
   for (const task of tasks)
-    if (task.place === 'queued' && task.dependsOn.some((id) => found.has(id))) found.add(task.id)
+    if (task.status === 'queued' && task.dependsOn.some((id) => found.has(id))) found.add(task.id)
   return found
 }
 
@@ -162,9 +162,9 @@ const cycle: Rule = onGoal(['active'], (world, goal) => {
     ]
   }
   const tasks = world.tasks.filter((task) => task.goalId === goal.id)
-  const left = tasks.filter((task) => !taskEnded(task.place))
+  const left = tasks.filter((task) => !taskEnded(task.status))
   if (left.length === 0) {
-    const trigger = tasks.some((task) => task.place === 'cancelled') ? 'work_cancelled' : 'all_done'
+    const trigger = tasks.some((task) => task.status === 'cancelled') ? 'work_cancelled' : 'all_done'
     return [{ entity: 'goal', id: goal.id, trigger }]
   }
   const blocked = blockedOn(world, goal)
@@ -174,7 +174,7 @@ const cycle: Rule = onGoal(['active'], (world, goal) => {
 })
 
 const retriable = (task: Task): boolean =>
-  ['blocked(awaiting_human)', 'blocked(quota_wait)', 'failed', 'cancelled'].includes(task.place)
+  ['blocked(awaiting_human)', 'blocked(quota_wait)', 'failed', 'cancelled'].includes(task.status)
 
 const goalMove = (states: readonly GoalState[], trigger: string): Rule =>
   onGoal(states, (_world, goal) => [{ entity: 'goal', id: goal.id, trigger }])
@@ -182,9 +182,9 @@ const goalMove = (states: readonly GoalState[], trigger: string): Rule =>
 /** The target moved under a goal, and work of it does not fit there. */
 const outdated = (trigger: 'conflicted' | 'escalated'): Rule =>
   onGoal(['ready', 'active'], (world, goal) => {
-    const task = world.tasks.find(({ id, goalId, place }) => {
+    const task = world.tasks.find(({ id, goalId, status }) => {
       const isMerged = world.merges.some((entry) => entry.taskId === id && entry.state === 'merged')
-      return goalId === goal.id && place === 'done' && isMerged && (world.waits.get(id) ?? 0) < waitLimit
+      return goalId === goal.id && status === 'done' && isMerged && (world.waits.get(id) ?? 0) < waitLimit
     })
     if (task === undefined) return []
     return [
@@ -237,14 +237,14 @@ export const machine = {
   },
   merge: onEntry((_world, entry, task) => [
     { entity: 'merge', id: entry.id, trigger: 'merged' },
-    ...(task.place === 'blocked(awaiting_judge)' ? [{ entity: 'task', id: task.id, trigger: 'merged' } as const] : []),
+    ...(task.status === 'blocked(awaiting_judge)' ? [{ entity: 'task', id: task.id, trigger: 'merged' } as const] : []),
   ]),
   conflict: onEntry((world, entry, task) => [
     { entity: 'merge', id: entry.id, trigger: 'failed' },
-    ...(task.place === 'blocked(awaiting_judge)' ? askAbout(world, task, 'merge_conflict') : []),
+    ...(task.status === 'blocked(awaiting_judge)' ? askAbout(world, task, 'merge_conflict') : []),
   ]),
   conflictOnce: onEntry((world, entry, task) =>
-    task.place === 'blocked(awaiting_judge)' && (world.waits.get(task.id) ?? 0) < waitLimit
+    task.status === 'blocked(awaiting_judge)' && (world.waits.get(task.id) ?? 0) < waitLimit
       ? [
           { entity: 'merge', id: entry.id, trigger: 'failed' },
           { entity: 'task', id: task.id, trigger: 'conflicted' },
@@ -258,7 +258,7 @@ export const machine = {
   ),
   due: (world, pick) => {
     const task = pickOf(
-      world.tasks.filter(({ place }) => place === 'failed' || place === 'blocked(quota_wait)'),
+      world.tasks.filter(({ status }) => status === 'failed' || status === 'blocked(quota_wait)'),
       pick,
     )
     return task === undefined ? [] : [{ entity: 'task', id: task.id, trigger: 'retry_due' }]
@@ -286,7 +286,7 @@ export const person = {
   },
   cancelTask: (world, pick) => {
     const task = pickOf(
-      world.tasks.filter((entry) => !taskEnded(entry.place)),
+      world.tasks.filter((entry) => !taskEnded(entry.status)),
       pick,
     )
     if (task === undefined) return []
@@ -297,7 +297,7 @@ export const person = {
   cancelGoal: onGoal(['planning', 'active', 'paused', 'awaiting_human', 'ready'], (world, goal) => [
     { entity: 'goal', id: goal.id, trigger: 'cancelled' },
     ...world.tasks
-      .filter((task) => task.goalId === goal.id && !taskEnded(task.place))
+      .filter((task) => task.goalId === goal.id && !taskEnded(task.status))
       .flatMap((task) => cancelMoves(world, task)),
     ...world.escalations
       .filter((entry) => entry.goalId === goal.id && entry.taskId === null && entry.state === 'pending')

@@ -5,12 +5,12 @@
 import type { Agent } from '../../src/domain/agent.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import { escalationFlow, type ChoiceKind, type Escalation, type EscalationState } from '../../src/domain/escalation.ts'
-import { mustStep } from '../../src/domain/flow.ts'
+import { mustTransition } from '../../src/domain/flow.ts'
 import { goalFlow, notLanding, type Goal, type GoalState } from '../../src/domain/goal.ts'
 import type { Lease } from '../../src/domain/lease.ts'
 import { mergeFlow, type MergeEntry, type MergeState } from '../../src/domain/merge.ts'
 import { runFlow, type Run, type RunState } from '../../src/domain/run.ts'
-import { taskFlow, type Task, type TaskPlace } from '../../src/domain/task.ts'
+import { taskFlow, type Task, type TaskStatus } from '../../src/domain/task.ts'
 
 export interface World {
   goals: Goal[]
@@ -90,7 +90,7 @@ export const newWorld = (
       lane: 'feature',
       areas: area ? ['area'] : [],
       engineId: null,
-      place: 'queued',
+      status: 'queued',
       retry: null,
       hint: null,
       pendingEdit: null,
@@ -122,7 +122,7 @@ export const newWorld = (
 const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void => {
   const task = by(world.tasks, move.taskId)
   const agent = by(world.agents, move.agentId)
-  task.place = mustStep(taskFlow, task.place, 'claimed').to as TaskPlace
+  task.status = mustTransition(taskFlow, task.status, 'claimed').to as TaskStatus
   if (agent.state !== 'idle') throw new Error(`agent ${agent.id} is ${agent.state}`)
   agent.state = 'busy'
   task.epoch += 1
@@ -135,7 +135,7 @@ const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void 
     epoch: task.epoch,
     agentId: agent.id,
     harness: task.harness,
-    state: mustStep(runFlow, '', 'claimed').to as RunState,
+    state: mustTransition(runFlow, '', 'claimed').to as RunState,
     phase: 'prepare',
     baseCommit: null,
     launches: [],
@@ -159,14 +159,14 @@ const claimRun = (world: World, move: Extract<Move, { entity: 'claim' }>): void 
 const endRun = (world: World, move: Extract<Move, { entity: 'run' }>): void => {
   const run = by(world.runs, move.id)
   const agent = by(world.agents, run.agentId)
-  run.state = mustStep(runFlow, run.state, move.trigger).to as RunState
+  run.state = mustTransition(runFlow, run.state, move.trigger).to as RunState
   agent.state = 'idle'
   world.leases = world.leases.filter((lease) => lease.runId !== run.id)
 }
 
 const moveTask = (world: World, move: Extract<Move, { entity: 'task' }>): void => {
   const task = by(world.tasks, move.id)
-  task.place = mustStep(taskFlow, task.place, move.trigger).to as TaskPlace
+  task.status = mustTransition(taskFlow, task.status, move.trigger).to as TaskStatus
   const spent = world.waits.get(task.id) ?? 0
   task.retry = move.wait === true ? { reason: 'overload', at: epoch, count: spent + 1, limit: waitLimit } : null
   if (move.wait === true || ['interrupted', 'conflicted'].includes(move.trigger)) world.waits.set(task.id, spent + 1)
@@ -185,7 +185,7 @@ const ask = (world: World, move: Extract<Move, { entity: 'ask' }>): void => {
     question: '',
     details: '',
     choices: [],
-    state: mustStep(escalationFlow, '', 'opened').to as EscalationState,
+    state: mustTransition(escalationFlow, '', 'opened').to as EscalationState,
     answer: null,
     version: 1,
     createdAt: epoch,
@@ -202,7 +202,7 @@ const enqueue = (world: World, move: Extract<Move, { entity: 'enqueue' }>): void
     taskId: run.taskId,
     runId: run.id,
     commit: '',
-    state: mustStep(mergeFlow, '', 'enqueued').to as MergeState,
+    state: mustTransition(mergeFlow, '', 'enqueued').to as MergeState,
     attempts: 0,
     failures: 0,
     landedCommit: null,
@@ -217,7 +217,7 @@ const applyOne = (world: World, move: Move): void => {
   switch (move.entity) {
     case 'goal': {
       const goal = by(world.goals, move.id)
-      goal.state = mustStep(goalFlow, goal.state, move.trigger).to as GoalState
+      goal.state = mustTransition(goalFlow, goal.state, move.trigger).to as GoalState
       return
     }
     case 'task':
@@ -233,7 +233,7 @@ const applyOne = (world: World, move: Move): void => {
       return enqueue(world, move)
     case 'merge': {
       const entry = by(world.merges, move.id)
-      entry.state = mustStep(mergeFlow, entry.state, move.trigger).to as MergeState
+      entry.state = mustTransition(mergeFlow, entry.state, move.trigger).to as MergeState
       entry.attempts += move.trigger === 'claimed' ? 1 : 0
       return
     }
@@ -241,14 +241,14 @@ const applyOne = (world: World, move: Move): void => {
       return ask(world, move)
     case 'answer': {
       const entry = by(world.escalations, move.id)
-      entry.state = mustStep(escalationFlow, entry.state, move.trigger).to as EscalationState
+      entry.state = mustTransition(escalationFlow, entry.state, move.trigger).to as EscalationState
     }
   }
 }
 
 const refreshReady = (world: World): void => {
   for (const task of world.tasks) {
-    const done = (id: string): boolean => by(world.tasks, id).place === 'done'
+    const done = (id: string): boolean => by(world.tasks, id).status === 'done'
     task.ready = by(world.goals, task.goalId).state === 'active' && task.dependsOn.every(done)
   }
 }

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import type { Fault, Job } from '../../bench/autonomy/job.ts'
+import type { AgentFault, Job } from '../../bench/autonomy/job.ts'
 import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
@@ -49,19 +49,19 @@ const faults = {
   later: 'not now once',
   idle: 'nothing once',
   flaky: 'none',
-} as const satisfies Record<string, Fault>
+} as const satisfies Record<string, AgentFault>
 
 /** Left again at every start, whatever the agent is told. */
 const leftFile: Record<string, string> = { stray: 'scratch.md', secret: '.env' }
 
 const hopeless = { stray: 'stray file', secret: 'stray file', never: 'never right' } as const satisfies Record<
   string,
-  Fault
+  AgentFault
 >
 
 const titleOf = (name: string): string => `Write the module ${name} now`
 
-const jobOf = ([name, fault]: [string, Fault]): Job => ({
+const jobOf = ([name, fault]: [string, AgentFault]): Job => ({
   ...{
     match: titleOf(name),
     fault,
@@ -89,7 +89,7 @@ const tasksOf = (names: string[]) =>
     commands: [`node --test test/${name}.test.mjs`],
   }))
 
-const openSession = (all: Record<string, Fault>): Promise<Scene> => {
+const openSession = (all: Record<string, AgentFault>): Promise<Scene> => {
   const names = Object.keys(all)
   const tests = names.map((name) => [`test/${name}.test.mjs`, testOf(name, name === 'flaky' ? flake : '')] as const)
   const jobs = JSON.stringify(Object.entries(all).map(jobOf))

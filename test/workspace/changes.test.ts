@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writ
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { captureBase, captureTree } from '../../src/workspace/changes.ts'
-import type { ChangeList } from '../../src/workspace/contract.ts'
+import type { ChangeList } from '../../src/workspace/repository-types.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openShadow } from '../../src/workspace/shadow.ts'
 import { commitAll, makeRepository, put, setScene, temporaryFolder, user, workspaceOf } from './scene.ts'

@@ -8,7 +8,7 @@ import {
   listSnapshots,
   dropSnapshot,
   restoreSnapshot,
-  snapshot,
+  takeSnapshot,
 } from '../../src/workspace/snapshot.ts'
 import { commitAll, listing, makeRepository, put, setScene, user, workspaceOf } from './scene.ts'
 import type { Scene } from './scene.ts'
@@ -105,8 +105,8 @@ test('a snapshot restores tracked and untracked changes byte for byte', async ()
   symlinkSync('/etc/hostname', join(dir, 'link'))
   user(dir, 'rm', '-q', 'gone.txt')
   const base = { runId: 'run1', workTree: dir, base: scene.head, at }
-  const plain = await snapshot(scene.shadow, { ...base, reason: 'before the stop\nsecond line' })
-  const all = await snapshot(scene.shadow, { ...base, reason: 'before the discard', includeIgnored: true })
+  const plain = await takeSnapshot(scene.shadow, { ...base, reason: 'before the stop\nsecond line' })
+  const all = await takeSnapshot(scene.shadow, { ...base, reason: 'before the discard', includeIgnored: true })
   expect([plain.id, all.id]).toEqual(['run1-1', 'run1-2'])
   const into = join(scene.top, 'restored')
   await restoreSnapshot(scene.shadow, { id: plain.id, into })
@@ -123,7 +123,7 @@ test('files above the cap are left out and named, the others are kept', async ()
   scene = await setScene()
   const dir = await workspaceOf(scene)
   put(dir, { 'small.txt': 's', 'huge.bin': 'x'.repeat(5_000) })
-  const kept = await snapshot(scene.shadow, {
+  const kept = await takeSnapshot(scene.shadow, {
     runId: 'r',
     workTree: dir,
     base: scene.head,
@@ -140,7 +140,7 @@ test('files above the cap are left out and named, the others are kept', async ()
 test('a restore overwrites nothing and names what is in the way; an unknown name is an error', async () => {
   scene = await setScene()
   const dir = await workspaceOf(scene)
-  const { id } = await snapshot(scene.shadow, { runId: 'r', workTree: dir, base: scene.head, reason: 'x', at })
+  const { id } = await takeSnapshot(scene.shadow, { runId: 'r', workTree: dir, base: scene.head, reason: 'x', at })
   const into = join(scene.top, 'mine')
   mkdirSync(into)
   writeFileSync(join(into, 'precious.txt'), 'p')

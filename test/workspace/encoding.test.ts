@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { captureTree } from '../../src/workspace/changes.ts'
-import type { ChangeList } from '../../src/workspace/contract.ts'
+import type { ChangeList } from '../../src/workspace/repository-types.ts'
 import { openScene, standardTask, type Scene as EngineScene } from '../hostile/scene.ts'
 import { put, setScene, workspaceOf, type Scene } from './scene.ts'
 

@@ -14,11 +14,11 @@ import { captureBase, captureTree } from '../../src/workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../src/workspace/clone.ts'
 import { buildCommit, buildTree } from '../../src/workspace/commit.ts'
 import { fastForward } from '../../src/workspace/forward.ts'
-import { ensureGoalBranch, integrate, publish, restoreRef } from '../../src/workspace/landing.ts'
+import { ensureGoalBranch, integrate, publish, restoreRef } from '../../src/workspace/branches.ts'
 import { compareRefs, readRefs } from '../../src/workspace/refs.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { openShadow } from '../../src/workspace/shadow.ts'
-import { keepAgentCommits, restoreSnapshot, snapshot } from '../../src/workspace/snapshot.ts'
+import { keepAgentCommits, restoreSnapshot, takeSnapshot } from '../../src/workspace/snapshot.ts'
 import {
   attributes,
   commitAll,
@@ -41,7 +41,7 @@ const at = '2026-01-01T00:00:00.000Z'
 const handle = async (dir: string): Promise<string[]> => {
   const { shadow, head } = scene
   const list = await captureTree(shadow, { base: head, workTree: dir, indexFile: scene.index })
-  const kept = await snapshot(shadow, {
+  const kept = await takeSnapshot(shadow, {
     runId: 'run1',
     workTree: dir,
     base: head,
@@ -168,7 +168,7 @@ test("hooks, monitor, filters and programs configured in the user's repository a
   rmSync(join(dir, 'd.js'))
   const { tree } = await captureTree(shadow, { base: scene.head, workTree: dir, indexFile: scene.index })
   await captureBase(shadow, { workTree: scene.root, indexFile: `${scene.index}2`, name: 'g', at })
-  await snapshot(shadow, { runId: 'r', workTree: scene.root, base: scene.head, reason: 'x', at })
+  await takeSnapshot(shadow, { runId: 'r', workTree: scene.root, base: scene.head, reason: 'x', at })
   const commit = await buildCommit(shadow, {
     base: scene.head,
     tree,

@@ -12,15 +12,21 @@ import {
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { createWorkspace } from '../../src/workspace/clone.ts'
-import { layOver } from '../../src/workspace/lay-over.ts'
-import { snapshot } from '../../src/workspace/snapshot.ts'
+import { overlayWork } from '../../src/workspace/overlay.ts'
+import { takeSnapshot } from '../../src/workspace/snapshot.ts'
 import { commitAll, put, setScene, user, workspaceOf, type Scene } from './scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
 
 const kept = (workTree: string) =>
-  snapshot(scene.shadow, { runId: 'run1', workTree, base: scene.head, reason: 'limit', at: '2026-01-01T00:00:00.000Z' })
+  takeSnapshot(scene.shadow, {
+    runId: 'run1',
+    workTree,
+    base: scene.head,
+    reason: 'limit',
+    at: '2026-01-01T00:00:00.000Z',
+  })
 
 const freshAt = async (base: string): Promise<string> => {
   const dir = join(scene.top, 'state', 'runs', 'run2')
@@ -37,8 +43,13 @@ test('the work of an ended run is in the workspace of the next run, as uncommitt
   symlinkSync('a.txt', join(dir, 'link'))
   const { commit } = await kept(dir)
   const into = await freshAt(scene.head)
-  const { laid, left } = await layOver(scene.shadow, { snapshot: commit, from: scene.head, onto: scene.head, into })
-  expect(laid.map(({ path, kind }) => `${kind} ${path}`).toSorted()).toEqual(
+  const { written, kept: left } = await overlayWork(scene.shadow, {
+    snapshot: commit,
+    from: scene.head,
+    onto: scene.head,
+    into,
+  })
+  expect(written.map(({ path, kind }) => `${kind} ${path}`).toSorted()).toEqual(
     ['added link', 'added new/b.txt', 'added run.sh', 'deleted gone.txt', 'modified a.txt'].toSorted(),
   )
   expect(left).toEqual([])
@@ -58,8 +69,8 @@ test('files of a package manager in the ended run are left out, even if the repo
   const { commit } = await kept(dir)
   const into = await freshAt(scene.head)
   const request = { snapshot: commit, from: scene.head, onto: scene.head, into, exclude: ['node_modules'] }
-  const { laid, left } = await layOver(scene.shadow, request)
-  expect([laid.map(({ path }) => path).toSorted(), left]).toEqual([['a.txt', 'node_modules_of_mine.txt'], []])
+  const { written, kept: left } = await overlayWork(scene.shadow, request)
+  expect([written.map(({ path }) => path).toSorted(), left]).toEqual([['a.txt', 'node_modules_of_mine.txt'], []])
   expect(existsSync(join(into, 'node_modules'))).toBe(false)
 })
 
@@ -71,8 +82,8 @@ test('paths that the base changed meanwhile keep the content of the base, also a
   put(scene.root, { 'a.txt': 'others', place: 'a file now' })
   const onto = commitAll(scene.root)
   const into = await freshAt(onto)
-  const { laid, left } = await layOver(scene.shadow, { snapshot: commit, from: scene.head, onto, into })
-  expect([laid.map(({ path }) => path), left.toSorted()]).toEqual([['b.txt'], ['a.txt', 'place/deep.txt']])
+  const { written, kept: left } = await overlayWork(scene.shadow, { snapshot: commit, from: scene.head, onto, into })
+  expect([written.map(({ path }) => path), left.toSorted()]).toEqual([['b.txt'], ['a.txt', 'place/deep.txt']])
   expect(readFileSync(join(into, 'a.txt'), 'utf8')).toBe('others')
   expect(readFileSync(join(into, 'b.txt'), 'utf8')).toBe('agent')
   expect(readFileSync(join(into, 'place'), 'utf8')).toBe('a file now')
@@ -90,7 +101,7 @@ test('a link that becomes a folder is replaced and never written through', async
   put(dir, { 'link/in.txt': 'inside' })
   const { commit } = await kept(dir)
   const into = await freshAt(base)
-  await layOver(scene.shadow, { snapshot: commit, from: base, onto: base, into })
+  await overlayWork(scene.shadow, { snapshot: commit, from: base, onto: base, into })
   expect(existsSync(join(outside, 'in.txt'))).toBe(false)
   expect(lstatSync(join(into, 'link')).isDirectory()).toBe(true)
   expect(readFileSync(join(into, 'link/in.txt'), 'utf8')).toBe('inside')

@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { prepareDependencies } from '../../src/workspace/dependencies.ts'
-import { tendPool } from '../../src/workspace/package-pool.ts'
-import { mendDependencies, type MendRequest } from '../../src/workspace/mend.ts'
+import { maintainPool } from '../../src/workspace/package-pool.ts'
+import { repairDependencies, type RepairRequest } from '../../src/workspace/repair-dependencies.ts'
 import { listing, put, setScene, workspaceOf, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -24,7 +24,7 @@ const lock = JSON.stringify({
 })
 
 /** A workspace that was prepared from a checkout with two packages. */
-const prepared = async (): Promise<MendRequest> => {
+const prepared = async (): Promise<RepairRequest> => {
   scene = await setScene({ 'package.json': '{}', 'package-lock.json': lock, '.gitignore': 'node_modules\n' })
   put(scene.root, {
     'node_modules/.package-lock.json': lock,
@@ -43,13 +43,13 @@ const prepared = async (): Promise<MendRequest> => {
   return request
 }
 
-const whole = (request: MendRequest): void =>
+const whole = (request: RepairRequest): void =>
   expect(listing(join(request.workspace, 'node_modules'))).toEqual(listing(join(scene.root, 'node_modules')))
 
 test('an undamaged tree is not changed', async () => {
   const request = await prepared()
   const before = lstatSync(join(request.workspace, 'node_modules')).ino
-  expect(await mendDependencies(request)).toEqual({ damage: [], laid: 'copied' })
+  expect(await repairDependencies(request)).toEqual({ damage: [], laid: 'copied' })
   expect(lstatSync(join(request.workspace, 'node_modules')).ino).toBe(before)
   expect(existsSync(request.asideDir)).toBe(false)
 })
@@ -71,20 +71,20 @@ test.each<[string, (modules: string) => void, string]>([
   const modules = join(request.workspace, 'node_modules')
   put(modules, { 'patched.txt': 'by the agent' })
   damage(modules)
-  expect(await mendDependencies(request)).toEqual({ damage: [`node_modules: ${text}`], laid: 'copied' })
+  expect(await repairDependencies(request)).toEqual({ damage: [`node_modules: ${text}`], laid: 'copied' })
   whole(request)
   expect(readFileSync(join(request.asideDir, '1/patched.txt'), 'utf8')).toBe('by the agent')
 })
 
 test('a cache that is damaged as well is refilled from the checkout', async () => {
   const request = await prepared()
-  await tendPool({ cacheDir: request.cacheDir, signal: new AbortController().signal })
+  await maintainPool({ cacheDir: request.cacheDir, signal: new AbortController().signal })
   const [entry = ''] = readdirSync(request.cacheDir)
   const kind = join(request.cacheDir, entry)
   truncateSync(join(kind, 'node_modules/dep/package.json'))
   for (const ready of readdirSync(join(kind, 'ready'))) truncateSync(join(kind, 'ready', ready, 'dep/package.json'))
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
-  expect(await mendDependencies(request)).toMatchObject({ laid: 'copied' })
+  expect(await repairDependencies(request)).toMatchObject({ laid: 'copied' })
   whole(request)
   expect(readFileSync(join(request.workspace, 'node_modules/dep/package.json'), 'utf8')).toBe('{}')
 })
@@ -94,13 +94,13 @@ test('if the checkout is damaged too, or has another lockfile, the packages are 
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
   truncateSync(join(scene.root, 'node_modules/dep/package.json'))
   rmSync(request.cacheDir, { recursive: true })
-  expect(await mendDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(await repairDependencies(request)).toMatchObject({ laid: 'skipped' })
   expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
   put(scene.root, { 'node_modules/dep/package.json': '{}' })
   await prepareDependencies(request)
   put(request.workspace, { 'package-lock.json': lock.replaceAll('1.0.0', '2.0.0') })
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
-  expect(await mendDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(await repairDependencies(request)).toMatchObject({ laid: 'skipped' })
   expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
   expect(readdirSync(request.asideDir)).toEqual(['1', '2'])
 })
@@ -109,7 +109,7 @@ test('a crash between moving aside and restoring is repaired', async () => {
   const request = await prepared()
   mkdirSync(request.asideDir)
   renameSync(join(request.workspace, 'node_modules'), join(request.asideDir, '1'))
-  await mendDependencies(request)
+  await repairDependencies(request)
   whole(request)
 })
 
@@ -128,7 +128,7 @@ test('packages that only Yarn lists are repaired as well', async () => {
   }
   rmSync(join(request.workspace, 'node_modules/two/package.json'))
   put(request.workspace, { 'node_modules/two/index.js': '' })
-  expect(await mendDependencies(request)).toEqual({
+  expect(await repairDependencies(request)).toEqual({
     damage: ['node_modules: two has no package.json'],
     laid: 'copied',
   })
@@ -143,7 +143,7 @@ test('a stale virtual environment and stale vendored packages are not changed, b
   }
   put(request.workspace, others)
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
-  expect(await mendDependencies(request)).toMatchObject({ damage: ['node_modules: dep has no package.json'] })
+  expect(await repairDependencies(request)).toMatchObject({ damage: ['node_modules: dep has no package.json'] })
   whole(request)
   for (const [path, text] of Object.entries(others))
     expect(readFileSync(join(request.workspace, path), 'utf8')).toBe(text)
@@ -156,6 +156,6 @@ test('a symlink in place of the packages is not moved', async () => {
   rmSync(modules, { recursive: true })
   put(scene.top, { 'elsewhere/.package-lock.json': lock })
   symlinkSync(join(scene.top, 'elsewhere'), modules)
-  expect(await mendDependencies(request)).toMatchObject({ damage: [] })
+  expect(await repairDependencies(request)).toMatchObject({ damage: [] })
   expect(lstatSync(modules).isSymbolicLink()).toBe(true)
 })

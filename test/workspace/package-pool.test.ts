@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { removeWorkspace } from '../../src/workspace/clone.ts'
 import { prepareDependencies, returnDependencies } from '../../src/workspace/dependencies.ts'
-import { tendPool } from '../../src/workspace/package-pool.ts'
+import { maintainPool } from '../../src/workspace/package-pool.ts'
 import { listing, put, setScene, workspaceOf } from './scene.ts'
 import type { Scene } from './scene.ts'
 
@@ -43,7 +43,7 @@ const setProject = async (): Promise<void> => {
 const cacheDir = (): string => join(scene.top, 'cache')
 const prepare = (workspace: string) =>
   prepareDependencies({ repository: scene.repository, workspace, cacheDir: cacheDir() })
-const tend = (): Promise<void> => tendPool({ cacheDir: cacheDir(), signal: new AbortController().signal })
+const tend = (): Promise<void> => maintainPool({ cacheDir: cacheDir(), signal: new AbortController().signal })
 
 const kinds = (): string[] => readdirSync(cacheDir()).map((key) => join(cacheDir(), key))
 const readyIn = (kind: string): string[] => {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { captureAside, readPatch } from '../../src/workspace/patch.ts'
+import { captureConcurrently, readPatch } from '../../src/workspace/patch.ts'
 import { setScene, user, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -20,7 +20,7 @@ test('every changed path is named, and the text holds no more than its limits', 
     ['z.txt', 'z\n'],
   ] as const)
     writeFileSync(join(scene.root, name), text)
-  const { tree } = await captureAside(scene.shadow, { base, workTree: scene.root })
+  const { tree } = await captureConcurrently(scene.shadow, { base, workTree: scene.root })
   const patch = await readPatch(scene.shadow, { from: base, to: tree }, limits)
   expect(patch.files).toEqual([
     { path: 'a.txt', kind: 'modified' },
@@ -38,6 +38,6 @@ test('every changed path is named, and the text holds no more than its limits', 
 test('no change gives an empty text', async () => {
   scene = await setScene({ 'a.txt': 'one\n' })
   const base = user(scene.root, 'rev-parse', 'HEAD')
-  const { tree } = await captureAside(scene.shadow, { base, workTree: scene.root })
+  const { tree } = await captureConcurrently(scene.shadow, { base, workTree: scene.root })
   expect(await readPatch(scene.shadow, { from: base, to: tree }, limits)).toEqual({ files: [], text: '', leftOut: [] })
 })

@@ -11,7 +11,7 @@ import { AppError } from '../../src/errors.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { openRemote, type Remote } from '../../src/workspace/remote.ts'
-import type { Repository } from '../../src/workspace/contract.ts'
+import type { Repository } from '../../src/workspace/repository-types.ts'
 import { commitAll, makeRepository, put, temporaryFolder, user } from './scene.ts'
 
 let top: string
@@ -60,7 +60,7 @@ const newCommit = (name: string): string => {
   return commitAll(work, name)
 }
 
-/** A commit of `work`, brought into the mirror as the runtime does it: by objects alone. */
+/** A commit of `doWork`, brought into the mirror as the runtime does it: by objects alone. */
 const bring = ({ root }: Repository, commit: string): void => {
   user(root, 'fetch', '--quiet', '--no-write-fetch-head', work, commit)
 }
@@ -78,7 +78,7 @@ describe('a mirror', () => {
     const { repository, remote } = await open(`file://${bare}`)
     const next = newCommit('b.txt')
     user(work, 'push', '--quiet', bare, 'HEAD:refs/heads/topic')
-    expect(await remote.see(['refs/heads/topic', 'refs/heads/absent'])).toEqual({ 'refs/heads/topic': next })
+    expect(await remote.fetchRefs(['refs/heads/topic', 'refs/heads/absent'])).toEqual({ 'refs/heads/topic': next })
     expect(user(repository.root, 'cat-file', '-t', next)).toBe('commit')
   })
 
@@ -128,8 +128,8 @@ describe('a remote that is not as one wishes', () => {
       `# pack-refs with: peeled fully-peeled \n${packed}${first} refs/heads/main\n`,
     )
     const { repository, remote } = await open(bare)
-    expect(await remote.see(['refs/heads/main'])).toEqual({ 'refs/heads/main': first })
-    expect(await remote.see([odd[1]!, odd[3]!])).toEqual({ [odd[1]!]: first, [odd[3]!]: first })
+    expect(await remote.fetchRefs(['refs/heads/main'])).toEqual({ 'refs/heads/main': first })
+    expect(await remote.fetchRefs([odd[1]!, odd[3]!])).toEqual({ [odd[1]!]: first, [odd[3]!]: first })
     expect(user(repository.root, 'for-each-ref', '--format=%(refname)')).toMatch(
       /^(refs\/unstuck\/remote\/[0-9a-f]{24}\n?)+$/,
     )
@@ -270,13 +270,13 @@ describe('over a network', () => {
     const next = newCommit('b.txt')
     bring(repository, next)
     expect(await remote.push([{ ref: 'refs/heads/goal', to: next, expected: null }])).toEqual({ kind: 'done' })
-    expect(await remote.see(['refs/heads/goal'])).toEqual({ 'refs/heads/goal': next })
+    expect(await remote.fetchRefs(['refs/heads/goal'])).toEqual({ 'refs/heads/goal': next })
     daemon.kill('SIGTERM')
     await once(daemon, 'exit')
     while (await answers(port)) await delay(20)
-    expect(await codeOf(remote.see(['refs/heads/goal']))).toBe('REMOTE_UNAVAILABLE')
+    expect(await codeOf(remote.fetchRefs(['refs/heads/goal']))).toBe('REMOTE_UNAVAILABLE')
     await startDaemon(port)
-    expect(await remote.see(['refs/heads/goal'])).toEqual({ 'refs/heads/goal': next })
+    expect(await remote.fetchRefs(['refs/heads/goal'])).toEqual({ 'refs/heads/goal': next })
   })
 
   it('a login from the address is given when asked for, and is on no command line and in no file', async () => {

@@ -3,10 +3,10 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSyn
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { captureTree } from '../../src/workspace/changes.ts'
-import { layOver } from '../../src/workspace/lay-over.ts'
+import { overlayWork } from '../../src/workspace/overlay.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
-import { restoreSnapshot, snapshot } from '../../src/workspace/snapshot.ts'
-import { laySubmodules, type Submodules } from '../../src/workspace/submodules.ts'
+import { restoreSnapshot, takeSnapshot } from '../../src/workspace/snapshot.ts'
+import { checkOutSubmodules, type Submodules } from '../../src/workspace/submodules.ts'
 import {
   attributes,
   commitAll,
@@ -41,7 +41,7 @@ const nestedScene = async (): Promise<void> => {
   scene.head = user(scene.root, 'rev-parse', 'HEAD')
 }
 
-const lay = (workspace: string): Promise<Submodules> => laySubmodules({ repository: scene.repository, workspace })
+const lay = (workspace: string): Promise<Submodules> => checkOutSubmodules({ repository: scene.repository, workspace })
 
 const capture = (dir: string) =>
   captureTree(scene.shadow, { base: scene.head, workTree: dir, indexFile: scene.index, exclude: [] })
@@ -114,7 +114,7 @@ test('changes below one are named, committed or not, keep the gitlink, and are k
   expect(others).toEqual([])
   expect(leftOut).toMatchObject({ path: 'lib', reason: expect.stringContaining('(lib/lib.txt, lib/new.txt)') })
   const made = { runId: 'run1', workTree: dir, base: scene.head, reason: 'stop', at: '2026-01-01T00:00:00Z' }
-  const kept = await snapshot(scene.shadow, made)
+  const kept = await takeSnapshot(scene.shadow, made)
   const into = join(scene.top, 'restored')
   await restoreSnapshot(scene.shadow, { id: kept.id, into })
   expect(readFileSync(join(into, 'lib/lib.txt'), 'utf8')).toBe('changed')
@@ -122,7 +122,7 @@ test('changes below one are named, committed or not, keep the gitlink, and are k
   expect(existsSync(join(into, 'lib/deep'))).toBe(false)
   const next = await workspaceOf(scene, 'run2')
   await lay(next)
-  await layOver(scene.shadow, { snapshot: kept.commit, from: scene.head, onto: scene.head, into: next })
+  await overlayWork(scene.shadow, { snapshot: kept.commit, from: scene.head, onto: scene.head, into: next })
   expect(readFileSync(join(next, 'lib/lib.txt'), 'utf8')).toBe('changed')
   expect(readFileSync(join(next, 'lib/deep/inner/inner.txt'), 'utf8')).toBe('inner')
 })

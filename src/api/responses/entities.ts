@@ -8,11 +8,11 @@ import { engineRoles, engineStates } from '../../domain/engine.ts'
 import { choiceKinds, escalationStates } from '../../domain/escalation.ts'
 import { goalStates, repoModes } from '../../domain/goal.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
-import { blockReasons, lanes, roles, taskStates, type TaskPlace } from '../../domain/task.ts'
+import { blockReasons, lanes, roles, taskStates, type TaskStatus } from '../../domain/task.ts'
 import { count, id, limits, names, spend, text, time } from './parts.ts'
 import { verdict } from './verdict.ts'
 
-export const goalFields = {
+export const goalSchemaFields = {
   id: id('g'),
   title: text,
   requirement: text,
@@ -42,13 +42,13 @@ export const goalFields = {
   changedAt: time,
   endedAt: time.nullable(),
 }
-export const goal = z.strictObject(goalFields)
-export type Goal = z.infer<typeof goal>
+export const goalSchema = z.strictObject(goalSchemaFields)
+export type GoalJson = z.infer<typeof goalSchema>
 
-const places = [
+const statuses = [
   ...taskStates.filter((state) => state !== 'blocked'),
   ...blockReasons.map((reason) => `blocked(${reason})` as const),
-] as [TaskPlace, ...TaskPlace[]]
+] as [TaskStatus, ...TaskStatus[]]
 
 const commandSource = z.enum(['task', 'config', 'inferred'])
 /** What a person changed of these. */
@@ -65,7 +65,7 @@ const takenOver = z.strictObject({
   ...{ folder: text, base: text, runId: id('r').nullable(), command: text, by: text },
   givenBack: z.boolean(),
 })
-export const taskFields = {
+export const taskSchemaFields = {
   id: id('t'),
   goalId: id('g'),
   number: count,
@@ -85,7 +85,9 @@ export const taskFields = {
   lane: z.enum(lanes),
   areas: names,
   engineId: text.nullable(),
-  place: z.enum(places),
+  status: z.enum(statuses),
+  /** The same as `status`, under its earlier name, for programs that read it. */
+  place: z.enum(statuses),
   /** `inSeconds` is by the clock of the store, so a client whose clock is wrong counts down correctly. */
   retry: z.strictObject({ reason: text, at: time, inSeconds: count, count, limit: count }).nullable(),
   hint: text.nullable(),
@@ -99,8 +101,8 @@ export const taskFields = {
   createdAt: time,
   changedAt: time,
 }
-export const task = z.strictObject(taskFields)
-export type Task = z.infer<typeof task>
+export const taskSchema = z.strictObject(taskSchemaFields)
+export type TaskJson = z.infer<typeof taskSchema>
 
 const corrections = z.strictObject({ addDirs: names, skipGitCheck: z.boolean(), toolRules: names.exactOptional() })
 const launch = z.strictObject({
@@ -126,7 +128,7 @@ const errorMeta = z.strictObject({
   failedCommandStderr: text.exactOptional(),
   policyViolations: z.array(z.strictObject({ path: text, kind: text, rule: text })).exactOptional(),
 })
-export const run = z.strictObject({
+export const runSchema = z.strictObject({
   id: id('r'),
   taskId: id('t'),
   goalId: id('g'),
@@ -152,7 +154,7 @@ export const run = z.strictObject({
   endedAt: time.nullable(),
   version: count,
 })
-export type Run = z.infer<typeof run>
+export type RunJson = z.infer<typeof runSchema>
 
 export const agent = z.strictObject({
   id: text,
@@ -224,10 +226,10 @@ const escalationFields = {
   decidedAt: time.nullable(),
 }
 export const escalation = z.strictObject(escalationFields)
-export type Escalation = z.infer<typeof escalation>
+export type EscalationJson = z.infer<typeof escalation>
 /** `line` is the command that opens the folder of a task in a terminal; null unless the choice was `take_over`. */
 export const answered = z.strictObject({ ...escalationFields, line: text.nullable() })
-export type Answered = z.infer<typeof answered>
+export type AnsweredJson = z.infer<typeof answered>
 export const recoveryStatus = z.enum(['acting', 'success', 'failed'])
 /** Each playbook records its own action and post-condition, so only what all of them have in common is checked. */
 export const recovery = z.strictObject({
@@ -252,13 +254,13 @@ export const recovery = z.strictObject({
   startedAt: time,
   decidedAt: time.nullable(),
 })
-export type Recovery = z.infer<typeof recovery>
+export type RecoveryJson = z.infer<typeof recovery>
 
 /**
  * A recovery event carries the id of its recovery, all others their number. `seq` is always the number: clients resume the
  * stream after it.
  */
-export const event = z.strictObject({
+export const eventSchema = z.strictObject({
   seq: count,
   id: z.union([count, z.string().startsWith('rec_')]),
   timestamp: time,
@@ -269,9 +271,9 @@ export const event = z.strictObject({
   runId: text.nullable(),
   payload: z.record(text, z.unknown()),
 })
-export type EventView = z.infer<typeof event>
+export type EventView = z.infer<typeof eventSchema>
 
-export const snapshot = z.strictObject({
+export const snapshotSchema = z.strictObject({
   id: text,
   commit: text,
   reason: text,

@@ -17,8 +17,8 @@ export const draining = z.strictObject({ draining: z.literal(true), running: cou
 export const loginUrl = z.strictObject({ url: text, expiresAt: time })
 export type LoginUrl = z.infer<typeof loginUrl>
 /** What a page sends with each request, until the engine stops or the login expires. */
-export const session = z.strictObject({ token: text, expiresAt: time })
-export type SessionView = z.infer<typeof session>
+export const sessionSchema = z.strictObject({ token: text, expiresAt: time })
+export type SessionView = z.infer<typeof sessionSchema>
 /** A page keeps the key in memory and never sends it. */
 export const sessionKey = z.strictObject({ id: text, key: text })
 export type SessionKey = z.infer<typeof sessionKey>

@@ -7,12 +7,12 @@ import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
 import { runPhases, runStates } from '../../domain/run.ts'
 import { taskStates } from '../../domain/task.ts'
-import { agent, engine, escalation, goalFields, recoveryStatus, taskFields } from './entities.ts'
+import { agent, engine, escalation, goalSchemaFields, recoveryStatus, taskSchemaFields } from './entities.ts'
 import { count, id, names, spend, text, time } from './parts.ts'
 import { outcome, stillFailing } from './verdict.ts'
 
 export const taskView = z.strictObject({
-  ...taskFields,
+  ...taskSchemaFields,
   nextStep: z
     .strictObject({
       owner: text,
@@ -39,8 +39,8 @@ export const taskView = z.strictObject({
   recoveries: count,
 })
 export type TaskView = z.infer<typeof taskView>
-export const goalView = z.strictObject({
-  ...goalFields,
+export const goalViewSchema = z.strictObject({
+  ...goalSchemaFields,
   branch: text,
   /** What a person may do now; each is also a command: `unstuck <action> <id>`. */
   actions: z.array(z.enum(goalActions)),
@@ -49,7 +49,7 @@ export const goalView = z.strictObject({
   stillFailing,
   mergeCommand: text.nullable(),
 })
-export type GoalView = z.infer<typeof goalView>
+export type GoalView = z.infer<typeof goalViewSchema>
 
 export const health = z.strictObject({
   ok: z.literal(true),
@@ -71,7 +71,7 @@ export const status = z.strictObject({
   at: time,
   /** Every event up to this number is reflected in this response: follow the events after it. */
   lastEvent: count,
-  goals: z.array(goalView),
+  goals: z.array(goalViewSchema),
   /** How many older ended goals are not listed. */
   endedLeftOut: count,
   escalations: z.array(escalation),
@@ -135,7 +135,7 @@ export const checks = z.array(
   }),
 )
 export type ChecksView = z.infer<typeof checks>
-export const report = z.strictObject({
+export const reportSchema = z.strictObject({
   since: time,
   until: time,
   /** On the user's branch. */
@@ -161,12 +161,12 @@ export const report = z.strictObject({
   retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
   spent: spend,
 })
-export type ReportView = z.infer<typeof report>
-export const doctor = z.strictObject({
+export type ReportView = z.infer<typeof reportSchema>
+export const doctorSchema = z.strictObject({
   ok: z.boolean(),
   checks: z.array(z.strictObject({ name: text, ok: z.boolean(), detail: text })),
 })
-export type DoctorView = z.infer<typeof doctor>
+export type DoctorView = z.infer<typeof doctorSchema>
 export const explain = z.strictObject({
   title: text,
   /** Of a task only: which checks run, in one line. */

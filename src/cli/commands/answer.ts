@@ -1,5 +1,5 @@
 /** `unstuck answer`: shows a question, or carries out one of its choices. */
-import { json, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command.ts'
 import type { AnswerOptions } from '../answer.ts'
 
 export const register: Register = (program, act) => {
@@ -12,8 +12,8 @@ export const register: Register = (program, act) => {
     .option('--check <command>', 'command that replaces the failing check')
     .option('--paths <list>', 'paths to allow, separated by commas, instead of the suggested ones')
     .option('--model <name>', 'model to use')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, choice: string | undefined, options: AnswerOptions) =>
-      act(async (io) => (await import('../answer.ts')).answer(io, { id, choice }, options)),
+      act(async (io) => (await import('../answer.ts')).answerCommand(io, { id, choice }, options)),
     )
 }

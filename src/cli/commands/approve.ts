@@ -1,13 +1,13 @@
 /** `unstuck approve`: lets finished work land as it is. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('approve')
     .description('land the finished work of a task although it weakened its checks')
     .argument('<task>', 'id of a task (t-…)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) =>
-      act(async (io) => (await import('../goal-control.ts')).approve(io, id, options)),
+      act(async (io) => (await import('../goal-control.ts')).approveCommand(io, id, options)),
     )
 }

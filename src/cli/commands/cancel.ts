@@ -1,13 +1,13 @@
 /** `unstuck cancel`: ends a task or goal. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('cancel')
     .description('cancel a task or goal; a snapshot of its work is kept')
     .argument('<id>', 'id of a task (t-…) or a goal (g-…)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) =>
-      act(async (io) => (await import('../goal-control.ts')).cancel(io, id, options)),
+      act(async (io) => (await import('../goal-control.ts')).cancelCommand(io, id, options)),
     )
 }

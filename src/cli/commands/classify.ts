@@ -11,6 +11,6 @@ export const register: Register = (program, act) => {
     .option('--exit-code <n>', 'exit status of the command (default: unknown)', exitStatus)
     .option('--jsonl', 'read entries as JSON lines from standard input, and print one JSON line for each')
     .action((log: string | undefined, options: ClassifyOptions) =>
-      act(async (io) => (await import('../classify.ts')).classify(io, log, options)),
+      act(async (io) => (await import('../classify.ts')).classifyCommand(io, log, options)),
     )
 }

@@ -1,7 +1,7 @@
 /** `unstuck clean`: removes workspaces, snapshots and check results that are no longer needed. */
 import { exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 
 interface CleanOptions extends JsonOption {
   dryRun?: boolean
@@ -24,20 +24,20 @@ const sizeText = (bytes: number): string =>
 const showRemoved = (io: Io, removed: readonly Removed[], dryRun: boolean): void => {
   for (const { kind, id, reason, bytes } of removed) {
     const size = bytes === undefined ? '' : ` (${sizeText(bytes)})`
-    line(io, `${dryRun ? 'would remove' : 'removed'} ${kind} ${id}${size}: ${reason}`)
+    printLine(io, `${dryRun ? 'would remove' : 'removed'} ${kind} ${id}${size}: ${reason}`)
   }
   const freed = removed.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
-  if (freed > 0) line(io, `${dryRun ? 'It would free' : 'Freed'} ${sizeText(freed)}.`)
+  if (freed > 0) printLine(io, `${dryRun ? 'It would free' : 'Freed'} ${sizeText(freed)}.`)
 }
 
 const clean = async (io: Io, options: CleanOptions): Promise<number> => {
-  const { connectKnown } = await import('../engine/connect.ts')
-  const client = await connectKnown(io)
+  const { connectToExisting } = await import('../engine/connect.ts')
+  const client = await connectToExisting(io)
   const removed = await client.post<Removed[]>('/clean', {
     dryRun: options.dryRun ?? false,
   })
   if (options.json === true) printJson(io, removed)
-  else if (removed.length === 0) line(io, 'Nothing to remove.')
+  else if (removed.length === 0) printLine(io, 'Nothing to remove.')
   else showRemoved(io, removed, options.dryRun === true)
   return exitCodes.ok
 }
@@ -47,6 +47,6 @@ export const register: Register = (program, act) => {
     .command('clean')
     .description('remove workspaces, snapshots and check results that are no longer needed')
     .option('--dry-run', 'list what would be removed, and remove nothing')
-    .option(...json)
+    .option(...jsonOption)
     .action((options: CleanOptions) => act((io) => clean(io, options)))
 }

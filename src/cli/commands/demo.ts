@@ -1,5 +1,5 @@
 /** `unstuck demo`: plays six tasks that fail in six ways. */
-import { collect, type Register } from '../command.ts'
+import { collectValues, type Register } from '../command.ts'
 import type { DemoOptions } from '../demo/demo.ts'
 
 export const register: Register = (program, act) => {
@@ -7,7 +7,12 @@ export const register: Register = (program, act) => {
     .command('demo')
     .description('play six tasks, each of which fails in its own way, in a temporary repository')
     .option('--keep', 'keep the folders of the demo')
-    .option('--disable <playbook>', 'switch off a playbook, to see what happens without it (repeatable)', collect, [])
+    .option(
+      '--disable <playbook>',
+      'switch off a playbook, to see what happens without it (repeatable)',
+      collectValues,
+      [],
+    )
     .option('--json', 'print the report as JSON')
-    .action((options: DemoOptions) => act(async (io) => (await import('../demo/demo.ts')).demo(io, options)))
+    .action((options: DemoOptions) => act(async (io) => (await import('../demo/demo.ts')).demoCommand(io, options)))
 }

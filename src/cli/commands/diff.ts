@@ -1,10 +1,10 @@
 /** `unstuck diff`: shows what a run changed; for a task its newest run, for a goal the newest run of each task. */
 import type { DiffView, GoalView, Run } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 import { diffLines } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
 
 const newestRunOf = async (client: Client, task: string): Promise<string[]> => {
@@ -25,17 +25,18 @@ const runsNamed = async (client: Client, id: string): Promise<string[]> => {
 }
 
 const diff = async (io: Io, id: string, options: JsonOption): Promise<number> => {
-  const { reading } = await import('../engine/reading.ts')
-  return reading(io, ({ client }) => showDiffs(io, id, options, client))
+  const { readOnly } = await import('../engine/read-only.ts')
+  return readOnly(io, ({ client }) => showDiffs(io, id, options, client))
 }
 
 const showDiffs = async (io: Io, id: string, options: JsonOption, client: Client): Promise<number> => {
   const runs = await runsNamed(client, id)
-  if (runs.length === 0 && options.json !== true) line(io, `${id} has no run yet, so there are no changes to show.`)
+  if (runs.length === 0 && options.json !== true)
+    printLine(io, `${id} has no run yet, so there are no changes to show.`)
   for (const run of runs) {
     const view = await client.get<DiffView>(`/runs/${encodeURIComponent(run)}/diff`)
     if (options.json === true) printJson(io, view)
-    else for (const text of diffLines(createPaint(io.colours), view)) line(io, text)
+    else for (const text of diffLines(createPaint(io.colours), view)) printLine(io, text)
   }
   return exitCodes.ok
 }
@@ -45,6 +46,6 @@ export const register: Register = (program, act) => {
     .command('diff')
     .description('show what a run changed')
     .argument('<id>', 'id of a run (r-…), a task (t-…: its newest run) or a goal (g-…: the newest run of each task)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) => act((io) => diff(io, id, options)))
 }

@@ -1,6 +1,6 @@
 /** `unstuck edit`: shows or changes a task. */
-import { collect, json, type Register } from '../command.ts'
-import type { EditOptions } from '../edit.ts'
+import { collectValues, jsonOption, type Register } from '../command.ts'
+import type { EditCommandOptions } from '../edit.ts'
 
 export const register: Register = (program, act) => {
   const command = program
@@ -12,23 +12,28 @@ export const register: Register = (program, act) => {
     .option(
       '--path <rule>',
       'path, folder or glob that the task may change; replaces the current ones (repeatable)',
-      collect,
+      collectValues,
       [],
     )
-    .option('--add-path <rule>', 'another path, folder or glob that the task may change (repeatable)', collect, [])
+    .option(
+      '--add-path <rule>',
+      'another path, folder or glob that the task may change (repeatable)',
+      collectValues,
+      [],
+    )
     .option(
       '--deny <rule>',
       'path, folder or glob that the task must not change; replaces the current ones (repeatable)',
-      collect,
+      collectValues,
     )
     .option('--no-deny', 'deny no paths')
-    .option('--check <command>', 'command that must pass; replaces the current ones (repeatable)', collect, [])
+    .option('--check <command>', 'command that must pass; replaces the current ones (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness that runs the task')
     .option('--model <name>', 'model to use; "" = the default of the harness')
     .option('--why <reason>', 'reason for the change; required if the task may change more paths than before')
     .option('--retry', 'retry the task at once')
-    .option(...json)
-  command.action((id: string, options: EditOptions) =>
-    act(async (io) => (await import('../edit.ts')).edit(io, id, options, () => command.helpInformation())),
+    .option(...jsonOption)
+  command.action((id: string, options: EditCommandOptions) =>
+    act(async (io) => (await import('../edit.ts')).editCommand(io, id, options, () => command.helpInformation())),
   )
 }

@@ -1,6 +1,6 @@
 /** `unstuck engine` (hidden): runs the engine process, which `unstuck up` starts. Exits with 0 after a requested stop. */
 import { exitCodes } from '../../errors.ts'
-import { database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 import type { Io } from '../io.ts'
 
 interface EngineOptions extends DatabaseOption {
@@ -28,8 +28,8 @@ const engine = async (io: Io, options: EngineOptions): Promise<number> => {
 export const register: Register = (program, act) => {
   program
     .command('engine', { hidden: true })
-    .option('--idle-exit <seconds>', 'exit after this many seconds without work', positive)
+    .option('--idle-exit <seconds>', 'exit after this many seconds without work', positiveNumber)
     .option('--roles <list>', 'control, executor', (text: string) => text.split(','))
-    .option(...database)
+    .option(...databaseOption)
     .action((options: EngineOptions) => act((io) => engine(withDatabase(io, options), options)))
 }

@@ -1,5 +1,5 @@
 /** `unstuck events`: lists everything that happened. */
-import { json, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command.ts'
 import type { EventsOptions } from '../events.ts'
 
 export const register: Register = (program, act) => {
@@ -8,6 +8,6 @@ export const register: Register = (program, act) => {
     .description('list everything that happened, oldest first')
     .option('--goal <id>', 'show only events of this goal')
     .option('-f, --follow', 'keep printing new events')
-    .option(...json)
-    .action((options: EventsOptions) => act(async (io) => (await import('../events.ts')).events(io, options)))
+    .option(...jsonOption)
+    .action((options: EventsOptions) => act(async (io) => (await import('../events.ts')).eventsCommand(io, options)))
 }

@@ -1,5 +1,5 @@
 /** `unstuck exec`: supervises one headless agent command, without a project, store or engine. */
-import { collect, positive, type Register } from '../command.ts'
+import { collectValues, positiveNumber, type Register } from '../command.ts'
 import { knownHarnesses } from '../../harness/names.ts'
 import type { ExecOptions } from '../exec/exec.ts'
 
@@ -16,19 +16,19 @@ export const register: Register = (program, act) => {
     .option(
       '--allow-dir <dir>',
       'directory outside this folder that the agent may get when it is refused there, within what its own options allow (repeatable)',
-      collect,
+      collectValues,
       [],
     )
     .option(
       '--max-wait <seconds>',
       'longest single wait for a provider; a longer one ends the command with 75',
-      positive,
+      positiveNumber,
       600,
     )
     .option(
       '--set <key=number>',
       'stall.* or doomLoop.* key of the configuration (docs/config.md), such as stall.silenceSeconds=60 (repeatable)',
-      collect,
+      collectValues,
       [],
     )
     .option('--stdin <file>', 'file for the standard input of the agent (default: empty)')
@@ -44,6 +44,6 @@ Example:
   unstuck exec -- codex exec "Fix the failing test in src/parser"`,
     )
     .action((command: string[], options: ExecOptions) =>
-      act(async (io) => (await import('../exec/exec.ts')).exec(io, command, options)),
+      act(async (io) => (await import('../exec/exec.ts')).execCommand(io, command, options)),
     )
 }

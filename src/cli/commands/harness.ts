@@ -1,10 +1,10 @@
 /** `unstuck harness`: lists the agent CLIs and their capabilities. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('harness')
     .description('list the agent CLIs: version, login, location and capabilities')
-    .option(...json)
-    .action((options: JsonOption) => act(async (io) => (await import('../harness.ts')).harness(io, options)))
+    .option(...jsonOption)
+    .action((options: JsonOption) => act(async (io) => (await import('../harness.ts')).harnessCommand(io, options)))
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
 import type { Register } from '../command.ts'
-import { line, type Io } from '../io.ts'
+import { printLine, type Io } from '../io.ts'
 
 interface Found {
   harness: string | undefined
@@ -13,12 +13,12 @@ interface Found {
 const inspect = async (io: Io, root: string): Promise<Found> => {
   const { loadConfig } = await import('../../config.ts')
   const { realFiles } = await import('../../runtime/core/files.ts')
-  const { inferredFor, topOfFolder } = await import('../../runtime/checks/inferred-here.ts')
+  const { inferredChecks, topOfFolder } = await import('../../runtime/checks/infer-from-files.ts')
   const { defaultHarness } = await import('../../runtime/harness/harness-choice.ts')
   const config = loadConfig({ root, environment: io.environment })
   return {
     harness: defaultHarness(realFiles, config, io.environment.PATH),
-    checks: inferredFor(topOfFolder(realFiles, root)),
+    checks: inferredChecks(topOfFolder(realFiles, root)),
   }
 }
 
@@ -36,22 +36,22 @@ const foundText = ({ harness, checks }: Found): string => {
 }
 
 const init = async (io: Io): Promise<number> => {
-  const { makeRoot, placeOf } = await import('../engine/place.ts')
-  const home = await placeOf(io)
+  const { makeRoot, homeOf } = await import('../engine/home.ts')
+  const home = await homeOf(io)
   const { repository } = home
   const path = join(repository.root, '.unstuck', 'config.json')
   if (existsSync(path)) {
-    line(io, `${path} already exists; nothing was changed.`)
+    printLine(io, `${path} already exists; nothing was changed.`)
     return exitCodes.ok
   }
   makeRoot(home)
   const found = await inspect(io, repository.root)
   mkdirSync(join(repository.root, '.unstuck'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(configOf(found), null, 2)}\n`, { flag: 'wx' })
-  line(io, `Wrote ${path}. ${foundText(found)}`)
+  printLine(io, `Wrote ${path}. ${foundText(found)}`)
   if (repository.url === undefined && repository.commonDir !== null)
-    line(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
-  line(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
+    printLine(io, 'Commit it with your repository: git add .unstuck/config.json && git commit -m "Configure unstuck"')
+  printLine(io, 'All keys: docs/config.md. Next: unstuck run "<what you want done>"')
   return exitCodes.ok
 }
 

@@ -1,5 +1,5 @@
 /** `unstuck land`: lands a ready goal on the user's branch. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
@@ -8,11 +8,11 @@ export const register: Register = (program, act) => {
       'land a ready goal on your branch; if your branch has moved, the work is rebased and verified again first',
     )
     .argument('<goal>', 'id of a goal (g-…)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) =>
       act(async (io) => {
         const { withLive } = await import('../live/live.ts')
-        return withLive(io, options, async (live) => (await import('../run/land.ts')).land(live, id, options))
+        return withLive(io, options, async (live) => (await import('../run/land.ts')).landCommand(live, id, options))
       }),
     )
 }

@@ -1,5 +1,5 @@
 /** `unstuck logs`: shows what the agents of a run, task or goal said and did, and what the checks printed. */
-import { json, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command.ts'
 import type { LogsOptions } from '../logs.ts'
 
 export const register: Register = (program, act) => {
@@ -9,8 +9,8 @@ export const register: Register = (program, act) => {
     .argument('[id]', 'id of a run (r-…), a task (t-…: its newest run) or a goal (g-…: the newest run of each task)')
     .option('--last', 'show the newest run')
     .option('-f, --follow', 'keep printing as the log grows')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string | undefined, options: LogsOptions) =>
-      act(async (io) => (await import('../logs.ts')).logs(io, id, options)),
+      act(async (io) => (await import('../logs.ts')).logsCommand(io, id, options)),
     )
 }

@@ -1,13 +1,13 @@
 /** `unstuck pause`: pauses a goal. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('pause')
     .description('pause a goal: no new runs of its tasks start')
     .argument('<goal>', 'id of a goal (g-…)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) =>
-      act(async (io) => (await import('../goal-control.ts')).pause(io, id, options)),
+      act(async (io) => (await import('../goal-control.ts')).pauseCommand(io, id, options)),
     )
 }

@@ -1,8 +1,8 @@
 /** `unstuck report`: summarises what landed, was recovered, waits and was spent; reads the store directly if no engine is running. */
 import type { ReportView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, reportLines } from '../render.ts'
 
 interface ReportOptions extends JsonOption {
@@ -25,11 +25,11 @@ const sinceOf = (text: string, now: Date): Date => {
 }
 
 const report = async (io: Io, options: ReportOptions): Promise<number> => {
-  const { reading } = await import('../engine/reading.ts')
+  const { readOnly } = await import('../engine/read-only.ts')
   const since = encodeURIComponent(sinceOf(options.since, new Date()).toISOString())
-  const view = await reading(io, ({ client }) => client.get<ReportView>(`/report?since=${since}`))
+  const view = await readOnly(io, ({ client }) => client.get<ReportView>(`/report?since=${since}`))
   if (options.json === true) printJson(io, view)
-  else for (const text of reportLines(createPaint(io.colours), view)) line(io, text)
+  else for (const text of reportLines(createPaint(io.colours), view)) printLine(io, text)
   return exitCodes.ok
 }
 
@@ -38,6 +38,6 @@ export const register: Register = (program, act) => {
     .command('report')
     .description('summarise what landed, what was recovered, what waits for you and what was spent')
     .option('--since <span>', 'start of the report: a span such as 12h, 30m or 7d, or a time', '12h')
-    .option(...json)
+    .option(...jsonOption)
     .action((options: ReportOptions) => act((io) => report(io, options)))
 }

@@ -1,5 +1,5 @@
 /** `unstuck restore`: lists snapshots, or restores one. */
-import { json, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command.ts'
 import type { RestoreOptions } from '../restore.ts'
 
 export const register: Register = (program, act) => {
@@ -8,8 +8,8 @@ export const register: Register = (program, act) => {
     .description('list snapshots, or restore one into a new folder')
     .argument('[snapshot]', 'id of a snapshot, or of a run (r-…) for its newest snapshot')
     .option('--into <folder>', 'new or empty folder to restore into')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string | undefined, options: RestoreOptions) =>
-      act(async (io) => (await import('../restore.ts')).restore(io, id, options)),
+      act(async (io) => (await import('../restore.ts')).restoreCommand(io, id, options)),
     )
 }

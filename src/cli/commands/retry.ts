@@ -1,6 +1,6 @@
 /** `unstuck retry`: tries a task or goal again. */
-import { json, type Register } from '../command.ts'
-import type { RetryOptions } from '../goal-control.ts'
+import { jsonOption, type Register } from '../command.ts'
+import type { RetryCommandOptions } from '../goal-control.ts'
 
 export const register: Register = (program, act) => {
   program
@@ -11,8 +11,8 @@ export const register: Register = (program, act) => {
       '--hint <text>',
       'what the agent should know in every later attempt at the task, until a new hint replaces it ("" removes it)',
     )
-    .option(...json)
-    .action((id: string, options: RetryOptions) =>
-      act(async (io) => (await import('../goal-control.ts')).retry(io, id, options)),
+    .option(...jsonOption)
+    .action((id: string, options: RetryCommandOptions) =>
+      act(async (io) => (await import('../goal-control.ts')).retryCommand(io, id, options)),
     )
 }

@@ -1,5 +1,12 @@
 /** `unstuck run`: works on a goal. */
-import { collect, database, positive, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import {
+  collectValues,
+  databaseOption,
+  positiveNumber,
+  withDatabase,
+  type DatabaseOption,
+  type Register,
+} from '../command.ts'
 import type { RunOptions } from '../run/request.ts'
 
 export const register: Register = (program, act) => {
@@ -11,15 +18,15 @@ export const register: Register = (program, act) => {
     .argument('<goal...>', 'what you want done, or the path of a checklist or task file')
     .option('--merge', 'fast-forward the checked-out branch when the goal is done')
     .option('--direct', 'work in this folder itself, which may be a plain folder; no commit is made')
-    .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collect, [])
+    .option('--allow-dir <dir>', 'directory outside the repository that agents may use (repeatable)', collectValues, [])
     .option('--harness <name>', 'harness for tasks that name none')
-    .option('--max-seconds <n>', 'time limit of each run, in seconds', positive)
-    .option('--max-tokens <n>', 'token limit of the goal', positive)
-    .option('--max-cost <usd>', 'cost limit of the goal, in US dollars', positive)
+    .option('--max-seconds <n>', 'time limit of each run, in seconds', positiveNumber)
+    .option('--max-tokens <n>', 'token limit of the goal', positiveNumber)
+    .option('--max-cost <usd>', 'cost limit of the goal, in US dollars', positiveNumber)
     .option('--dry-run', 'show the plan and change nothing')
     .option('--detach', 'return as soon as the goal is accepted')
     .option('--no-wait', 'exit with 75 instead of waiting when an account is at its limit; the engine continues later')
-    .option(...database)
+    .option(...databaseOption)
     .option('--json', 'print events as JSON lines, and the goal last')
     .addHelpText(
       'after',
@@ -33,7 +40,7 @@ Examples:
         const io = withDatabase(given, options)
         // The live block appears before the rest is loaded, which can take seconds on a busy machine.
         const { withLive } = await import('../live/live.ts')
-        return withLive(io, options, async (live) => (await import('../run/run.ts')).run(live, goal, options))
+        return withLive(io, options, async (live) => (await import('../run/run.ts')).runCommand(live, goal, options))
       }),
     )
 }

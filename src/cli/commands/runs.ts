@@ -1,11 +1,11 @@
 /** `unstuck runs`: lists all runs, or those of a task. */
 import type { Run } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { safe } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
-import { cut } from '../width.ts'
+import { cutToWidth } from '../width.ts'
 
 interface RunsOptions extends JsonOption {
   task?: string
@@ -14,7 +14,7 @@ interface RunsOptions extends JsonOption {
 const outcomeText = ({ state, phase, verdict, errorMeta }: Run): string => {
   if (state === 'running') return `running (${phase})`
   if (state === 'success') return `succeeded: ${verdict?.outcome ?? 'not verified'}`
-  return `${state}${errorMeta === null ? '' : `: ${cut(safe(errorMeta.message), 100)}`}`
+  return `${state}${errorMeta === null ? '' : `: ${cutToWidth(safe(errorMeta.message), 100)}`}`
 }
 
 export const runLine = (run: Run, now: Date): string => {
@@ -25,11 +25,11 @@ export const runLine = (run: Run, now: Date): string => {
 }
 
 const runs = async (io: Io, options: RunsOptions): Promise<number> => {
-  const { reading } = await import('../engine/reading.ts')
+  const { readOnly } = await import('../engine/read-only.ts')
   const filter = options.task === undefined ? '' : `?task=${encodeURIComponent(options.task)}`
-  const found = await reading(io, ({ client }) => client.all<Run>(`/runs${filter}`))
+  const found = await readOnly(io, ({ client }) => client.all<Run>(`/runs${filter}`))
   if (options.json === true) printJson(io, found)
-  else for (const run of found.toReversed()) line(io, runLine(run, new Date()))
+  else for (const run of found.toReversed()) printLine(io, runLine(run, new Date()))
   return exitCodes.ok
 }
 
@@ -38,6 +38,6 @@ export const register: Register = (program, act) => {
     .command('runs')
     .description('list runs, newest first')
     .option('--task <id>', 'show only runs of this task')
-    .option(...json)
+    .option(...jsonOption)
     .action((options: RunsOptions) => act((io) => runs(io, options)))
 }

@@ -18,7 +18,7 @@ const portNumber = (text: string): number => {
 }
 
 const sim = async (io: Io, scriptPath: string, options: SimOptions): Promise<number> => {
-  const { simulate } = await import('../../../sim/main.ts')
+  const { simulate } = await import('../../../sim/simulate.ts')
   const server = await simulate({ scriptPath, port: options.port ?? 0, onReady: (pointers) => printJson(io, pointers) })
   if (!io.signal.aborted) await once(io.signal, 'abort')
   await server.close()

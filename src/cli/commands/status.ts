@@ -1,8 +1,8 @@
 /** `unstuck status`: shows goals, tasks with their next step, and open questions. */
 import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
 
 interface StatusOptions extends JsonOption {
@@ -14,10 +14,10 @@ const status = async (io: Io, options: StatusOptions): Promise<number> => {
   const path = `/status${options.ended === undefined ? '' : `?ended=${encodeURIComponent(options.ended)}`}`
   if (options.watch === true)
     return (await import('../live/status-watch.ts')).watchStatus(io, path, options.json === true)
-  const { reading } = await import('../engine/reading.ts')
-  const view = await reading(io, ({ client }) => client.get<StatusView>(path))
+  const { readOnly } = await import('../engine/read-only.ts')
+  const view = await readOnly(io, ({ client }) => client.get<StatusView>(path))
   if (options.json === true) printJson(io, view)
-  else for (const text of statusLines(createPaint(io.colours), view)) line(io, text)
+  else for (const text of statusLines(createPaint(io.colours), view)) printLine(io, text)
   return view.escalations.length > 0 ? exitCodes.needsPerson : exitCodes.ok
 }
 
@@ -27,6 +27,6 @@ export const register: Register = (program, act) => {
     .description('show goals, tasks with their next step, and questions that wait for you')
     .option('--ended <count>', 'show this many ended goals, newest first (default: 50)')
     .option('-w, --watch', 'refresh in place until q or Ctrl-C; on a pipe, print again after each change')
-    .option(...json)
+    .option(...jsonOption)
     .action((options: StatusOptions) => act((io) => status(io, options)))
 }

@@ -7,6 +7,6 @@ export const register: Register = (program, act) => {
     .description('stop the engine of this repository')
     .option('--drain', 'start no new runs, and stop when the current ones have ended')
     .action((options: { drain?: boolean }) =>
-      act(async (io) => (await import('../engine/stop.ts')).stop(io, options.drain === true)),
+      act(async (io) => (await import('../engine/stop-engine.ts')).stopCommand(io, options.drain === true)),
     )
 }

@@ -1,13 +1,13 @@
 /** `unstuck take-over`: lets a person work on a task instead of an agent. */
-import { json, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('take-over')
     .description("work on a task yourself: prints the command that opens its folder and its agent's session")
     .argument('<task>', 'id of a task (t-…)')
-    .option(...json)
+    .option(...jsonOption)
     .action((id: string, options: JsonOption) =>
-      act(async (io) => (await import('../take-over.ts')).takeOver(io, id, options)),
+      act(async (io) => (await import('../take-over.ts')).takeOverCommand(io, id, options)),
     )
 }

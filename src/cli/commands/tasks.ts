@@ -1,8 +1,8 @@
 /** `unstuck tasks`: lists all tasks, or those of a goal. */
 import type { StatusView, TaskView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { json, type JsonOption, type Register } from '../command.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, taskLine } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
 
@@ -18,15 +18,17 @@ const attemptText = ({ run }: TaskView, now: string): string => {
 }
 
 const tasks = async (io: Io, options: TasksOptions): Promise<number> => {
-  const { reading } = await import('../engine/reading.ts')
+  const { readOnly } = await import('../engine/read-only.ts')
   const { endedShown } = await import('../../domain/goal.ts')
-  const view = await reading(io, ({ client }) => client.get<StatusView>(`/status?ended=${endedShown.most}`))
+  const view = await readOnly(io, ({ client }) => client.get<StatusView>(`/status?ended=${endedShown.most}`))
   const goals = view.goals.filter((goal) => options.goal === undefined || goal.id === options.goal)
   if (options.goal !== undefined && goals.length === 0)
     throw new AppError('NOT_FOUND', `there is no goal ${options.goal}; "unstuck status" lists them`)
   const found = goals.flatMap((goal) => goal.tasks)
   if (options.json === true) printJson(io, found)
-  else for (const task of found) line(io, taskLine(createPaint(io.colours), task, view.at, attemptText(task, view.at)))
+  else
+    for (const task of found)
+      printLine(io, taskLine(createPaint(io.colours), task, view.at, attemptText(task, view.at)))
   return exitCodes.ok
 }
 
@@ -35,6 +37,6 @@ export const register: Register = (program, act) => {
     .command('tasks')
     .description('list tasks, those of the newest goal first')
     .option('--goal <id>', 'show only tasks of this goal')
-    .option(...json)
+    .option(...jsonOption)
     .action((options: TasksOptions) => act((io) => tasks(io, options)))
 }

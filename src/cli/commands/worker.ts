@@ -1,12 +1,12 @@
 /** `unstuck worker`: runs an engine that only executes tasks. */
-import { database, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import { databaseOption, withDatabase, type DatabaseOption, type Register } from '../command.ts'
 
 export const register: Register = (program, act) => {
   program
     .command('worker')
     .description('run an engine that only executes tasks, for a PostgreSQL store shared with other engines')
-    .option(...database)
+    .option(...databaseOption)
     .action((options: DatabaseOption) =>
-      act(async (io) => (await import('../engine/up.ts')).worker(withDatabase(io, options))),
+      act(async (io) => (await import('../engine/up.ts')).workerCommand(withDatabase(io, options))),
     )
 }

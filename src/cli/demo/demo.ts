@@ -6,13 +6,13 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { AppError, exitCodes } from '../../errors.ts'
-import { endAll, stopEngines } from './drive.ts'
-import { cureName, outcomeOf, type Outcome } from './observe.ts'
-import { play, type Played } from './play.ts'
-import { callLine, closing, killLine, opening, progress, type DemoReport } from './report.ts'
-import { git, makeScene, type Scene } from './scene.ts'
+import { endProcesses, stopEngines } from './drive.ts'
+import { cureName, demoOutcome, type DemoOutcome } from './observe.ts'
+import { playDemo, type Played } from './play.ts'
+import { callLine, closingLines, killLine, openingLines, progressLine, type DemoReport } from './demo-report.ts'
+import { demoGit, makeDemoFolders, type DemoFolders } from './folders.ts'
 import { chaptersFor } from './story.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { countText } from '../times.ts'
 
 export interface DemoOptions {
@@ -38,12 +38,12 @@ const checkDisabled = (names: string[]): void => {
 }
 
 /** The reason why the work has not landed properly; undefined if main has every merged commit, the checkout is clean and its tests pass. */
-const landingProblem = (io: Io, scene: Scene, outcomes: Outcome[]): string | undefined => {
+const landingProblem = (io: Io, scene: DemoFolders, outcomes: DemoOutcome[]): string | undefined => {
   const commits = outcomes.flatMap(({ commit }) => (commit === null ? [] : [commit]))
-  const onMain = git(scene.repository, 'rev-list', 'main').split('\n')
+  const onMain = demoGit(scene.repository, 'rev-list', 'main').split('\n')
   const absent = commits.filter((commit) => !onMain.includes(commit))
   if (commits.length === 0 || absent.length > 0) return 'main was not fast-forwarded to the merged work'
-  if (git(scene.repository, 'status', '--porcelain') !== '') return 'the checkout of main differs from its commit'
+  if (demoGit(scene.repository, 'status', '--porcelain') !== '') return 'the checkout of main differs from its commit'
   try {
     execFileSync(io.self[0] ?? '', ['test/all.js'], {
       cwd: scene.repository,
@@ -57,7 +57,7 @@ const landingProblem = (io: Io, scene: Scene, outcomes: Outcome[]): string | und
   }
 }
 
-const missingOf = (outcomes: Outcome[], scene: Scene): string[] =>
+const missingOf = (outcomes: DemoOutcome[], scene: DemoFolders): string[] =>
   outcomes.flatMap((outcome, index) => {
     const chapter = scene.chapters[index]
     if (chapter === undefined || outcome.problem === null) return []
@@ -68,8 +68,8 @@ const missingOf = (outcomes: Outcome[], scene: Scene): string[] =>
     return [`task ${outcome.number}: ${what.join(', ')}: ${outcome.problem}`]
   })
 
-const judge = async (io: Io, scene: Scene, played: Played, began: number): Promise<DemoReport> => {
-  const outcomes = scene.chapters.map((chapter) => outcomeOf(chapter, played.events, played.kill))
+const judge = async (io: Io, scene: DemoFolders, played: Played, began: number): Promise<DemoReport> => {
+  const outcomes = scene.chapters.map((chapter) => demoOutcome(chapter, played.events, played.kill))
   const problem = landingProblem(io, scene, outcomes)
   const unfinished = outcomes.some((outcome) => !outcome.done)
   // Agents of unfinished tasks may still be running. When all tasks are done, none should be.
@@ -84,23 +84,23 @@ const judge = async (io: Io, scene: Scene, played: Played, began: number): Promi
     ok: missing.length === 0,
     seconds: (performance.now() - began) / 1000,
     tasks: outcomes,
-    commits: git(scene.repository, 'log', '--oneline', 'main').split('\n'),
+    commits: demoGit(scene.repository, 'log', '--oneline', 'main').split('\n'),
     landed: problem === undefined,
     missing,
     folder: scene.root,
   }
 }
 
-const show = async (io: Io, scene: Scene, options: DemoOptions): Promise<DemoReport | undefined> => {
+const show = async (io: Io, scene: DemoFolders, options: DemoOptions): Promise<DemoReport | undefined> => {
   const began = performance.now()
   const elapsed = (): number => performance.now() - began
   const print = (text: string | undefined): void => {
-    if (text !== undefined && options.json !== true) line(io, text)
+    if (text !== undefined && options.json !== true) printLine(io, text)
   }
-  opening(scene.chapters, scene.root).forEach(print)
+  openingLines(scene.chapters, scene.root).forEach(print)
   const deadline = AbortSignal.timeout(deadlineMs)
-  const played = await play(io, scene, AbortSignal.any([io.signal, deadline]), {
-    event: (chapter, event) => print(progress(chapter, event, elapsed())),
+  const played = await playDemo(io, scene, AbortSignal.any([io.signal, deadline]), {
+    event: (chapter, event) => print(progressLine(chapter, event, elapsed())),
     called: (cwd, args) => print(callLine(cwd, args, elapsed())),
     killed: (pid) => print(killLine(pid, elapsed())),
   })
@@ -110,17 +110,17 @@ const show = async (io: Io, scene: Scene, options: DemoOptions): Promise<DemoRep
 }
 
 /** Ends all processes of the demo and, without --keep, removes its folders, however the demo ends. */
-const withScene = async <T>(io: Io, options: DemoOptions, work: (scene: Scene) => Promise<T>): Promise<T> => {
-  const scene = makeScene(io, options.disable)
+const withScene = async <T>(io: Io, options: DemoOptions, work: (scene: DemoFolders) => Promise<T>): Promise<T> => {
+  const scene = makeDemoFolders(io, options.disable)
   try {
     return await work(scene)
   } finally {
-    await endAll(scene)
+    await endProcesses(scene)
     if (options.keep !== true) rmSync(scene.root, { recursive: true, force: true, maxRetries: 3 })
   }
 }
 
-export const demo = async (io: Io, options: DemoOptions): Promise<number> => {
+export const demoCommand = async (io: Io, options: DemoOptions): Promise<number> => {
   checkDisabled(options.disable)
   const shown = await withScene(io, options, (scene) => show(io, scene, options))
   if (shown === undefined) {
@@ -129,6 +129,6 @@ export const demo = async (io: Io, options: DemoOptions): Promise<number> => {
   }
   const report: DemoReport = options.keep === true ? shown : { ...shown, folder: null }
   if (options.json === true) printJson(io, report)
-  else for (const text of closing(report)) line(io, text)
+  else for (const text of closingLines(report)) printLine(io, text)
   return report.ok ? exitCodes.ok : exitCodes.failed
 }

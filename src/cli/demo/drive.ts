@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../platform/process.ts'
-import { placeOf } from '../engine/place.ts'
+import { homeOf } from '../engine/home.ts'
 import type { Io } from '../io.ts'
 import type { Observation } from './observe.ts'
-import { markName, type Scene } from './scene.ts'
+import { markName, type DemoFolders } from './folders.ts'
 
 const pollMs = 50
 
@@ -23,7 +23,7 @@ interface Ended {
 /** Runs `unstuck <args>` and calls `onLine` with each JSON line. Aborting the signal ends the command. */
 export const callCli = (
   io: Io,
-  scene: Scene,
+  scene: DemoFolders,
   call: { cwd: string; args: string[]; signal: AbortSignal; onLine?: (line: Observation) => void },
 ): Promise<Ended> =>
   new Promise((resolve, reject) => {
@@ -57,18 +57,18 @@ export const waitForFile = async (path: string, signal: AbortSignal): Promise<bo
   return true
 }
 
-/** Sends SIGKILL to the engine process, but not to its parent `up`. Returns its pid, or undefined if no engine was running. */
-export const killEngine = async (io: Io, scene: Scene): Promise<number | undefined> => {
-  const { stateDir } = await placeOf({ ...io, cwd: scene.repository, environment: scene.environment })
+/** Sends SIGKILL to the engine process, but not to its parent `upCommand`. Returns its pid, or undefined if no engine was running. */
+export const killEngine = async (io: Io, scene: DemoFolders): Promise<number | undefined> => {
+  const { stateDir } = await homeOf({ ...io, cwd: scene.repository, environment: scene.environment })
   const { identity } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { identity: ProcessIdentity }
   if (livenessOf(identity) !== 'alive') return undefined
   process.kill(identity.pid, 'SIGKILL')
   return identity.pid
 }
 
-const marked = (scene: Scene): number[] => processesWithEnvironment(markName, scene.root)
+const marked = (scene: DemoFolders): number[] => processesWithEnvironment(markName, scene.root)
 
-const signalAll = (scene: Scene, signal: NodeJS.Signals): void => {
+const signalAll = (scene: DemoFolders, signal: NodeJS.Signals): void => {
   for (const pid of marked(scene)) {
     try {
       process.kill(pid, signal)
@@ -79,7 +79,7 @@ const signalAll = (scene: Scene, signal: NodeJS.Signals): void => {
 }
 
 /** Waits until no marked process is left; false after `ms`. Repeats the signal, because a process may start another one meanwhile. */
-const goneWithin = async (scene: Scene, ms: number, signal?: NodeJS.Signals): Promise<boolean> => {
+const goneWithin = async (scene: DemoFolders, ms: number, signal?: NodeJS.Signals): Promise<boolean> => {
   const deadline = performance.now() + ms
   while (marked(scene).length > 0) {
     if (performance.now() > deadline) return false
@@ -90,7 +90,7 @@ const goneWithin = async (scene: Scene, ms: number, signal?: NodeJS.Signals): Pr
 }
 
 /** Ends the remaining processes, with SIGTERM before SIGKILL. Returns how many processes needed a signal. */
-export const endAll = async (scene: Scene): Promise<number> => {
+export const endProcesses = async (scene: DemoFolders): Promise<number> => {
   if (await goneWithin(scene, 0)) return 0
   const left = marked(scene).length
   if (!(await goneWithin(scene, 10_000, 'SIGTERM'))) await goneWithin(scene, 10_000, 'SIGKILL')
@@ -98,10 +98,10 @@ export const endAll = async (scene: Scene): Promise<number> => {
 }
 
 /** Runs `unstuck stop` in both folders and waits `exitMs` for the processes. Returns how many had to be ended by a signal. */
-export const stopEngines = async (io: Io, scene: Scene, exitMs: number): Promise<number> => {
+export const stopEngines = async (io: Io, scene: DemoFolders, exitMs: number): Promise<number> => {
   const signal = AbortSignal.timeout(30_000)
   const calls = [scene.repository, scene.folder].map((cwd) => callCli(io, scene, { cwd, args: ['stop'], signal }))
   await Promise.allSettled(calls) // an engine that does not stop is ended with the remaining processes
   if (await goneWithin(scene, exitMs)) return 0
-  return endAll(scene)
+  return endProcesses(scene)
 }

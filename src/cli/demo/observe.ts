@@ -21,7 +21,7 @@ export interface Recovered {
   ms: number
 }
 
-export interface Outcome {
+export interface DemoOutcome {
   number: number
   place: Chapter['place']
   title: string
@@ -33,7 +33,7 @@ export interface Outcome {
   problem: string | null
 }
 
-export interface Kill {
+export interface EngineKill {
   pid: number
   at: number
   /** The agent that was running at the time, and whether it was still alive after the engine restarted. */
@@ -62,7 +62,7 @@ const byPlaybook = (playbook: string, own: Observation[]): Recovered | undefined
 }
 
 /** Counts only if the engine re-attached to the run that it lost, the agent survived, and no second attempt started. */
-const byReattachment = (own: Observation[], kill: Kill | undefined): Recovered | undefined => {
+const byReattachment = (own: Observation[], kill: EngineKill | undefined): Recovered | undefined => {
   const attempts = own.filter((event) => event.type === 'task.claimed')
   const attached =
     kill === undefined ? undefined : own.find((event) => event.type === 'run.reattached' && timeOf(event) >= kill.at)
@@ -89,7 +89,7 @@ const byRebase = (own: Observation[]): Recovered | undefined => {
   }
 }
 
-const recoveredOf = (chapter: Chapter, own: Observation[], kill: Kill | undefined): Recovered | undefined => {
+const recoveredOf = (chapter: Chapter, own: Observation[], kill: EngineKill | undefined): Recovered | undefined => {
   switch (chapter.cure.kind) {
     case 'playbook':
       return byPlaybook(chapter.cure.playbook, own)
@@ -117,7 +117,7 @@ const problemOf = (chapter: Chapter, own: Observation[], recovered: boolean): st
 export const taskIdOf = (events: Observation[], chapter: Chapter): string | undefined =>
   events.find((event) => event.type === 'task.created' && event.payload.title === chapter.title)?.taskId ?? undefined
 
-export const outcomeOf = (chapter: Chapter, events: Observation[], kill: Kill | undefined): Outcome => {
+export const demoOutcome = (chapter: Chapter, events: Observation[], kill: EngineKill | undefined): DemoOutcome => {
   const id = taskIdOf(events, chapter)
   const own = id === undefined ? [] : events.filter((event) => event.taskId === id)
   const done = own.findLast((event) => event.type === 'task.done')

@@ -6,18 +6,18 @@ import { writeFileSync, readFileSync } from 'node:fs'
 import { startTimeOf } from '../../platform/process.ts'
 import type { Io } from '../io.ts'
 import { callCli, killEngine, waitForFile } from './drive.ts'
-import { taskIdOf, type Kill, type Observation } from './observe.ts'
-import type { Scene } from './scene.ts'
-import { signals, type Chapter } from './story.ts'
+import { taskIdOf, type EngineKill, type Observation } from './observe.ts'
+import type { DemoFolders } from './folders.ts'
+import { signalFiles, type Chapter } from './story.ts'
 
 export interface Played {
   events: Observation[]
-  kill: Kill | undefined
+  kill: EngineKill | undefined
   /** Standard error of the CLI calls that failed. */
   complaints: string[]
 }
 
-export interface Listener {
+export interface DemoListener {
   event(chapter: Chapter | undefined, event: Observation): void
   killed(pid: number): void
   called(cwd: string, args: string[]): void
@@ -26,20 +26,20 @@ export interface Listener {
 interface Stage {
   signal: AbortSignal
   played: Played
-  listener: Listener
+  listener: DemoListener
 }
 
-const chapterNumbered = (scene: Scene, number: number): Chapter => {
+const chapterNumbered = (scene: DemoFolders, number: number): Chapter => {
   const found = scene.chapters.find((chapter) => chapter.number === number)
   if (found === undefined) throw new Error(`the demo has no task ${number}`)
   return found
 }
 
-const release = (scene: Scene, name: string): void => writeFileSync(scene.signal(name), '')
+const release = (scene: DemoFolders, name: string): void => writeFileSync(scene.signal(name), '')
 
 const playGoal = async (
   io: Io,
-  scene: Scene,
+  scene: DemoFolders,
   place: Chapter['place'],
   stage: Stage & { onLine(event: Observation): void },
 ): Promise<void> => {
@@ -54,7 +54,7 @@ const playGoal = async (
 }
 
 const createOnLine =
-  (scene: Scene, played: Played, listener: Listener) =>
+  (scene: DemoFolders, played: Played, listener: DemoListener) =>
   (event: Observation): void => {
     if (event.taskId === undefined) return // the last line of the CLI is the result, not an event
     played.events.push(event)
@@ -64,19 +64,19 @@ const createOnLine =
     listener.event(chapter, event)
     // When task 1 has ended, whatever its outcome, the agent that waits for its merge may continue.
     if (chapter?.number === 1 && (event.type === 'task.done' || event.type === 'task.escalated'))
-      release(scene, signals.secondGo)
+      release(scene, signalFiles.secondGo)
     if (chapter === chapterNumbered(scene, 4) && event.type === 'run.reattached' && played.kill !== undefined) {
       played.kill.agentSurvived = startTimeOf(played.kill.agentPid) !== undefined
-      release(scene, signals.victimGo)
+      release(scene, signalFiles.victimGo)
     }
   }
 
 /** Kills the engine as soon as both waiting agents are in the middle of their work. */
-const killInTheMiddle = async (io: Io, scene: Scene, stage: Stage): Promise<void> => {
-  for (const name of [signals.victimBegan, signals.secondBegan]) {
+const killInTheMiddle = async (io: Io, scene: DemoFolders, stage: Stage): Promise<void> => {
+  for (const name of [signalFiles.victimBegan, signalFiles.secondBegan]) {
     if (!(await waitForFile(scene.signal(name), stage.signal))) return
   }
-  const agentPid = Number(readFileSync(scene.signal(signals.victimBegan), 'utf8'))
+  const agentPid = Number(readFileSync(scene.signal(signalFiles.victimBegan), 'utf8'))
   const at = Date.now()
   const pid = await killEngine(io, scene)
   if (pid === undefined) return
@@ -84,7 +84,12 @@ const killInTheMiddle = async (io: Io, scene: Scene, stage: Stage): Promise<void
   stage.listener.killed(pid)
 }
 
-export const play = async (io: Io, scene: Scene, signal: AbortSignal, listener: Listener): Promise<Played> => {
+export const playDemo = async (
+  io: Io,
+  scene: DemoFolders,
+  signal: AbortSignal,
+  listener: DemoListener,
+): Promise<Played> => {
   const played: Played = { events: [], kill: undefined, complaints: [] }
   const finished = new AbortController()
   const either = AbortSignal.any([signal, finished.signal])

@@ -2,7 +2,7 @@
  * The six tasks of the demo as data: the instructions, how each task fails, what must be observed for it to count as
  * recovered, and the edits that its agent makes. Pure.
  */
-import type { Edit } from '../../../sim/agents/answer.ts'
+import type { Edit } from '../../../sim/agents/scripted-work.ts'
 
 /** What the events must show: the success of a playbook, a re-attached agent, or a second verification after a rebase. */
 export type Cure = { kind: 'playbook'; playbook: string } | { kind: 'reattached' } | { kind: 'rebased' }
@@ -29,7 +29,7 @@ export const checkCommand = 'node test/all.js'
 export const missingCommand = 'npm run lint'
 
 /** Names of the signal files with which the demo and its agents wait for each other. */
-export const signals = {
+export const signalFiles = {
   victimBegan: 'victim-began',
   victimGo: 'victim-go',
   secondBegan: 'second-began',
@@ -50,7 +50,7 @@ const milesLine = 'export const milesToKilometres = (miles) => miles * 1.609344\
 const inchesLine = 'export const inchesToCentimetres = (inches) => inches * 2.54\n'
 
 /** The files of the repository before the work. */
-export const sources: Edit[] = [
+export const repositoryFiles: Edit[] = [
   {
     path: 'package.json',
     after: `${JSON.stringify({ name: 'conversions', version: '1.0.0', private: true, type: 'module', scripts: { test: checkCommand } }, null, 2)}\n`,
@@ -77,7 +77,7 @@ for (const name of readdirSync(here)) if (name.endsWith('.test.js')) await impor
 ]
 
 /** The files of the plain folder before the work: the total says 5, but the entries add up to 6. */
-export const folderSources: Edit[] = [
+export const folderFiles: Edit[] = [
   { path: 'list.json', after: `${JSON.stringify({ eggs: 2, apples: 4, total: 5 })}\n` },
   {
     path: 'check.mjs',
@@ -97,7 +97,7 @@ const missingScript: Chapter = {
   cure: { kind: 'playbook', playbook: 'missing-script-drop' },
   agent: 'steady',
   // Tasks 1 and 5 must start from the same commit, so task 1 waits until task 5 has started.
-  until: signals.secondBegan,
+  until: signalFiles.secondBegan,
   commands: [missingCommand, checkCommand],
   priority: 8,
   edits: [
@@ -151,8 +151,8 @@ const kill: Chapter = {
   fault: 'the engine is killed with kill -9 while the agent is working',
   cure: { kind: 'reattached' },
   agent: 'steady',
-  began: signals.victimBegan,
-  until: signals.victimGo,
+  began: signalFiles.victimBegan,
+  until: signalFiles.victimGo,
   priority: 10,
   edits: [
     { path: 'src/weight.js', after: 'export const poundsToKilograms = (pounds) => pounds * 0.45359237\n' },
@@ -168,8 +168,8 @@ const rebase: Chapter = {
   fault: 'task 1 changes the same file first, so this one must be rebased',
   cure: { kind: 'rebased' },
   agent: 'steady',
-  began: signals.secondBegan,
-  until: signals.secondGo,
+  began: signalFiles.secondBegan,
+  until: signalFiles.secondGo,
   priority: 8,
   edits: [
     {

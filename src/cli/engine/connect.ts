@@ -8,11 +8,11 @@ import { openStateDir } from '../../api/state-dir.ts'
 import { AppError, exitCodes, messageOf } from '../../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../../platform/process.ts'
 import { ownerOf } from '../../store/lock.ts'
-import { databaseOf, storeName } from '../../store/postgres-place.ts'
+import { configuredDatabase, storeName } from '../../store/postgres-location.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Io } from '../io.ts'
 import { createClient, type Client } from './client.ts'
-import { makeRoot, placeOf, requireStore, type Place } from './place.ts'
+import { makeRoot, homeOf, requireStore, type Home } from './home.ts'
 
 /** Shows what the command is waiting for. */
 type Say = (text: string) => void
@@ -56,10 +56,10 @@ export const awaitEngineEnd = async (identity: ProcessIdentity | undefined, dead
   return true
 }
 
-export const engineIdentity = (home: Place): ProcessIdentity | undefined => readAddress(home.stateDir)?.identity
+export const engineIdentity = (home: Home): ProcessIdentity | undefined => readAddress(home.stateDir)?.identity
 
 /** The running engine of this repository, or undefined. */
-export const findEngine = async (home: Place): Promise<Client | undefined> => {
+export const findEngine = async (home: Home): Promise<Client | undefined> => {
   const address = readAddress(home.stateDir)
   if (address === undefined) return undefined
   const client = createClient(address.url, tokenOf(home.stateDir))
@@ -82,10 +82,10 @@ const lastLines = (path: string): string =>
         .replace(/^unstuck: /gm, '')
     : ''
 
-const isHeld = (home: Place): boolean => ownerOf(join(home.stateDir, 'store.lock'))?.liveness === 'alive'
+const isHeld = (home: Home): boolean => ownerOf(join(home.stateDir, 'store.lock'))?.liveness === 'alive'
 
 /** Starts `unstuck up` detached, so that it keeps running when this command or its terminal ends. */
-const spawnUp = (io: Io, home: Place, logPath: string): ChildProcess => {
+const spawnUp = (io: Io, home: Home, logPath: string): ChildProcess => {
   // Append: the parent of another engine of this repository may be writing to the same log.
   const log = openSync(logPath, 'a', 0o600)
   const [program = '', ...first] = io.self
@@ -101,7 +101,7 @@ const spawnUp = (io: Io, home: Place, logPath: string): ChildProcess => {
   return child
 }
 
-const startEngine = async (io: Io, home: Place, say: Say): Promise<Client> => {
+const startEngine = async (io: Io, home: Home, say: Say): Promise<Client> => {
   say('starting the engine')
   openStateDir(home.stateDir)
   makeRoot(home)
@@ -129,8 +129,8 @@ const startEngine = async (io: Io, home: Place, say: Say): Promise<Client> => {
 }
 
 /** Throws if a database URL is given and the running engine uses another store: the work must not go to the wrong store. */
-export const checkStore = async (io: Io, home: Place, client: Client): Promise<void> => {
-  const wanted = databaseOf(io.environment, home.repository.id)
+export const checkStore = async (io: Io, home: Home, client: Client): Promise<void> => {
+  const wanted = configuredDatabase(io.environment, home.repository.id)
   if (wanted === undefined) return
   const { store } = await client.get<Health>('/health')
   if (store === storeName(wanted)) return
@@ -144,8 +144,8 @@ export const checkStore = async (io: Io, home: Place, client: Client): Promise<v
 export const connect = async (
   io: Io,
   options: { start: boolean; say?: Say },
-): Promise<{ client: Client; home: Place }> => {
-  const home = await placeOf(io)
+): Promise<{ client: Client; home: Home }> => {
+  const home = await homeOf(io)
   const found = await findEngine(home)
   if (found !== undefined) {
     await checkStore(io, home, found)
@@ -162,7 +162,7 @@ export const connect = async (
  * For commands that change something: connects to the engine, and starts it if needed. Throws without starting one if
  * nothing has been run here yet. Commands that only read start no engine: see reading.ts.
  */
-export const connectKnown = async (io: Io, say?: Say): Promise<Client> => {
-  requireStore(await placeOf(io))
+export const connectToExisting = async (io: Io, say?: Say): Promise<Client> => {
+  requireStore(await homeOf(io))
   return (await connect(io, { start: true, ...(say === undefined ? {} : { say }) })).client
 }

@@ -8,8 +8,8 @@ import type { LoginUrl } from '../../api/contract.ts'
 import { repositoryName } from '../../workspace/remote.ts'
 import type { Client } from './client.ts'
 import { findEngine } from './connect.ts'
-import { makeRoot, placeOf, type Place } from './place.ts'
-import { line, type Io } from '../io.ts'
+import { makeRoot, homeOf, type Home } from './home.ts'
+import { printLine, type Io } from '../io.ts'
 
 const restartLimit = 5
 const restartWindowMs = 15 * 60 * 1000
@@ -36,7 +36,7 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
   })
 
 const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefined> => {
-  const home = await placeOf(io)
+  const home = await homeOf(io)
   const deadline = performance.now() + readyDeadlineMs
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
     const client = await findEngine(home)
@@ -49,7 +49,7 @@ const waitReady = async (io: Io, child: ChildProcess): Promise<Client | undefine
 const showLogin = async (io: Io, client: Client): Promise<void> => {
   try {
     const { url } = await client.post<LoginUrl>('/login-codes')
-    line(io, `Open the dashboard (the address works once, within ten minutes): ${url}`)
+    printLine(io, `Open the dashboard (the address works once, within ten minutes): ${url}`)
   } catch {
     // The engine has just ended. Its restart is reported, and the next engine prints a new address.
   }
@@ -69,7 +69,7 @@ const argsOf = ({ idleExit, controlOnly }: UpOptions): string[] => [
 ]
 
 /** Runs an engine that only executes tasks. It needs a PostgreSQL store: only one engine can use an embedded store. */
-export const worker = async (io: Io): Promise<number> => {
+export const workerCommand = async (io: Io): Promise<number> => {
   if ((io.environment.UNSTUCK_DATABASE_URL ?? '') === '')
     throw new AppError(
       'CONFIG_INVALID',
@@ -78,10 +78,10 @@ export const worker = async (io: Io): Promise<number> => {
   return superviseEngine(io, {}, ['--roles', 'executor'])
 }
 
-export const up = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
+export const upCommand = (io: Io, options: UpOptions): Promise<number> => superviseEngine(io, options, argsOf(options))
 
 const reportReady = async (io: Io, { home, options, child }: Supervised, client: Client): Promise<void> => {
-  line(
+  printLine(
     io,
     `The engine for ${repositoryName(home.repository)} is ready (pid ${child.pid}). Log: ${join(home.stateDir, 'engine.log')}`,
   )
@@ -90,7 +90,7 @@ const reportReady = async (io: Io, { home, options, child }: Supervised, client:
 }
 
 interface Supervised {
-  home: Place
+  home: Home
   options: UpOptions
   child: ChildProcess
 }
@@ -109,7 +109,7 @@ const superviseOnce = async (io: Io, supervised: Supervised): Promise<Ending> =>
 }
 
 /** Counts the crashes within the window and reports this one; false if there were too many. */
-const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, signal }: Ending): boolean => {
+const mayRestart = (io: Io, { stateDir }: Home, crashes: number[], { code, signal }: Ending): boolean => {
   const now = performance.now()
   crashes.push(now)
   while ((crashes[0] ?? now) < now - restartWindowMs) crashes.shift()
@@ -124,7 +124,7 @@ const mayRestart = (io: Io, { stateDir }: Place, crashes: number[], { code, sign
 }
 
 const superviseEngine = async (io: Io, options: UpOptions, args: string[]): Promise<number> => {
-  const home = await placeOf(io)
+  const home = await homeOf(io)
   if ((await findEngine(home)) !== undefined) {
     throw new AppError(
       'ENGINE_RUNNING',

@@ -2,16 +2,16 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { realFiles } from '../../runtime/core/files.ts'
-import { refusedAllowance } from '../../wide-folder.ts'
+import { whyNotAllowed } from '../../wide-folder.ts'
 import { AppError } from '../../errors.ts'
-import { agentCommand } from '../../exec/command.ts'
+import { agentCommand } from '../../exec/agent-command.ts'
 import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
-import { superviseCommand } from '../../exec/supervise.ts'
-import { standardLoop, type LoopSettings } from '../../recovery/doom-loop.ts'
-import { standardStall, type StallSettings } from '../../recovery/stall.ts'
+import { superviseCommand } from '../../exec/supervise-command.ts'
+import { defaultLoopSettings, type LoopSettings } from '../../recovery/doom-loop.ts'
+import { defaultStallSettings, type StallSettings } from '../../recovery/stall.ts'
 import { printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
-import { showLive } from './live.ts'
+import { showOutput } from './output.ts'
 
 export interface ExecOptions {
   harness: string
@@ -30,7 +30,7 @@ const existing = (cwd: string, path: string, option: string, kind: 'file' | 'dir
 
 const allowedDirectory = (cwd: string, path: string): string => {
   const found = existing(cwd, path, '--allow-dir', 'directory')
-  const refused = refusedAllowance(realFiles, found)
+  const refused = whyNotAllowed(realFiles, found)
   if (refused !== undefined) throw new AppError('USAGE', `--allow-dir ${refused}`)
   return found
 }
@@ -42,12 +42,12 @@ const numberIn = (io: Io, name: string, fallback: number): number => {
 }
 
 /** The keys that --set accepts, with their default values. */
-const settable: Record<string, Record<string, number>> = { stall: standardStall, doomLoop: standardLoop }
+const settable: Record<string, Record<string, number>> = { stall: defaultStallSettings, doomLoop: defaultLoopSettings }
 
 /** Applies settings such as `stall.silenceSeconds=60` to the defaults. */
 const withSettings = (given: readonly string[]): { stall: StallSettings; loops: LoopSettings } => {
-  const stall = { ...standardStall }
-  const doomLoop = { ...standardLoop }
+  const stall = { ...defaultStallSettings }
+  const doomLoop = { ...defaultLoopSettings }
   const chosen: Record<string, Record<string, number>> = { stall, doomLoop }
   for (const text of given) {
     const [, folder = '', key = '', value = ''] = /^(\w+)\.(\w+)=(-1|\d+(?:\.\d+)?)$/.exec(text) ?? []
@@ -82,12 +82,12 @@ const pauseOf = (io: Io) => {
   return { firstMs: Math.min(firstPauseMs, cooldownMs), longestMs: Math.min(longestPauseMs, cooldownMs) }
 }
 
-export const exec = async (io: Io, argv: string[], options: ExecOptions): Promise<number> => {
+export const execCommand = async (io: Io, argv: string[], options: ExecOptions): Promise<number> => {
   const command = agentCommand(argv, options.harness)
   const emit =
     options.json === true
       ? (event: ExecEvent) => printJson(io, event)
-      : showLive(io, createPaint(io.colours), command.driver)
+      : showOutput(io, createPaint(io.colours), command.driver)
   const ended = await superviseCommand({
     command,
     cwd: io.cwd,

@@ -9,7 +9,7 @@ const up = (rows: number): string => (rows === 0 ? '' : `\u001b[${rows}A`)
 const clearLine = '\u001b[2K'
 const clearBelow = '\u001b[J'
 
-export interface Block {
+export interface TerminalBlock {
   /** Replaces the lines of the block. Writes nothing if they have not changed. */
   draw(lines: readonly string[]): void
   /** Writes finished text above the block. */
@@ -25,7 +25,7 @@ const rowsOf = (lines: readonly string[], columns: number): number =>
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${clearLine}${line}\n`).join('')
 
 /** Each change is a single write, so that the terminal never shows half of a change. */
-export const createBlock = (terminal: Terminal): Block => {
+export const createBlock = (terminal: Terminal): TerminalBlock => {
   let shown: readonly string[] = []
   /** The start of a line that is not complete yet. */
   let partial = ''

@@ -13,7 +13,7 @@ type Run = NonNullable<Task['run']>
 
 const task = (number: number, title: string, more: Partial<Omit<Task, 'run'>> & { run?: Partial<Run> } = {}): Task =>
   ({
-    ...{ id: `t-${number}`, number, title, place: 'queued', harness: 'claude', nextStep: null },
+    ...{ id: `t-${number}`, number, title, status: 'queued', harness: 'claude', nextStep: null },
     ...more,
     run: more.run === undefined ? null : { id: `r-${number}`, startedAt: ago(72), ...more.run },
   }) as Task
@@ -32,23 +32,23 @@ const view = (tasks: Task[], activities: Record<string, Partial<ActivityView>> =
 
 const busy = view(
   [
-    task(1, 'Read the code', { place: 'done' }),
+    task(1, 'Read the code', { status: 'done' }),
     task(2, 'Write the endpoint GET /health with its version, its uptime and the state of the database connection', {
-      ...{ place: 'running', run: { phase: 'supervise' } },
+      ...{ status: 'running', run: { phase: 'supervise' } },
     }),
-    task(3, 'Test it', { place: 'running', run: { phase: 'verify', startedAt: ago(8) } }),
+    task(3, 'Test it', { status: 'running', run: { phase: 'verify', startedAt: ago(8) } }),
     task(4, 'Document it', {
       nextStep: { owner: 'dispatcher', text: 'waiting for task 2 "Write" and task 3 "Test it"' },
     }),
     task(5, 'Add it to the dashboard', {
-      place: 'blocked(quota_wait)',
+      status: 'blocked(quota_wait)',
       nextStep: { owner: 'dispatcher', text: 'the limit resets', at: new Date(2026, 10, 24, 23, 36, 5).toISOString() },
     }),
     task(6, 'Merge me', {
-      place: 'blocked(awaiting_judge)',
+      status: 'blocked(awaiting_judge)',
       nextStep: { owner: 'merge queue', text: 'waiting to be merged' },
     }),
-    task(7, 'Ask me', { place: 'blocked(awaiting_human)', nextStep: { owner: 'person', text: 'resume' } }),
+    task(7, 'Ask me', { status: 'blocked(awaiting_human)', nextStep: { owner: 'person', text: 'resume' } }),
   ],
   {
     'r-2': {
@@ -98,7 +98,7 @@ describe('never wider and never higher than the terminal', () => {
   const long = 'ログイン画面を修正する 🚀 u\u0308ber '.repeat(12)
   const many = view(
     Array.from({ length: 40 }, (_, at) =>
-      task(at + 1, long, at % 2 === 0 ? { place: 'running', run: { phase: 'supervise' } } : {}),
+      task(at + 1, long, at % 2 === 0 ? { status: 'running', run: { phase: 'supervise' } } : {}),
     ),
     Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`r-${at + 1}`, { last: long, tokens: 1_234_567 }])),
     { title: long },
@@ -117,7 +117,7 @@ describe('never wider and never higher than the terminal', () => {
 
 test('says when the engine is not responding, and when the work lands', () => {
   const landing = { asked: true, refused: null, broken: null, outdated: false, unverified: false, sentBack: false }
-  const shown = view([task(1, 'One', { place: 'done' })], {}, { state: 'ready', autoMerge: true, landing })
+  const shown = view([task(1, 'One', { status: 'done' })], {}, { state: 'ready', autoMerge: true, landing })
   expect(show({ ...shown, silent: true })).toEqual([
     'Add a health endpoint  landing on main · 3 min 5 s',
     'The engine is not responding; waiting for it.',

@@ -5,7 +5,7 @@ import { phaseWords } from '../../domain/run.ts'
 import { safe, type Paint } from '../render.ts'
 import { whenText } from '../times.ts'
 import { elapsedText } from './elapsed.ts'
-import { cut, cutPainted, widthOf } from '../width.ts'
+import { cutToWidth, cutPainted, widthOf } from '../width.ts'
 
 export interface LiveView {
   goal: GoalView
@@ -34,15 +34,15 @@ const waitWords = (task: LiveTask, now: Date): string => {
   const step = task.nextStep
   // A time that has passed is shown as now: the next pass of the engine acts on it.
   const when = step?.at === undefined ? '' : ` ${whenText(Math.max(Date.parse(step.at), now.getTime()), now)}`
-  if (task.place === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
-  if (task.place === 'failed') return `next attempt${when}`
+  if (task.status === 'blocked(quota_wait)') return `the limit of ${safe(task.harness)} resets${when}`
+  if (task.status === 'failed') return `next attempt${when}`
   return `${safe(step?.text ?? 'waiting')}${when}`
 }
 
 /** What a task does or waits for, in plain words. */
-export const doingOf = (task: LiveTask, now: Date): string => {
-  if (task.place === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
-  if (task.place === 'blocked(awaiting_human)') return 'waiting for you'
+export const taskActivityText = (task: LiveTask, now: Date): string => {
+  if (task.status === 'running') return task.run === null ? 'preparing' : phaseWords[task.run.phase]
+  if (task.status === 'blocked(awaiting_human)') return 'waiting for you'
   return waitWords(task, now)
 }
 
@@ -52,7 +52,7 @@ const joined = (parts: readonly string[]): string => parts.filter((part) => part
 
 /** The second line of a task: the check that runs, or the last words of its agent. */
 const detailOf = (task: LiveTask, activity: ActivityView | undefined): string => {
-  if (task.place !== 'running' || activity === undefined) return ''
+  if (task.status !== 'running' || activity === undefined) return ''
   if (task.run?.phase === 'verify') return activity.check === null ? '' : `$ ${safe(activity.check)}`
   return activity.last === null ? '' : safe(activity.last)
 }
@@ -71,10 +71,10 @@ interface Row {
 const rowOf = (task: LiveTask, { activities }: LiveView, now: Date): Row => {
   const activity = task.run === null ? undefined : activities.get(task.run.id)
   const facts =
-    task.place === 'running' && task.run !== null
+    task.status === 'running' && task.run !== null
       ? [elapsedText(task.run.startedAt, now), tokensText(activity?.tokens ?? 0)]
       : []
-  return { task, doing: joined([doingOf(task, now), ...facts]), detail: detailOf(task, activity) }
+  return { task, doing: joined([taskActivityText(task, now), ...facts]), detail: detailOf(task, activity) }
 }
 
 const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(widthOf))
@@ -86,18 +86,18 @@ const titleWidth = (rows: readonly Row[], columns: number): number => {
 }
 
 const rowLines = ({ task, doing, detail }: Row, width: number, { columns, paint }: FrameOptions): string[] => {
-  const title = cut(safe(task.title), width)
-  const shown = cut(doing, columns - headWidth - width - gap)
-  const colour = task.place === 'running' ? paint.good : task.place.includes('awaiting_human') ? paint.warn : String
+  const title = cutToWidth(safe(task.title), width)
+  const shown = cutToWidth(doing, columns - headWidth - width - gap)
+  const colour = task.status === 'running' ? paint.good : task.status.includes('awaiting_human') ? paint.warn : String
   const head = `${String(task.number).padStart(headWidth - 2)}. ${title}${' '.repeat(width - widthOf(title) + gap)}`
-  const below = cut(detail, columns - headWidth)
+  const below = cutToWidth(detail, columns - headWidth)
   return [`${head}${colour(shown)}`, ...(below === '' ? [] : [`${' '.repeat(headWidth)}${below}`])]
 }
 
 /** Running tasks come first. */
-const order = (task: LiveTask): number => (task.place === 'running' ? 0 : task.place.startsWith('blocked') ? 1 : 2)
+const order = (task: LiveTask): number => (task.status === 'running' ? 0 : task.status.startsWith('blocked') ? 1 : 2)
 
-const endedPlaces = new Set(['done', 'cancelled'])
+const endedStatuses = new Set(['done', 'cancelled'])
 
 /** As many tasks as fit in `rows`, and how many are left out. */
 const fitting = (groups: string[][], rows: number): { lines: string[]; left: number } => {
@@ -110,16 +110,16 @@ const fitting = (groups: string[][], rows: number): { lines: string[]; left: num
 }
 
 const headLine = ({ goal }: LiveView, { columns, now, paint }: FrameOptions): string => {
-  const done = goal.tasks.filter(({ place }) => place === 'done').length
+  const done = goal.tasks.filter(({ status }) => status === 'done').length
   const count = goal.tasks.length > 1 ? `${done} of ${goal.tasks.length} tasks done` : ''
-  const facts = cut(joined([goalWords(goal), elapsedText(goal.createdAt, now), count]), columns - 4)
-  const title = cut(safe(goal.title), columns - widthOf(facts) - 2)
+  const facts = cutToWidth(joined([goalWords(goal), elapsedText(goal.createdAt, now), count]), columns - 4)
+  const title = cutToWidth(safe(goal.title), columns - widthOf(facts) - 2)
   return `${paint.bold(title)}  ${facts}`
 }
 
 export const frame = (view: LiveView, options: FrameOptions): string[] => {
   const live = view.goal.tasks
-    .filter(({ place }) => !endedPlaces.has(place))
+    .filter(({ status }) => !endedStatuses.has(status))
     .toSorted((a, b) => order(a) - order(b) || a.number - b.number)
   const note = view.silent ? [options.paint.warn('The engine is not responding; waiting for it.')] : []
   const rows = live.map((task) => rowOf(task, view, options.now))

@@ -1,5 +1,5 @@
 /**
- * The live view of `run` and `land` on a terminal: one block, redrawn in place until the goal has ended. Other output of the
+ * The live view of `run` and `landCommand` on a terminal: one block, redrawn in status until the goal has ended. Other output of the
  * command scrolls above the block. Without a terminal nothing is shown, and the engine is not polled for it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,12 +8,12 @@ import type { JsonOption } from '../command.ts'
 import type { Client } from '../engine/client.ts'
 import type { Io } from '../io.ts'
 import { createPaint } from '../render.ts'
-import { createBlock, type Block } from './block.ts'
+import { createBlock, type TerminalBlock } from './block.ts'
 import { frame, type LiveView } from './frame.ts'
 import { onSuspend } from './suspend.ts'
 import type { Terminal } from './terminal.ts'
 import { elapsedText } from './elapsed.ts'
-import { cut } from '../width.ts'
+import { cutToWidth } from '../width.ts'
 
 const everyMs = 1_000
 /** Most runs whose activity is polled: more do not fit on a terminal. */
@@ -30,7 +30,7 @@ export interface Live {
 }
 
 const activitiesOf = async (client: Client, goal: GoalView): Promise<Map<string, ActivityView>> => {
-  const runs = goal.tasks.flatMap(({ place, run }) => (place === 'running' && run !== null ? [run.id] : []))
+  const runs = goal.tasks.flatMap(({ status, run }) => (status === 'running' && run !== null ? [run.id] : []))
   const activities = runs.slice(0, maxWatchedRuns).map(async (id): Promise<[string, ActivityView]> => {
     return [id, await client.get<ActivityView>(`/runs/${id}/activity`)]
   })
@@ -48,7 +48,7 @@ const nextView = async (client: Client, id: string, before: LiveView | undefined
 }
 
 /** Draws every second, after a resize and after a suspension, until the signal aborts. */
-const keepDrawn = (terminal: Terminal, block: Block, draw: () => void, signal: AbortSignal): void => {
+const keepDrawn = (terminal: Terminal, block: TerminalBlock, draw: () => void, signal: AbortSignal): void => {
   const timer = setInterval(draw, everyMs)
   const endResize = terminal.onResize(draw)
   const endSuspend = onSuspend({ leave: () => block.clear(), enter: draw })
@@ -70,7 +70,7 @@ const openOn = (io: Io, terminal: Terminal): Live => {
     const [columns, rows] = [terminal.columns(), terminal.rows()]
     if (view !== undefined) return frame(view, { columns, rows, now, paint })
     const elapsed = now.getTime() - Date.parse(began) < everyMs ? '' : `  ${elapsedText(began, now)}`
-    return status === '' ? [] : [cut(`${status} …${elapsed}`, columns)]
+    return status === '' ? [] : [cutToWidth(`${status} …${elapsed}`, columns)]
   }
   const draw = (): void => {
     if (!ended.signal.aborted) block.draw(lines(new Date()))

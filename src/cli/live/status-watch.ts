@@ -4,14 +4,14 @@ import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
 import { findEngine } from '../engine/connect.ts'
-import { placeOf } from '../engine/place.ts'
-import { reading } from '../engine/reading.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { homeOf } from '../engine/home.ts'
+import { readOnly } from '../engine/read-only.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
 import { createBlock } from './block.ts'
 import { watchKeys } from './keys.ts'
 import type { Terminal } from './terminal.ts'
-import { cut, wrapPainted } from '../width.ts'
+import { cutToWidth, wrapPainted } from '../width.ts'
 
 const everyMs = 1_000
 
@@ -32,14 +32,14 @@ const keyOf = (view: StatusView): string => {
 
 /** The current status, and the client of the engine if one is running. No engine is started: watching must not undo `unstuck stop`. */
 const readFirst = (io: Io, path: string): Promise<{ view: StatusView; client: Client | undefined }> =>
-  reading(io, async ({ client, live }) => ({
+  readOnly(io, async ({ client, live }) => ({
     view: await client.get<StatusView>(path),
     client: live ? client : undefined,
   }))
 
 /** Polls the status until the signal aborts. */
 const pollStatus = async ({ io, path, signal, show, miss }: Watch, first: Client | undefined): Promise<void> => {
-  const home = await placeOf(io)
+  const home = await homeOf(io)
   let client = first
   while (!signal.aborted) {
     const view: StatusView | undefined = await client?.get<StatusView>(path).catch(() => undefined) // the engine may be restarting
@@ -58,10 +58,10 @@ export const fit = (texts: readonly string[], footer: string, size: { columns: n
   const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => wrapPainted(text, size.columns))
   const room = Math.max(1, size.rows - 2)
   const left = lines.length - room
-  const more = cut(`… and ${left + 1} more lines: unstuck status`, size.columns)
+  const more = cutToWidth(`… and ${left + 1} more lines: unstuck status`, size.columns)
   const last = lines.some((text) => text.includes('\u001b')) ? `${endColours}${more}` : more
   const shown = left > 0 ? [...lines.slice(0, room - 1), last] : lines
-  return [...shown, ...(footer === '' ? [] : [cut(footer, size.columns)])]
+  return [...shown, ...(footer === '' ? [] : [cutToWidth(footer, size.columns)])]
 }
 
 const watchOnTerminal = async (io: Io, terminal: Terminal, path: string): Promise<number> => {
@@ -116,7 +116,7 @@ const watchAsLines = async (io: Io, path: string, asJson: boolean): Promise<numb
     if (asJson) printJson(io, view)
     else
       for (const text of [...(key === undefined ? [] : ['']), ...statusLines(createPaint(io.colours), view)])
-        line(io, text)
+        printLine(io, text)
     key = next
   }
   const { view, client } = await readFirst(io, path)

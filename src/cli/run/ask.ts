@@ -3,8 +3,8 @@ import type { DiffView, Escalation, LogView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import { diffLines } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
-import { line, type Io } from '../io.ts'
-import type { Keys } from '../keys.ts'
+import { printLine, type Io } from '../io.ts'
+import type { Prompt } from '../prompt.ts'
 import { createPaint, safe } from '../render.ts'
 import { userName } from '../user-name.ts'
 
@@ -25,7 +25,7 @@ export const promptText = ({ runId, choices }: Pick<Escalation, 'runId' | 'choic
 
 interface Asking {
   io: Io
-  keys: Keys
+  keys: Prompt
   client: Client
   question: Escalation
   signal: AbortSignal
@@ -33,7 +33,7 @@ interface Asking {
 
 const showDiff = async ({ io, client }: Asking, run: string): Promise<void> => {
   const view = await client.get<DiffView>(`/runs/${run}/diff`)
-  for (const text of diffLines(createPaint(io.colours), view)) line(io, text)
+  for (const text of diffLines(createPaint(io.colours), view)) printLine(io, text)
 }
 
 const showLog = async ({ io, client, signal }: Asking, run: string): Promise<void> => {
@@ -46,14 +46,14 @@ const showLog = async ({ io, client, signal }: Asking, run: string): Promise<voi
     ended = page.ended || JSON.stringify(page.next) === JSON.stringify(cursor)
     cursor = page.next
   }
-  if (last.length === 0) line(io, 'The agent printed no output.')
-  for (const { kind, text } of last) line(io, `${kind.padEnd(10)} ${safe(text)}`)
+  if (last.length === 0) printLine(io, 'The agent printed no output.')
+  for (const { kind, text } of last) printLine(io, `${kind.padEnd(10)} ${safe(text)}`)
 }
 
 /** The input for a choice, '' if it takes none; undefined if the person backed out. */
 const inputFor = async ({ io, keys, signal }: Asking, { input, kind, label }: Choice): Promise<string | undefined> => {
   if (kind === 'cancel') {
-    line(io, `${safe(label)}? y yes  any other key no`)
+    printLine(io, `${safe(label)}? y yes  any other key no`)
     return (await keys.key(signal)) === 'y' ? '' : undefined
   }
   if (input === null) return ''
@@ -70,10 +70,10 @@ const send = async (asking: Asking, choice: Choice): Promise<boolean> => {
   const request = { choice: choice.id, ...(input === '' ? {} : { input }), by: userName() }
   const answered = await client.post<Escalation>(`/escalations/${question.id}/answer`, request)
   if (answered.state === 'pending') {
-    line(io, `Run this command yourself: ${safe(choice.command)}`)
+    printLine(io, `Run this command yourself: ${safe(choice.command)}`)
     return false
   }
-  line(io, `${safe(choice.label)}: done. ${safe(choice.effect)}`)
+  printLine(io, `${safe(choice.label)}: done. ${safe(choice.effect)}`)
   return true
 }
 
@@ -90,12 +90,12 @@ const take = async (asking: Asking, key: string | undefined): Promise<Outcome> =
 }
 
 const askOne = async (asking: Asking): Promise<Outcome> => {
-  line(asking.io, createPaint(asking.io.colours).bold(promptText(asking.question)))
+  printLine(asking.io, createPaint(asking.io.colours).bold(promptText(asking.question)))
   try {
     return await take(asking, await asking.keys.key(asking.signal))
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    line(asking.io, safe(error.message))
+    printLine(asking.io, safe(error.message))
     // Every key needs the engine, so without one there is nothing to do but quit.
     return error.code === 'ENGINE_UNAVAILABLE' ? 'left' : 'again'
   }
@@ -103,17 +103,20 @@ const askOne = async (asking: Asking): Promise<Outcome> => {
 
 /** Asks until every question of the goal is answered or the person quits. */
 export const askAtEnd = async (io: Io, client: Client, goalId: string): Promise<void> => {
-  const { keys } = io
-  if (keys === undefined) return
+  const { prompt } = io
+  if (prompt === undefined) return
   const open = (): Promise<Escalation[]> => client.get<Escalation[]>(`/escalations?goal=${goalId}&state=pending`)
   let outcome: Outcome = 'again'
   for (let questions = await open(); outcome !== 'left';) {
     const [question] = questions
     if (question === undefined) return
     if (questions.length > 1 || outcome === 'answered')
-      line(io, `${safe(question.happened === '' ? question.question : question.happened)} (${questions.length} open)`)
+      printLine(
+        io,
+        `${safe(question.happened === '' ? question.question : question.happened)} (${questions.length} open)`,
+      )
     const signal = AbortSignal.any([io.signal, AbortSignal.timeout(longestWaitMs)])
-    outcome = await askOne({ io, keys, client, question, signal })
+    outcome = await askOne({ io, keys: prompt, client, question, signal })
     if (outcome === 'answered') questions = await open()
   }
 }

@@ -2,12 +2,12 @@
 import type { Escalation, Goal, GoalView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
 import type { Client } from '../engine/client.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { createPaint, goalLines, questionText } from '../render.ts'
 import { askAtEnd } from './ask.ts'
 import { whenText } from '../times.ts'
-import { followGoal, type FollowOptions } from './follow.ts'
+import { followGoal, type FollowGoalOptions } from './follow.ts'
 import type { LimitWait } from './limit-wait.ts'
 
 /** What a shell reports for a program that SIGINT ended. */
@@ -33,19 +33,24 @@ const showEnd = (io: Io, end: GoalView, { asked, json }: { asked: readonly Escal
     ...goalLines(paint, end, new Date().toISOString()),
     ...asked.flatMap((entry) => questionText(paint, entry)),
   ]
-  for (const text of ['', ...lines]) line(io, text)
+  for (const text of ['', ...lines]) printLine(io, text)
 }
 
 const showLimit = (io: Io, { harness, until }: LimitWait, { goal, json }: { goal: Goal; json: boolean }): void => {
   if (json) return printJson(io, { type: 'waiting', goal: goal.id, harness, until: new Date(until).toISOString() })
-  line(
+  printLine(
     io,
     `\n${harness} is at its limit, which ends ${whenText(until, Date.now())}; the engine then continues the goal.`,
   )
-  line(io, `"unstuck status" shows the goal, "unstuck cancel ${goal.id}" cancels it.`)
+  printLine(io, `"unstuck status" shows the goal, "unstuck cancel ${goal.id}" cancels it.`)
 }
 
-export const followToEnd = async (live: Live, client: Client, goal: Goal, options: FollowOptions): Promise<number> => {
+export const followToEnd = async (
+  live: Live,
+  client: Client,
+  goal: Goal,
+  options: FollowGoalOptions,
+): Promise<number> => {
   const { io } = live
   const { json } = options
   const end = await followGoal(live, client, { id: goal.id, ...options })
@@ -53,7 +58,7 @@ export const followToEnd = async (live: Live, client: Client, goal: Goal, option
   if (end === undefined) {
     if (json) printJson(io, { type: 'interrupted', goal: goal.id })
     else
-      line(
+      printLine(
         io,
         `\nThe work continues in the background: "unstuck status" shows it, "unstuck cancel ${goal.id}" cancels it.`,
       )

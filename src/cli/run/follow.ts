@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView, GoalView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
-import { saidByQuestion, sentenceOf } from '../../runtime/people/explain.ts'
+import { repeatedByQuestion, sentenceOf } from '../../runtime/people/explain.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
-import { line, printJson, type Io } from '../io.ts'
+import { printLine, printJson, type Io } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { localTimes, secondText } from '../times.ts'
@@ -20,7 +20,7 @@ const pageSize = 500
 const quietTypes = new Set([
   ...['run.phase', 'run.launched', 'agent.registered', 'task.created', 'task.claimed'],
   ...['merge.enqueued', 'merge.processing', 'account.limited'],
-  ...saidByQuestion,
+  ...repeatedByQuestion,
 ])
 
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
@@ -94,7 +94,7 @@ const limitOfAll = async (follower: Follower): Promise<LimitWait | undefined> =>
   return poll()
 }
 
-export interface FollowOptions {
+export interface FollowGoalOptions {
   json: boolean
   /** Number of the last event to skip; later ones are shown. */
   after: number
@@ -106,7 +106,7 @@ export interface FollowOptions {
 export const followGoal = async (
   { io, watch }: Live,
   first: Client,
-  { id, json, after: from, noWait = false }: FollowOptions & { id: string },
+  { id, json, after: from, noWait = false }: FollowGoalOptions & { id: string },
 ): Promise<GoalView | LimitWait | undefined> => {
   const follower: Follower = { io, id, client: first }
   const { tasks } = await request<GoalView>(follower, `/goals/${id}`)
@@ -117,7 +117,7 @@ export const followGoal = async (
     after = batch.at(-1)?.seq ?? after
     for (const event of batch) {
       if (json) printJson(io, event)
-      else if (!quietTypes.has(event.type)) line(io, eventLine(event, numbers))
+      else if (!quietTypes.has(event.type)) printLine(io, eventLine(event, numbers))
     }
   }
   const following = { first, goal: id, after, signal: io.signal, reconnect: () => reconnect(follower) }

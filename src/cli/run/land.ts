@@ -2,14 +2,14 @@
 import type { Goal, Metrics } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import type { JsonOption } from '../command.ts'
-import { connectKnown } from '../engine/connect.ts'
+import { connectToExisting } from '../engine/connect.ts'
 import type { Live } from '../live/live.ts'
 import { followToEnd } from './end.ts'
 
-export const land = async (live: Live, id: string, options: JsonOption): Promise<number> => {
+export const landCommand = async (live: Live, id: string, options: JsonOption): Promise<number> => {
   if (!/^g-[a-z0-9]+$/.test(id))
     throw new AppError('USAGE', `"${id}" is not the id of a goal (g-…); "unstuck status" lists the goals`)
-  const client = await connectKnown(live.io, live.say)
+  const client = await connectToExisting(live.io, live.say)
   const { events } = await client.get<Metrics>('/metrics')
   const goal = await client.post<Goal>(`/goals/${id}/land`)
   return followToEnd(live, client, goal, { json: options.json ?? false, after: events.last })

@@ -3,8 +3,8 @@ import type { TaskView } from '../../api/contract.ts'
 import { limitWait } from './limit-wait.ts'
 
 const at = '2026-11-24T23:00:00.000Z'
-const task = (id: string, place: string, more: object = {}): TaskView =>
-  ({ id, place, harness: 'claude', dependsOn: [], nextStep: null, ...more }) as unknown as TaskView
+const task = (id: string, status: string, more: object = {}): TaskView =>
+  ({ id, status, harness: 'claude', dependsOn: [], nextStep: null, ...more }) as unknown as TaskView
 
 const parked = task('t-1', 'blocked(quota_wait)', { nextStep: { owner: 'cycle manager', text: '', at } })
 const held = task('t-1', 'queued', { nextStep: { owner: 'dispatcher', text: '', at, waitsFor: 'account_limit' } })

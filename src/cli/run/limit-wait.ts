@@ -8,17 +8,17 @@ export interface LimitWait {
   until: number
 }
 
-const limitOf = ({ harness, place, nextStep }: TaskView): LimitWait | undefined =>
-  place === 'blocked(quota_wait)' || nextStep?.waitsFor === 'account_limit'
+const limitOf = ({ harness, status, nextStep }: TaskView): LimitWait | undefined =>
+  status === 'blocked(quota_wait)' || nextStep?.waitsFor === 'account_limit'
     ? { harness, until: Date.parse(nextStep?.at ?? '') }
     : undefined
 
 /** The limit for which `run --no-wait` exits; undefined while a task runs, is being checked, or can start. */
 export const limitWait = (goal: Pick<GoalView, 'tasks'>): LimitWait | undefined => {
-  const live = goal.tasks.filter(({ place }) => !taskEnded(place))
+  const live = goal.tasks.filter(({ status }) => !taskEnded(status))
   const waits = live.flatMap((task) => limitOf(task) ?? [])
   const [first] = waits.toSorted((one, other) => one.until - other.until)
   const behind = (task: TaskView): boolean =>
-    task.place === 'queued' && task.dependsOn.some((id) => live.some((other) => other.id === id))
+    task.status === 'queued' && task.dependsOn.some((id) => live.some((other) => other.id === id))
   return live.every((task) => limitOf(task) !== undefined || behind(task)) ? first : undefined
 }

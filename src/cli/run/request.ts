@@ -4,14 +4,14 @@ import { isAbsolute, resolve } from 'node:path'
 import type { GoalView } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
 import { AppError } from '../../errors.ts'
-import { checksHere, checksOf } from '../../runtime/checks/first-checks.ts'
-import { inferredFor, topOfFolder } from '../../runtime/checks/inferred-here.ts'
+import { checksInCheckout, firstChecks } from '../../runtime/checks/first-checks.ts'
+import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-files.ts'
 import { realFiles } from '../../runtime/core/files.ts'
-import { refusedAllowance, wideFolder } from '../../wide-folder.ts'
+import { whyNotAllowed, whyTooWide } from '../../wide-folder.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
 import type { JsonOption } from '../command.ts'
-import type { Place } from '../engine/place.ts'
-import { line, type Io } from '../io.ts'
+import type { Home } from '../engine/home.ts'
+import { printLine, type Io } from '../io.ts'
 import { safe } from '../render.ts'
 
 export interface RunOptions extends JsonOption {
@@ -28,7 +28,7 @@ export interface RunOptions extends JsonOption {
   maxCost?: number
 }
 
-export const readInput = (io: Io, argument: string): GoalInput =>
+export const readGoalInput = (io: Io, argument: string): GoalInput =>
   readGoal(argument, (name) => {
     const path = resolve(io.cwd, name)
     const found = statSync(path, { throwIfNoEntry: false })
@@ -52,25 +52,25 @@ const allowedDir = (io: Io, text: string): string => {
       `--allow-dir ${text}: this directory does not exist; create it, or correct the path`,
     )
   }
-  const refused = refusedAllowance(realFiles, path)
+  const refused = whyNotAllowed(realFiles, path)
   if (refused !== undefined) throw new AppError('INPUT_INVALID', `--allow-dir ${refused}`)
   return realpathSync(path)
 }
 
-const modeOf = (home: Place, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
+const modeOf = (home: Home, options: RunOptions, config: Config): 'local' | 'direct' | 'remote' => {
   if (home.repository.url === undefined) return options.direct === true ? 'direct' : config.repoMode
   if (options.direct !== true) return 'remote'
   throw new AppError('USAGE', '--direct works in a folder, and --repo names a repository by URL; leave out one of them')
 }
 
 interface Given {
-  home: Place
+  home: Home
   input: GoalInput
   options: RunOptions
   config: Config
 }
 
-export const requestOf = (io: Io, { home, input, options, config }: Given) => ({
+export const goalRequest = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
     autoMerge: options.merge ?? config.autoMerge,
@@ -85,11 +85,11 @@ export const requestOf = (io: Io, { home, input, options, config }: Given) => ({
   },
 })
 
-type Request = ReturnType<typeof requestOf>
+type Request = ReturnType<typeof goalRequest>
 
-export const checkHere = (home: Place, options: Request['options']): void => {
+export const checkFolder = (home: Home, options: Request['options']): void => {
   const { repository } = home
-  const wide = options.repoMode === 'direct' ? wideFolder(realFiles, repository.root) : undefined
+  const wide = options.repoMode === 'direct' ? whyTooWide(realFiles, repository.root) : undefined
   if (wide !== undefined)
     throw new AppError('USAGE', `--direct: ${repository.root} ${wide}; let agents work in a separate folder`)
   if (options.repoMode !== 'local') return
@@ -113,32 +113,32 @@ const landingText = ({ repoMode, autoMerge }: Request['options']): string => {
 }
 
 /** The checks of a planned task. Checks of a repository by URL are inferred later, when its commit has been fetched. */
-const checksText = ({ repository }: Place, config: Config, task: GoalInput['tasks'][number]): string => {
+const checksText = ({ repository }: Home, config: Config, task: GoalInput['tasks'][number]): string => {
   if (repository.url !== undefined && task.commands.length === 0)
     return 'Checks: from the configuration, or inferred from the repository when the goal starts'
-  const inferred = repository.url === undefined ? inferredFor(topOfFolder(realFiles, repository.root)) : []
-  const { commands, source } = checksOf(task, config, inferred)
-  return checksHere(realFiles, repository.root, { commands, commandSource: source, role: task.role })
+  const inferred = repository.url === undefined ? inferredChecks(topOfFolder(realFiles, repository.root)) : []
+  const { commands, source } = firstChecks(task, config, inferred)
+  return checksInCheckout(realFiles, repository.root, { commands, commandSource: source, role: task.role })
 }
 
 /** Describes the checks of an accepted goal, without repeating equal lines. */
-export const goalChecks = ({ repository }: Place, { tasks }: Pick<GoalView, 'tasks'>): string[] => [
-  ...new Set(tasks.map((task) => checksHere(realFiles, repository.root, task))),
+export const goalCheckLines = ({ repository }: Home, { tasks }: Pick<GoalView, 'tasks'>): string[] => [
+  ...new Set(tasks.map((task) => checksInCheckout(realFiles, repository.root, task))),
 ]
 
 interface Planned {
-  home: Place
+  home: Home
   config: Config
   harnessOf: (name?: string) => string
 }
 
 export const showPlan = (io: Io, { input, options }: Request, { home, config, harnessOf }: Planned): void => {
-  line(io, input.title)
+  printLine(io, input.title)
   for (const [index, task] of input.tasks.entries()) {
     const after = task.after.length === 0 ? '' : `, after task ${task.after.join(', ')}`
-    line(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
-    line(io, `     May change: ${task.allowedPaths.join(', ')}`)
-    line(io, `     ${safe(checksText(home, config, task))}`)
+    printLine(io, `  ${index + 1}. ${task.title} (${harnessOf(task.harness)}${after})`)
+    printLine(io, `     May change: ${task.allowedPaths.join(', ')}`)
+    printLine(io, `     ${safe(checksText(home, config, task))}`)
   }
-  line(io, landingText(options))
+  printLine(io, landingText(options))
 }

@@ -6,12 +6,12 @@ import { realFiles } from '../../runtime/core/files.ts'
 import { chooseHarness } from '../../runtime/harness/harness-choice.ts'
 import type { GoalInput } from '../../runtime/goal/goal-input.ts'
 import { connect } from '../engine/connect.ts'
-import { placeOf, type Place } from '../engine/place.ts'
-import { line, printJson } from '../io.ts'
+import { homeOf, type Home } from '../engine/home.ts'
+import { printLine, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
-import { checkHere, goalChecks, readInput, requestOf, showPlan, type RunOptions } from './request.ts'
+import { checkFolder, goalCheckLines, readGoalInput, goalRequest, showPlan, type RunOptions } from './request.ts'
 
 /** Reports a harness that cannot be used together with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
@@ -28,13 +28,13 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
   }
 }
 
-export const run = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
+export const runCommand = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
   const { io } = live
-  const input = readInput(io, words.join(' '))
-  const home = await placeOf(io)
+  const input = readGoalInput(io, words.join(' '))
+  const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
-  const request = requestOf(io, { home, input, options, config })
-  checkHere(home, request.options)
+  const request = goalRequest(io, { home, input, options, config })
+  checkFolder(home, request.options)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)
   checkHarnesses(words, input, harnessOf)
@@ -50,14 +50,15 @@ export const run = async (live: Live, words: string[], options: RunOptions): Pro
 
 const submit = async (
   live: Live,
-  home: Place,
+  home: Home,
   { request, options }: { request: object; options: RunOptions },
 ): Promise<number> => {
   const { client } = await connect(live.io, { start: true, say: live.say })
   live.say('sending the goal to the engine')
   const goal = await client.post<Goal>('/goals', request)
   if (options.json !== true)
-    for (const text of goalChecks(home, await client.get<GoalView>(`/goals/${goal.id}`))) line(live.io, safe(text))
+    for (const text of goalCheckLines(home, await client.get<GoalView>(`/goals/${goal.id}`)))
+      printLine(live.io, safe(text))
   if (options.detach !== true)
     return followToEnd(live, client, goal, {
       json: options.json ?? false,
@@ -66,6 +67,10 @@ const submit = async (
     })
   live.close()
   if (options.json === true) printJson(live.io, goal)
-  else line(live.io, `The engine works on ${goal.id}; follow it with "unstuck status --watch" or "unstuck events -f".`)
+  else
+    printLine(
+      live.io,
+      `The engine works on ${goal.id}; follow it with "unstuck status --watch" or "unstuck events -f".`,
+    )
   return exitCodes.ok
 }

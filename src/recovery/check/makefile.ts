@@ -50,7 +50,7 @@ export const readMakefile = (text: string): Makefile => {
 }
 
 /** The targets and everything they depend on, each once. */
-export const withNeeds = ({ rules }: Makefile, targets: readonly string[]): string[] => {
+export const withPrerequisites = ({ rules }: Makefile, targets: readonly string[]): string[] => {
   const found = new Set<string>()
   const follow = (name: string): void => {
     if (found.has(name) || !rules.has(name)) return

@@ -4,8 +4,8 @@
  * would run the tests.
  */
 import type { Weakening } from '../../domain/run.ts'
-import { scriptsIn, type ReadText } from './parts.ts'
-import { joined, lastSegment, parentOf } from './words.ts'
+import { scriptsIn, type ReadText } from './check-parts.ts'
+import { joinInRepository, lastSegment, parentOf } from './shell-calls.ts'
 
 export interface ProgramsRequest {
   paths: readonly string[]
@@ -75,7 +75,7 @@ const inLock = (text: string | undefined): Brought[] =>
 const inManifest = (text: string | undefined, path: string, paths: readonly string[]): Brought[] => {
   const manifest = parsed(text) ?? {}
   const { bin } = objectOf(manifest.directories)
-  const folder = typeof bin === 'string' ? joined(parentOf(path), bin) : undefined
+  const folder = typeof bin === 'string' ? joinInRepository(parentOf(path), bin) : undefined
   const files = paths.filter((each) => folder !== undefined && each.startsWith(`${folder}/`)).map(programName)
   return [...binsOf(manifest, manifest.name), ...files].map((program) => ({ program, by: path, local: true }))
 }
@@ -94,10 +94,14 @@ const takesPlace = ({ program, local }: Brought, words: ReadonlySet<string>, old
   runtimes.has(program) || (words.has(program) && (local || old.some((other) => other.program === program)))
 
 /** Program name to the package that provides it. */
-export type Laid = ReadonlyMap<string, string>
+export type InstalledPrograms = ReadonlyMap<string, string>
 
 /** The programs of an install with the work that replace those of the install without it, or a runtime. */
-export const takenPrograms = (laid: Laid, old: Laid, words: ReadonlySet<string>): string[] =>
+export const shadowingPrograms = (
+  laid: InstalledPrograms,
+  old: InstalledPrograms,
+  words: ReadonlySet<string>,
+): string[] =>
   [...laid]
     .filter(
       ([program, by]) => (runtimes.has(program) || (words.has(program) && old.has(program))) && old.get(program) !== by,
@@ -117,7 +121,7 @@ const broughtBy = async (request: ProgramsRequest, path: string): Promise<Weaken
   const names = added.filter((each) => takesPlace(each, words, old)).map(({ program }) => program)
   if (names.length === 0) return []
   // Reported for the manifest, because a task that names the manifest also means its lockfile.
-  const manifest = joined(parentOf(path), 'package.json')
+  const manifest = joinInRepository(parentOf(path), 'package.json')
   return [
     finding(isLock && paths.includes(manifest) ? manifest : path, `brings programs called ${unique(names).join(', ')}`),
   ]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { understoodPart, withoutStep } from './chain.ts'
+import { plannablePart, withoutStep } from './chain.ts'
 import { planCommand } from './plan.ts'
 
 describe('of a chain is left', () => {
@@ -17,7 +17,7 @@ describe('of a chain is left', () => {
     ['npm test || true && node check.js', undefined],
     ['npm test | cat && node check.js; rm x', undefined],
     ['npm test && node check.js', undefined],
-  ])('%s: %s', (text, rest) => expect(understoodPart(text)).toBe(rest))
+  ])('%s: %s', (text, rest) => expect(plannablePart(text)).toBe(rest))
 
   it.each([
     ['npm run none && node check.js', 0, 'node check.js'],

@@ -1,6 +1,6 @@
 /** A `&&` chain without the elements that cannot be run. The rest is still a requested check. Pure. */
 import { parse } from 'unbash'
-import { planCommand, type Step } from './plan.ts'
+import { planCommand, type CommandStep } from './plan.ts'
 import { commandText } from './replacement.ts'
 
 /** `cd` is only understood before another command. */
@@ -10,7 +10,7 @@ const isUnderstood = (piece: string): boolean => planCommand(`${piece} && true`)
  * For a line that the planner refuses: the elements that can be planned separately. Undefined = the line is not a chain, no
  * element would be left, or the working folder of the remaining elements would be unknown.
  */
-export const understoodPart = (text: string): string | undefined => {
+export const plannablePart = (text: string): string | undefined => {
   const [statement, ...more] = parse(text).commands
   if (statement?.command.type !== 'AndOr' || statement.background || more.length > 0) return undefined
   const { commands, operators } = statement.command
@@ -23,7 +23,7 @@ export const understoodPart = (text: string): string | undefined => {
 }
 
 /** The chain without one of its steps; undefined = nothing is left. */
-export const withoutStep = (text: string, step: Step): string | undefined => {
+export const withoutStep = (text: string, step: CommandStep): string | undefined => {
   const plan = planCommand(text)
   const left = plan.ok ? plan.steps.filter((each) => JSON.stringify(each) !== JSON.stringify(step)) : []
   return left.length === 0 ? undefined : commandText(left)

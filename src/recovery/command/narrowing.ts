@@ -2,9 +2,9 @@
  * Narrows a check of all packages to those that a change can affect: the changed packages and all that depend on them. Only
  * for a check that cannot run in the other packages. An affected package is never left out. Pure.
  */
-import { programOf, type Step } from './plan.ts'
+import { programOf, type CommandStep } from './plan.ts'
 
-export interface Package {
+export interface WorkspacePackage {
   name: string
   /** Relative to the folder of the workspace's manifest. */
   folder: string
@@ -48,10 +48,13 @@ export const recursiveScript = (argv: readonly string[]): string | undefined => 
 /** Files outside of packages that no check reads. */
 const beside = /^(?:[^/]+\.(?:md|mdx|txt|rst|adoc)|LICENSE|NOTICE|CHANGELOG|docs\/.*|\.github\/.*)$/i
 
-const isIn = ({ folder }: Package, path: string): boolean => path.startsWith(`${folder}/`)
+const isIn = ({ folder }: WorkspacePackage, path: string): boolean => path.startsWith(`${folder}/`)
 
 /** The packages that these paths can affect; undefined = a path outside of all packages may affect all of them. */
-export const affected = (packages: readonly Package[], changed: readonly string[]): Package[] | undefined => {
+export const affectedPackages = (
+  packages: readonly WorkspacePackage[],
+  changed: readonly string[],
+): WorkspacePackage[] | undefined => {
   const inside = changed.filter((path) => !beside.test(path))
   if (!inside.every((path) => packages.some((each) => isIn(each, path)))) return undefined
   const found = new Set(packages.filter((each) => inside.some((path) => isIn(each, path))))
@@ -64,10 +67,14 @@ export const affected = (packages: readonly Package[], changed: readonly string[
 }
 
 /** The step for the affected packages only; undefined = an affected one lacks the script, or none or all are affected. */
-export const narrowStep = (step: Step, packages: readonly Package[], changed: readonly string[]): Step | undefined => {
+export const narrowStep = (
+  step: CommandStep,
+  packages: readonly WorkspacePackage[],
+  changed: readonly string[],
+): CommandStep | undefined => {
   const kind = recursive[programOf(step.argv) ?? '']
   const script = recursiveScript(step.argv)
-  const touched = affected(packages, changed)
+  const touched = affectedPackages(packages, changed)
   if (kind === undefined || script === undefined || touched === undefined) return undefined
   const left = touched.filter(({ scripts }) => scripts.includes(script))
   // The check was requested for a changed package that lacks the script, so no other package may replace it.

@@ -1,5 +1,5 @@
 /** Reorders checks, where one needs the output of another. All of them still run. Pure. */
-import { builds, cleans } from '../diagnosis/argv.ts'
+import { isBuild, isCleanUp } from '../diagnosis/argv.ts'
 
 /**
  * Moves the check at `index` to where its input exists: after a later build, or before an earlier clean-up. Undefined = no
@@ -9,9 +9,9 @@ export const reordered = (plan: readonly string[], index: number): string[] | un
   const command = plan[index]
   if (command === undefined) return undefined
   const rest = plan.filter((_other, at) => at !== index)
-  const build = rest.findIndex((other, at) => at >= index && builds(other))
+  const build = rest.findIndex((other, at) => at >= index && isBuild(other))
   if (build !== -1) return [...rest.slice(0, build + 1), command, ...rest.slice(build + 1)]
-  const clean = rest.slice(0, index).findLastIndex(cleans)
+  const clean = rest.slice(0, index).findLastIndex(isCleanUp)
   return clean === -1 ? undefined : [...rest.slice(0, clean), command, ...rest.slice(clean)]
 }
 

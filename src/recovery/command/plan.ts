@@ -9,13 +9,13 @@ import type { Assignment, Command, CommandArgument, Redirection, Statement, Synt
 import { refusedBuiltins } from './builtins.ts'
 
 /** One program to start. `cwd`: the arguments of the `cd` commands before it, in order. */
-export interface Step {
+export interface CommandStep {
   argv: string[]
   env: Record<string, string>
   cwd: string[]
 }
 
-export interface Unsupported {
+export interface UnsupportedCommand {
   ok: false
   code: 'verification_command_unsupported_format'
   /** The part of the text that is not understood, verbatim. */
@@ -23,7 +23,7 @@ export interface Unsupported {
   reason: string
 }
 
-export type CommandPlan = { ok: true; steps: Step[] } | Unsupported
+export type CommandPlan = { ok: true; steps: CommandStep[] } | UnsupportedCommand
 
 /** Longer lines are scripts, not checks. The limit also prevents a hostile line from costing time in the parser. */
 const maxLength = 16_384
@@ -37,7 +37,7 @@ type Read<T> = { value: T } | Refusal
 
 const isRefusal = (read: object): read is Refusal => 'reason' in read
 
-const unsupported = ({ piece, reason }: Refusal): Unsupported => ({
+const unsupported = ({ piece, reason }: Refusal): UnsupportedCommand => ({
   ok: false,
   code: 'verification_command_unsupported_format',
   piece: piece.length > 200 ? `${piece.slice(0, 200)}…` : piece,
@@ -190,7 +190,7 @@ const readMove = ({ argv, env }: Simple, piece: string): Read<string> => {
 }
 
 const readChain = (nodes: readonly SyntaxNode[], source: string): CommandPlan => {
-  const steps: Step[] = []
+  const steps: CommandStep[] = []
   const cwd: string[] = []
   for (const [index, node] of nodes.entries()) {
     const piece = source.slice(node.pos, node.end)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { affected, narrowStep, type Package } from './narrowing.ts'
-import { planCommand, type Step } from './plan.ts'
+import { affectedPackages, narrowStep, type WorkspacePackage } from './narrowing.ts'
+import { planCommand, type CommandStep } from './plan.ts'
 import { commandText, replaceScript } from './replacement.ts'
 
 describe('a script of the same intent', () => {
@@ -45,31 +45,31 @@ test('the text of steps plans to the same steps', () => {
         { maxLength: 2 },
       ),
       (steps, cwd) => {
-        const moved: Step[] = steps.map((each) => ({ ...each, cwd }))
+        const moved: CommandStep[] = steps.map((each) => ({ ...each, cwd }))
         expect(planCommand(commandText(moved))).toEqual({ ok: true, steps: moved })
       },
     ),
   )
 })
 
-const packages: Package[] = [
+const packages: WorkspacePackage[] = [
   { name: '@a/core', folder: 'packages/core', scripts: ['test'], dependencies: [] },
   { name: '@a/web', folder: 'packages/web', scripts: ['test'], dependencies: ['@a/core'] },
   { name: '@a/app', folder: 'packages/app', scripts: ['test'], dependencies: ['@a/web'] },
   { name: '@a/docs', folder: 'packages/docs', scripts: [], dependencies: [] },
 ]
-const stepOf = (...argv: string[]): Step => ({ argv, env: {}, cwd: [] })
+const stepOf = (...argv: string[]): CommandStep => ({ argv, env: {}, cwd: [] })
 
 describe('a check of all packages', () => {
   it('goes to the changed one and to all that depend on it', () => {
-    expect(affected(packages, ['packages/core/a.js', 'README.md'])?.map(({ name }) => name)).toEqual([
+    expect(affectedPackages(packages, ['packages/core/a.js', 'README.md'])?.map(({ name }) => name)).toEqual([
       '@a/core',
       '@a/web',
       '@a/app',
     ])
-    expect(affected(packages, ['packages/app/a.js'])?.map(({ name }) => name)).toEqual(['@a/app'])
-    expect(affected(packages, ['packages/app/a.js', 'tsconfig.json'])).toBeUndefined()
-    expect(affected(packages, ['packages/application/a.js'])).toBeUndefined()
+    expect(affectedPackages(packages, ['packages/app/a.js'])?.map(({ name }) => name)).toEqual(['@a/app'])
+    expect(affectedPackages(packages, ['packages/app/a.js', 'tsconfig.json'])).toBeUndefined()
+    expect(affectedPackages(packages, ['packages/application/a.js'])).toBeUndefined()
   })
   test.each([
     [

@@ -2,8 +2,8 @@
  * Finds another command that checks the same thing, for one that cannot run as written: a package script of the same purpose.
  * The replacement may check less than the requested command, so the verdict lists it. Pure.
  */
-import { planCommand, type Step } from './plan.ts'
-import { packageScript, type PackageManager } from './script.ts'
+import { planCommand, type CommandStep } from './plan.ts'
+import { packageScriptIn, type PackageManager } from './script.ts'
 
 /** Purposes: the names of scripts that have one, and the scripts that may replace them, best first. */
 const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
@@ -26,25 +26,25 @@ const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [
 export const namesCheck = (name: string): boolean => intents.some(({ asked }) => asked.test(name))
 
 /** Whether a script really checks: it is not a placeholder, and it does not fix the code that it should check. */
-export const judges = (script: unknown): script is string =>
+export const isRealCheck = (script: unknown): script is string =>
   typeof script === 'string' &&
   script.trim() !== '' &&
   !/no test specified/i.test(script) &&
   !/(^|\s)--(fix|write)(\s|=|$)/.test(script)
 
 /** A word, quoted for a POSIX shell if necessary. */
-export const quoted = (word: string): string =>
+export const shellQuoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-const stepText = ({ argv, env }: Step): string =>
-  [...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`), ...argv.map(quoted)].join(' ')
+const stepText = ({ argv, env }: CommandStep): string =>
+  [...Object.entries(env).map(([name, value]) => `${name}=${shellQuoted(value)}`), ...argv.map(shellQuoted)].join(' ')
 
 /** The command line whose plan is exactly these steps. */
-export const commandText = (steps: readonly Step[]): string => {
+export const commandText = (steps: readonly CommandStep[]): string => {
   let moved = 0
   return steps
     .flatMap((step) => {
-      const moves = step.cwd.slice(moved).map((folder) => `cd ${quoted(folder)}`)
+      const moves = step.cwd.slice(moved).map((folder) => `cd ${shellQuoted(folder)}`)
       moved = step.cwd.length
       return [...moves, stepText(step)]
     })
@@ -67,10 +67,10 @@ export const replaceScript = (
   const plan = planCommand(command)
   if (!plan.ok) return undefined
   const names = intents.filter(({ asked }) => asked.test(missing)).flatMap(({ scripts }) => scripts)
-  const name = names.find((each) => Object.hasOwn(now, each) && judges(now[each]) && now[each] === base[each])
+  const name = names.find((each) => Object.hasOwn(now, each) && isRealCheck(now[each]) && now[each] === base[each])
   if (name === undefined) return undefined
-  const steps = plan.steps.map((step): Step => {
-    const script = packageScript(step.argv)
+  const steps = plan.steps.map((step): CommandStep => {
+    const script = packageScriptIn(step.argv)
     if (script?.script !== missing) return step
     const place = script.directory === undefined ? [] : [directoryOption[script.manager], script.directory]
     // Arguments after the name were meant for the missing script, so they are dropped.

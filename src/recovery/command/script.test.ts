@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { planCommand } from './plan.ts'
-import { makeTarget, packageScript } from './script.ts'
+import { makeTargetsIn, packageScriptIn } from './script.ts'
 
 const argv = (text: string): string[] => {
   const plan = planCommand(text)
@@ -31,7 +31,7 @@ describe('package.json scripts', () => {
     ['bun run test', { manager: 'bun', script: 'test', orProgram: true }],
     ['bun --cwd=d dev', { manager: 'bun', script: 'dev', directory: 'd', orProgram: true }],
   ])('%s', (text, expected) => {
-    expect(packageScript(argv(text))).toEqual(expected)
+    expect(packageScriptIn(argv(text))).toEqual(expected)
   })
 
   it.each([
@@ -73,7 +73,7 @@ describe('package.json scripts', () => {
     'bun --filter a run x',
     'make test',
   ])('%s names no script of a package that is known for sure', (text) => {
-    expect(packageScript(argv(text))).toBeUndefined()
+    expect(packageScriptIn(argv(text))).toBeUndefined()
   })
 })
 
@@ -86,7 +86,7 @@ describe('make targets', () => {
     ['make -Csub -f Build.mk test', { targets: ['test'], directory: 'sub', file: 'Build.mk' }],
     ['gmake --directory=sub -ks test', { targets: ['test'], directory: 'sub' }],
   ])('%s', (text, expected) => {
-    expect(makeTarget(argv(text))).toEqual(expected)
+    expect(makeTargetsIn(argv(text))).toEqual(expected)
   })
 
   it.each([
@@ -99,7 +99,7 @@ describe('make targets', () => {
     'cmake test',
     'npm test',
   ])('%s names none', (text) => {
-    expect(makeTarget(argv(text))).toBeUndefined()
+    expect(makeTargetsIn(argv(text))).toBeUndefined()
   })
 })
 
@@ -110,8 +110,8 @@ it('no argv makes them throw', () => {
   )
   fc.assert(
     fc.property(fc.array(word), (words) => {
-      packageScript(words)
-      makeTarget(words)
+      packageScriptIn(words)
+      makeTargetsIn(words)
     }),
     { numRuns: 2000 },
   )

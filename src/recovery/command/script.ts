@@ -123,7 +123,7 @@ const scan = (argv: readonly string[], name: PackageManager): Scan | undefined =
 const isFile = (name: string): boolean => name.includes('/') || /\.[cm]?[jt]sx?$/.test(name)
 
 /** The package.json script that the argv runs; undefined = none, or uncertain. */
-export const packageScript = (argv: readonly string[]): PackageScript | undefined => {
+export const packageScriptIn = (argv: readonly string[]): PackageScript | undefined => {
   const name = programOf(argv)
   if (name !== 'npm' && name !== 'pnpm' && name !== 'yarn' && name !== 'bun') return undefined
   const manager = managers[name]
@@ -152,7 +152,7 @@ const makeFlags =
   /^(-[bBeikLnpqrRsStvw]+|-[jl][\d.]*|--(always-make|keep-going|silent|quiet|no-print-directory|print-directory|jobs|jobs=\d+))$/
 
 /** The targets that a `make` argv names; undefined = none (the default goal), or an unknown option. */
-export const makeTarget = (argv: readonly string[]): MakeTarget | undefined => {
+export const makeTargetsIn = (argv: readonly string[]): MakeTarget | undefined => {
   const program = programOf(argv)
   if (program !== 'make' && program !== 'gmake') return undefined
   const result: MakeTarget = { targets: [] }

@@ -4,19 +4,19 @@
  * program), so a model cannot add a command of its own. Pure: the result lists what the runtime has to look up.
  */
 import { programName, readCommand } from '../diagnosis/argv.ts'
-import { planCommand, programOf, type Step } from './plan.ts'
+import { planCommand, programOf, type CommandStep } from './plan.ts'
 import { commandText, namesCheck } from './replacement.ts'
-import { makeTarget, packageScript } from './script.ts'
+import { makeTargetsIn, packageScriptIn } from './script.ts'
 
 /** What the base commit must contain; paths are relative to its top. */
-export type Need =
+export type RequiredInBase =
   | { kind: 'script'; manifest: string; name: string }
   | { kind: 'target'; folder: string; file?: string; targets: string[] }
   | { kind: 'file'; path: string }
 
-export type Suggestion = { ok: true; command: string; needs: Need[] } | { ok: false; reason: string }
+export type SuggestedCommand = { ok: true; command: string; needs: RequiredInBase[] } | { ok: false; reason: string }
 
-type Read = Need[] | string
+type Read = RequiredInBase[] | string
 
 /** Options with which a runner succeeds without checking anything. */
 const hollow =
@@ -34,7 +34,7 @@ const pathOf = (folders: readonly string[], name: string): string | undefined =>
   return name.startsWith('/') || folders.some((folder) => folder.startsWith('/')) ? undefined : parts.join('/')
 }
 
-const fileNeed = (step: Step, name: string): Read => {
+const fileNeed = (step: CommandStep, name: string): Read => {
   const path = pathOf(step.cwd, name)
   return path === undefined || path === '' ? `${name} is not a file of the repository` : [{ kind: 'file', path }]
 }
@@ -42,8 +42,8 @@ const fileNeed = (step: Step, name: string): Read => {
 /** A repository also has scripts that publish, deploy or clean up, so existence alone does not make a script a check. */
 const notACheck = (name: string): string => `"${name}" is not the name of a check`
 
-const ofScript = (step: Step): Read | undefined => {
-  const script = packageScript(step.argv)
+const ofScript = (step: CommandStep): Read | undefined => {
+  const script = packageScriptIn(step.argv)
   if (script === undefined) return undefined
   if (!namesCheck(script.script)) return notACheck(script.script)
   const folders = [...step.cwd, ...(script.directory === undefined ? [] : [script.directory])]
@@ -53,8 +53,8 @@ const ofScript = (step: Step): Read | undefined => {
     : [{ kind: 'script', manifest, name: script.script }]
 }
 
-const ofTarget = (step: Step): Read | undefined => {
-  const make = makeTarget(step.argv)
+const ofTarget = (step: CommandStep): Read | undefined => {
+  const make = makeTargetsIn(step.argv)
   if (make === undefined) return undefined
   if (step.argv.some((word) => word.includes('='))) return 'it sets variables of make'
   const other = make.targets.find((target) => !namesCheck(target))
@@ -65,7 +65,7 @@ const ofTarget = (step: Step): Read | undefined => {
 }
 
 /** An interpreter must run a file of the repository, not code on the command line. */
-const ofInterpreter = (step: Step): Read | undefined => {
+const ofInterpreter = (step: CommandStep): Read | undefined => {
   const program = programOf(step.argv) ?? ''
   if (!interpreters.has(program)) return undefined
   const rest = step.argv.slice(1)
@@ -99,7 +99,7 @@ const judgesOnly = ([program = '', word = '']: readonly string[]): boolean =>
   judging.test(programName(program)) || judgingWith[programName(program)]?.test(word) === true
 
 /** The program of the requested command with other arguments, if it only checks. */
-const ofAsked = (step: Step, failed: string): Read => {
+const ofAsked = (step: CommandStep, failed: string): Read => {
   const { programs, argvs } = readCommand(commandText([{ ...step, cwd: [] }]))
   const asked = readCommand(failed).programs
   const last = argvs.at(-1) ?? []
@@ -108,7 +108,7 @@ const ofAsked = (step: Step, failed: string): Read => {
     : `${step.argv[0] ?? ''} is neither a script of the base commit nor the program of the original command`
 }
 
-const needsOf = (step: Step, failed: string): Read => {
+const needsOf = (step: CommandStep, failed: string): Read => {
   const word = step.argv.find((each) => hollow.test(each))
   if (word !== undefined) return `with ${word} it would check nothing`
   if (Object.keys(step.env).length > 0) return 'it sets a variable'
@@ -127,8 +127,8 @@ const lineOf = (answer: string): string | undefined => {
   return line === undefined || lines.length > 1 ? undefined : line.replace(/^`(.*)`$/, '$1').replace(/^\$ /, '')
 }
 
-/** Whether the reply `answer` may replace the command `failed`, and what the base commit must contain for that. */
-export const readSuggestion = (answer: string, failed: string): Suggestion => {
+/** Whether the reply `answerCommand` may replace the command `failed`, and what the base commit must contain for that. */
+export const readSuggestion = (answer: string, failed: string): SuggestedCommand => {
   const command = lineOf(answer.slice(0, 20_000))
   if (command === undefined) return { ok: false, reason: 'the reply is not a single command' }
   const plan = planCommand(command)

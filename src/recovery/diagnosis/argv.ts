@@ -165,8 +165,8 @@ const argvCleans = (argv: string[]): boolean => {
   return argv.slice(1).some((word) => cleanWord.test(word)) || /^clean(?:\.sh)?$/.test(name)
 }
 
-export const builds = (command: string): boolean => readCommand(command).argvs.some(argvBuilds)
-export const cleans = (command: string): boolean => readCommand(command).argvs.some(argvCleans)
+export const isBuild = (command: string): boolean => readCommand(command).argvs.some(argvBuilds)
+export const isCleanUp = (command: string): boolean => readCommand(command).argvs.some(argvCleans)
 
 const checkers = new Set([
   'test',

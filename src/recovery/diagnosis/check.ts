@@ -8,13 +8,13 @@ import { causeIn } from '../cause.ts'
 import { feedbackOn } from '../feedback.ts'
 import type { ObservedCheck } from '../evidence.ts'
 import { faultOf, findingsOf } from '../probe.ts'
-import type { ProbeFinding } from '../probes/reading.ts'
+import type { ProbeFinding } from '../probes/measurement.ts'
 import { chooseInstall } from '../install.ts'
 import { isClaim, labels, type ClaimLabel, type Label } from './labels.ts'
 import { reordered } from '../command/order.ts'
 import { classify, type Classification } from './classify.ts'
-import { causeOf } from './cause.ts'
-import { isFooter, isWarning, linesOf, plain } from './text.ts'
+import { testCauseOf } from './test-cause.ts'
+import { isFooter, isWarning, outputLines, stripColours } from './output-lines.ts'
 
 const verification = { rung: 4 } as const
 
@@ -28,7 +28,7 @@ const frame = /^\s*at .*:\d+:\d+\)?$|^\s*File ".*", line \d+|^Node\.js v\d/
  */
 const lastLine = (check: ObservedCheck): string => {
   const text = check.stderr.trim() === '' ? check.stdout : check.stderr
-  const lines = plain(text)
+  const lines = stripColours(text)
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '')
   const last = lines.findLast((line) => !frame.test(line) && !isFooter(line) && !isWarning(line)) ?? lines.at(-1)
@@ -104,7 +104,7 @@ interface Probed {
 
 /** What the probes add: their findings, and what is at fault if they can tell. */
 const probed = (check: ObservedCheck, label: Label): Probed => {
-  const findings = findingsOf(check.readings ?? [], label)
+  const findings = findingsOf(check.measurements ?? [], label)
   const fault = faultOf(label, findings)
   return {
     seen: findings.map(({ text }) => text),
@@ -247,9 +247,9 @@ export const diagnoseCheck = (check: ObservedCheck, otherHarness?: string): Find
 /** Adds what a person reads: the failing tests and the cause. */
 const explained = (check: ObservedCheck, found: Finding): Finding => {
   const tests = check.failing?.areTests === true ? check.failing.items : []
-  const lines = [...linesOf(check.stdout, 'stdout'), ...linesOf(check.stderr, 'stderr')]
+  const lines = [...outputLines(check.stdout, 'stdout'), ...outputLines(check.stderr, 'stderr')]
   // The runner's own report is more reliable than any other line that looks like a cause.
-  const reported = tests.length === 0 ? undefined : causeOf(lines)
+  const reported = tests.length === 0 ? undefined : testCauseOf(lines)
   const cause = reported ?? causeIn([check.stdout, check.stderr].join('\n'), tests)
   const failure = { tests, ...(cause === undefined ? {} : { cause }) }
   const more = {

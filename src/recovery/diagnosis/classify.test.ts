@@ -3,15 +3,15 @@ import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { fingerprint } from '../signature.ts'
-import { builds, cleans } from './argv.ts'
-import { classify, type Failure } from './classify.ts'
-import { codes, labels, type Label } from './labels.ts'
+import { isBuild, isCleanUp } from './argv.ts'
+import { classify, type CommandFailure } from './classify.ts'
+import { failureCodes, labels, type Label } from './labels.ts'
 import { rules } from './rules/all.ts'
 import { runners } from './runner.ts'
-import { bareOf, isQuoted } from './text.ts'
+import { withoutPrefixes, isQuoted } from './output-lines.ts'
 import { cpuMsOf } from '../../../test/support/cpu-time.ts'
 
-const failure = (extra: Partial<Failure>): Failure => ({
+const failure = (extra: Partial<CommandFailure>): CommandFailure => ({
   command: './check.sh',
   exitCode: 1,
   signal: null,
@@ -26,7 +26,7 @@ describe('each rule', () => {
   })
 
   it.each(rules)('$id recognises its example', ({ pattern, example }) => {
-    expect(pattern.test(example) || pattern.test(bareOf(example))).toBe(true)
+    expect(pattern.test(example) || pattern.test(withoutPrefixes(example))).toBe(true)
   })
 
   it.each(rules.filter(({ counter }) => counter !== undefined))(
@@ -162,7 +162,7 @@ it('any text gets a known label, code and signature, and never throws', () => {
     fc.property(anyFailure, (given) => {
       const found = classify(given)
       expect(labels).toHaveProperty(found.label)
-      expect(codes).toHaveProperty(found.failureCode)
+      expect(failureCodes).toHaveProperty(found.failureCode)
       expect(found.signature.length).toBeLessThan(1000)
       if (!labels[found.label].infra) expect(found.recoveryKind).not.toBe('drop_command')
     }),
@@ -199,14 +199,14 @@ describe('a plan', () => {
   it('knows what builds and what cleans', () => {
     expect(
       ['npm run build', 'make', 'cmake --build b', 'go build -o x .', 'gradle jar', 'npx tsc'].filter(
-        (command) => !builds(command),
+        (command) => !isBuild(command),
       ),
     ).toEqual([])
-    expect(['npx tsc --noEmit', 'npm test', 'make lint', 'npm install', 'make clean'].filter(builds)).toEqual([])
-    expect(['make clean', 'rm -rf dist', 'cargo clean', 'npm run clean'].filter((command) => !cleans(command))).toEqual(
-      [],
-    )
-    expect(['make cleanroom-test', 'npm test'].filter(cleans)).toEqual([])
+    expect(['npx tsc --noEmit', 'npm test', 'make lint', 'npm install', 'make clean'].filter(isBuild)).toEqual([])
+    expect(
+      ['make clean', 'rm -rf dist', 'cargo clean', 'npm run clean'].filter((command) => !isCleanUp(command)),
+    ).toEqual([])
+    expect(['make cleanroom-test', 'npm test'].filter(isCleanUp)).toEqual([])
   })
 
   it('makes a missing artefact an order problem only while the build is still to come', () => {

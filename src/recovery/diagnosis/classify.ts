@@ -5,18 +5,18 @@
  */
 import { fingerprint } from '../signature.ts'
 import type { Category } from './labels.ts'
-import { agentPrograms, builds, cleans, isSilentCheck, readCommand, type CommandFacts } from './argv.ts'
-import { codes, labels, type Label, type RecoveryKind } from './labels.ts'
+import { agentPrograms, isBuild, isCleanUp, isSilentCheck, readCommand, type CommandFacts } from './argv.ts'
+import { failureCodes, labels, type Label, type RecoveryKind } from './labels.ts'
 import { refinements } from './refine.ts'
-import { isArtifact } from './refine/scene.ts'
+import { isArtifact } from './refine/match-context.ts'
 import { rules } from './rules/all.ts'
 import type { Rule } from './rules/rule.ts'
-import { isTalk, readTests, type TestReport } from './runner.ts'
-import { labelOfSignal, labelOfStatus } from './status.ts'
-import { commandInLog, exitInLog, missedCoverage, soundsOfTrouble, withoutPasses } from './spoken.ts'
-import { isFooter, isQuoted, isWarning, linesOf, type Line } from './text.ts'
+import { isRunnerEcho, readTestReport, type TestReport } from './runner.ts'
+import { labelOfSignal, labelOfStatus } from './exit-status.ts'
+import { commandInLog, exitInLog, missedCoverage, reportsProblem, withoutPasses } from './log-facts.ts'
+import { isFooter, isQuoted, isWarning, outputLines, type OutputLine } from './output-lines.ts'
 
-export interface Failure {
+export interface CommandFailure {
   /** Empty = unknown; then the commands are taken from the log. */
   command: string
   /** `null` if a signal ended the command, or if neither is known. */
@@ -40,10 +40,10 @@ export interface Classification {
   signature: string
   ruleId: string
   /** Why the command may have passed: no output, a runner that reports passes, or no line that reports a problem. */
-  calm?: Calm
+  noFailure?: NoFailureReason
 }
 
-export type Calm = 'empty' | 'passed' | 'quiet'
+export type NoFailureReason = 'empty' | 'passed' | 'quiet'
 
 interface Verdict {
   label: Label
@@ -53,7 +53,7 @@ interface Verdict {
   action?: RecoveryKind
   infra?: boolean
   code?: string
-  calm?: Calm
+  calm?: NoFailureReason
 }
 
 interface Options {
@@ -62,12 +62,12 @@ interface Options {
 }
 
 interface FailureContext {
-  failure: Failure
+  failure: CommandFailure
   /** The given command, else the commands named in the log. */
   command: CommandFacts
   /** Without warnings. */
-  lines: Line[]
-  warnings: Line[]
+  lines: OutputLine[]
+  warnings: OutputLine[]
   /** The line that shows a passed test run. */
   passed?: string
   tests: TestReport
@@ -99,11 +99,11 @@ const atLoad = new Set<Label>(['compile_error', 'config_error', 'command_not_fou
 const reported = /^\s+(?:error|code): ['"]/
 
 /** Whether it is unknown how the command ended. */
-const isUnended = ({ exitCode, signal }: Failure): boolean => exitCode === null && signal === null
+const isUnended = ({ exitCode, signal }: CommandFailure): boolean => exitCode === null && signal === null
 
-const isGiven = ({ command }: Failure): boolean => command.trim() !== ''
+const isGiven = ({ command }: CommandFailure): boolean => command.trim() !== ''
 
-const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined => {
+const caughtBy = (rule: Rule, line: OutputLine, inTest: boolean): string | undefined => {
   for (const text of line.bare === line.text ? [line.text] : [line.text, line.bare]) {
     const match = rule.pattern.exec(text)
     if (match !== null && !(inTest && isQuoted(text, match.index, reported.exec(text)?.[0].length)))
@@ -112,13 +112,13 @@ const caughtBy = (rule: Rule, line: Line, inTest: boolean): string | undefined =
   return undefined
 }
 
-const apply = (rule: Rule, line: Line, context: FailureContext): Verdict | undefined => {
+const apply = (rule: Rule, line: OutputLine, context: FailureContext): Verdict | undefined => {
   const inTest = context.tests.failed
   const caught = caughtBy(rule, line, inTest)
   if (caught === undefined) return undefined
   const { command, lines, failure } = context
   const base = { label: rule.label, action: rule.action, infra: rule.infra }
-  const scene = { command, lines, line, caught, label: rule.label, exitCode: failure.exitCode }
+  const scene = { command, lines, line, captured: caught, label: rule.label, exitCode: failure.exitCode }
   const refined = rule.refine === undefined ? base : refinements[rule.refine](scene)
   if (
     refined === undefined ||
@@ -140,7 +140,7 @@ const apply = (rule: Rule, line: Line, context: FailureContext): Verdict | undef
 const bestOf = (context: FailureContext, known: readonly Rule[]): Verdict | undefined => {
   let best: Verdict | undefined
   for (const line of context.lines) {
-    if (context.tests.failed && isTalk(line.text)) continue
+    if (context.tests.failed && isRunnerEcho(line.text)) continue
     for (const rule of known) {
       if (rule.specificity <= (best?.specificity ?? 0)) continue
       if (rule.stream !== 'either' && rule.stream !== line.stream) continue
@@ -221,9 +221,9 @@ const ordered = (context: FailureContext, verdict: Verdict): Verdict => {
   const missing =
     silent && artifactOf(context) !== undefined ? { ...verdict, label: 'build_artifact_missing' as Label } : verdict
   if (missing.label !== 'build_artifact_missing') return verdict
-  const built = plan.slice(0, planIndex).findLastIndex(builds)
-  const cleaned = plan.slice(0, planIndex).findLastIndex(cleans)
-  if (plan.slice(planIndex + 1).some(builds) || cleaned > built)
+  const built = plan.slice(0, planIndex).findLastIndex(isBuild)
+  const cleaned = plan.slice(0, planIndex).findLastIndex(isCleanUp)
+  if (plan.slice(planIndex + 1).some(isBuild) || cleaned > built)
     return { ...missing, label: 'sequence_issue', ruleId: `plan/${missing.ruleId}` }
   const checks = /^(?:test|\[|ls|stat|file|find|cat|grep)$/.test(context.command.programs.at(-1) ?? '')
   return built !== -1 && checks ? { ...missing, label: 'test_failure' } : missing
@@ -258,7 +258,7 @@ const unknown = ({ failure, lines, warnings, passed }: FailureContext): Verdict 
     const ended = failure.signal === null ? `exit ${failure.exitCode}` : `signal ${failure.signal}`
     return verdictOf('unknown', 'unknown', last ?? ended)
   }
-  const bad = lines.findLast((line) => soundsOfTrouble(line) && !isFooter(line.text)) ?? lines.findLast(soundsOfTrouble)
+  const bad = lines.findLast((line) => reportsProblem(line) && !isFooter(line.text)) ?? lines.findLast(reportsProblem)
   if (bad !== undefined) return verdictOf('unknown', 'unknown', bad.text.trim())
   if (passed !== undefined) return { ...verdictOf('unknown', 'log/passed', passed), calm: 'passed' }
   if (last === undefined && warnings.length > 0)
@@ -267,37 +267,37 @@ const unknown = ({ failure, lines, warnings, passed }: FailureContext): Verdict 
   return { ...verdictOf('unknown', 'log/quiet', last), calm: 'quiet' }
 }
 
-const contextOf = (failure: Failure, all: Line[], without?: string): FailureContext => {
+const contextOf = (failure: CommandFailure, all: OutputLine[], without?: string): FailureContext => {
   const lines = all.filter(({ text }) => !isWarning(text))
   const command = isGiven(failure) ? readCommand(failure.command) : commandInLog(lines)
   const warnings = lines.length === all.length ? [] : all.filter(({ text }) => isWarning(text))
-  return { failure, command, lines, warnings, tests: readTests(lines, without) }
+  return { failure, command, lines, warnings, tests: readTestReport(lines, without) }
 }
 
 /** If it is unknown whether the command failed, the parts of the log that passed are not searched for a cause. */
 const withoutPassed = (whole: FailureContext, known: readonly Rule[], without?: string): FailureContext => {
   const { failure } = whole
   if (!isUnended(failure) && failure.exitCode !== 0) return whole
-  const tests = readTests([])
+  const tests = readTestReport([])
   const { rest, evidence } = withoutPasses(
     whole.lines,
     (part) => bestOf({ ...whole, lines: part, tests }, known) !== undefined,
   )
   if (evidence === undefined) return whole
-  return { ...whole, lines: rest, tests: readTests(rest, without), passed: evidence }
+  return { ...whole, lines: rest, tests: readTestReport(rest, without), passed: evidence }
 }
 
 const maxEvidence = 400
 
-export const classify = (failure: Failure, options: Options = {}): Classification => {
+export const classify = (failure: CommandFailure, options: Options = {}): Classification => {
   const { without } = options
   const known = without === undefined ? rules : rules.filter(({ tools }) => !tools.includes(without))
-  const lines = [...linesOf(failure.stderr, 'stderr'), ...linesOf(failure.stdout, 'stdout')]
+  const lines = [...outputLines(failure.stderr, 'stderr'), ...outputLines(failure.stdout, 'stdout')]
   const context = withoutPassed(contextOf(failure, lines, without), known, without)
   const verdict = chooseVerdict(context, known)
   const row = labels[verdict.label]
   const failureCode = verdict.code ?? row.code
-  const [category, retryable] = codes[failureCode] ?? ['model', true]
+  const [category, retryable] = failureCodes[failureCode] ?? ['model', true]
   const action: RecoveryKind = verdict.action ?? row.action
   const evidence = verdict.evidence.slice(0, maxEvidence)
   const tool = context.command.programs.at(-1) ?? ''
@@ -318,6 +318,6 @@ export const classify = (failure: Failure, options: Options = {}): Classificatio
       cause: evidence,
     }),
     ruleId: verdict.ruleId,
-    ...(verdict.calm === undefined ? {} : { calm: verdict.calm }),
+    ...(verdict.calm === undefined ? {} : { noFailure: verdict.calm }),
   }
 }

@@ -4,7 +4,7 @@
  * one that ran tests is enough. A command that is not a runner prints neither line.
  */
 import { suiteFailed } from './runner.ts'
-import { bareOf } from './text.ts'
+import { withoutPrefixes } from './output-lines.ts'
 
 interface Count {
   tool: string
@@ -216,16 +216,16 @@ export const testCounts: readonly Count[] = [
 ]
 
 const matches = (pattern: RegExp | undefined, text: string): boolean =>
-  pattern !== undefined && (pattern.test(text) || pattern.test(bareOf(text)))
+  pattern !== undefined && (pattern.test(text) || pattern.test(withoutPrefixes(text)))
 
-export interface RanNothing {
+export interface NoTestRan {
   tool: string
   evidence: string
 }
 
 /** The runner that reports no test, if no runner reports some. `lines` are without colours. */
-export const ranNoTest = (lines: readonly string[]): RanNothing | undefined => {
-  let found: RanNothing | undefined
+export const ranNoTest = (lines: readonly string[]): NoTestRan | undefined => {
+  let found: NoTestRan | undefined
   for (const text of lines) {
     if (testCounts.some(({ some }) => matches(some, text))) return undefined
     const row = found === undefined ? testCounts.find(({ none }) => matches(none, text)) : undefined

@@ -9,7 +9,7 @@ export type Rung = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 export type Category = 'env' | 'setup' | 'permission' | 'policy' | 'noop' | 'test' | 'flaky' | 'model' | 'model_loop'
 
 /** How the store and the ladder treat a label. */
-export interface Meaning<L extends string> {
+export interface LabelMeaning<L extends string> {
   rung: Rung
   /** Our own name of the failure, finer than the code; for rung 1 the seed's issue type, e.g. `GIT_TRUST_ERROR`. */
   label: L
@@ -180,7 +180,7 @@ export type ClaimLabel = (typeof claims)[number]
 export const isClaim = (label: Label): label is ClaimLabel => claims.some((claim) => claim === label)
 
 /** Category of a stored code, and whether the same command may pass later without a change. */
-export const codes: Record<string, [category: Category, retryable: boolean]> = {
+export const failureCodes: Record<string, [category: Category, retryable: boolean]> = {
   verification_command_missing_script: ['setup', false],
   verification_command_no_test_files: ['setup', false],
   verification_command_missing_make_target: ['setup', false],
@@ -203,4 +203,4 @@ export const codes: Record<string, [category: Category, retryable: boolean]> = {
 }
 
 /** The advice for a person whose command failed in this way. */
-export const nextStepOf = (action: RecoveryKind): string => nextSteps[action]
+export const adviceOf = (action: RecoveryKind): string => nextSteps[action]

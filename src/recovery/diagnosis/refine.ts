@@ -7,21 +7,21 @@ import { agentPrograms } from './argv.ts'
 import { artifact, binary, header, makeTarget, neededBy, path, program, pyFile, sourceFile } from './refine/file.ts'
 import { absent, crate, goSum, javaPackage, jsModule, missingPackage, pyModule, rubyFile } from './refine/module.ts'
 import { httpHost, installing, refused } from './refine/network.ts'
-import { anyLine, type Refined, type Scene } from './refine/scene.ts'
+import { anyLineMatches, type RefinedLabel, type MatchContext } from './refine/match-context.ts'
 
 /** A missing key is an environment variable if the code read the environment. */
-const environment = (scene: Scene): Refined | undefined =>
-  /^[A-Z][A-Z0-9_]{2,}$/.test(scene.caught) &&
-  anyLine(
+const environment = (scene: MatchContext): RefinedLabel | undefined =>
+  /^[A-Z][A-Z0-9_]{2,}$/.test(scene.captured) &&
+  anyLineMatches(
     scene,
     /environ|<frozen os>|\bos\.py\b|getenv|ENV\[|ENV\.fetch|process\.env|env::var|System\.getenv|ENV:|`fetch'|in 'fetch'/,
   )
     ? { label: 'missing_env_var' }
     : undefined
 
-const pySyntax = (scene: Scene): Refined => {
+const pySyntax = (scene: MatchContext): RefinedLabel => {
   const old = scene.command.argvs.some((argv) => /python2|python3\.[0-8]$/.test(argv[0] ?? ''))
-  if (old || anyLine(scene, /\/python2\.\d\//)) return { label: 'runtime_version' }
+  if (old || anyLineMatches(scene, /\/python2\.\d\//)) return { label: 'runtime_version' }
   const frames = scene.lines.filter(({ text }) => /^\s*File ".*", line \d+/.test(text))
   return { label: (frames.at(-1)?.text ?? '').includes('site-packages/') ? 'corrupted_install' : 'compile_error' }
 }
@@ -30,8 +30,8 @@ const pySyntax = (scene: Scene): Refined => {
 const configScript = /(?:\.config|\.conf|\/\.\w+rc)\.[cm]?[jt]s:\d+$/
 
 /** The JavaScript engine names the file on a separate line before the code. */
-const jsSyntax = (scene: Scene): Refined => {
-  if (anyLine(scene, /^\s*(?:# |E +)?File ".*", line \d+/)) return pySyntax(scene)
+const jsSyntax = (scene: MatchContext): RefinedLabel => {
+  if (anyLineMatches(scene, /^\s*(?:# |E +)?File ".*", line \d+/)) return pySyntax(scene)
   const at = scene.lines.findIndex((line) => line === scene.line)
   const before = scene.lines.slice(Math.max(0, at - 5), at).map(({ text }) => text)
   const where = before.find((text) => /^(?:\S*: )?(?:file:\/\/)?\/\S+:\d+$/.test(text)) ?? ''
@@ -45,12 +45,12 @@ const jsSyntax = (scene: Scene): Refined => {
 }
 
 /** pytest rejects options of its configuration file if the plugin for them is missing. */
-const usage = (scene: Scene): Refined | undefined => {
+const usage = (scene: MatchContext): RefinedLabel | undefined => {
   if (scene.command.programs.some((name) => agentPrograms.has(name))) return { label: 'invalid_usage' }
   if (
-    anyLine(scene, /^\s*(?:inifile|configfile): \S*\.(?:ini|cfg|toml)/) &&
+    anyLineMatches(scene, /^\s*(?:inifile|configfile): \S*\.(?:ini|cfg|toml)/) &&
     !scene.command.argvs.some((argv) =>
-      argv.some((word) => word.length > 2 && scene.caught.split(/[ ,]/).includes(word)),
+      argv.some((word) => word.length > 2 && scene.captured.split(/[ ,]/).includes(word)),
     )
   )
     return { label: 'dependency_missing' }
@@ -58,15 +58,15 @@ const usage = (scene: Scene): Refined | undefined => {
 }
 
 /** "No tests" counts only if no other part of the same output ran tests. */
-const noTests = (scene: Scene): Refined | undefined =>
-  anyLine(
+const noTests = (scene: MatchContext): RefinedLabel | undefined =>
+  anyLineMatches(
     scene,
     /^ok {2,}|^ok\t\S+\t(?:[\d.]+s|\(cached\))\s*$|[1-9]\d* passed|^--- FAIL|^FAIL\s|error(?:\[E\d+\])?:|^panic:|build failed|setup failed/,
   )
     ? undefined
     : { label: 'no_test_files' }
 
-const gitConfig = ({ line }: Scene): Refined =>
+const gitConfig = ({ line }: MatchContext): RefinedLabel =>
   /\.gitconfig|\/etc\/|\/home\//.test(line.text)
     ? { label: 'config_error', action: 'escalate', infra: true }
     : { label: 'config_error', action: 'code_fix', infra: false }
@@ -98,6 +98,6 @@ export const refinements = {
   rubyFile,
   absent,
   artifact,
-} satisfies Record<string, (scene: Scene) => Refined | undefined>
+} satisfies Record<string, (scene: MatchContext) => RefinedLabel | undefined>
 
 export type Refinement = keyof typeof refinements

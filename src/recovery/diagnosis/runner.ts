@@ -2,8 +2,8 @@
  * Reads a test runner's report: whether tests failed, which ones, and whether an assertion failed. A failed assertion is always
  * a test failure, whatever words appear in the compared values.
  */
-import { causeOf, isJudgement, marked } from './cause.ts'
-import type { Line } from './text.ts'
+import { testCauseOf, isFailedAssertion, runnerMarker } from './test-cause.ts'
+import type { OutputLine } from './output-lines.ts'
 
 interface Runner {
   tool: string
@@ -202,7 +202,7 @@ export const runners: readonly Runner[] = [
 
 /** Lines in which a runner repeats names, source code and values. They report no event. */
 const talk: readonly RegExp[] = [
-  marked,
+  runnerMarker,
   /^\s*>? ?\d+ ?[|│]/,
   /^>\s/,
   /^\s+\|/,
@@ -235,7 +235,7 @@ export const testNameOf = (text: string): string | undefined => {
   return undefined
 }
 
-const summaryOf = (lines: readonly Line[], without: string | undefined): Line | undefined => {
+const summaryOf = (lines: readonly OutputLine[], without: string | undefined): OutputLine | undefined => {
   const known = runners.filter(({ tool }) => tool !== without)
   // A runner prints its count at the end.
   return lines.findLast(({ text, bare }) =>
@@ -245,9 +245,9 @@ const summaryOf = (lines: readonly Line[], without: string | undefined): Line | 
   )
 }
 
-export const isTalk = (text: string): boolean => talk.some((pattern) => pattern.test(text))
+export const isRunnerEcho = (text: string): boolean => talk.some((pattern) => pattern.test(text))
 
-export const readTests = (lines: readonly Line[], without?: string): TestReport => {
+export const readTestReport = (lines: readonly OutputLine[], without?: string): TestReport => {
   const summary = summaryOf(lines, without)
   if (summary === undefined) return { failed: false, asserted: false, suite: false, evidence: '', names: [] }
   const names = new Set<string>()
@@ -257,9 +257,9 @@ export const readTests = (lines: readonly Line[], without?: string): TestReport 
   }
   return {
     failed: true,
-    asserted: lines.some(({ text }) => isJudgement(text)),
+    asserted: lines.some(({ text }) => isFailedAssertion(text)),
     suite: lines.some(({ text }) => suiteFailed.test(text)),
-    evidence: causeOf(lines) ?? summary.text.trim(),
+    evidence: testCauseOf(lines) ?? summary.text.trim(),
     names: [...names].sort(),
   }
 }

@@ -35,7 +35,7 @@ const demand =
 
 const feedback = {
   rung: 4,
-  answers: checkLabels,
+  labels: checkLabels,
   example: {
     ...{ command: '<command>', remaining: 1, otherHarness: '<harness>' },
     feedback: { command: '<command>', failing: [], text: '' },
@@ -56,7 +56,7 @@ const checkFeedback = playbook({
   id: 'check-feedback',
   scope: 'launch',
   title: 'Send the failure to the agent in its session, and check the work again',
-  needs:
+  neededEvidence:
     'a check that fails because of the work: it passes on the base commit, or it judged the code; no probe found the machine at fault, and the same feedback was not given before without effect',
   plan: (diagnosis) => {
     const target = feedbackTargetOf(diagnosis)
@@ -75,7 +75,7 @@ const freshFeedback = playbook({
   id: 'fresh-feedback',
   scope: 'launch',
   title: 'Start a new session on the work so far, with what still fails and the note that earlier fixes failed',
-  needs: 'the same as for `check-feedback`, and the rounds in the earlier session did not fix the failure',
+  neededEvidence: 'the same as for `check-feedback`, and the rounds in the earlier session did not fix the failure',
   plan: (diagnosis) => {
     const target = feedbackTargetOf(diagnosis)
     return target === undefined
@@ -93,7 +93,7 @@ const otherHarness = playbook({
   id: 'feedback-elsewhere',
   scope: 'task',
   title: 'Continue with the next configured harness, with what still fails in the instructions',
-  needs:
+  neededEvidence:
     'the same as for `fresh-feedback`, the new session did not fix the failure either, and `harness.failover` names a harness that has not worked on this task yet',
   plan: (diagnosis) => {
     const target = feedbackTargetOf(diagnosis)
@@ -111,8 +111,8 @@ const policyFeedback = playbook({
   rung: 5,
   scope: 'launch',
   title: 'Tell the agent which of its changes lie outside its task, and check the paths again',
-  answers: ['policy_violation'],
-  needs: 'a changed path that the task may not change, for the first time in the task',
+  labels: ['policy_violation'],
+  neededEvidence: 'a changed path that the task may not change, for the first time in the task',
   example: { paths: [] },
   plan: ({ facts, evidence }) => ({
     ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
@@ -132,8 +132,8 @@ const testsFeedback = playbook({
   rung: 4,
   scope: 'launch',
   title: 'Tell the agent to restore the failing tests that it removed, and to fix the code instead',
-  answers: ['tests_removed'],
-  needs:
+  labels: ['tests_removed'],
+  neededEvidence:
     'a test that the work deleted or skipped, in a file that the task does not name, and that failed on the base commit or in an earlier round, or fails when it is restored; for the first time in the task',
   example: { tests: [] },
   plan: ({ facts, evidence }) => ({
@@ -152,8 +152,8 @@ const weakenedFeedback = playbook({
   rung: 4,
   scope: 'launch',
   title: 'Tell the agent which checks and tests it weakened, and compare them again',
-  answers: ['checks_weakened'],
-  needs:
+  labels: ['checks_weakened'],
+  neededEvidence:
     'every check passes, but the work changed the definition of a check, or weakened a test in a file that the task does not name; for the first time in the task',
   example: { weakened: [] },
   plan: ({ facts, evidence }) => ({

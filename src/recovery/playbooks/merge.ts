@@ -11,8 +11,8 @@ const newerBaseRun = playbook({
   rung: 7,
   scope: 'goal',
   title: 'Run the task again on the newer base, with the conflict and its earlier diff in the instructions',
-  answers: ['git_conflict'],
-  needs:
+  labels: ['git_conflict'],
+  neededEvidence:
     'a finished commit that conflicts with what was merged in the meantime, or whose checks fail on top of it while no probe finds the machine at fault',
   example: { conflicts: ['<path>'], onto: '<commit>' },
   // A check that reports a conflict has this label too, but its work is not finished.

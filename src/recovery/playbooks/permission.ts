@@ -12,8 +12,8 @@ const gitTrustRelaunch = playbook({
   rung: 1,
   scope: 'launch',
   title: "Relaunch with the CLI's check of trust or of the repository switched off",
-  answers: ['GIT_TRUST_ERROR', 'GIT_CHECK_ERROR'],
-  needs: 'the CLI exited before it opened a session, and its own stderr names the check',
+  labels: ['GIT_TRUST_ERROR', 'GIT_CHECK_ERROR'],
+  neededEvidence: 'the CLI exited before it opened a session, and its own stderr names the check',
   plan: () => ({
     type: 'relaunch',
     name: 'RELAUNCH_WITH_SKIP_GIT_CHECK',
@@ -32,8 +32,8 @@ const directoryScopeRelaunch = playbook({
   rung: 1,
   scope: 'launch',
   title: 'Relaunch with the refused directory added, and resume the session',
-  answers: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
-  needs:
+  labels: ['SANDBOX_ERROR', 'DIR_SCOPE_ERROR'],
+  neededEvidence:
     'a refused path (reported to the model, or fatal for the CLI): either its existing directory lies inside the allowed directories, or the refusal names no path and some allowed directory was not passed to the CLI yet. Whether the turn changed something or its checks pass does not matter',
   example: { directory: '<directory>', allowedBy: '<allowed directory>' },
   plan: ({ facts }) =>
@@ -59,8 +59,8 @@ const toolRuleRelaunch = playbook({
   rung: 1,
   scope: 'launch',
   title: 'Relaunch with a rule that allows the refused tool call, and resume the session',
-  answers: ['TOOL_DENIED'],
-  needs:
+  labels: ['TOOL_DENIED'],
+  neededEvidence:
     'a refused tool call that consists only of commands of the task, or a refused edit inside the workspace; the CLI has rules for single tools, and the turn failed verification or changed nothing',
   example: { toolRules: ['<rule>'] },
   plan: ({ facts: { toolRules } }) =>
@@ -89,8 +89,8 @@ const ownerBits = playbook({
   rung: 0,
   scope: 'run',
   title: "Add the owner's missing permission bits to a folder that the run needs",
-  answers: ['FS_PERM_ERROR'],
-  needs:
+  labels: ['FS_PERM_ERROR'],
+  neededEvidence:
     "before the launch: the run's workspace, the repository or the state folder cannot be used, belongs to the user of Unstuck and lacks permission bits of its owner",
   example: { chmod: exampleChange },
   plan: ({ rung, facts: { chmod } }) =>
@@ -108,8 +108,8 @@ const ownerBitsRelaunch = playbook({
   rung: 1,
   scope: 'launch',
   title: "Add the owner's missing permission bits to the folder that the system refused, and resume the session",
-  answers: ['FS_PERM_ERROR'],
-  needs:
+  labels: ['FS_PERM_ERROR'],
+  neededEvidence:
     'a path that the operating system refused (reported to the model, or fatal for the CLI), below a folder inside the workspace or the allowed directories that belongs to the user of Unstuck and lacks permission bits of its owner. Whether the turn changed something or its checks pass does not matter',
   example: { chmod: exampleChange },
   plan: ({ rung, facts: { chmod } }) =>

@@ -2,7 +2,7 @@
  * Rung 3: the agent runs but makes no progress. It is stopped and restarted with a hint in the same workspace, so its files stay.
  * Every restart differs from the previous one, in its session or its hint.
  */
-import type { Stalled } from '../stall.ts'
+import type { NoProgress } from '../stall.ts'
 import type { DiagnosisOf } from '../types.ts'
 import { transientDelayMs } from './provider.ts'
 import { playbook, type Action, type Playbook, type PlaybookFor } from '../playbook.ts'
@@ -16,7 +16,7 @@ const keptText = (changed: readonly string[] | undefined): string => {
   return `What was written is kept in the workspace: ${changed.slice(0, namedPaths).join(', ')}${more}. Read it first and continue from there.`
 }
 
-const advice: Record<Stalled, string> = {
+const advice: Record<NoProgress, string> = {
   silence: 'Give commands that may take long a time limit of their own.',
   hanging_tool: 'Give that command a time limit of its own, or find another way.',
   stuck_after_tool_result: 'Continue with the next step at once.',
@@ -34,7 +34,7 @@ const insistence = (number: number, call: string | undefined): string => {
   return `${other} This is restart ${number}: do the smallest part that fulfils the task, and end your turn.`
 }
 
-const hintOf = ({ label, evidence, facts }: DiagnosisOf<Stalled>, number: number): string =>
+const hintOf = ({ label, evidence, facts }: DiagnosisOf<NoProgress>, number: number): string =>
   [
     `You were stopped and restarted, because ${evidence}.`,
     keptText(facts.changed),
@@ -45,7 +45,7 @@ const hintOf = ({ label, evidence, facts }: DiagnosisOf<Stalled>, number: number
     .filter((part) => part !== '')
     .join(' ')
 
-const restart = (diagnosis: DiagnosisOf<Stalled>, number: number, resume: boolean): Action => ({
+const restart = (diagnosis: DiagnosisOf<NoProgress>, number: number, resume: boolean): Action => ({
   type: 'relaunch',
   name: 'RESTART_WITH_HINT',
   restart: { because: diagnosis.label, number, tree: diagnosis.facts.tree },
@@ -64,14 +64,14 @@ const stalled = {
     tree: action.type === 'relaunch' ? (action.restart?.tree ?? '') : '',
   }),
   counted: true,
-} satisfies Partial<PlaybookFor<Stalled>>
+} satisfies Partial<PlaybookFor<NoProgress>>
 
 const stallRestart = playbook({
   ...stalled,
   id: 'stall-restart',
   title: 'Stop an agent that hangs, and restart it with a hint',
-  answers: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
-  needs:
+  labels: ['silence', 'stuck_after_tool_result', 'hanging_tool', 'waiting_for_person'],
+  neededEvidence:
     'no output and no processor time in the whole process tree, both for as long as `stall` allows; the CLI did not report that it is retrying',
   budget: 5,
 })
@@ -81,8 +81,8 @@ const doomLoopRestart = playbook({
   ...stalled,
   id: 'doom-loop-restart',
   title: 'Stop an agent that repeats itself, and restart it in a new session with a hint that names the call',
-  answers: ['doom_loop'],
-  needs:
+  labels: ['doom_loop'],
+  neededEvidence:
     'the same call with the same input and the same result several times in a row, two or three such calls in turn, or many repeated calls without a change in the workspace',
   plan: (diagnosis, { attempts }) => restart(diagnosis, attempts + 1, false),
   budget: 2,
@@ -93,8 +93,8 @@ const deathRestart = playbook({
   ...stalled,
   id: 'death-restart',
   title: 'Restart an agent whose process died in the middle of its turn',
-  answers: ['agent_died'],
-  needs:
+  labels: ['agent_died'],
+  neededEvidence:
     'a signal that Unstuck did not send, or an exit without the event that ends a turn; the CLI reported no error, and no rule matches its last lines of output',
   budget: 2,
 })
@@ -105,8 +105,9 @@ const noChangeRestart = playbook({
   rung: 3,
   scope: 'launch',
   title: 'Ask an agent that ended without any change to do the work',
-  answers: ['no_changes'],
-  needs: 'a turn that ended normally without a change, and no check of the task shows that nothing had to be done',
+  labels: ['no_changes'],
+  neededEvidence:
+    'a turn that ended normally without a change, and no check of the task shows that nothing had to be done',
   example: { tree: '<tree>' },
   plan: ({ label, evidence, facts }, { attempts }) => ({
     type: 'relaunch',
@@ -126,8 +127,8 @@ const sessionReplay = playbook({
   rung: 3,
   scope: 'launch',
   title: 'Start a new session when the earlier one cannot be resumed',
-  answers: ['session_lost'],
-  needs: "the CLI's own error that the session was not found or is in use",
+  labels: ['session_lost'],
+  neededEvidence: "the CLI's own error that the session was not found or is in use",
   plan: (diagnosis, { attempts }) => ({
     type: 'relaunch',
     name: 'RESTART_WITH_HINT',
@@ -146,8 +147,8 @@ const unknownRestart = playbook({
   rung: 3,
   scope: 'launch',
   title: 'Restart an agent on its work in progress after an error that no rule names',
-  answers: ['unknown'],
-  needs: 'an error of the CLI or a failing exit status that no rule names, for the first time in the task',
+  labels: ['unknown'],
+  neededEvidence: 'an error of the CLI or a failing exit status that no rule names, for the first time in the task',
   plan: ({ label, evidence }) => ({
     type: 'relaunch',
     name: 'RESTART_WITH_HINT',
@@ -166,8 +167,8 @@ const unknownRequeue = playbook({
   scope: 'task',
   title:
     'Wait, then run the task again from its work in progress, after an unknown error that a restart did not resolve',
-  answers: ['unknown'],
-  needs: 'the same as for `unknown-restart`, after that restart',
+  labels: ['unknown'],
+  neededEvidence: 'the same as for `unknown-restart`, after that restart',
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',

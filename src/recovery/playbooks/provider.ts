@@ -45,8 +45,8 @@ export const quotaWait = playbook({
   rung: 2,
   scope: 'task',
   title: 'Park the task until the limit of the account resets, then run it again',
-  answers: ['llm_quota'],
-  needs:
+  labels: ['llm_quota'],
+  neededEvidence:
     'a structured error of the CLI, or its own last lines of output, that name a usage limit, used-up credit or a rate limit. The wait ends at the reset time that the provider states, else after a growing delay',
   plan: ({ facts }, { attempts, taskId, retry }) => {
     const trusted = facts.resetAt !== undefined && attempts < trustedResets
@@ -74,8 +74,8 @@ const remoteBackoff = playbook({
   rung: 2,
   scope: 'task',
   title: 'Wait with a persisted, growing delay until the git remote answers again',
-  answers: ['remote_unreachable'],
-  needs: "git's own message that the connection to the remote failed or timed out",
+  labels: ['remote_unreachable'],
+  neededEvidence: "git's own message that the connection to the remote failed or timed out",
   plan: (_diagnosis, { attempts, taskId, retry }) => ({
     type: 'wait',
     name: 'WAIT_AND_REQUEUE',
@@ -93,8 +93,8 @@ const harnessFailover = playbook({
   rung: 2,
   scope: 'task',
   title: 'Continue with the next configured harness, from the work so far',
-  answers: ['llm_quota'],
-  needs:
+  labels: ['llm_quota'],
+  neededEvidence:
     'the same as for `quota-wait`, and `harness.failover` names an installed harness with another account that is not at its limit; the task names no model',
   example: { nextHarness: '<harness>' },
   plan: (diagnosis, context) => {
@@ -117,8 +117,8 @@ const freshSession = playbook({
   rung: 2,
   scope: 'launch',
   title: 'Relaunch with a new session, with a summary of what was done so far',
-  answers: ['context_overflow'],
-  needs: 'a structured error of the CLI, or its own message, that the conversation is too long for the model',
+  labels: ['context_overflow'],
+  neededEvidence: 'a structured error of the CLI, or its own message, that the conversation is too long for the model',
   plan: () => ({
     type: 'relaunch',
     name: 'RELAUNCH_WITH_FRESH_SESSION',
@@ -138,8 +138,8 @@ const loginRelaunch = playbook({
   rung: 2,
   scope: 'launch',
   title: 'Relaunch with the login that another process renewed during the launch',
-  answers: ['auth_failure'],
-  needs:
+  labels: ['auth_failure'],
+  neededEvidence:
     'a structured error of the CLI that its login was refused, and the file of that login was written after the launch began: a refresh token works only once, and another run used it',
   example: { renewedLogin: '<file>' },
   // A check may be refused a login too; that login is not the one of the harness.
@@ -162,8 +162,8 @@ const transientBackoff = playbook({
   rung: 2,
   scope: 'task',
   title: 'Wait with a persisted, growing delay, then run the task again',
-  answers: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
-  needs:
+  labels: ['provider_overloaded', 'network_transient', 'stream_cut', 'temporary_failure', 'network_unreachable'],
+  neededEvidence:
     'a structured error of the CLI that names an overload, a 5xx status or a broken connection; exit status 75 of a command harness; or a failed check whose package registry a probe could not reach either',
   plan: ({ label, facts }, { attempts, taskId, retry }) => {
     // The output of a check alone is no reason to wait: a probe has to confirm that the network is at fault.
@@ -192,8 +192,9 @@ const setupRetry = playbook({
   rung: 0,
   scope: 'task',
   title: 'Wait, then set the workspace up once more in a fresh clone',
-  answers: ['workspace_setup_failed'],
-  needs: 'a `workspace.setup` command that failed because of a network, a service or a time limit, as its output shows',
+  labels: ['workspace_setup_failed'],
+  neededEvidence:
+    'a `workspace.setup` command that failed because of a network, a service or a time limit, as its output shows',
   example: { transient: true },
   plan: ({ facts }, { attempts, taskId, retry }) =>
     facts.transient

@@ -1,5 +1,5 @@
 /** Rung 4: a verification command cannot be run as written. A real test failure is never dropped, so it has no playbook here. */
-import { redText } from '../../domain/still-red.ts'
+import { failuresText } from '../../domain/preexisting-failures.ts'
 import { playbook, type Playbook, type PlaybookFor } from '../playbook.ts'
 
 const exampleCheck = { command: '<command>', remaining: 1 }
@@ -10,8 +10,8 @@ const dependencyInstall = playbook({
   rung: 4,
   scope: 'run',
   title: 'Install what the lockfile names in the clone, and run the check again',
-  answers: ['dependency_missing', 'command_not_found', 'corrupted_install', 'dependency_version_conflict'],
-  needs:
+  labels: ['dependency_missing', 'command_not_found', 'corrupted_install', 'dependency_version_conflict'],
+  neededEvidence:
     'a check that lacks a package or a program, in a folder that a package manager of the same language governs; the run has its own clone',
   example: { ...exampleCheck, install: { manager: '<manager>', folder: '', commands: [] } },
   plan: ({ facts }) =>
@@ -29,8 +29,8 @@ const sequenceReorder = playbook({
   ...run,
   id: 'sequence-reorder',
   title: 'Run a check after the build that produces its input, or before the clean-up that removes it',
-  answers: ['sequence_issue'],
-  needs:
+  labels: ['sequence_issue'],
+  neededEvidence:
     'a check that lacks the output of a build, which another check of the plan produces later or removed earlier. The same checks run, in another order',
   example: { ...exampleCheck, order: [] },
   plan: ({ facts: { command, order } }) =>
@@ -48,8 +48,8 @@ const scriptReplacement = playbook({
   ...run,
   id: 'script-replacement',
   title: 'Run a package script of the same purpose instead of one that does not exist',
-  answers: ['missing_script'],
-  needs:
+  labels: ['missing_script'],
+  neededEvidence:
     'neither the manifest nor the base commit has the script; both have the same script of the same purpose (test, lint, types, build), and that script is not one of the checks yet',
   example: { ...exampleCheck, replacement: '<replacement>' },
   plan: ({ facts: { command, replacement } }) =>
@@ -64,8 +64,8 @@ const packageNarrowing = playbook({
   ...run,
   id: 'package-narrowing',
   title: 'Run a check of all packages only for those that the change can affect',
-  answers: ['missing_script', 'no_test_files', 'dependency_missing', 'command_not_found'],
-  needs:
+  labels: ['missing_script', 'no_test_files', 'dependency_missing', 'command_not_found'],
+  neededEvidence:
     'an npm or pnpm script that runs in all packages and that the base commit cannot run for the same reason; the change lies in some packages, and these and all that depend on them have the script',
   example: { ...exampleCheck, narrowed: '<narrowed command>' },
   plan: ({ facts: { command, narrowed } }) =>
@@ -96,16 +96,17 @@ const missingScriptDrop = playbook({
   ...drop,
   id: 'missing-script-drop',
   title: 'Drop a verification command whose package script does not exist',
-  answers: ['missing_script'],
-  needs: 'the command calls a package script that the manifest does not have, and at least one other check remains',
+  labels: ['missing_script'],
+  neededEvidence:
+    'the command calls a package script that the manifest does not have, and at least one other check remains',
 })
 
 const makeTargetDrop = playbook({
   ...drop,
   id: 'make-target-drop',
   title: 'Drop a verification command whose make target does not exist',
-  answers: ['missing_make_target'],
-  needs:
+  labels: ['missing_make_target'],
+  neededEvidence:
     'make reports that it has no rule for a target of the command, the makefile has none, the command fails in the same way on the base commit, and at least one other check remains',
 })
 
@@ -113,8 +114,8 @@ const noTestsDrop = playbook({
   ...drop,
   id: 'no-tests-drop',
   title: 'Drop a verification command whose runner finds no test, now and on the base commit',
-  answers: ['no_test_files'],
-  needs:
+  labels: ['no_test_files'],
+  neededEvidence:
     'the runner counted no test and no failed file, or its file argument does not exist; the base commit gives the same result, and at least one other check remains',
 })
 
@@ -122,8 +123,9 @@ const unsupportedFormatDrop = playbook({
   ...drop,
   id: 'unsupported-format-drop',
   title: 'Drop a verification command that cannot be run without a shell',
-  answers: ['unsupported_format'],
-  needs: 'the command line contains something that only a shell understands, and at least one other check remains',
+  labels: ['unsupported_format'],
+  neededEvidence:
+    'the command line contains something that only a shell understands, and at least one other check remains',
 })
 
 const question = (command: string, why: string): string =>
@@ -142,8 +144,8 @@ const commandFix = playbook({
   rung: 4,
   scope: 'launch',
   title: 'Ask the agent for a command that checks the same thing and can be run',
-  answers: ['unsupported_format', 'invalid_usage', 'missing_script', 'missing_make_target', 'no_test_files'],
-  needs:
+  labels: ['unsupported_format', 'invalid_usage', 'missing_script', 'missing_make_target', 'no_test_files'],
+  neededEvidence:
     'the same as for a drop, or a command line that its own program rejects, on the base commit as well. A reply counts only if it needs no shell and starts a script or make target of the base commit that is named like a check, a file of the base commit, or the program of the original command',
   example: { ...exampleCheck, askable: true },
   plan: ({ facts: { command, askable }, evidence }) =>
@@ -164,13 +166,13 @@ const redBefore = playbook({
   rung: 4,
   scope: 'launch',
   title: 'Tell the agent once which tests failed before its work and still fail',
-  answers: ['red_before'],
-  needs:
+  labels: ['red_before'],
+  neededEvidence:
     'every check passes, except for tests of the contract or of inferred checks that fail on the base commit as well and that `verify.knownFailures` does not list',
   example: { red: [{ command: '<command>', failing: ['<test>'] }] },
   plan: ({ facts: { red } }) => ({
     ...{ type: 'relaunch', name: 'TELL_RED_TESTS', red, resume: true },
-    hint: `Your work passes its checks, but these tests failed before your work and still fail: ${redText(red)}. If the task is to fix any of them, fix them now in the code, without weakening the tests. If it is not, leave them as they are and end your turn.`,
+    hint: `Your work passes its checks, but these tests failed before your work and still fail: ${failuresText(red)}. If the task is to fix any of them, fix them now in the code, without weakening the tests. If it is not, leave them as they are and end your turn.`,
   }),
   postCondition: (action) => ({ type: 'tests_pass', red: action.type === 'relaunch' ? (action.red ?? []) : [] }),
   budget: 1,

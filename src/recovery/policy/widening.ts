@@ -1,7 +1,7 @@
 /** Whether new path rules allow more than the old ones. In doubt they do, which only makes Unstuck ask for a reason. */
 import { parsePathRule } from './rule.ts'
 
-export interface Paths {
+export interface TaskPaths {
   allowedPaths: readonly string[]
   deniedPaths: readonly string[]
 }
@@ -24,7 +24,7 @@ const covers = (rule: string, other: string): boolean => {
 }
 
 /** What the new rules allow in addition, as texts. */
-export const widenedBy = (before: Paths, after: Paths): string[] => [
+export const widenedBy = (before: TaskPaths, after: TaskPaths): string[] => [
   ...after.allowedPaths.filter((path) => !before.allowedPaths.some((rule) => covers(rule, path))),
   ...before.deniedPaths
     .filter((path) => !after.deniedPaths.some((rule) => covers(rule, path)))

@@ -1,5 +1,5 @@
 /** Probes of the machine: disk space, memory, ports, the connection to the package registry, open files. */
-import type { Failure, Probe } from './reading.ts'
+import type { ProbedFailure, Probe } from './measurement.ts'
 
 const amount = (megabytes: number): string =>
   megabytes < 1024 ? `${Math.max(0, Math.floor(megabytes))} MB` : `${Math.floor(megabytes / 1024)} GB`
@@ -10,11 +10,11 @@ const leastInodes = 256
 
 export const disk: Probe<'disk'> = {
   id: 'disk',
-  looksAt:
+  inspects:
     'free space and free inodes of the file systems that hold the workspace, the temporary folder and the home folder',
   concludes: 'environment, if one of them has less than 64 MB or 256 inodes left',
-  asksFor: ['disk_full', 'corrupted_install', 'runtime_error', 'unknown'],
-  ask: () => ({ probe: 'disk' }),
+  labels: ['disk_full', 'corrupted_install', 'runtime_error', 'unknown'],
+  requestFor: () => ({ probe: 'disk' }),
   conclude: ({ places }, label) => {
     const noRoom = places.find(({ freeMb }) => freeMb < leastFreeMb)
     if (noRoom !== undefined) {
@@ -33,14 +33,14 @@ export const disk: Probe<'disk'> = {
   },
 }
 
-const wasKilled = ({ signal, exitCode }: Failure): boolean => signal === 'SIGKILL' || exitCode === 137
+const wasKilled = ({ signal, exitCode }: ProbedFailure): boolean => signal === 'SIGKILL' || exitCode === 137
 
 export const memory: Probe<'memory'> = {
   id: 'memory',
-  looksAt: "the kernel's count of processes ended by the OOM killer, before and after the check; free memory",
+  inspects: "the kernel's count of processes ended by the OOM killer, before and after the check; free memory",
   concludes: 'environment, if the OOM killer ended a process while the check ran',
-  asksFor: ['out_of_memory', 'test_failure', 'runtime_error', 'compile_error', 'unknown'],
-  ask: (failure) => (failure.label === 'out_of_memory' || wasKilled(failure) ? { probe: 'memory' } : undefined),
+  labels: ['out_of_memory', 'test_failure', 'runtime_error', 'compile_error', 'unknown'],
+  requestFor: (failure) => (failure.label === 'out_of_memory' || wasKilled(failure) ? { probe: 'memory' } : undefined),
   conclude: ({ killed, freeMb }) => {
     const free = freeMb === undefined ? '' : `; ${amount(freeMb)} of memory are free`
     return killed > 0
@@ -65,16 +65,16 @@ const portIn = (line: string): number | undefined => {
 
 const maxLine = 500
 
-const spoken = ({ evidence, lines }: Failure, about: RegExp): string[] =>
+const spoken = ({ evidence, lines }: ProbedFailure, about: RegExp): string[] =>
   [evidence, ...lines].map((line) => line.slice(0, maxLine)).filter((line) => about.test(line))
 
 export const port: Probe<'port'> = {
   id: 'port',
-  looksAt: 'which process listens on the port that the output names',
+  inspects: 'which process listens on the port that the output names',
   concludes:
     'environment, if another process uses the port that the check needs, or if no process listens on the local port that the check connects to',
-  asksFor: ['port_in_use', 'service_unavailable'],
-  ask: (failure) => {
+  labels: ['port_in_use', 'service_unavailable'],
+  requestFor: (failure) => {
     const lines = spoken(failure, speaksOfPort).filter((line) => failure.label === 'port_in_use' || loopback.test(line))
     const found = lines.map(portIn).find((number) => number !== undefined)
     return found === undefined ? undefined : { probe: 'port', port: found }
@@ -101,11 +101,11 @@ const maxHosts = 50
 
 export const network: Probe<'network'> = {
   id: 'network',
-  looksAt:
+  inspects:
     "whether the name of the owner's configured registry or proxy resolves, and whether it accepts a connection (nothing is sent; a host that only the output names is never contacted)",
   concludes: 'environment, if it does not',
-  asksFor: ['network_unreachable', 'network_transient'],
-  ask: (failure) => {
+  labels: ['network_unreachable', 'network_transient'],
+  requestFor: (failure) => {
     const lines = spoken(failure, /\./).slice(0, 400)
     const hosts = new Set(lines.flatMap((line) => line.toLowerCase().match(hostName) ?? []))
     return { probe: 'network', hosts: [...hosts].slice(0, maxHosts) }
@@ -127,10 +127,10 @@ const lowFileLimit = 4096
 
 export const files: Probe<'files'> = {
   id: 'files',
-  looksAt: 'how many files a process may have open',
+  inspects: 'how many files a process may have open',
   concludes: `environment, if fewer than ${lowFileLimit} are allowed`,
-  asksFor: ['resource_limit'],
-  ask: ({ evidence }) => (/EMFILE|ENFILE|open files/i.test(evidence) ? { probe: 'files' } : undefined),
+  labels: ['resource_limit'],
+  requestFor: ({ evidence }) => (/EMFILE|ENFILE|open files/i.test(evidence) ? { probe: 'files' } : undefined),
   conclude: ({ soft, hard }) => {
     const most = `a process may have ${soft} files open (${hard === Infinity ? 'no hard limit' : `hard limit ${hard}`})`
     return soft < lowFileLimit

@@ -1,8 +1,8 @@
 /** Probes that compare what a project requires with what is there: installed packages and lockfile, versions of runtimes. */
 import { readCommand } from '../diagnosis/argv.ts'
-import { ecosystemsOf, ecosystemsSaid, type Ecosystem } from '../install.ts'
-import type { Failure, InstalledTree, Probe, Requirement, TreeEcosystem } from './reading.ts'
-import { meets } from '../version-range.ts'
+import { ecosystemsOf, ecosystemsMentioned, type Ecosystem } from '../install.ts'
+import type { ProbedFailure, InstalledTree, Probe, ToolRequirement, TreeEcosystem } from './measurement.ts'
+import { isInRange } from '../version-range.ts'
 
 const missingModule: readonly RegExp[] = [
   /Cannot find (?:module|package) ['"]([^'"\s]{1,200})['"]/,
@@ -17,7 +17,7 @@ const packageOf = (specifier: string): string | undefined => {
   return second === undefined ? undefined : `${first}/${second}`
 }
 
-const missingPackage = ({ evidence }: Failure): string | undefined => {
+const missingPackage = ({ evidence }: ProbedFailure): string | undefined => {
   const specifier = missingModule.map((pattern) => pattern.exec(evidence)?.[1]).find((found) => found !== undefined)
   return specifier === undefined ? undefined : packageOf(specifier)
 }
@@ -40,7 +40,7 @@ const raisedIn = (lines: readonly string[], at: number): string | undefined => {
  * The missing module that a Python file of the project imports. Undefined for a tool that the command line names, a submodule
  * (another package may provide it), and an import inside an installed package, because the work does not decide about these.
  */
-const missingPython = ({ evidence, command, lines }: Failure): string | undefined => {
+const missingPython = ({ evidence, command, lines }: ProbedFailure): string | undefined => {
   const [, name] = /(?:ModuleNotFoundError|ImportError): No module named '?(\w{1,100})'?$/.exec(evidence.trim()) ?? []
   if (name === undefined || command.split(/[^\w]+/).includes(name)) return undefined
   const raised = raisedIn(
@@ -56,8 +56,8 @@ const trees = ['node', 'python', 'go'] satisfies TreeEcosystem[]
 const ownEnvironments = new Set(['tox', 'nox', 'hatch', 'pipenv', 'conda', 'mamba', 'pixi', 'docker'])
 
 /** The ecosystem that the failure is about, from its message or from the command's programs; undefined = unclear. */
-const ecosystemOf = ({ evidence, command }: Failure): Ecosystem | undefined => {
-  const said = ecosystemsSaid(evidence)
+const ecosystemOf = ({ evidence, command }: ProbedFailure): Ecosystem | undefined => {
+  const said = ecosystemsMentioned(evidence)
   if (said.length === 1) return said[0]
   const spoken = ecosystemsOf(readCommand(command).programs)
   return spoken.length === 1 ? spoken[0] : undefined
@@ -83,12 +83,12 @@ const troubleOf = (tree: InstalledTree): string | undefined => {
 
 export const packages: Probe<'packages'> = {
   id: 'packages',
-  looksAt:
+  inspects:
     "whether the packages installed in the project match its manifest and lockfile, and whether any of these declares the missing package. Supported: npm, pnpm, yarn (not Plug'n'Play, which has no tree), bun (text lockfile), `.venv` with requirements.txt, poetry.lock or uv.lock, and Go's `vendor`. Not inspected: Cargo, including vendored crates, and Go without `vendor`, which keep packages outside the project",
   concludes:
     'environment, if the installed tree is absent, damaged or does not match the lockfile; the work, if the tree matches the lockfile and no file of the project declares the missing package; undecided, if `vendor` does not match go.mod, because `vendor` may be part of the work',
-  asksFor: ['dependency_missing', 'dependency_version_conflict', 'corrupted_install', 'command_not_found'],
-  ask: (failure) => {
+  labels: ['dependency_missing', 'dependency_version_conflict', 'corrupted_install', 'command_not_found'],
+  requestFor: (failure) => {
     const ecosystem = ecosystemOf(failure)
     if (ecosystem === undefined) return { probe: 'packages' }
     const of = trees.find((one) => one === ecosystem)
@@ -113,18 +113,19 @@ export const packages: Probe<'packages'> = {
   },
 }
 
-const isMet = ({ found, wanted }: Requirement): boolean | undefined => (found === null ? false : meets(found, wanted))
+const isMet = ({ found, wanted }: ToolRequirement): boolean | undefined =>
+  found === null ? false : isInRange(found, wanted)
 
-const versionText = ({ tool, wanted, file, found }: Requirement): string =>
+const versionText = ({ tool, wanted, file, found }: ToolRequirement): string =>
   `${file} requires ${tool} ${wanted}, ${found === null ? 'and it is not installed' : `and ${found} is installed`}`
 
 export const runtime: Probe<'runtime'> = {
   id: 'runtime',
-  looksAt:
+  inspects:
     'the versions that package.json (engines), .nvmrc, .node-version, .tool-versions, .python-version, pyproject.toml, rust-toolchain and go.mod require, compared with those on the PATH of the checks',
   concludes: 'environment, if a version does not match or a tool is missing',
-  asksFor: ['runtime_version', 'corrupted_install', 'runtime_error', 'unknown'],
-  ask: () => ({ probe: 'runtime' }),
+  labels: ['runtime_version', 'corrupted_install', 'runtime_error', 'unknown'],
+  requestFor: () => ({ probe: 'runtime' }),
   conclude: ({ requirements }, label) => {
     const unmet = requirements.filter((requirement) => isMet(requirement) === false)
     if (unmet.length > 0) return { points: 'environment', text: unmet.map(versionText).join('; ') }

@@ -1,7 +1,7 @@
 /** Reads from a project's files which versions of tools it requires. Pure; anything but a plain version or range is ignored. */
-import type { Requirement } from './reading.ts'
+import type { ToolRequirement } from './measurement.ts'
 
-type Wanted = Omit<Requirement, 'found'>
+type Wanted = Omit<ToolRequirement, 'found'>
 
 /** Maps names of .tool-versions (asdf, mise) to ours. */
 const toolNames: Record<string, string> = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { briefLimit, buildBrief, cut, type BriefInput } from './brief.ts'
+import { briefLimit, buildBrief, cutWithNote, type BriefInput } from './brief.ts'
 
 const input = (task: Partial<BriefInput['task']> = {}, more: Partial<BriefInput> = {}): BriefInput => ({
   goal: { requirement: 'the requirement' } as BriefInput['goal'],
@@ -23,12 +23,12 @@ const input = (task: Partial<BriefInput['task']> = {}, more: Partial<BriefInput>
 
 describe('cut', () => {
   test('leaves what fits as it is, and never exceeds the limit', () => {
-    expect(cut('x'.repeat(100), 100)).toBe('x'.repeat(100))
+    expect(cutWithNote('x'.repeat(100), 100)).toBe('x'.repeat(100))
     for (const length of [101, 150, 1_000, 100_000])
-      expect(cut('x'.repeat(length), 100).length).toBeLessThanOrEqual(100)
+      expect(cutWithNote('x'.repeat(length), 100).length).toBeLessThanOrEqual(100)
   })
   test('says exactly how much is missing', () => {
-    const text = cut('x'.repeat(1_000), 100)
+    const text = cutWithNote('x'.repeat(1_000), 100)
     const missing = Number(/\[(\d+) characters left out\]$/.exec(text)?.[1])
     expect(text.indexOf('\n') + missing).toBe(1_000)
   })

@@ -11,8 +11,8 @@ const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500
 /** Characters for earlier attempts where the other parts leave room. */
 const longestFailures = 5_000
 
-/** The text within `limit` characters, with a note of how many were cut. */
-export const cut = (text: string, limit: number): string => {
+/** The text within `limitOrNone` characters, with a note of how many were cut. */
+export const cutWithNote = (text: string, limit: number): string => {
   if (text.length <= limit) return text
   const note = (missing: number): string => `\n[${missing} characters left out]`
   const keep = limit - note(text.length).length
@@ -30,7 +30,7 @@ export interface BriefInput {
 }
 
 const section = (title: string, body: string, limit: number): string =>
-  body.trim() === '' ? '' : cut(`## ${title}\n${body.trim()}`, limit)
+  body.trim() === '' ? '' : cutWithNote(`## ${title}\n${body.trim()}`, limit)
 
 const cleanCheckout =
   'They run in a clean checkout of your changes: files that git ignores are missing there, except for packages that a lockfile names.'
@@ -64,7 +64,7 @@ export const buildBrief = (input: BriefInput): string => {
   const left = briefLimit - [...before, ...after].join('\n\n').length - 2
   const room = Math.max(caps.failures, Math.min(longestFailures, left))
   const parts = [...before, section('Earlier attempts', input.failures.join('\n\n'), room), ...after]
-  return cut(parts.filter((part) => part !== '').join('\n\n'), briefLimit)
+  return cutWithNote(parts.filter((part) => part !== '').join('\n\n'), briefLimit)
 }
 
 export const defaultRoleText: Record<Task['role'], string> = {

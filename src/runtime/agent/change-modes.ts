@@ -6,8 +6,8 @@ import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { Action } from '../../recovery/playbook.ts'
 import type { ModeChange } from '../../recovery/types.ts'
 import type { Files } from '../core/files.ts'
-import { changeMode, lookAtDirectory } from '../core/folder-access.ts'
-import type { OpenRecoveries, Recorded } from '../core/recovery-record.ts'
+import { changeMode, inspectDirectory } from '../core/folder-access.ts'
+import type { OpenRecoveries, RecordedRecovery } from '../core/recovery-record.ts'
 
 const changeIn = (action: Action): ModeChange | undefined => {
   if (action.type === 'chmod') return action
@@ -15,7 +15,7 @@ const changeIn = (action: Action): ModeChange | undefined => {
 }
 
 /** A change made for a relaunch counts only when the relaunched agent can use the folder; any other is proven by the folder's mode. */
-const isProvenByLaunch = ({ postCondition }: Recorded): boolean =>
+const isProvenByLaunch = ({ postCondition }: RecordedRecovery): boolean =>
   postCondition.type === 'directory_accessible' && postCondition.relaunch === true
 
 /**
@@ -30,11 +30,11 @@ export const changeModes = async (
   for (const recovery of await record.history()) {
     const change = recovery.status === 'acting' && recovery.runId === runId ? changeIn(recovery.action) : undefined
     if (change === undefined) continue
-    const { holds, detail } = changeMode(files, change)
-    if (holds && isProvenByLaunch(recovery)) continue
-    await record.resolve(recovery.id, holds ? 'success' : 'failed', detail)
-    if (holds) continue
-    const now = lookAtDirectory(files, change.directory)
+    const { satisfied, detail } = changeMode(files, change)
+    if (satisfied && isProvenByLaunch(recovery)) continue
+    await record.resolve(recovery.id, satisfied ? 'success' : 'failed', detail)
+    if (satisfied) continue
+    const now = inspectDirectory(files, change.directory)
     return { ...(now ?? { path: change.directory, problem: 'no access', isOurs: true }), failed: detail }
   }
   return undefined

@@ -3,14 +3,14 @@
  * changes is kept in memory and computed again only when another engine re-attaches to the run.
  */
 import { visiblePath } from '../../recovery/policy/fold.ts'
-import { madeBy } from '../../recovery/install.ts'
-import type { ChangeList } from '../../workspace/contract.ts'
+import { installedPatterns } from '../../recovery/install.ts'
+import type { ChangeList } from '../../workspace/repository-types.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { readPrepared } from './prepared.ts'
 
 /** Files that `workspace.setup` made and that did not change since are not the agent's work. */
-const withoutSetup = async ({ context }: Session, found: ChangeList, setupTree: string): Promise<ChangeList> => {
+const withoutSetup = async ({ context }: RunContext, found: ChangeList, setupTree: string): Promise<ChangeList> => {
   const { git } = context.ports
   const since = new Set((await git.changesBetween(context.shadow, setupTree, found.tree)).map(({ path }) => path))
   const changes = found.changes.filter(({ path }) => since.has(path))
@@ -20,16 +20,16 @@ const withoutSetup = async ({ context }: Session, found: ChangeList, setupTree: 
 }
 
 /** The changes in the workspace now, against the base commit, without set-up files, copied files and installed packages. */
-export const workNow = async (session: Session): Promise<ChangeList> => {
-  const { copied, setupTree } = readPrepared(session)
-  const found = await session.context.ports.git.captureTree(session.context.shadow, {
-    base: session.run.baseCommit ?? '',
-    workTree: workTreeOf(session),
-    indexFile: session.paths.index,
+export const workNow = async (runContext: RunContext): Promise<ChangeList> => {
+  const { copied, setupTree } = readPrepared(runContext)
+  const found = await runContext.context.ports.git.captureTree(runContext.context.shadow, {
+    base: runContext.run.baseCommit ?? '',
+    workTree: workTreeOf(runContext),
+    indexFile: runContext.paths.index,
     // Packages that were installed for the checks are not work, also in a repository that does not ignore them.
-    exclude: [...madeBy(session.run.verdict?.installed ?? []), ...copiedPatterns(copied)],
+    exclude: [...installedPatterns(runContext.run.verdict?.installed ?? []), ...copiedPatterns(copied)],
   })
-  return setupTree === null ? found : withoutSetup(session, found, setupTree)
+  return setupTree === null ? found : withoutSetup(runContext, found, setupTree)
 }
 
 /** For people: files of the agent that git cannot store, with the reason. */
@@ -39,18 +39,18 @@ export const leftOutNotes = (found: ChangeList | undefined): string[] =>
 export const isUnchanged = ({ changes, nestedRepositories, leftOut }: ChangeList): boolean =>
   changes.length === 0 && nestedRepositories.length === 0 && leftOut.every(({ encoding }) => encoding === undefined)
 
-export const collectNow = async (session: Session): Promise<ChangeList> => {
-  session.collected = await workNow(session)
-  return session.collected
+export const collectNow = async (runContext: RunContext): Promise<ChangeList> => {
+  runContext.collected = await workNow(runContext)
+  return runContext.collected
 }
 
-export const collectedWork = async (session: Session): Promise<ChangeList> => {
-  const { collected, run } = session
+export const collectedWork = async (runContext: RunContext): Promise<ChangeList> => {
+  const { collected, run } = runContext
   if (collected !== undefined && collected.tree === run.tree) return collected
   const base = run.baseCommit ?? ''
   const tree = run.tree ?? ''
-  const now = await workNow(session)
-  const changes = await session.context.ports.git.changesBetween(session.context.shadow, base, tree)
-  session.collected = { base, tree, changes, nestedRepositories: now.nestedRepositories, leftOut: now.leftOut }
-  return session.collected
+  const now = await workNow(runContext)
+  const changes = await runContext.context.ports.git.changesBetween(runContext.context.shadow, base, tree)
+  runContext.collected = { base, tree, changes, nestedRepositories: now.nestedRepositories, leftOut: now.leftOut }
+  return runContext.collected
 }

@@ -3,72 +3,81 @@
  * an engine that restarted sees the same denials.
  */
 import { lastLaunch, noCorrections } from '../../domain/run.ts'
-import type { Denial, Driver, Reading } from '../../harness/driver.ts'
+import type { Denial, Driver, Transcript } from '../../harness/driver.ts'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { ObservedDenial } from '../../recovery/evidence.ts'
-import { abilitiesOf } from '../harness/abilities.ts'
+import { detectCapabilities } from '../harness/detected-capabilities.ts'
 import type { Context } from '../core/context.ts'
-import type { Failed } from './launch-evidence.ts'
+import type { FailedLaunch } from './launch-evidence.ts'
 import {
   isInside,
   observeDenials,
   observeRefusals,
   realDirectories,
-  type Observed,
+  type ObservedDenials,
   type ObservedLaunch,
   type RulesFor,
 } from './observe-denial.ts'
-import { ownCommands } from '../checks/own-commands.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import { allowedCommands } from '../checks/allowed-commands.ts'
+import { workTreeOf, type RunContext } from '../core/run-context.ts'
 
 /** Allowed directories of goal and configuration, as realpaths. */
-export const allowedDirectories = (session: Session): string[] =>
-  realDirectories(session.context.ports.files, [...session.goal.allowedDirs, ...session.context.config().allowedDirs])
+export const allowedDirectories = (runContext: RunContext): string[] =>
+  realDirectories(runContext.context.ports.files, [
+    ...runContext.goal.allowedDirs,
+    ...runContext.context.config().allowedDirs,
+  ])
 
 /** The harness's rules that would allow a refused tool call; no rule for a CLI or version that has none. */
-const toolRulesFor = async (session: Session, can: Capabilities): Promise<RulesFor> => {
-  const { driver } = session
+const toolRulesFor = async (runContext: RunContext, can: Capabilities): Promise<RulesFor> => {
+  const { driver } = runContext
   if (driver.toolRules === undefined || !can.toolRules) return () => []
-  const own = await ownCommands(session)
-  const permitted = { workspace: workTreeOf(session), given: session.task.commands, own }
+  const own = await allowedCommands(runContext)
+  const permitted = { workspace: workTreeOf(runContext), launchCommands: runContext.task.commands, taskCommands: own }
   return (denial) => driver.toolRules?.(denial, permitted) ?? []
 }
 
-const observedLaunch = async (session: Session): Promise<ObservedLaunch> => {
-  const { capabilities: can } = await abilitiesOf(session)
-  const { addDirs, toolRules: granted = [] } = lastLaunch(session.run)?.corrections ?? noCorrections
-  const folders = { workTree: workTreeOf(session), allowed: allowedDirectories(session), given: addDirs }
-  return { place: folders, can, granted, rulesFor: await toolRulesFor(session, can) }
+const observedLaunch = async (runContext: RunContext): Promise<ObservedLaunch> => {
+  const { capabilities: can } = await detectCapabilities(runContext)
+  const { addDirs, toolRules: granted = [] } = lastLaunch(runContext.run)?.corrections ?? noCorrections
+  const folders = { workTree: workTreeOf(runContext), allowed: allowedDirectories(runContext), given: addDirs }
+  return { place: folders, can, granted, rulesFor: await toolRulesFor(runContext, can) }
 }
 
-type ObservedFailure = Pick<Failed, 'denials' | 'look'>
+type ObservedFailure = Pick<FailedLaunch, 'denials' | 'observeRefusal'>
 
-export const observe = async (session: Session, denials: readonly Denial[]): Promise<Observed> => {
+export const observeLaunchDenials = async (
+  runContext: RunContext,
+  denials: readonly Denial[],
+): Promise<ObservedDenials> => {
   if (denials.length === 0) return { denials: [], rulesFor: () => [] }
-  const launched = await observedLaunch(session)
-  return { denials: observeDenials(session.context.ports.files, denials, launched), rulesFor: launched.rulesFor }
+  const launched = await observedLaunch(runContext)
+  return { denials: observeDenials(runContext.context.ports.files, denials, launched), rulesFor: launched.rulesFor }
 }
 
 /** For a launch that failed: its denials, and a function that observes the refusal which the failure itself reports. */
-export const observeFailed = async (session: Session, denials: readonly Denial[]): Promise<ObservedFailure> => {
-  const launched = await observedLaunch(session)
-  const { files } = session.context.ports
+export const observeFailedLaunch = async (
+  runContext: RunContext,
+  denials: readonly Denial[],
+): Promise<ObservedFailure> => {
+  const launched = await observedLaunch(runContext)
+  const { files } = runContext.context.ports
   return {
     denials: observeDenials(files, denials, launched),
-    look: (refusal) => observeRefusals(files, refusal, launched),
+    observeRefusal: (refusal) => observeRefusals(files, refusal, launched),
   }
 }
 
-export const observedDenials = async (session: Session, denials: readonly Denial[]): Promise<ObservedDenial[]> =>
-  (await observe(session, denials)).denials
+export const observedDenials = async (runContext: RunContext, denials: readonly Denial[]): Promise<ObservedDenial[]> =>
+  (await observeLaunchDenials(runContext, denials)).denials
 
 /** Everything that a launch printed, parsed again from its output files. */
-export const readOutput = (context: Context, driver: Driver, dir: string): Reading => {
-  let reading = driver.begin()
+export const readOutput = (context: Context, driver: Driver, dir: string): Transcript => {
+  let reading = driver.emptyTranscript()
   for (const stream of ['stdout', 'stderr'] as const) {
     for (let offset = 0; ;) {
       const part = context.ports.processes.readSegments(dir, stream, offset)
-      for (const line of part.lines) reading = driver.read(reading, stream, line).reading
+      for (const line of part.lines) reading = driver.read(reading, stream, line).transcript
       if (part.lines.length === 0) break
       offset = part.nextOffset
     }
@@ -76,18 +85,18 @@ export const readOutput = (context: Context, driver: Driver, dir: string): Readi
   return reading
 }
 
-const readNumber = (session: Session, number: number): Reading =>
-  readOutput(session.context, session.driver, session.paths.launch(number))
+const readNumber = (runContext: RunContext, number: number): Transcript =>
+  readOutput(runContext.context, runContext.driver, runContext.paths.launch(number))
 
 /** The newest launch of a run. */
-export const readLaunch = (session: Session): Reading => {
-  const launch = lastLaunch(session.run)
-  return launch === undefined ? session.driver.begin() : readNumber(session, launch.number)
+export const readLaunch = (runContext: RunContext): Transcript => {
+  const launch = lastLaunch(runContext.run)
+  return launch === undefined ? runContext.driver.emptyTranscript() : readNumber(runContext, launch.number)
 }
 
 /** The denials of the newest launch. */
-export const readDenials = async (session: Session): Promise<ObservedDenial[]> =>
-  observedDenials(session, readLaunch(session).denials)
+export const readDenials = async (runContext: RunContext): Promise<ObservedDenial[]> =>
+  observedDenials(runContext, readLaunch(runContext).denials)
 
 /**
  * Whether a denial of an earlier launch is still uncorrected. An agent that resumes its session remembers the refusal and does not try
@@ -97,10 +106,10 @@ const stillOpen = (given: readonly string[], { kind, directory, unusable }: Obse
   kind === 'scope' ? directory !== undefined && !given.some((dir) => isInside(directory, dir)) : unusable !== undefined
 
 /** The denials of the newest launch, and those of earlier launches that no correction has answered. */
-export const standingDenials = async (session: Session): Promise<ObservedDenial[]> => {
-  const earlier = session.run.launches.slice(0, -1).flatMap(({ number }) => readNumber(session, number).denials)
-  const { addDirs } = lastLaunch(session.run)?.corrections ?? noCorrections
-  const open = (await observedDenials(session, earlier)).filter((denial) => stillOpen(addDirs, denial))
-  const newest = await readDenials(session)
+export const openDenials = async (runContext: RunContext): Promise<ObservedDenial[]> => {
+  const earlier = runContext.run.launches.slice(0, -1).flatMap(({ number }) => readNumber(runContext, number).denials)
+  const { addDirs } = lastLaunch(runContext.run)?.corrections ?? noCorrections
+  const open = (await observedDenials(runContext, earlier)).filter((denial) => stillOpen(addDirs, denial))
+  const newest = await readDenials(runContext)
   return [...newest, ...open.filter(({ text }) => !newest.some((denial) => denial.text === text))]
 }

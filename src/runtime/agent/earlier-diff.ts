@@ -5,14 +5,14 @@
 import { join } from 'node:path'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
-import type { Session } from '../core/session.ts'
-import { handOverFile, hasCommits } from './work-so-far.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { earlierReportFile, hasCommits } from './progress-summary.ts'
 
 const mostDiffChars = 200_000
 
 /** Part of phase `prepare`. Appends to the report that `takeOver` may have written about the run before. */
-export const tellConflict = async (session: Session): Promise<void> => {
-  const { context, paths, task } = session
+export const reportConflict = async (runContext: RunContext): Promise<void> => {
+  const { context, paths, task } = runContext
   const { files, git } = context.ports
   const open = (await recoveriesOf(context.db, task.id)).findLast(
     ({ status, action }) => status === 'acting' && action.type === 'run_again',
@@ -27,6 +27,8 @@ export const tellConflict = async (session: Session): Promise<void> => {
     `This task was done before, and the work passed its checks, but it conflicts with commits that were merged meanwhile: ${open.issueDetected}.`,
     `That work is in ${path} as a diff. Do the task again on the files that are in the workspace now, and keep the changes of others.`,
   ].join('\n')
-  const known = files.existsSync(handOverFile(paths)) ? `${files.readFileSync(handOverFile(paths), 'utf8')}\n` : ''
-  files.writeFileSync(handOverFile(paths), `${known}${text}`)
+  const known = files.existsSync(earlierReportFile(paths))
+    ? `${files.readFileSync(earlierReportFile(paths), 'utf8')}\n`
+    : ''
+  files.writeFileSync(earlierReportFile(paths), `${known}${text}`)
 }

@@ -5,13 +5,13 @@
 import { lastLaunch, noCorrections, type LaunchCorrections, type Run } from '../../domain/run.ts'
 import { listRuns } from '../../store/run.ts'
 import { runPaths } from '../core/context.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { allowedDirectories, readOutput } from './denials.ts'
 import { isInside, observeDenial } from './observe-denial.ts'
 
 /** Folders that launches of this run were refused by name, and that are allowed now. */
-const refusedBy = ({ context }: Session, run: Run, place: { workTree: string; allowed: string[] }): string[] => {
+const refusedBy = ({ context }: RunContext, run: Run, place: { workTree: string; allowed: string[] }): string[] => {
   const { files } = context.ports
   const { driver } = harnessNamed(context.config(), run.harness)
   const { launch } = runPaths(context, run.id)
@@ -26,23 +26,25 @@ const refusedBy = ({ context }: Session, run: Run, place: { workTree: string; al
 }
 
 /** Rules for edits contain the path of the workspace, and each run has its own workspace: the path is replaced. */
-const rulesOf = (session: Session, run: Run, rules: readonly string[]): string[] => {
-  if (run.harness !== session.run.harness) return []
-  const before = workTreeOf({ ...session, paths: runPaths(session.context, run.id) })
-  return rules.map((rule) => rule.replaceAll(before, workTreeOf(session)))
+const rulesOf = (runContext: RunContext, run: Run, rules: readonly string[]): string[] => {
+  if (run.harness !== runContext.run.harness) return []
+  const before = workTreeOf({ ...runContext, paths: runPaths(runContext.context, run.id) })
+  return rules.map((rule) => rule.replaceAll(before, workTreeOf(runContext)))
 }
 
-export const firstCorrections = async (session: Session): Promise<LaunchCorrections> => {
-  const { context, run } = session
+export const firstCorrections = async (runContext: RunContext): Promise<LaunchCorrections> => {
+  const { context, run } = runContext
   const earlier = (await listRuns(context.db, { taskId: run.taskId })).filter(({ number }) => number < run.number)
   const before = earlier.findLast(({ launches }) => launches.length > 0)
   const given = before === undefined ? undefined : lastLaunch(before)?.corrections
-  const granted = session.goal.grants.flatMap(({ harness, rule }) => (harness === run.harness ? rule.split('\n') : []))
+  const granted = runContext.goal.grants.flatMap(({ harness, rule }) =>
+    harness === run.harness ? rule.split('\n') : [],
+  )
   if (before === undefined || given === undefined)
     return granted.length === 0 ? noCorrections : { ...noCorrections, toolRules: granted }
-  const allowed = allowedDirectories(session)
-  const refused = refusedBy(session, before, { workTree: workTreeOf(session), allowed })
-  const toolRules = [...new Set([...rulesOf(session, before, given.toolRules ?? []), ...granted])]
+  const allowed = allowedDirectories(runContext)
+  const refused = refusedBy(runContext, before, { workTree: workTreeOf(runContext), allowed })
+  const toolRules = [...new Set([...rulesOf(runContext, before, given.toolRules ?? []), ...granted])]
   return {
     addDirs: [...new Set([...given.addDirs, ...refused])].filter((dir) => allowed.some((root) => isInside(dir, root))),
     skipGitCheck: given.skipGitCheck && before.harness === run.harness,

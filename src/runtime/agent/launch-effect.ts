@@ -1,23 +1,30 @@
 /** Resolves open recoveries from a launch that ended: each post-condition that the launch can prove or disprove. */
 import { lastLaunch, type Launch } from '../../domain/run.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
-import { holdLease } from '../../store/run.ts'
-import type { Session } from '../core/session.ts'
-import { settleOpen } from '../core/store-record.ts'
-import { observe } from './denials.ts'
-import { outcomeOf, type Shown } from './post-conditions.ts'
+import { requireLease } from '../../store/run.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { resolveOpenOf } from '../core/store-record.ts'
+import { observeLaunchDenials } from './denials.ts'
+import { launchOutcome, type WatchedLaunch } from './post-conditions.ts'
 import type { LaunchResult } from './supervise.ts'
 
-export const judgeLaunchRecoveries = async (
-  session: Session,
+export const resolveLaunchRecoveries = async (
+  runContext: RunContext,
   { reading, settled }: Pick<Extract<LaunchResult, { kind: 'ended' }>, 'reading' | 'settled'>,
   stall: ObservedStall | undefined,
 ): Promise<void> => {
-  const launch = lastLaunch(session.run) as Launch
-  const { files } = session.context.ports
-  const shown: Shown = { launch, reading, settled, stall, files, ...(await observe(session, reading.denials)) }
-  await session.context.db.transaction(async (tx) => {
-    await holdLease(tx, session.run)
-    await settleOpen(tx, session.task.id, (condition) => outcomeOf(shown, condition))
+  const launch = lastLaunch(runContext.run) as Launch
+  const { files } = runContext.context.ports
+  const shown: WatchedLaunch = {
+    launch,
+    reading,
+    conclusion: settled,
+    stall,
+    files,
+    ...(await observeLaunchDenials(runContext, reading.denials)),
+  }
+  await runContext.context.db.transaction(async (tx) => {
+    await requireLease(tx, runContext.run)
+    await resolveOpenOf(tx, runContext.task.id, (condition) => launchOutcome(shown, condition))
   })
 }

@@ -1,6 +1,6 @@
 /** The evidence of a launch that failed: a stall of the agent, or the error that the CLI reported. */
-import type { Reading, ReportedError } from '../../harness/driver.ts'
-import { isCorrectable, refusalIn, type Refusal } from '../../recovery/diagnosis/agent.ts'
+import type { Transcript, ReportedError } from '../../harness/driver.ts'
+import { isCorrectable, refusalIn, type LaunchRefusal } from '../../recovery/diagnosis/launch-failure.ts'
 import type { Evidence, ObservedDenial, ObservedStall } from '../../recovery/evidence.ts'
 
 /** The time zone of the reset times that a CLI on this host prints. A `TZ` that is not the name of a zone is ignored. */
@@ -18,13 +18,13 @@ export const stallEvidence = (
   return stall === undefined || (mayBeRefused && denials.some(isCorrectable)) ? undefined : { kind: 'stall', stall }
 }
 
-export interface Failed {
+export interface FailedLaunch {
   harness: string
   error: ReportedError
-  reading: Pick<Reading, 'sessionId' | 'announcedSession'>
+  reading: Pick<Transcript, 'sessionId' | 'announcedSession'>
   denials: ObservedDenial[]
   /** Observes the refusal that the failure itself reports. */
-  look: (refusal: Refusal | undefined) => ObservedDenial[]
+  observeRefusal: (refusal: LaunchRefusal | undefined) => ObservedDenial[]
   endedAt: Date
   environment: Record<string, string | undefined>
   /** See `Evidence`. */
@@ -33,7 +33,7 @@ export interface Failed {
 }
 
 /** Whether a session was open before the launch ended. */
-export const openedIn = (reading: Pick<Reading, 'sessionId' | 'announcedSession'>): { opened?: true } =>
+export const openedIn = (reading: Pick<Transcript, 'sessionId' | 'announcedSession'>): { opened?: true } =>
   (reading.sessionId ?? reading.announcedSession) === undefined ? {} : { opened: true }
 
 export const failureEvidence = ({
@@ -41,15 +41,15 @@ export const failureEvidence = ({
   error,
   reading,
   denials,
-  look,
+  observeRefusal,
   next,
   renewedLogin,
   ...said
-}: Failed): Evidence => {
+}: FailedLaunch): Evidence => {
   const failure = { ...error, said: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
   const failed = { harness, failure, ...openedIn(reading) }
   return {
-    ...{ kind: 'launch', ...failed, denials, refused: look(refusalIn(failed)) },
+    ...{ kind: 'launch', ...failed, denials, refused: observeRefusal(refusalIn(failed)) },
     ...(next === undefined ? {} : { next }),
     ...(renewedLogin === undefined ? {} : { renewedLogin }),
   }

@@ -12,59 +12,59 @@ import type { LaunchSpec, Shim } from '../../process/contract.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
 import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
-import type { Abilities } from '../harness/abilities.ts'
-import { loginNow } from '../harness/accounts.ts'
+import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
+import { currentLoginStamp } from '../harness/accounts.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
-import type { NextLaunch } from './corrections.ts'
+import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
-import { preparedText, readPrepared } from './prepared.ts'
-import { rememberRefs } from './remembered-refs.ts'
+import { preparedBriefLines, readPrepared } from './prepared.ts'
+import { recordRefsBefore } from './refs-before.ts'
 import { packageVariables } from '../core/package-variables.ts'
-import { portsText, portVariables } from '../core/lent-ports.ts'
-import { passedNames, save, workTreeOf, type Session } from '../core/session.ts'
-import { handOverText } from './work-so-far.ts'
+import { portLines, portVariables } from '../core/reserved-ports.ts'
+import { passedVariables, saveProgress, workTreeOf, type RunContext } from '../core/run-context.ts'
+import { earlierReport } from './progress-summary.ts'
 
 const graceMs = 5_000
 const lineMaxBytes = 1024 * 1024
 const logMaxBytes = 64 * 1024 * 1024
 
-const hostText = (session: Session): string =>
+const hostText = (runContext: RunContext): string =>
   [
     `os: ${process.platform} ${process.arch}; node ${process.versions.node}`,
-    ...preparedText(readPrepared(session)),
-    ...portsText(session.ports),
+    ...preparedBriefLines(readPrepared(runContext)),
+    ...portLines(runContext.ports),
   ].join('\n')
 
-const promptOf = (session: Session, launch: Launch): string => {
+const promptOf = (runContext: RunContext, launch: Launch): string => {
   if ((launch.resumeSession !== null || launch.ask !== undefined) && launch.hint !== null) return launch.hint
   const brief = buildBrief({
-    goal: session.goal,
-    task: session.task,
-    roleText: defaultRoleText[session.task.role],
-    hostText: hostText(session),
-    failures: [launch.hint ?? '', handOverText(session) ?? ''].filter((text) => text !== ''),
-    runDir: session.paths.agentDir,
+    goal: runContext.goal,
+    task: runContext.task,
+    roleText: defaultRoleText[runContext.task.role],
+    hostText: hostText(runContext),
+    failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
+    runDir: runContext.paths.agentDir,
   })
   return brief
 }
 
-const writePrompt = (session: Session, launch: Launch): { prompt: string; promptFile: string } => {
-  const { context, paths } = session
+const writePrompt = (runContext: RunContext, launch: Launch): { prompt: string; promptFile: string } => {
+  const { context, paths } = runContext
   const { files } = context.ports
-  const prompt = promptOf(session, launch)
+  const prompt = promptOf(runContext, launch)
   const promptFile = join(paths.root, `prompt-${launch.number}.md`)
   files.mkdirSync(paths.agentDir, { recursive: true })
   files.writeFileSync(promptFile, prompt)
   return { prompt, promptFile }
 }
 
-const lineOf = (session: Session, launch: Launch, can: Capabilities): LaunchLine => {
-  const { harness, driver, paths, task } = session
+const lineOf = (runContext: RunContext, launch: Launch, can: Capabilities): LaunchLine => {
+  const { harness, driver, paths, task } = runContext
   const model = task.model ?? harness.model
   return driver.launch({
     can,
-    ...writePrompt(session, launch),
-    workspace: workTreeOf(session),
+    ...writePrompt(runContext, launch),
+    workspace: workTreeOf(runContext),
     runDir: paths.agentDir,
     addDirs: launch.corrections.addDirs,
     skipGitCheck: launch.corrections.skipGitCheck,
@@ -79,15 +79,15 @@ const lineOf = (session: Session, launch: Launch, can: Capabilities): LaunchLine
   })
 }
 
-const specOf = (session: Session, line: LaunchLine): LaunchSpec => {
-  const { context, goal, run } = session
+const specOf = (runContext: RunContext, line: LaunchLine): LaunchSpec => {
+  const { context, goal, run } = runContext
   const left = ((goal.limits.runSeconds ?? Number.MAX_SAFE_INTEGER / 1000) - run.spend.seconds) * 1000
   return {
     marker: run.id,
     argv: line.argv,
     cwd: line.cwd,
     // In direct mode the agent works in the user's folder: other programs there are not ours to end.
-    ...(goal.repoMode === 'direct' ? {} : { ownFolder: workTreeOf(session) }),
+    ...(goal.repoMode === 'direct' ? {} : { ownFolder: workTreeOf(runContext) }),
     stdinFile: line.stdinFile,
     limitMs: Math.max(1_000, left),
     keepAliveMs: keepAliveMs(context.config().lease.ttlSeconds),
@@ -97,19 +97,19 @@ const specOf = (session: Session, line: LaunchLine): LaunchSpec => {
   }
 }
 
-const environmentOf = (session: Session, line: LaunchLine): Record<string, string> =>
+const environmentOf = (runContext: RunContext, line: LaunchLine): Record<string, string> =>
   allowedEnvironment(
-    session.context.environment,
-    [...session.driver.environment, ...passedNames(session.context.config(), session.harness)],
+    runContext.context.environment,
+    [...runContext.driver.environment, ...passedVariables(runContext.context.config(), runContext.harness)],
     {
       ...line.env,
-      ...packageVariables(session.context.ports.files, workTreeOf(session)),
-      ...portVariables(session.ports),
-      UNSTUCK_RUN_DIR: session.paths.agentDir,
+      ...packageVariables(runContext.context.ports.files, workTreeOf(runContext)),
+      ...portVariables(runContext.ports),
+      UNSTUCK_RUN_DIR: runContext.paths.agentDir,
     },
   )
 
-export const replaceLast = (launches: Launch[], last: Launch): Launch[] => [...launches.slice(0, -1), last]
+export const withLastLaunch = (launches: Launch[], last: Launch): Launch[] => [...launches.slice(0, -1), last]
 
 /** The fields of a launch before its shim is spawned. */
 const notStarted = { shim: null, gateOpened: false, startedAt: null, spend: null } as const
@@ -131,8 +131,8 @@ export const correctedLaunch = (last: Launch, change: NextLaunch): Launch => ({
 /** Records the CLI and its version, and the version with which its behaviour was measured. */
 const recordLaunch = async (
   tx: Queryable,
-  { run, driver }: Session,
-  { version, measured, exact }: Abilities,
+  { run, driver }: RunContext,
+  { version, measured, exact }: DetectedCapabilities,
 ): Promise<void> => {
   const { number, resumeSession } = lastLaunch(run) as Launch
   const { goalId, taskId, id: runId } = run
@@ -144,55 +144,59 @@ const recordLaunch = async (
 }
 
 /** Whether the agent of the newest launch may have run. Decided by the gate file: the store is written after it, and a crash may lie between. */
-export const hasBegun = ({ context, paths, run }: Session): boolean => {
+export const mayHaveRun = ({ context, paths, run }: RunContext): boolean => {
   const launch = lastLaunch(run)
   if (launch === undefined) return false
   return launch.gateOpened || context.ports.files.existsSync(join(paths.launch(launch.number), 'gate'))
 }
 
 /** The shim of a launch whose gate is closed: one left by a crash, or a new one. Undefined = the gate is open, the agent runs. */
-const shimAtGate = async (session: Session, launch: Launch, can: Capabilities): Promise<Shim | undefined> => {
-  const { files, processes } = session.context.ports
-  const dir = session.paths.launch(launch.number)
+const shimAtGate = async (runContext: RunContext, launch: Launch, can: Capabilities): Promise<Shim | undefined> => {
+  const { files, processes } = runContext.context.ports
+  const dir = runContext.paths.launch(launch.number)
   const found = processes.launchState(dir)
   if (found.state === 'at-gate') {
-    await rememberRefs(session)
+    await recordRefsBefore(runContext)
     return found.shim
   }
   if (files.existsSync(join(dir, 'gate'))) return undefined
   // The agent never ran: at most a crash left a shim without its gate.
   files.rmSync(dir, { recursive: true, force: true })
-  const line = lineOf(session, launch, can)
+  const line = lineOf(runContext, launch, can)
   // The refs must be read before the agent runs. It waits at the gate, so they can be read while the shim starts.
   const [shim] = await Promise.all([
-    processes.startShim(dir, specOf(session, line), environmentOf(session, line)),
-    rememberRefs(session),
+    processes.startShim(dir, specOf(runContext, line), environmentOf(runContext, line)),
+    recordRefsBefore(runContext),
   ])
   return shim
 }
 
 /** Phase `launch`: continues the newest launch from the step where a crash left it, until the agent runs. */
-export const startLaunch = async (session: Session, abilities: Abilities): Promise<void> => {
-  const { context, paths } = session
-  if (lastLaunch(session.run) === undefined)
-    await save(session, { launches: [firstLaunch(await firstCorrections(session))] })
-  const launch = lastLaunch(session.run) as Launch
+export const startLaunch = async (runContext: RunContext, abilities: DetectedCapabilities): Promise<void> => {
+  const { context, paths } = runContext
+  if (lastLaunch(runContext.run) === undefined)
+    await saveProgress(runContext, { launches: [firstLaunch(await firstCorrections(runContext))] })
+  const launch = lastLaunch(runContext.run) as Launch
   context.at('launch-intended')
-  const shim = await shimAtGate(session, launch, abilities.capabilities)
+  const shim = await shimAtGate(runContext, launch, abilities.capabilities)
   context.at('after-spawn')
   if (shim !== undefined) {
     const started = {
       ...{ ...launch, shim: shim.identity, startedAt: context.clock.now().toISOString() },
-      loginBefore: loginNow(context, session.run.harness),
+      loginBefore: currentLoginStamp(context, runContext.run.harness),
     }
-    await save(session, { launches: replaceLast(session.run.launches, started) })
+    await saveProgress(runContext, { launches: withLastLaunch(runContext.run.launches, started) })
     context.at('identity-committed')
     context.ports.processes.openGate(paths.launch(launch.number))
   }
   context.at('gate-open')
-  const opened = { ...(lastLaunch(session.run) as Launch), gateOpened: true }
+  const opened = { ...(lastLaunch(runContext.run) as Launch), gateOpened: true }
   await context.db.transaction(async (tx) => {
-    await save(session, { phase: 'supervise', launches: replaceLast(session.run.launches, opened) }, tx)
-    await recordLaunch(tx, session, abilities)
+    await saveProgress(
+      runContext,
+      { phase: 'supervise', launches: withLastLaunch(runContext.run.launches, opened) },
+      tx,
+    )
+    await recordLaunch(tx, runContext, abilities)
   })
 }

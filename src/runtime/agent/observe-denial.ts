@@ -2,11 +2,11 @@
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { Capabilities } from '../../harness/capabilities.ts'
 import type { Denial } from '../../harness/driver.ts'
-import type { Refusal } from '../../recovery/diagnosis/agent.ts'
+import type { LaunchRefusal } from '../../recovery/diagnosis/launch-failure.ts'
 import type { ObservedDenial, ObservedDirectory } from '../../recovery/evidence.ts'
-import { wideFolder } from '../../wide-folder.ts'
+import { whyTooWide } from '../../wide-folder.ts'
 import type { Files } from '../core/files.ts'
-import { lookAtDirectory } from '../core/folder-access.ts'
+import { inspectDirectory } from '../core/folder-access.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
@@ -34,7 +34,7 @@ export const existingDirectory = (files: Inspection, path: string): string | und
 
 /** Directories as realpaths, without those that do not exist and those that now resolve to a folder too wide to be given away. */
 export const realDirectories = (files: Inspection, paths: readonly string[]): string[] =>
-  paths.flatMap((path) => real(files, path) ?? []).filter((path) => wideFolder(files, path) === undefined)
+  paths.flatMap((path) => real(files, path) ?? []).filter((path) => whyTooWide(files, path) === undefined)
 
 /**
  * The first folder between a root and a directory that this user cannot use. It is searched from above, because nothing below an
@@ -43,7 +43,7 @@ export const realDirectories = (files: Inspection, paths: readonly string[]): st
 const firstUnusable = (files: Inspection, root: string, directory: string): ObservedDirectory | undefined => {
   const names = directory === root ? [] : directory.slice(root.length + 1).split(sep)
   for (let path = root, next = 0; ; next += 1) {
-    const found = lookAtDirectory(files, path)
+    const found = inspectDirectory(files, path)
     const name = names[next]
     if (found !== undefined || name === undefined) return found
     path = join(path, name)
@@ -106,7 +106,7 @@ const refusedTargets = (files: Inspection, paths: readonly string[], { workTree,
 }
 
 /** The refusals that the failure of a launch reports. If it names no path, the folders of the launch are inspected. */
-const refusalsOf = (files: Inspection, { kind, paths, text }: Refusal, place: Folders): ObservedDenial[] => {
+const refusalsOf = (files: Inspection, { kind, paths, text }: LaunchRefusal, place: Folders): ObservedDenial[] => {
   const refused = (target?: string): ObservedDenial =>
     observeDenial(files, { kind, tool: '', text, ...(target === undefined ? {} : { target }) }, place)
   const targets = refusedTargets(files, paths, place)
@@ -124,7 +124,7 @@ export const isRefusedAgain = (denials: readonly ObservedDenial[], given: string
 export type RulesFor = (denial: Pick<Denial, 'tool' | 'target'>) => string[]
 
 /** Observed denials, and the rules that would allow a call, whether the launch had them or not. */
-export interface Observed {
+export interface ObservedDenials {
   denials: ObservedDenial[]
   rulesFor: RulesFor
 }
@@ -164,6 +164,6 @@ export const observeDenials = (
 /** The same for the failure with which a launch ended. */
 export const observeRefusals = (
   files: Inspection,
-  refusal: Refusal | undefined,
+  refusal: LaunchRefusal | undefined,
   launched: ObservedLaunch,
 ): ObservedDenial[] => (refusal === undefined ? [] : correctable(launched, refusalsOf(files, refusal, launched.place)))

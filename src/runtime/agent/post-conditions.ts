@@ -3,39 +3,43 @@
  * open: checks, the collected work or the git remote decide it later.
  */
 import type { Launch } from '../../domain/run.ts'
-import type { Reading, Settled } from '../../harness/driver.ts'
+import type { Transcript, Conclusion } from '../../harness/driver.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
 import type { PostCondition } from '../../recovery/playbook.ts'
 import type { Files } from '../core/files.ts'
-import { lookAtDirectory } from '../core/folder-access.ts'
-import type { Outcome } from '../core/recovery-record.ts'
-import { isInside, isRefusedAgain, type Observed } from './observe-denial.ts'
+import { inspectDirectory } from '../core/folder-access.ts'
+import type { PostConditionOutcome } from '../core/recovery-record.ts'
+import { isInside, isRefusedAgain, type ObservedDenials } from './observe-denial.ts'
 
-export interface Shown extends Observed {
+export interface WatchedLaunch extends ObservedDenials {
   launch: Pick<Launch, 'corrections' | 'resumeSession'>
-  reading: Reading
-  settled: Settled
+  reading: Transcript
+  conclusion: Conclusion
   stall: ObservedStall | undefined
   files: Files
 }
 
 type OutcomeOf<T extends PostCondition['type']> = (
-  shown: Shown,
+  shown: WatchedLaunch,
   condition: Extract<PostCondition, { type: T }>,
-) => Outcome
+) => PostConditionOutcome
 
 /** A correction helped if nothing was refused again in a turn that ended without an error. */
-const unrefused = ({ settled }: Shown, again: boolean, texts: { again: string; holds: string }): Outcome => {
-  if (again) return { holds: false, detail: texts.again }
-  return { holds: settled.ok, detail: settled.ok ? texts.holds : 'the relaunched turn ended in an error' }
+const unrefused = (
+  { conclusion }: WatchedLaunch,
+  again: boolean,
+  texts: { again: string; holds: string },
+): PostConditionOutcome => {
+  if (again) return { satisfied: false, detail: texts.again }
+  return { satisfied: conclusion.ok, detail: conclusion.ok ? texts.holds : 'the relaunched turn ended in an error' }
 }
 
-const sessionOpens: OutcomeOf<'session_opens'> = ({ launch, reading, settled }, { fresh }) => {
+const sessionOpens: OutcomeOf<'session_opens'> = ({ launch, reading, conclusion }, { fresh }) => {
   // A grant ends with its run: a launch without the grant, after an interruption, proves nothing about it.
   if (fresh === true ? launch.resumeSession !== null : !launch.corrections.skipGitCheck) return undefined
-  const lost = !settled.ok && (settled.error.type ?? '').startsWith('session_')
+  const lost = !conclusion.ok && (conclusion.error.type ?? '').startsWith('session_')
   const opened = reading.sessionId !== undefined && !lost
-  return { holds: opened, detail: opened ? `session ${reading.sessionId} opened` : 'the CLI opened no session' }
+  return { satisfied: opened, detail: opened ? `session ${reading.sessionId} opened` : 'the CLI opened no session' }
 }
 
 const directoryUsable: OutcomeOf<'directory_usable'> = (shown, { directory }) => {
@@ -61,8 +65,8 @@ const toolAllowed: OutcomeOf<'tool_allowed'> = (shown, { toolRules }) => {
 /** A changed mode stays, so any later launch shows whether it helped. */
 const directoryAccessible: OutcomeOf<'directory_accessible'> = (shown, { directory, relaunch }) => {
   if (relaunch !== true) return undefined
-  if (lookAtDirectory(shown.files, directory) !== undefined)
-    return { holds: false, detail: `${directory} is still not usable` }
+  if (inspectDirectory(shown.files, directory) !== undefined)
+    return { satisfied: false, detail: `${directory} is still not usable` }
   const again = shown.denials.some(({ kind, directory: at }) => kind === 'filesystem' && isInside(at ?? '', directory))
   return unrefused(shown, again, {
     again: `the system refused a path below ${directory} again`,
@@ -71,27 +75,27 @@ const directoryAccessible: OutcomeOf<'directory_accessible'> = (shown, { directo
 }
 
 /** A restarted turn that stalled as well still helped if it changed files: then the next restart continues from them. */
-const progressSince = (before: string, now: ObservedStall): Outcome => {
+const progressSince = (before: string, now: ObservedStall): PostConditionOutcome => {
   // The tree before the restart is unknown, so there is nothing to compare.
   if (before === '') return undefined
   return now.tree === before
-    ? { holds: false, detail: `the agent stalled again (${now.kind.replaceAll('_', ' ')}) and changed no file` }
+    ? { satisfied: false, detail: `the agent stalled again (${now.kind.replaceAll('_', ' ')}) and changed no file` }
     : {
-        holds: true,
+        satisfied: true,
         detail: `the agent stalled again (${now.kind.replaceAll('_', ' ')}), but it changed ${now.changed?.length ?? 0} path(s)`,
       }
 }
 
-const agentGetsOn: OutcomeOf<'agent_gets_on'> = ({ settled, stall }, { tree }) => {
-  if (settled.ok) return { holds: true, detail: 'the restarted turn ended by itself' }
+const agentGetsOn: OutcomeOf<'agent_gets_on'> = ({ conclusion, stall }, { tree }) => {
+  if (conclusion.ok) return { satisfied: true, detail: 'the restarted turn ended by itself' }
   return stall === undefined ? undefined : progressSince(tree, stall)
 }
 
-const providerAnswers: OutcomeOf<'provider_answers'> = ({ settled }) =>
-  settled.ok ? { holds: true, detail: 'the provider answered' } : undefined
+const providerAnswers: OutcomeOf<'provider_answers'> = ({ conclusion }) =>
+  conclusion.ok ? { satisfied: true, detail: 'the provider answered' } : undefined
 
 /** For post-conditions that checks, the collected work or the git remote decide. */
-const notShown = (): Outcome => undefined
+const notShown = (): PostConditionOutcome => undefined
 
 const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
   session_opens: sessionOpens,
@@ -114,11 +118,12 @@ const outcomes: { [T in PostCondition['type']]: OutcomeOf<T> } = {
 }
 
 const outcomeBy = <T extends PostCondition['type']>(
-  shown: Shown,
+  shown: WatchedLaunch,
   condition: Extract<PostCondition, { type: T }>,
-): Outcome => {
+): PostConditionOutcome => {
   const type: T = condition.type
   return outcomes[type](shown, condition)
 }
 
-export const outcomeOf = (shown: Shown, condition: PostCondition): Outcome => outcomeBy(shown, condition)
+export const launchOutcome = (shown: WatchedLaunch, condition: PostCondition): PostConditionOutcome =>
+  outcomeBy(shown, condition)

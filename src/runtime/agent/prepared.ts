@@ -14,7 +14,7 @@ type Preparing = { context: Pick<Context, 'ports'>; paths: Pick<RunPaths, 'root'
 
 const fileOf = ({ root }: Pick<RunPaths, 'root'>): string => join(root, 'prepared.json')
 
-export const notePrepared = ({ context, paths }: Preparing, prepared: Prepared): void =>
+export const recordPrepared = ({ context, paths }: Preparing, prepared: Prepared): void =>
   context.ports.files.writeFileSync(fileOf(paths), JSON.stringify(prepared), { mode: 0o600 })
 
 /** Empty in direct mode, which has no fresh workspace. */
@@ -32,7 +32,7 @@ const named = (paths: readonly string[]): string =>
   `${paths.slice(0, mostNamed).join(', ')}${paths.length > mostNamed ? ` and ${paths.length - mostNamed} more` : ''}`
 
 /** Lines for the brief. */
-export const preparedText = ({ laid, missing, copied }: Prepared): string[] => [
+export const preparedBriefLines = ({ laid, missing, copied }: Prepared): string[] => [
   ...(laid.length === 0
     ? []
     : [

@@ -1,16 +1,16 @@
 /** The stall detection of a run: a quiet agent is recorded by an event, a stalled one is also stopped. */
 import { appendEvent } from '../../store/event.ts'
-import { holdLease } from '../../store/run.ts'
+import { requireLease } from '../../store/run.ts'
 import { stallLimits, type StallKind } from '../../recovery/stall.ts'
-import type { Session } from '../core/session.ts'
-import { watchQuiet, type Quieted, type StallWatch } from './stall-looks.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { watchQuiet, type QuietObservation, type StallWatch } from './quiet-watch.ts'
 
-const record = (session: Session, stall: StallKind | undefined, seen: Quieted): void => {
-  const { context, run } = session
+const record = (runContext: RunContext, stall: StallKind | undefined, seen: QuietObservation): void => {
+  const { context, run } = runContext
   const about = { goalId: run.goalId, taskId: run.taskId, runId: run.id }
   context.db
     .transaction(async (tx) => {
-      await holdLease(tx, run)
+      await requireLease(tx, run)
       if (stall === undefined) await appendEvent(tx, { type: 'run.quiet', ...about, payload: { ...seen } })
       else await appendEvent(tx, { type: 'run.stalled', ...about, payload: { stall, ...seen } })
     })
@@ -19,27 +19,27 @@ const record = (session: Session, stall: StallKind | undefined, seen: Quieted): 
     })
 }
 
-export interface Watched {
+export interface StallWatchOptions {
   /** Folder of the launch. */
   dir: string
   /** True = silence is not counted now. */
-  rests: () => boolean
+  isPaused: () => boolean
 }
 
-/** Watches until `end` is called or a limit is exceeded; then `stop` is called once. */
+/** Watches until `end` is called or a limit is exceeded; then `stopCommand` is called once. */
 export const watchStalls = (
-  session: Session,
-  { dir, rests }: Watched,
+  runContext: RunContext,
+  { dir, isPaused }: StallWatchOptions,
   stop: (stall: StallKind) => void,
 ): StallWatch => {
-  const { clock, ports, config } = session.context
+  const { clock, ports, config } = runContext.context
   return watchQuiet({
-    ...{ clock, rests, limits: stallLimits(config().stall) },
-    usage: () => ports.processes.treeUsage(session.run.id),
+    ...{ clock, isPaused, limits: stallLimits(config().stall) },
+    usage: () => ports.processes.treeUsage(runContext.run.id),
     unfinished: () => ports.processes.unfinishedLine(dir),
-    quiet: (seen) => record(session, undefined, seen),
-    stalled: (stall, seen) => {
-      record(session, stall, seen)
+    onQuiet: (seen) => record(runContext, undefined, seen),
+    onStall: (stall, seen) => {
+      record(runContext, stall, seen)
       stop(stall)
     },
   })

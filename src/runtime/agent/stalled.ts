@@ -3,31 +3,31 @@
  * restarted engine gets the same result.
  */
 import { lastLaunch } from '../../domain/run.ts'
-import type { Reading, Settled } from '../../harness/driver.ts'
+import type { Transcript, Conclusion } from '../../harness/driver.ts'
 import type { StopCause } from '../../process/contract.ts'
 import { loopLimits } from '../../recovery/doom-loop.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
-import { stallLimits, type Stalled } from '../../recovery/stall.ts'
+import { stallLimits, type NoProgress } from '../../recovery/stall.ts'
 import { collectNow } from './collected.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
-import { seenAtStall, stallOf } from './stall-looks.ts'
+import { workTreeOf, type RunContext } from '../core/run-context.ts'
+import { stallDescription, stallOf } from './quiet-watch.ts'
 
-const limitsOf = (session: Session) => {
-  const config = session.context.config()
+const limitsOf = (runContext: RunContext) => {
+  const config = runContext.context.config()
   return { stall: stallLimits(config.stall), loops: loopLimits(config.doomLoop) }
 }
 
 /** The unfinished line at the end of the output, which may be a question. */
-const questionOf = (session: Session): string =>
-  session.context.ports.processes.unfinishedLine(session.paths.launch(lastLaunch(session.run)?.number ?? 1))
+const questionOf = (runContext: RunContext): string =>
+  runContext.context.ports.processes.unfinishedLine(runContext.paths.launch(lastLaunch(runContext.run)?.number ?? 1))
 
 const describe = async (
-  session: Session,
-  kind: Stalled,
+  runContext: RunContext,
+  kind: NoProgress,
   seen: { text: string; call?: string },
 ): Promise<ObservedStall> => {
-  const { tree, changes } = await collectNow(session)
-  const inside = (text: string): string => text.replaceAll(`${workTreeOf(session)}/`, '')
+  const { tree, changes } = await collectNow(runContext)
+  const inside = (text: string): string => text.replaceAll(`${workTreeOf(runContext)}/`, '')
   return {
     kind,
     text: inside(seen.text),
@@ -38,20 +38,24 @@ const describe = async (
 }
 
 export const observedStall = async (
-  session: Session,
-  { reading, settled }: { reading: Reading; settled: Settled },
+  runContext: RunContext,
+  { reading, settled }: { reading: Transcript; settled: Conclusion },
   cause: StopCause | undefined,
 ): Promise<ObservedStall | undefined> => {
-  const driver = session.driver.name
+  const driver = runContext.driver.name
   const seen = stallOf(
     { driver, reading, settled, cause },
-    { ...limitsOf(session), question: () => questionOf(session) },
+    { ...limitsOf(runContext), question: () => questionOf(runContext) },
   )
-  return seen === undefined ? undefined : describe(session, seen.kind, seen)
+  return seen === undefined ? undefined : describe(runContext, seen.kind, seen)
 }
 
 /** For a turn that the CLI itself stopped because it detected a loop; undefined = it did not. */
-export const ownLoopStop = (session: Session, reading: Reading): Promise<ObservedStall> | undefined =>
+export const ownLoopStop = (runContext: RunContext, reading: Transcript): Promise<ObservedStall> | undefined =>
   reading.loopStopped === undefined
     ? undefined
-    : describe(session, 'doom_loop', seenAtStall('doom_loop', reading, { ...limitsOf(session), question: '' }))
+    : describe(
+        runContext,
+        'doom_loop',
+        stallDescription('doom_loop', reading, { ...limitsOf(runContext), question: '' }),
+      )

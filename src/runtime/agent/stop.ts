@@ -3,20 +3,20 @@ import { lastLaunch, shimsOf } from '../../domain/run.ts'
 import type { StopCause } from '../../process/contract.ts'
 import type { RunSigns } from '../../process/sweep.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
-import { workTreeOf, type Session } from '../core/session.ts'
+import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { readPrepared } from './prepared.ts'
 
 /** Keeps the workspace before the engine stops a process in it. If it fails, the failure is logged and the stop continues: an agent that cannot be stopped would do more harm. */
-export const keepSnapshot = async (session: Session, reason: string): Promise<void> => {
-  const { context, run } = session
+export const keepSnapshot = async (runContext: RunContext, reason: string): Promise<void> => {
+  const { context, run } = runContext
   if (run.baseCommit === null) return
   try {
     await context.ports.git.snapshot(context.shadow, {
       runId: run.id,
-      workTree: workTreeOf(session),
+      workTree: workTreeOf(runContext),
       base: run.baseCommit,
       reason,
-      exclude: copiedPatterns(readPrepared(session).copied),
+      exclude: copiedPatterns(readPrepared(runContext).copied),
       at: context.clock.now().toISOString(),
     })
   } catch (error) {
@@ -25,26 +25,26 @@ export const keepSnapshot = async (session: Session, reason: string): Promise<vo
 }
 
 /** Snapshot first, then SIGTERM to the shim; the first cause wins. */
-export const stopLaunch = async (session: Session, cause: StopCause): Promise<void> => {
-  const { processes } = session.context.ports
-  const dir = session.paths.launch(lastLaunch(session.run)?.number ?? 1)
+export const stopLaunch = async (runContext: RunContext, cause: StopCause): Promise<void> => {
+  const { processes } = runContext.context.ports
+  const dir = runContext.paths.launch(lastLaunch(runContext.run)?.number ?? 1)
   const state = processes.launchState(dir)
   if (state.state !== 'running' && state.state !== 'at-gate') return
-  await keepSnapshot(session, `before a stop: ${cause}`)
+  await keepSnapshot(runContext, `before a stop: ${cause}`)
   processes.requestStop(state.shim, cause)
 }
 
 /** How processes of a run are found besides by its id. In direct mode not by folder: other programs may work in the user's folder. */
-export const signsOf = (session: Session): RunSigns => ({
-  shims: shimsOf(session.run),
-  ...(session.goal.repoMode === 'direct' ? {} : { folder: workTreeOf(session) }),
+export const runSigns = (runContext: RunContext): RunSigns => ({
+  shims: shimsOf(runContext.run),
+  ...(runContext.goal.repoMode === 'direct' ? {} : { folder: workTreeOf(runContext) }),
 })
 
 /** Call before a run ends: a surviving agent would keep writing and spending next to the next run of the task. */
-export const endPrograms = async (session: Session, cause: StopCause): Promise<void> => {
-  const { processes } = session.context.ports
-  await stopLaunch(session, cause)
-  await processes.waitForExit(session.paths.launch(lastLaunch(session.run)?.number ?? 1), { deadlineMs: 60_000 })
-  await processes.sweep(session.run.id, signsOf(session))
-  await processes.sweep(`${session.run.id}-check`)
+export const stopProcesses = async (runContext: RunContext, cause: StopCause): Promise<void> => {
+  const { processes } = runContext.context.ports
+  await stopLaunch(runContext, cause)
+  await processes.waitForExit(runContext.paths.launch(lastLaunch(runContext.run)?.number ?? 1), { deadlineMs: 60_000 })
+  await processes.sweep(runContext.run.id, runSigns(runContext))
+  await processes.sweep(`${runContext.run.id}-check`)
 }

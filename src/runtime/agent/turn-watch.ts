@@ -1,11 +1,11 @@
 /** Ends a turn that the CLI does not end itself: it lingers after its final event, or it retries with a key that the provider refuses. */
-import type { Reading } from '../../harness/driver.ts'
-import { insistsOnKey } from '../../harness/reading.ts'
+import type { Transcript } from '../../harness/driver.ts'
+import { keepsRetryingKey } from '../../harness/transcript.ts'
 import type { Clock } from '../core/context.ts'
 
 export interface TurnWatch {
   /** After each line that was read. */
-  heard(reading: Reading): void
+  onLine(reading: Transcript): void
   end(): void
 }
 
@@ -17,8 +17,8 @@ export const watchTurn = (
   let endLinger: (() => void) | undefined
   let refused = false
   return {
-    heard(reading) {
-      if (!refused && insistsOnKey(reading)) {
+    onLine(reading) {
+      if (!refused && keepsRetryingKey(reading)) {
         refused = true
         stop('correction')
       }

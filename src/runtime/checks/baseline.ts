@@ -5,15 +5,15 @@
  */
 import { join } from 'node:path'
 import { AppError, messageOf } from '../../errors.ts'
-import { coveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
-import { makeClean, runSetup } from './fresh-workspace.ts'
+import { isCoveredBy, failingSetOf, type FailingSet } from '../../recovery/failing-set.ts'
+import { makeCleanWorkspace, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
-import { keep, keptOf, type Baseline, type KeptPlace } from './kept-checks.ts'
-import { runChecks } from './verify.ts'
+import { cacheResult, cachedResult, type Baseline, type CacheLocation } from './check-cache.ts'
+import { runChecks } from './command-runner.ts'
 import type { CheckReport, CheckRequest } from './request.ts'
 
 /** `installs`: those of the work's checks, so that both run with the same packages. */
-export interface BasePlace extends KeptPlace {
+export interface BaseLocation extends CacheLocation {
   /** Folder of the run for the clean workspace and its output. */
   dir: string
 }
@@ -44,7 +44,7 @@ const baselineOf = (report: CheckReport, command: string): Baseline => {
 }
 
 /** Installs the packages of the work's checks, then runs the commands, all within the time of the request. */
-const checkBase = async (place: BasePlace, request: CheckRequest, command: string): Promise<Baseline> => {
+const checkBase = async (place: BaseLocation, request: CheckRequest, command: string): Promise<Baseline> => {
   const begun = request.clock.elapsed()
   const setup = { ...request, folder: (number: number) => join(place.dir, 'setup', String(number)) }
   const failed = await runSetup(setup, place.config().workspace)
@@ -63,16 +63,16 @@ const checkBase = async (place: BasePlace, request: CheckRequest, command: strin
   return request.signal.aborted ? unknown('the run was ended meanwhile') : baselineOf(report, command)
 }
 
-/** Runs `work` in a clean workspace of the base commit, and removes the workspace afterwards. */
+/** Runs `doWork` in a clean workspace of the base commit, and removes the workspace afterwards. */
 const inCleanWorkspace = async (
-  place: BasePlace,
+  place: BaseLocation,
   request: CheckRequest,
   work: (request: CheckRequest) => Promise<Baseline>,
 ): Promise<Baseline> => {
   const workspace = join(place.dir, 'workspace')
   try {
     const clean = { ...place, workspace, branch: 'unstuck/base', signal: request.signal }
-    const { copyProblem } = await makeClean(request.ports, clean)
+    const { copyProblem } = await makeCleanWorkspace(request.ports, clean)
     if (copyProblem !== undefined) throw new AppError('REPOSITORY_STATE', `workspace.copy: ${copyProblem}`)
     return await work({ ...request, workspace })
   } catch (error) {
@@ -90,24 +90,24 @@ const inCleanWorkspace = async (
  * run's verification.
  */
 export const runOnBase = async (
-  place: BasePlace,
+  place: BaseLocation,
   request: CheckRequest,
   plan: { before: readonly string[]; command: string; neededMs: number },
   leftMs: number,
 ): Promise<Baseline> => {
   const { files } = request.ports
   const commands = [...plan.before, plan.command]
-  const known = await keptOf(request.ports, place, commands)
+  const known = await cachedResult(request.ports, place, commands)
   if (known !== undefined) return known
   if (leftMs <= plan.neededMs) return unknown('the time for verification does not suffice to run it there')
   for (const name of ['setup', 'checks']) files.rmSync(join(place.dir, name), { recursive: true, force: true })
   return inCleanWorkspace(place, request, async (inside) => {
     const found = await checkBase(place, { ...inside, commands, totalMs: leftMs }, plan.command)
-    await keep(request.ports, place, commands, found)
+    await cacheResult(request.ports, place, commands, found)
     return found
   })
 }
 
 /** Whether every failure of the work is also a failure of the base commit. */
 export const isCovered = (now: FailingSet, base: Baseline): boolean =>
-  base.state === 'fails' && coveredBy(now, base.set)
+  base.state === 'fails' && isCoveredBy(now, base.set)

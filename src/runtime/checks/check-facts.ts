@@ -3,17 +3,17 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { Install } from '../../domain/run.ts'
 import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
-import { planCommand, type Step } from '../../recovery/command/plan.ts'
+import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'
 import { commandText } from '../../recovery/command/replacement.ts'
-import { makeTarget, packageScript } from '../../recovery/command/script.ts'
+import { makeTargetsIn, packageScriptIn } from '../../recovery/command/script.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { installsIn } from '../../recovery/install.ts'
-import { readOr, type Files } from '../core/files.ts'
-import { packagesIn } from './packages.ts'
+import { readIfFile, type Files } from '../core/files.ts'
+import { packagesIn } from './monorepo-packages.ts'
 import type { CheckRequest } from './request.ts'
 
 /** The folder after the `cd` parts of one command. Not ok = it does not exist, or it is outside the workspace. */
-export const directoryOf = (
+export const commandDirectory = (
   files: Files,
   workspace: string,
   moves: string[],
@@ -32,15 +32,15 @@ export const directoryOf = (
 }
 
 /** The folder where the step's program looks for its manifest; undefined = outside the workspace. */
-const manifestFolderOf = (files: Files, workspace: string, step: Step): string | undefined => {
-  const directory = packageScript(step.argv)?.directory
-  const place = directoryOf(files, workspace, [...step.cwd, ...(directory === undefined ? [] : [directory])])
+const manifestFolderOf = (files: Files, workspace: string, step: CommandStep): string | undefined => {
+  const directory = packageScriptIn(step.argv)?.directory
+  const place = commandDirectory(files, workspace, [...step.cwd, ...(directory === undefined ? [] : [directory])])
   return place.ok ? place.path : undefined
 }
 
 /** The package script that the failed step calls, and whether the manifest has it; undefined = nothing is proven. */
-const scriptFact = (files: Files, workspace: string, step: Step): ObservedCheck['script'] => {
-  const script = packageScript(step.argv)
+const scriptFact = (files: Files, workspace: string, step: CommandStep): ObservedCheck['script'] => {
+  const script = packageScriptIn(step.argv)
   const place = manifestFolderOf(files, workspace, step)
   if (script === undefined || place === undefined) return undefined
   const manifest = join(place, 'package.json')
@@ -56,7 +56,7 @@ const scriptFact = (files: Files, workspace: string, step: Step): ObservedCheck[
 }
 
 /** The folders of a step: where it runs, then those of the files that it names. */
-const startsOf = (files: Files, workspace: string, step: Step): string[] => {
+const startsOf = (files: Files, workspace: string, step: CommandStep): string[] => {
   const place = manifestFolderOf(files, workspace, step)
   if (place === undefined) return []
   const root = files.realpathSync(workspace)
@@ -68,12 +68,12 @@ const startsOf = (files: Files, workspace: string, step: Step): string[] => {
 }
 
 /** The package managers of the nearest folder that uses one, searched from each start up to the top of the workspace. */
-const installsAt = (files: Files, workspace: string, step: Step): Install[] => {
+const installsAt = (files: Files, workspace: string, step: CommandStep): Install[] => {
   const root = files.realpathSync(workspace)
   for (const start of startsOf(files, workspace, step)) {
     for (let folder = start; folder.startsWith(root); folder = dirname(folder)) {
       const here = folder
-      const found = installsIn(relative(root, here), (name) => readOr(files, join(here, name)))
+      const found = installsIn(relative(root, here), (name) => readIfFile(files, join(here, name)))
       if (found.length > 0) return found
     }
   }
@@ -89,21 +89,25 @@ export const hasRule = (text: string, target: string): boolean =>
     return found !== null && (found[1] ?? '').split(/\s+/).includes(target)
   })
 
-const makeFact = (files: Files, workspace: string, step: Step): ObservedCheck['make'] => {
-  const named = makeTarget(step.argv)
+const makeFact = (files: Files, workspace: string, step: CommandStep): ObservedCheck['make'] => {
+  const named = makeTargetsIn(step.argv)
   if (named === undefined) return undefined
   const moves = [...step.cwd, ...(named.directory === undefined ? [] : [named.directory])]
-  const place = directoryOf(files, workspace, moves)
+  const place = commandDirectory(files, workspace, moves)
   if (!place.ok) return undefined
   const name = (named.file === undefined ? makefiles : [named.file]).find((each) =>
     files.existsSync(join(place.path, each)),
   )
-  const text = name === undefined ? '' : (readOr(files, join(place.path, name)) ?? '')
+  const text = name === undefined ? '' : (readIfFile(files, join(place.path, name)) ?? '')
   return { makefile: name ?? 'Makefile', missing: named.targets.filter((target) => !hasRule(text, target)) }
 }
 
 /** For a check of all packages: the same check for only those packages that the change can affect. */
-const narrowedFact = ({ ports, workspace, changed }: Place, command: string, step: Step): string | undefined => {
+const narrowedFact = (
+  { ports, workspace, changed }: CheckLocation,
+  command: string,
+  step: CommandStep,
+): string | undefined => {
   const plan = planCommand(command)
   const place = manifestFolderOf(ports.files, workspace, step)
   if (changed === undefined || place === undefined || !plan.ok || recursiveScript(step.argv) === undefined)
@@ -114,13 +118,13 @@ const narrowedFact = ({ ports, workspace, changed }: Place, command: string, ste
   const paths = changed.map((path) => relative(top, path))
   const narrow = packages === undefined ? undefined : narrowStep(step, packages, paths)
   if (narrow === undefined) return undefined
-  const isThis = (each: Step): boolean => JSON.stringify(each) === JSON.stringify(step)
+  const isThis = (each: CommandStep): boolean => JSON.stringify(each) === JSON.stringify(step)
   return commandText(plan.steps.map((each) => (isThis(each) ? narrow : each)))
 }
 
 /** The missing file in a command such as `node file.js`. After an option the meaning of an argument is unknown, so the search ends there. */
-const missingFile = (files: Files, workspace: string, { argv, cwd }: Step): string | undefined => {
-  const place = directoryOf(files, workspace, cwd)
+const missingFile = (files: Files, workspace: string, { argv, cwd }: CommandStep): string | undefined => {
+  const place = commandDirectory(files, workspace, cwd)
   const named = argv.slice(1).filter((word) => word !== '--test')
   const [file = ''] = named
   if (!place.ok || !/^[\w@./-]+\.\w+$/.test(file) || file.startsWith('-')) return undefined
@@ -128,12 +132,12 @@ const missingFile = (files: Files, workspace: string, { argv, cwd }: Step): stri
   return path.startsWith(files.realpathSync(workspace) + sep) && !files.existsSync(path) ? file : undefined
 }
 
-export type Place = Pick<CheckRequest, 'ports' | 'workspace' | 'changed'>
+export type CheckLocation = Pick<CheckRequest, 'ports' | 'workspace' | 'changed'>
 
 export const checkFacts = (
-  place: Place,
+  place: CheckLocation,
   command: string,
-  step: Step | undefined,
+  step: CommandStep | undefined,
 ): Pick<ObservedCheck, 'script' | 'installs' | 'make' | 'narrowed' | 'rest' | 'missingFile'> => {
   if (step === undefined) return {}
   const { files } = place.ports

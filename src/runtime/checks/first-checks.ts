@@ -10,7 +10,7 @@ export interface FirstChecks {
   source: CommandSource
 }
 
-export const checksOf = (input: Pick<Task, 'commands'>, config: Config, inferred: string[]): FirstChecks => {
+export const firstChecks = (input: Pick<Task, 'commands'>, config: Config, inferred: string[]): FirstChecks => {
   if (input.commands.length > 0) return { commands: input.commands, source: 'task' }
   if ((config.verify.commands ?? []).length > 0) return { commands: config.verify.commands ?? [], source: 'config' }
   return { commands: inferred, source: 'inferred' }
@@ -43,7 +43,7 @@ export const checksText = (
 }
 
 /** With the contract of this checkout. A broken contract is shown as its error message and stops nothing here: the run reports it. */
-export const checksHere = (files: Files, root: string, task: Parameters<typeof checksText>[0]): string => {
+export const checksInCheckout = (files: Files, root: string, task: Parameters<typeof checksText>[0]): string => {
   try {
     return checksText(task, readContract(files, root))
   } catch (error) {

@@ -7,13 +7,13 @@ import type { Config } from '../../config.ts'
 import { classify } from '../../recovery/diagnosis/classify.ts'
 import type { Evidence, ObservedCheck } from '../../recovery/evidence.ts'
 import type { WorkspaceRequest } from '../../workspace/clone.ts'
-import type { Repository } from '../../workspace/contract.ts'
+import type { Repository } from '../../workspace/repository-types.ts'
 import type { Preparation } from '../../workspace/dependencies.ts'
 import type { Submodules } from '../../workspace/submodules.ts'
 import type { Context } from '../core/context.ts'
 import type { Ports } from '../core/ports.ts'
 import type { InstallRequest } from './install.ts'
-import { runChecks } from './verify.ts'
+import { runChecks } from './command-runner.ts'
 
 export interface FreshRequest {
   clone: WorkspaceRequest
@@ -24,7 +24,7 @@ export interface FreshRequest {
   signal?: AbortSignal
 }
 
-export interface Fresh {
+export interface FreshWorkspace {
   submodules: Submodules
   dependencies: Preparation
   /** Why a file of `workspace.copy` could not be copied. */
@@ -40,11 +40,11 @@ export interface CleanRequest extends Pick<Context, 'repository' | 'shadow' | 's
 }
 
 /** Clones from the shadow repository: it has every commit of a run, also one captured from a folder without commits. */
-export const makeClean = async (ports: Ports, request: CleanRequest): Promise<Fresh> => {
+export const makeCleanWorkspace = async (ports: Ports, request: CleanRequest): Promise<FreshWorkspace> => {
   const { repository, shadow, stateDir, commit, workspace, branch, signal } = request
   await ports.git.removeWorkspace(workspace)
   const { gitDir } = shadow
-  return makeFresh(ports, {
+  return makeFreshWorkspace(ports, {
     clone: { repository: { ...repository, root: gitDir, commonDir: gitDir }, base: commit, dir: workspace, branch },
     owners: repository,
     ...{ stateDir, config: request.config().workspace, signal },
@@ -55,7 +55,10 @@ export const makeClean = async (ports: Ports, request: CleanRequest): Promise<Fr
 export const copiedPatterns = (names: readonly string[]): string[] =>
   names.map((name) => `/${name.replace(/[ !#]/g, String.raw`\$&`)}`)
 
-export const makeFresh = async ({ git }: Pick<Ports, 'git'>, request: FreshRequest): Promise<Fresh> => {
+export const makeFreshWorkspace = async (
+  { git }: Pick<Ports, 'git'>,
+  request: FreshRequest,
+): Promise<FreshWorkspace> => {
   const { clone, owners, config, signal } = request
   const workspace = clone.dir
   await git.createWorkspace({ ...clone, exclude: copiedPatterns(config.copy) })

@@ -4,7 +4,7 @@
  * reports that there is no test, because it would fail every task.
  */
 
-import { judges } from '../../recovery/command/replacement.ts'
+import { isRealCheck } from '../../recovery/command/replacement.ts'
 
 export interface RepositoryFacts {
   /** Parsed package.json of the top folder. */
@@ -40,7 +40,7 @@ const packageCommands = ({ packageJson }: RepositoryFacts, files: ReadonlySet<st
   const { scripts } = packageJson
   const manager = managerOf(packageJson, files)
   const first = (names: readonly string[]): string[] =>
-    names.filter((name) => Object.hasOwn(scripts, name) && judges(scripts[name])).slice(0, 1)
+    names.filter((name) => Object.hasOwn(scripts, name) && isRealCheck(scripts[name])).slice(0, 1)
   const names = [
     ...first(['test']),
     ...first(['typecheck', 'type-check', 'check-types', 'types', 'tsc']),

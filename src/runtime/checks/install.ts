@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Install } from '../../domain/run.ts'
-import type { CommandResult } from '../../process/command.ts'
+import type { CommandResult } from '../../process/run-command.ts'
 import { commandEnvironment } from '../../process/environment.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'

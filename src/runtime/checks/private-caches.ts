@@ -3,7 +3,7 @@
  * agent changed there (a module's source or a build result) would take part in the check of its own work.
  */
 import { join } from 'node:path'
-import { readOr, type Files } from '../core/files.ts'
+import { readIfFile, type Files } from '../core/files.ts'
 import type { CheckRequest } from './request.ts'
 
 type CacheRequest = Pick<CheckRequest, 'ports' | 'workspace' | 'environment' | 'caches'>
@@ -11,7 +11,7 @@ type CacheRequest = Pick<CheckRequest, 'ports' | 'workspace' | 'environment' | '
 /** The user's module cache, found as Go finds it: the environment, then the file that `go env -w` writes. */
 const goModulesOf = (files: Files, environment: CacheRequest['environment'], home: string): string => {
   const file = environment.GOENV ?? join(environment.XDG_CONFIG_HOME ?? join(home, '.config'), 'go', 'env')
-  const written = readOr(files, file) ?? ''
+  const written = readIfFile(files, file) ?? ''
   const setting = (name: string): string | undefined =>
     environment[name] ?? new RegExp(`^${name}=(.+)$`, 'm').exec(written)?.[1]
   return setting('GOMODCACHE') ?? join(setting('GOPATH')?.split(':')[0] ?? join(home, 'go'), 'pkg', 'mod')

@@ -3,15 +3,15 @@
  * failed probe yields no measurement, and a missing measurement never assigns blame.
  */
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { questionsOf } from '../../recovery/probe.ts'
-import type { Question, Reading } from '../../recovery/probes/reading.ts'
+import { measurementsFor } from '../../recovery/probe.ts'
+import type { MeasurementRequest, Measurement } from '../../recovery/probes/measurement.ts'
 import { registriesOf } from './registries.ts'
 import { requirementsOf } from './requirements.ts'
 import type { ProbeRequest } from './request.ts'
 
 const megabytesFree = ({ machine }: ProbeRequest): number | undefined => machine.now('/').freeMemoryMb
 
-const readDisk = ({ machine, workspace, environment }: ProbeRequest): Reading => {
+const readDisk = ({ machine, workspace, environment }: ProbeRequest): Measurement => {
   const folders = [
     { name: 'the workspace', path: workspace },
     { name: 'the temporary folder', path: environment.TMPDIR ?? '/tmp' },
@@ -24,14 +24,14 @@ const readDisk = ({ machine, workspace, environment }: ProbeRequest): Reading =>
   return { probe: 'disk', places }
 }
 
-const readMemory = (request: ProbeRequest): Reading | undefined => {
+const readMemory = (request: ProbeRequest): Measurement | undefined => {
   const now = request.machine.oomKills()
   const { killsBefore } = request
   if (now === undefined || killsBefore === undefined) return undefined
   return { probe: 'memory', killed: Math.max(0, now - killsBefore), freeMb: megabytesFree(request) }
 }
 
-const readPort = ({ machine, marker }: ProbeRequest, port: number): Reading | undefined => {
+const readPort = ({ machine, marker }: ProbeRequest, port: number): Measurement | undefined => {
   const listener = machine.listener(port)
   if (listener === null) return undefined
   if (listener === undefined) return { probe: 'port', port, owner: null }
@@ -44,7 +44,7 @@ const readPort = ({ machine, marker }: ProbeRequest, port: number): Reading | un
 const reachMs = 3_000
 const mostTargets = 3
 
-const readNetwork = async (request: ProbeRequest, hosts: readonly string[]): Promise<Reading> => {
+const readNetwork = async (request: ProbeRequest, hosts: readonly string[]): Promise<Measurement> => {
   const asked = registriesOf(request, hosts)
     .slice(0, mostTargets)
     .map(async (registry) => ({
@@ -54,7 +54,7 @@ const readNetwork = async (request: ProbeRequest, hosts: readonly string[]): Pro
   return { probe: 'network', targets: await Promise.all(asked) }
 }
 
-const read = async (request: ProbeRequest, question: Question): Promise<Reading | undefined> => {
+const read = async (request: ProbeRequest, question: MeasurementRequest): Promise<Measurement | undefined> => {
   const { machine, ports, workspace } = request
   switch (question.probe) {
     case 'disk':
@@ -79,9 +79,9 @@ const read = async (request: ProbeRequest, question: Question): Promise<Reading 
 }
 
 /** The measurements for a failed check, in the order of the probes. */
-export const probeFailure = async (request: ProbeRequest, failed: ObservedCheck): Promise<Reading[]> => {
-  const readings: Reading[] = []
-  for (const question of questionsOf(failed)) {
+export const probeFailure = async (request: ProbeRequest, failed: ObservedCheck): Promise<Measurement[]> => {
+  const readings: Measurement[] = []
+  for (const question of measurementsFor(failed)) {
     const reading = await read(request, question)
     if (reading !== undefined) readings.push(reading)
   }

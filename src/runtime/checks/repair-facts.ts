@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { readOr } from '../core/files.ts'
-import { checkedTreeOf, type Session } from '../core/session.ts'
+import { readIfFile } from '../core/files.ts'
+import { checkedTreeOf, type RunContext } from '../core/run-context.ts'
 
-export const scriptsIn = (text: string | undefined): Record<string, unknown> => {
+export const manifestScripts = (text: string | undefined): Record<string, unknown> => {
   try {
     return (JSON.parse(text ?? '{}') as { scripts?: Record<string, unknown> }).scripts ?? {}
   } catch {
@@ -14,21 +14,23 @@ export const scriptsIn = (text: string | undefined): Record<string, unknown> => 
 }
 
 /** Whether the base commit has the script that is missing now (then the work removed it), and a script that can replace it. */
-const withBase = async (session: Session, failed: ObservedCheck): Promise<ObservedCheck> => {
+const withBase = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> => {
   const { script, command } = failed
   if (script === undefined || script.exists) return failed
-  const { git, files } = session.context.ports
-  const base = scriptsIn(await git.textAt(session.context.shadow, session.run.baseCommit ?? '', script.manifest))
-  const now = scriptsIn(readOr(files, join(checkedTreeOf(session), script.manifest)))
+  const { git, files } = runContext.context.ports
+  const base = manifestScripts(
+    await git.textAt(runContext.context.shadow, runContext.run.baseCommit ?? '', script.manifest),
+  )
+  const now = manifestScripts(readIfFile(files, join(checkedTreeOf(runContext), script.manifest)))
   const replacement = replaceScript(command, script.name, { now, base })
   const inBase = typeof base[script.name] === 'string'
   return { ...failed, script: { ...script, inBase, ...(replacement === undefined ? {} : { replacement }) } }
 }
 
 /** In direct mode nothing is installed: the workspace is the user's own folder. */
-const inClone = (session: Session, failed: ObservedCheck): ObservedCheck =>
-  session.goal.repoMode === 'direct' ? { ...failed, installs: [] } : failed
+const inClone = (runContext: RunContext, failed: ObservedCheck): ObservedCheck =>
+  runContext.goal.repoMode === 'direct' ? { ...failed, installs: [] } : failed
 
 /** The failed check with these facts. */
-export const withFacts = async (session: Session, failed: ObservedCheck): Promise<ObservedCheck> =>
-  inClone(session, await withBase(session, failed))
+export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> =>
+  inClone(runContext, await withBase(runContext, failed))

@@ -1,7 +1,7 @@
 /** The runtime versions that the project requires, with the versions found on the PATH of the checks. */
 import { join } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
-import type { Requirement } from '../../recovery/probes/reading.ts'
+import type { ToolRequirement } from '../../recovery/probes/measurement.ts'
 import { requirementFiles, versionCommands, versionIn } from '../../recovery/probes/requirements.ts'
 import type { Files } from '../core/files.ts'
 import type { ProbeRequest } from './request.ts'
@@ -32,7 +32,7 @@ const versionOf = async (request: ProbeRequest, tool: string): Promise<string | 
   return found.exitCode === 0 ? versionIn(`${found.stdout}\n${found.stderr}`) : undefined
 }
 
-export const requirementsOf = async (request: ProbeRequest): Promise<Requirement[]> => {
+export const requirementsOf = async (request: ProbeRequest): Promise<ToolRequirement[]> => {
   const wanted = Object.entries(requirementFiles).flatMap(([file, read]) =>
     read(textOrEmpty(request.ports.files, join(request.workspace, file))).map((one) => ({ ...one, file })),
   )

@@ -3,12 +3,12 @@
  * texts of the collected tree.
  */
 import type { Weakening } from '../../domain/run.ts'
-import { changedChecks } from '../../recovery/check/changed.ts'
-import { partsOf, type ReadText } from '../../recovery/check/parts.ts'
-import { mayHoldTests, weakenedBy, type TextChange } from '../../recovery/weakened.ts'
-import type { ChangeList } from '../../workspace/contract.ts'
-import type { Session } from '../core/session.ts'
-import { laidPrograms } from './laid-programs.ts'
+import { changedChecks } from '../../recovery/check/changed-checks.ts'
+import { partsOf, type ReadText } from '../../recovery/check/check-parts.ts'
+import { mayHoldTests, weakeningsIn, type TextChange } from '../../recovery/weakened.ts'
+import type { ChangeList } from '../../workspace/repository-types.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { replacedPrograms } from './replaced-programs.ts'
 
 /** Files that are compared at most: each costs two reads from the object store. */
 const maxFiles = 200
@@ -21,7 +21,7 @@ const lockfile = /(?:^|\/)(?:package|package-lock|npm-shrinkwrap)\.json$/
 const mostOf = (path: string): number => (lockfile.test(path) ? maxLockfile : maxText)
 
 /** Reads each file once, although several checks may call it. */
-const readerOf = ({ context }: Session, commit: string): ReadText => {
+const readerOf = ({ context }: RunContext, commit: string): ReadText => {
   const read = new Map<string, Promise<string | undefined>>()
   return (path) => {
     const text =
@@ -33,31 +33,31 @@ const readerOf = ({ context }: Session, commit: string): ReadText => {
 }
 
 export const weakenedIn = async (
-  session: Session,
+  runContext: RunContext,
   found: ChangeList,
   commands: readonly string[],
 ): Promise<Weakening[]> => {
-  const [before, after] = [readerOf(session, found.base), readerOf(session, found.tree)]
+  const [before, after] = [readerOf(runContext, found.base), readerOf(runContext, found.tree)]
   const paths = found.changes.map(({ path }) => path)
   const checks = await changedChecks({ commands, paths, before, after })
   const counted = paths.filter((path) => mayHoldTests(path) || checks.asserting.has(path))
   const texts: TextChange[] = []
   for (const path of counted.slice(0, maxFiles))
     texts.push({ path, before: await before(path), after: await after(path) })
-  return [...checks.found, ...weakenedBy(texts, checks.asserting)]
+  return [...checks.found, ...weakeningsIn(texts, checks.asserting)]
 }
 
 /** Programs that installed packages put in the place of programs of the checks. Empty in direct mode, where nothing is installed. */
-export const programsLaid = async (
-  session: Session,
+export const replacedProgramsIn = async (
+  runContext: RunContext,
   found: ChangeList,
   commands: readonly string[],
 ): Promise<Weakening[]> => {
-  const { context, goal, paths } = session
+  const { context, goal, paths } = runContext
   if (goal.repoMode === 'direct') return []
   const changed = found.changes.map(({ path }) => path)
   const manifests = changed.filter((path) => /(?:^|\/)package\.json$/.test(path))
-  const { words } = await partsOf(commands, readerOf(session, found.base), manifests)
+  const { words } = await partsOf(commands, readerOf(runContext, found.base), manifests)
   const folders = { files: context.ports.files, clean: paths.checked, checkout: context.repository.root }
-  return laidPrograms({ ...folders, paths: changed, words })
+  return replacedPrograms({ ...folders, paths: changed, words })
 }

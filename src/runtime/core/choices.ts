@@ -14,7 +14,7 @@ const shortened = (text: string, longest = 80): string => {
   return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain
 }
 
-export const widen = (task: Id, paths: string[]): Choice => ({
+export const widenChoice = (task: Id, paths: string[]): Choice => ({
   ...{ id: 'widen', kind: 'widen', paths },
   label: `Allow ${shortened(paths.join(', '))} for this task`,
   effect: `The task may also change ${paths.join(', ')}, and it is retried.`,
@@ -22,7 +22,7 @@ export const widen = (task: Id, paths: string[]): Choice => ({
   input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
 })
 
-export const allowCommand = (
+export const allowCommandChoice = (
   task: Id,
   command: string,
   { harness, rule }: { harness: string; rule: string },
@@ -34,7 +34,7 @@ export const allowCommand = (
   input: null,
 })
 
-export const allowDirectory = (task: Id, directory: string): Choice => ({
+export const allowDirectoryChoice = (task: Id, directory: string): Choice => ({
   ...{ id: 'allow_directory', kind: 'allow_directory', directory },
   label: `Allow ${directory} for this goal`,
   effect: `Agents of this goal may read and change ${directory}, and the task is retried.`,
@@ -42,7 +42,7 @@ export const allowDirectory = (task: Id, directory: string): Choice => ({
   input: null,
 })
 
-export const changeCheck = (task: Id, { check, source }: { check: string; source: string }): Choice => ({
+export const changeCheckChoice = (task: Id, { check, source }: { check: string; source: string }): Choice => ({
   ...{ id: 'change_check', kind: 'change_check', check, source },
   label: 'Use another check',
   effect: `Another command replaces the check \`${shortened(check)}\`, and the task is retried.`,
@@ -50,7 +50,7 @@ export const changeCheck = (task: Id, { check, source }: { check: string; source
   input: input('check', `The command that replaces ${shortened(check)}`, { required: true }),
 })
 
-export const commitFix = (task: Id, branch: string | null): Choice => ({
+export const commitFixChoice = (task: Id, branch: string | null): Choice => ({
   ...{ id: 'commit_fix', kind: 'commit_fix' },
   label: 'I have committed a fix',
   effect: `The task is retried on the newest commit of ${branch ?? 'your checkout'}. Commit the fix there first.`,
@@ -58,7 +58,7 @@ export const commitFix = (task: Id, branch: string | null): Choice => ({
   input: null,
 })
 
-export const hint = (task: Id): Choice => ({
+export const hintChoice = (task: Id): Choice => ({
   ...{ id: 'hint', kind: 'hint' },
   label: 'Retry with a hint',
   effect: 'The task is retried, and every attempt reads your hint.',
@@ -66,7 +66,7 @@ export const hint = (task: Id): Choice => ({
   input: input('hint', 'What the agent should know', { required: true }),
 })
 
-export const takeOver = (task: Id, runId: string): Choice => ({
+export const takeOverChoice = (task: Id, runId: string): Choice => ({
   ...{ id: 'take_over', kind: 'take_over', runId },
   label: 'Take over',
   effect: 'You continue in the workspace and session of the agent; `unstuck give-back` collects the result.',
@@ -74,7 +74,7 @@ export const takeOver = (task: Id, runId: string): Choice => ({
   input: null,
 })
 
-export const approve = (task: Id): Choice => ({
+export const approveChoice = (task: Id): Choice => ({
   ...{ id: 'approve', kind: 'approve' },
   label: 'Approve the work as it is',
   effect: 'The finished work is merged as it is.',
@@ -83,7 +83,7 @@ export const approve = (task: Id): Choice => ({
 })
 
 /** `after`: what the person does first, because a retry alone would fail in the same way. */
-export const retry = (id: Id, after?: string): Choice => ({
+export const retryChoice = (id: Id, after?: string): Choice => ({
   ...{ id: 'retry', kind: 'retry' },
   label: `Retry the ${id.startsWith('g-') ? 'goal' : 'task'}`,
   effect: `It is retried, and its recoveries are counted from zero.${after === undefined ? '' : ` First ${after}.`}`,
@@ -92,15 +92,15 @@ export const retry = (id: Id, after?: string): Choice => ({
 })
 
 /** For a model that the account may not use: the person names another. */
-export const retryWithModel = (task: Id): Choice => ({
-  ...retry(task),
+export const retryWithModelChoice = (task: Id): Choice => ({
+  ...retryChoice(task),
   label: 'Use another model',
   effect: 'The task is retried with the model that you name.',
   command: `unstuck answer ${task} retry --model "…"`,
   input: input('model', 'A model that the account may use', { required: true }),
 })
 
-export const resume = (goal: Id): Choice => ({
+export const resumeChoice = (goal: Id): Choice => ({
   ...{ id: 'resume', kind: 'resume' },
   label: 'Resume the goal',
   effect: 'The goal continues, and its blocked tasks are retried.',
@@ -108,7 +108,7 @@ export const resume = (goal: Id): Choice => ({
   input: null,
 })
 
-export const cancel = (id: Id): Choice => ({
+export const cancelChoice = (id: Id): Choice => ({
   ...{ id: 'cancel', kind: 'cancel' },
   label: `Cancel the ${id.startsWith('g-') ? 'goal' : 'task'}`,
   effect: 'It ends. Its changes are kept as a snapshot.',

@@ -5,12 +5,12 @@
  */
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { Listener } from '../../platform/network.ts'
-import type { Machine, Room } from '../../platform/machine.ts'
+import type { Listener } from '../../platform/tcp-ports.ts'
+import type { MachineResources, DiskSpace } from '../../platform/machine.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
-import type { RecoveryPolicy } from '../../recovery/ladder.ts'
+import type { LadderSettings } from '../../recovery/ladder.ts'
 import type { Db } from '../../store/db.ts'
-import type { Repository } from '../../workspace/contract.ts'
+import type { Repository } from '../../workspace/repository-types.ts'
 import type { Remote } from '../../workspace/remote.ts'
 import type { Shadow } from '../../workspace/shadow.ts'
 import type { Ports } from './ports.ts'
@@ -56,15 +56,15 @@ export interface Clock {
   now(): Date
   /** Resolves after `ms` or at once when `signal` aborts. */
   wait(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls `work` once after `ms`, unless the returned function is called before. */
+  /** Calls `doWork` once after `ms`, unless the returned function is called before. */
   after(ms: number, work: () => void): () => void
-  /** Calls `work` every `ms` until the returned function is called. */
+  /** Calls `doWork` every `ms` until the returned function is called. */
   every(ms: number, work: () => void): () => void
   /** Milliseconds since an arbitrary moment, for measuring durations; a jump of the wall clock does not change it. */
   elapsed(): number
 }
 
-export interface Log {
+export interface Logger {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
   error(fields: Record<string, unknown>, message: string): void
@@ -73,7 +73,7 @@ export interface Log {
 /** The git remote of a repository that is given by URL, with its failures counted: see remote-link.ts. */
 export interface RemoteLink extends Remote {
   /** Milliseconds until the next try; 0 while the remote responds. */
-  restMs(): number
+  waitMs(): number
   /** The last request failed. */
   failing(): boolean
 }
@@ -84,16 +84,16 @@ export interface Context {
   clock: Clock
   newId(prefix: string): string
   at(point: CrashPoint): void
-  log: Log
+  log: Logger
   repository: Repository
-  /** Set if the repository is given by URL; `repository` is then Unstuck's mirror of it. */
+  /** Set if the repository is given by URL; `repositoryOption` is then Unstuck's mirror of it. */
   remote?: RemoteLink | undefined
   shadow: Shadow
   stateDir: string
   cacheDir: string
   /** The present configuration. While its file is broken, the last good one, so that an edit cannot stop running work. */
   config(): Config
-  policy(): RecoveryPolicy
+  policy(): LadderSettings
   /** Versions that programs reported, by path and modification time, so that each is asked once. */
   cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */
@@ -111,9 +111,9 @@ export interface MachineView {
   /** This process. */
   self: ProcessIdentity
   liveness(identity: ProcessIdentity): 'alive' | 'dead' | 'elsewhere'
-  now(folder: string): Machine
+  now(folder: string): MachineResources
   /** For the probes; undefined = the system does not report it. */
-  room(folder: string): Room | undefined
+  room(folder: string): DiskSpace | undefined
   oomKills(): number | undefined
   fileLimit(): { soft: number; hard: number } | undefined
   /** Undefined = the port is free; null = the system does not report it. */
@@ -123,7 +123,7 @@ export interface MachineView {
 }
 
 /** Caches of build tools that only checks use: see private-caches.ts. */
-export const cachesOfChecks = (context: { stateDir: string }): string => join(context.stateDir, 'caches')
+export const checkCaches = (context: { stateDir: string }): string => join(context.stateDir, 'caches')
 
 export const runFolder = (context: { stateDir: string }, runId: string): string => join(context.stateDir, 'runs', runId)
 

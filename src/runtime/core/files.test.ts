@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { readOr, realFiles } from './files.ts'
+import { readIfFile, realFiles } from './files.ts'
 
 test('what is no plain file is not read, so that a pipe stops nothing', () => {
   const top = mkdtempSync(join(tmpdir(), 'unstuck-files-'))
   onTestFinished(() => rmSync(top, { recursive: true }))
   execFileSync('mkfifo', [join(top, 'pipe')])
   writeFileSync(join(top, 'text'), 'x')
-  const read = (name: string): string | undefined => readOr(realFiles, join(top, name))
+  const read = (name: string): string | undefined => readIfFile(realFiles, join(top, name))
   expect(['pipe', 'text', '.', 'absent'].map(read)).toEqual([undefined, 'x', undefined, undefined])
 })

@@ -36,7 +36,7 @@ export const realFiles: Files = {
 }
 
 /** The text of a regular file; undefined = it does not exist or cannot be read. */
-export const readOr = (files: Files, path: string): string | undefined => {
+export const readIfFile = (files: Files, path: string): string | undefined => {
   try {
     // An agent or a check can leave a pipe anywhere. Reading it would block the engine until a process writes to it.
     return files.statSync(path).isFile() ? files.readFileSync(path, 'utf8') : undefined

@@ -7,14 +7,14 @@ import { messageOf } from '../../errors.ts'
 import { missingBits } from '../../recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../recovery/evidence.ts'
 import type { ModeChange } from '../../recovery/types.ts'
-import { wideFolder } from '../../wide-folder.ts'
+import { whyTooWide } from '../../wide-folder.ts'
 import type { Files } from './files.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
 /** Why the mode of a folder must not be changed, whoever owns it; undefined = it may be. */
 const sparedFor = (files: Inspection, path: string): string | undefined =>
-  wideFolder(files, path) ?? (path.split('/').includes('.git') ? 'belongs to git' : undefined)
+  whyTooWide(files, path) ?? (path.split('/').includes('.git') ? 'belongs to git' : undefined)
 
 const mayUse = (files: Inspection, path: string): boolean => {
   try {
@@ -34,7 +34,7 @@ const statOf = (files: Inspection, path: string): ReturnType<Files['statSync']> 
 }
 
 /** Why a folder cannot be used; undefined = it can be read, written and entered. */
-export const lookAtDirectory = (files: Inspection, path: string): ObservedDirectory | undefined => {
+export const inspectDirectory = (files: Inspection, path: string): ObservedDirectory | undefined => {
   const found = statOf(files, path)
   if (found instanceof Error)
     return { path, problem: found.code === 'ENOENT' || found.code === 'ENOTDIR' ? 'missing' : 'no access' }
@@ -54,22 +54,22 @@ export const lookAtDirectory = (files: Inspection, path: string): ObservedDirect
 export const changeMode = (
   files: Inspection & Pick<Files, 'chmodSync'>,
   { directory, oldMode, newMode }: ModeChange,
-): { holds: boolean; detail: string } => {
-  const before = lookAtDirectory(files, directory)
+): { satisfied: boolean; detail: string } => {
+  const before = inspectDirectory(files, directory)
   const changed = `mode ${oldMode} became ${newMode}`
   // Already done, before a crash or by another program.
-  if (before === undefined) return { holds: true, detail: `${changed}; it can be read, written and entered` }
+  if (before === undefined) return { satisfied: true, detail: `${changed}; it can be read, written and entered` }
   try {
-    if (files.realpathSync(directory) !== directory) return { holds: false, detail: `${directory} is a link now` }
-    if (before.spared !== undefined) return { holds: false, detail: `${directory} ${before.spared}` }
-    if (before.isOurs !== true) return { holds: false, detail: `${directory} belongs to another user` }
+    if (files.realpathSync(directory) !== directory) return { satisfied: false, detail: `${directory} is a link now` }
+    if (before.spared !== undefined) return { satisfied: false, detail: `${directory} ${before.spared}` }
+    if (before.isOurs !== true) return { satisfied: false, detail: `${directory} belongs to another user` }
     if (before.mode !== parseInt(oldMode, 8))
-      return { holds: false, detail: `its mode is no longer ${oldMode}, so it was left as it is` }
+      return { satisfied: false, detail: `its mode is no longer ${oldMode}, so it was left as it is` }
     files.chmodSync(directory, parseInt(newMode, 8))
   } catch (error) {
-    return { holds: false, detail: messageOf(error) }
+    return { satisfied: false, detail: messageOf(error) }
   }
-  return lookAtDirectory(files, directory) === undefined
-    ? { holds: true, detail: `${changed}; it can be read, written and entered` }
-    : { holds: false, detail: `${changed}, but it is still not readable and writable for this user` }
+  return inspectDirectory(files, directory) === undefined
+    ? { satisfied: true, detail: `${changed}; it can be read, written and entered` }
+    : { satisfied: false, detail: `${changed}, but it is still not readable and writable for this user` }
 }

@@ -3,21 +3,21 @@ import type { Choice } from '../../domain/escalation.ts'
 import { labels } from '../../recovery/diagnosis/labels.ts'
 import { leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
-import { wideFolder } from '../../wide-folder.ts'
+import { whyTooWide } from '../../wide-folder.ts'
 import {
-  allowCommand,
-  allowDirectory,
-  cancel,
-  changeCheck,
-  commitFix,
-  hint,
-  resume,
-  retry,
-  retryWithModel,
-  takeOver,
-  widen,
+  allowCommandChoice,
+  allowDirectoryChoice,
+  cancelChoice,
+  changeCheckChoice,
+  commitFixChoice,
+  hintChoice,
+  resumeChoice,
+  retryChoice,
+  retryWithModelChoice,
+  takeOverChoice,
+  widenChoice,
 } from './choices.ts'
-import type { Session } from './session.ts'
+import type { RunContext } from './run-context.ts'
 
 /** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */
 const wrongCommands = new Set<DiagnosisLabel>([
@@ -45,75 +45,77 @@ const outsideCauses = new Map<DiagnosisLabel, string>([
   ['llm_quota', 'wait for the limit to reset, or raise it'],
 ])
 
-const agentHelp = ({ task, run }: Session): Choice[] => [
-  hint(task.id),
-  ...(run.launches.length === 0 ? [] : [takeOver(task.id, run.id)]),
+const agentHelp = ({ task, run }: RunContext): Choice[] => [
+  hintChoice(task.id),
+  ...(run.launches.length === 0 ? [] : [takeOverChoice(task.id, run.id)]),
 ]
 
-const permissionHelp = (session: Session, { label, facts }: Diagnosis): Choice[] => {
-  const { task, goal, driver, context } = session
+const permissionHelp = (runContext: RunContext, { label, facts }: Diagnosis): Choice[] => {
+  const { task, goal, driver, context } = runContext
   const { refused, directory, allowedBy }: AnyFacts = facts
   if (label === 'TOOL_DENIED' && refused !== undefined) {
     const rules = driver.grantRules?.(refused) ?? []
-    const grant = { harness: session.run.harness, rule: rules.join('\n') }
+    const grant = { harness: runContext.run.harness, rule: rules.join('\n') }
     const named = refused.target ?? refused.tool
-    return [...(rules.length === 0 ? [] : [allowCommand(task.id, named, grant)]), ...agentHelp(session)]
+    return [...(rules.length === 0 ? [] : [allowCommandChoice(task.id, named, grant)]), ...agentHelp(runContext)]
   }
   if (label === 'SANDBOX_ERROR' || label === 'DIR_SCOPE_ERROR') {
     const isNew = directory !== undefined && allowedBy === undefined
-    const isGrantable = isNew && wideFolder(context.ports.files, directory) === undefined
-    return [...(isGrantable ? [allowDirectory(task.id, directory)] : []), ...agentHelp(session)]
+    const isGrantable = isNew && whyTooWide(context.ports.files, directory) === undefined
+    return [...(isGrantable ? [allowDirectoryChoice(task.id, directory)] : []), ...agentHelp(runContext)]
   }
-  return label === 'DANGEROUS_COMMAND' ? agentHelp(session) : [resume(goal.id)]
+  return label === 'DANGEROUS_COMMAND' ? agentHelp(runContext) : [resumeChoice(goal.id)]
 }
 
-const checkHelp = (session: Session, diagnosis: Diagnosis): Choice[] => {
-  const { task, goal } = session
+const checkHelp = (runContext: RunContext, diagnosis: Diagnosis): Choice[] => {
+  const { task, goal } = runContext
   const { command = '', source = '', machine, redOnBase, cannotRun }: AnyFacts = diagnosis.facts
-  const change = changeCheck(task.id, { check: command, source })
-  const fix = commitFix(task.id, goal.targetBranch)
+  const change = changeCheckChoice(task.id, { check: command, source })
+  const fix = commitFixChoice(task.id, goal.targetBranch)
   if (machine === undefined && (cannotRun === true || wrongCommands.has(diagnosis.label))) return [change, fix]
   const meaning = Object.entries(labels).find(([name]) => name === diagnosis.label)?.[1]
   if (machine !== undefined || meaning?.infra === true)
-    return [retry(task.id, 'correct that on this machine'), change, fix]
+    return [retryChoice(task.id, 'correct that on this machine'), change, fix]
   // Offered for inferred checks too: the person's command then replaces the inferred one.
-  return [...agentHelp(session), change, ...(redOnBase === true ? [fix] : [])]
+  return [...agentHelp(runContext), change, ...(redOnBase === true ? [fix] : [])]
 }
 
-const providerHelp = ({ task }: Session, label: DiagnosisLabel): Choice[] | undefined => {
-  if (label === 'auth_failure') return [retry(task.id, 'log in')]
-  return label === 'model_missing' ? [retryWithModel(task.id)] : undefined
+const providerHelp = ({ task }: RunContext, label: DiagnosisLabel): Choice[] | undefined => {
+  if (label === 'auth_failure') return [retryChoice(task.id, 'log in')]
+  return label === 'model_missing' ? [retryWithModelChoice(task.id)] : undefined
 }
 
-const budgetRetry = ({ task }: Session): Choice => ({
-  ...retry(task.id),
+const budgetRetry = ({ task }: RunContext): Choice => ({
+  ...retryChoice(task.id),
   effect: 'The spend of the goal is counted from zero, and the task is retried.',
   command: `unstuck answer ${task.id} retry`,
 })
 
 /** By label: choices that come before the general ones (a hint, take over). */
-const specificHelp: Partial<Record<DiagnosisLabel, (session: Session, facts: AnyFacts) => Choice[]>> = {
-  policy_violation: ({ task }, { paths = [] }) => [widen(task.id, paths)],
-  budget: (session) => [budgetRetry(session)],
-  git_conflict: ({ task }) => [retry(task.id)],
-  red_before: ({ task, goal }) => [commitFix(task.id, goal.targetBranch)],
-  not_verified: ({ task }) => [changeCheck(task.id, { check: task.commands[0] ?? '', source: task.commandSource })],
+const specificHelp: Partial<Record<DiagnosisLabel, (runContext: RunContext, facts: AnyFacts) => Choice[]>> = {
+  policy_violation: ({ task }, { paths = [] }) => [widenChoice(task.id, paths)],
+  budget: (runContext) => [budgetRetry(runContext)],
+  git_conflict: ({ task }) => [retryChoice(task.id)],
+  red_before: ({ task, goal }) => [commitFixChoice(task.id, goal.targetBranch)],
+  not_verified: ({ task }) => [
+    changeCheckChoice(task.id, { check: task.commands[0] ?? '', source: task.commandSource }),
+  ],
 }
 
-const helpOf = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): Choice[] => {
+const helpOf = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): Choice[] => {
   const { label, facts } = diagnosis
   const { command }: AnyFacts = facts
-  if (isBlocker) return permissionHelp(session, diagnosis)
-  if (command !== undefined) return checkHelp(session, diagnosis)
-  const provider = providerHelp(session, label)
+  if (isBlocker) return permissionHelp(runContext, diagnosis)
+  if (command !== undefined) return checkHelp(runContext, diagnosis)
+  const provider = providerHelp(runContext, label)
   if (provider !== undefined) return provider
   const first = outsideCauses.get(label)
-  if (first !== undefined) return [retry(session.task.id, first)]
-  return [...(specificHelp[label]?.(session, facts) ?? []), ...agentHelp(session)]
+  if (first !== undefined) return [retryChoice(runContext.task.id, first)]
+  return [...(specificHelp[label]?.(runContext, facts) ?? []), ...agentHelp(runContext)]
 }
 
 /** Choices for the question about this failure, the most useful first; `cancel` is always the last. `isBlocker`: the goal pauses. */
-export const helpfulChoices = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): Choice[] => [
-  ...helpOf(session, diagnosis, isBlocker),
-  cancel(session.task.id),
+export const helpfulChoices = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): Choice[] => [
+  ...helpOf(runContext, diagnosis, isBlocker),
+  cancelChoice(runContext.task.id),
 ]

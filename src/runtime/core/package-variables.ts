@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { readOr, type Files } from './files.ts'
+import { readIfFile, type Files } from './files.ts'
 
 /**
  * Variables for agents and commands in a workspace that make pnpm and uv copy packages. By default they link installed files to their
@@ -35,7 +35,7 @@ export const npmVariables = (
   if (!folders.some((folder) => files.existsSync(join(folder, '.npmrc')))) return {}
   const home = environment.HOME ?? files.homeDir()
   const userconfig = given(environment, 'npm_config_userconfig') ?? join(home, '.npmrc')
-  const written = cacheLine.exec(readOr(files, userconfig) ?? '')?.[1]
+  const written = cacheLine.exec(readIfFile(files, userconfig) ?? '')?.[1]
   const cache = given(environment, 'npm_config_cache') ?? written?.replace(/^~(?=\/)/, home) ?? join(home, '.npm')
   return {
     npm_config_userconfig: userconfig,

@@ -3,9 +3,9 @@
  * real implementations. The rest of `src/runtime` imports only types from `../process` and `../workspace`, so that the simulation can
  * replace every effect.
  */
-import { runCommand } from '../../process/command.ts'
+import { runCommand } from '../../process/run-command.ts'
 import {
-  isOver,
+  isLaunchOver,
   launchState,
   openGate,
   requestStop,
@@ -17,50 +17,50 @@ import {
 import { redactText } from '../../process/redact.ts'
 import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
-import { endLeft, sweep } from '../../process/sweep.ts'
-import { follow, readSegments, writtenBytes } from '../../process/tail.ts'
+import { endRemaining, sweep } from '../../process/sweep.ts'
+import { followStreams, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
-import { askVersion } from '../../process/version.ts'
+import { askVersion } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
 import { copyFiles } from '../../workspace/copy-files.ts'
-import { diffText, readTexts, textAt } from '../../workspace/contents.ts'
-import { bytesOf } from '../../workspace/bytes.ts'
+import { diffText, readTexts, fileTextAt } from '../../workspace/contents.ts'
+import { diskUsageOf } from '../../workspace/disk-usage.ts'
 import { removePackages } from '../../workspace/packages.ts'
 import { prepareDependencies } from '../../workspace/dependencies.ts'
 import { fastForward } from '../../workspace/forward.ts'
-import { dropHandOver, handOver } from '../../workspace/hand-over.ts'
+import { removeRunRef, publishRunRef } from '../../workspace/publish-run-ref.ts'
 import {
-  bringObjects,
+  copyObjects,
   ensureGoalBranch,
   integrate,
   isCommitOf,
   publish,
   readRef,
   restoreRef,
-} from '../../workspace/landing.ts'
+} from '../../workspace/branches.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
-import { layOver } from '../../workspace/lay-over.ts'
-import { captureAside, readPatch } from '../../workspace/patch.ts'
+import { overlayWork } from '../../workspace/overlay.ts'
+import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
 import { compareRefs, readRefLog, readRefs } from '../../workspace/refs.ts'
-import { commitsBetween, isBelow } from '../../workspace/history.ts'
+import { commitsBetween, isContainedIn } from '../../workspace/history.ts'
 import { topOfCommit, treeOf } from '../../workspace/tree.ts'
-import { mendDependencies } from '../../workspace/mend.ts'
-import { tendPool } from '../../workspace/package-pool.ts'
-import { laySubmodules } from '../../workspace/submodules.ts'
+import { repairDependencies } from '../../workspace/repair-dependencies.ts'
+import { maintainPool } from '../../workspace/package-pool.ts'
+import { checkOutSubmodules } from '../../workspace/submodules.ts'
 import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
-import { directoryOf } from '../../workspace/same-directory.ts'
-import { dropSnapshot, keepAgentCommits, listSnapshots, snapshot } from '../../workspace/snapshot.ts'
+import { directoryIdentity } from '../../workspace/directory-identity.ts'
+import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
 import { realFiles, type Files } from './files.ts'
 
 const realProcesses = {
   askVersion,
-  endLeft,
-  follow,
-  isOver,
+  endLeft: endRemaining,
+  follow: followStreams,
+  isOver: isLaunchOver,
   keepSpare,
   launchState,
   leasePorts,
@@ -81,11 +81,11 @@ const realProcesses = {
 
 const realGit = {
   authorOf,
-  bringObjects,
+  bringObjects: copyObjects,
   buildCommit,
   buildTree,
-  bytesOf,
-  captureAside,
+  bytesOf: diskUsageOf,
+  captureAside: captureConcurrently,
   captureBase,
   captureTree,
   changesBetween,
@@ -94,22 +94,22 @@ const realGit = {
   compareRefs,
   createWorkspace,
   diffText,
-  directoryOf,
-  dropHandOver,
+  directoryOf: directoryIdentity,
+  dropHandOver: removeRunRef,
   dropSnapshot,
   ensureGoalBranch,
   fastForward,
-  handOver,
+  handOver: publishRunRef,
   inspectInstalled,
   integrate,
-  isBelow,
+  isBelow: isContainedIn,
   isCommitOf,
   keepAgentCommits,
-  layOver,
-  laySubmodules,
+  layOver: overlayWork,
+  laySubmodules: checkOutSubmodules,
   linkTarget,
   listSnapshots,
-  mendDependencies,
+  mendDependencies: repairDependencies,
   openRepository,
   prepareDependencies,
   publish,
@@ -122,9 +122,9 @@ const realGit = {
   removeWorkspace,
   restoreRef,
   seedCaches,
-  snapshot,
-  tendPool,
-  textAt,
+  snapshot: takeSnapshot,
+  tendPool: maintainPool,
+  textAt: fileTextAt,
   topOfCommit,
   treeOf,
 }

@@ -1,10 +1,10 @@
 /** What a person reads when a CLI cannot log in or has no such model. Both end without a retry: it would fail in the same way. */
 import type { Diagnosis } from '../../recovery/types.ts'
-import type { Session } from './session.ts'
+import type { RunContext } from './run-context.ts'
 
 const restart = 'The engine reads variables when it starts: after setting one, unstuck stop and unstuck up.'
 
-type Asking = Pick<Session, 'task' | 'driver' | 'harness'>
+type Asking = Pick<RunContext, 'task' | 'driver' | 'harness'>
 
 /** What stopped the task, without its name; undefined for every other diagnosis. */
 export const providerProblem = ({ task, harness }: Asking, { label, evidence }: Diagnosis): string | undefined => {

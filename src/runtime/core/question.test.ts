@@ -3,14 +3,14 @@ import { drivers } from '../../harness/drivers.ts'
 import type { DriverName } from '../../harness/names.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { questionOf } from './question.ts'
-import type { Session } from './session.ts'
+import type { RunContext } from './run-context.ts'
 
 const detailsOf = (name: DriverName, refused: { tool: string; target?: string }): string => {
   const task = { id: 't-1', number: 1, title: 'T', takenOver: null, harness: name }
   const run = { id: 'r-1', harness: name, launches: [] }
   const session = { task, run, goal: { id: 'g-1' }, driver: drivers[name], harness: {}, context: {} }
   const diagnosis = { label: 'TOOL_DENIED', evidence: 'refused', facts: { refused } }
-  return questionOf(session as unknown as Session, diagnosis as unknown as Diagnosis, {
+  return questionOf(session as unknown as RunContext, diagnosis as unknown as Diagnosis, {
     ...{ reason: 'no playbook', then: 'pause_goal', recoveries: [] },
   }).details
 }

@@ -6,18 +6,18 @@ import type { EscalationKind } from '../../domain/escalation.ts'
 import { isGivenBack, type TakenOver, type Task } from '../../domain/task.ts'
 import { leftRunningAdvice, leftRunningLabel } from '../../recovery/left-running.ts'
 import type { AnyFacts, Diagnosis, DiagnosisLabel } from '../../recovery/types.ts'
-import type { Then } from '../../recovery/playbook.ts'
+import type { WhenExhausted } from '../../recovery/playbook.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
-import { cancel, retry, takeOver } from './choices.ts'
+import { cancelChoice, retryChoice, takeOverChoice } from './choices.ts'
 import type { Recovery } from '../../store/recovery.ts'
 import { helpfulChoices } from './helpful-choices.ts'
 import { providerAdvice, providerProblem } from './provider-question.ts'
-import type { Session } from './session.ts'
+import type { RunContext } from './run-context.ts'
 import { questionWithTried, triedLines } from './tried.ts'
 
 const harnessTitle = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 
-export type Question = Pick<NewEscalation, 'kind' | 'question' | 'details' | 'happened' | 'tried' | 'choices'>
+export type PersonQuestion = Pick<NewEscalation, 'kind' | 'question' | 'details' | 'happened' | 'tried' | 'choices'>
 
 /** The text of the `blocker` event. Public: users match on it, so it stays exactly as it is. */
 export const blockerText = (worker: string, directory: string): string =>
@@ -43,7 +43,7 @@ export const permissionAdvice = (
 }
 
 /** How the owner allows the refused call for every run of this harness; undefined when its CLI has no rule for the call. */
-const allowToolText = ({ driver, goal, run }: Session, { facts }: Diagnosis): string | undefined => {
+const allowToolText = ({ driver, goal, run }: RunContext, { facts }: Diagnosis): string | undefined => {
   const { refused }: AnyFacts = facts
   const { ruleOption } = driver
   const rules = refused === undefined ? [] : (driver.grantRules?.(refused) ?? [])
@@ -52,9 +52,9 @@ const allowToolText = ({ driver, goal, run }: Session, { facts }: Diagnosis): st
   return `To allow it for every run: add ${args.join(', ')} to harness.${run.harness}.args in .unstuck/config.json, then unstuck resume ${goal.id}.`
 }
 
-const blockerAdvice = (session: Session, diagnosis: Diagnosis): string[] => {
-  const { goal, task } = session
-  const allowTool = allowToolText(session, diagnosis)
+const blockerAdvice = (runContext: RunContext, diagnosis: Diagnosis): string[] => {
+  const { goal, task } = runContext
+  const allowTool = allowToolText(runContext, diagnosis)
   if (diagnosis.label === 'TOOL_DENIED' && allowTool !== undefined)
     return [`To allow it for this goal: unstuck answer ${task.id} allow_command`, allowTool]
   return permissionAdvice(diagnosis, {
@@ -65,11 +65,11 @@ const blockerAdvice = (session: Session, diagnosis: Diagnosis): string[] => {
 }
 
 /** The text of the `blocker` event for this diagnosis. It does not follow the question's wording: see `blockerText`. */
-export const blockerEventText = (session: Session, { label, evidence, facts }: Diagnosis): string => {
-  const { directory = session.context.repository.root }: AnyFacts = facts
+export const blockerEventText = (runContext: RunContext, { label, evidence, facts }: Diagnosis): string => {
+  const { directory = runContext.context.repository.root }: AnyFacts = facts
   return label === 'DIRECTORY_MISSING'
     ? `${evidence}. Manual intervention required.`
-    : blockerText(session.driver.name, directory)
+    : blockerText(runContext.driver.name, directory)
 }
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
@@ -77,7 +77,7 @@ const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text
 const nameOf = ({ number, title }: Pick<Task, 'number' | 'title'>): string => `Task ${number} "${title}"`
 
 /** A probe found the cause on this machine, not in the work. */
-export const heldUpText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
+export const machineProblemText = (task: Pick<Task, 'number' | 'title'>, machine: string): string =>
   sentence(`${nameOf(task)} is held up by this machine: ${machine}`)
 
 const checkText = ({ command = '', failure, cannotRun }: AnyFacts, evidence: string): string => {
@@ -121,29 +121,29 @@ const isPreparation = ({ label }: Diagnosis): boolean =>
   label === 'workspace_setup_failed' || label === 'workspace_copy_failed'
 
 /** The task, and what stopped it, in one sentence. */
-const happenedText = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string => {
-  const { task, driver } = session
+const happenedText = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string => {
+  const { task, driver } = runContext
   const { label, evidence, facts } = diagnosis
   const { command, machine, paths }: AnyFacts = facts
   const about = nameOf(task)
   if (isBlocker) return `${about} stopped: ${refusalText(driver.name, diagnosis)}`
-  if (machine !== undefined) return heldUpText(task, machine)
+  if (machine !== undefined) return machineProblemText(task, machine)
   if (label === 'policy_violation')
     return `${about} changed ${(paths ?? []).join(', ')}, which its allowed paths do not cover`
   if (isPreparation(diagnosis)) return `${about} did not start: ${evidence}`
   if (label === leftRunningLabel) return `${about} cannot be checked: ${evidence}`
-  const provider = providerProblem(session, diagnosis)
+  const provider = providerProblem(runContext, diagnosis)
   if (provider !== undefined) return `${about} stopped: ${provider}`
   return `${about} stopped: ${command === undefined ? agentText(diagnosis) : checkText(facts, evidence)}`
 }
 
 /** The command that helps where the choices alone do not say it. */
-const nextStepLines = (session: Session, diagnosis: Diagnosis, isBlocker: boolean): string[] => {
-  const { task, paths } = session
+const nextStepLines = (runContext: RunContext, diagnosis: Diagnosis, isBlocker: boolean): string[] => {
+  const { task, paths } = runContext
   const { machine }: AnyFacts = diagnosis.facts
   const again = `unstuck retry ${task.id}`
-  if (isBlocker) return blockerAdvice(session, diagnosis)
-  const provider = providerAdvice(session, diagnosis)
+  if (isBlocker) return blockerAdvice(runContext, diagnosis)
+  const provider = providerAdvice(runContext, diagnosis)
   if (provider !== undefined) return [provider]
   if (isPreparation(diagnosis))
     return [
@@ -171,13 +171,13 @@ const kindOf = (diagnosis: Diagnosis, { reason, then }: Exhausted): EscalationKi
   return hasNoPlaybook(reason) ? 'no_playbook' : 'exhausted'
 }
 
-const detailsOf = (session: Session, diagnosis: Diagnosis, { reason, then }: Exhausted): string => {
-  const { task, run } = session
+const detailsOf = (runContext: RunContext, diagnosis: Diagnosis, { reason, then }: Exhausted): string => {
+  const { task, run } = runContext
   const why = hasNoPlaybook(reason)
     ? 'Unstuck has no recovery for this failure.'
     : 'Every recovery for this failure was tried or does not apply here.'
   return [
-    ...nextStepLines(session, diagnosis, then === 'pause_goal'),
+    ...nextStepLines(runContext, diagnosis, then === 'pause_goal'),
     `Evidence: ${diagnosis.evidence}`,
     `${why} The decisions: unstuck explain ${task.id}`,
     `The work of the agent is kept: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
@@ -185,7 +185,7 @@ const detailsOf = (session: Session, diagnosis: Diagnosis, { reason, then }: Exh
 }
 
 /** The question about work that a person gave back and that did not pass. */
-const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnosis: Diagnosis): Question => {
+const aboutPersonsWork = ({ task, run }: RunContext, { folder }: TakenOver, diagnosis: Diagnosis): PersonQuestion => {
   const { id, number, title } = task
   const { command, paths }: AnyFacts = diagnosis.facts
   const checked = command === undefined ? diagnosis.evidence : checkText(diagnosis.facts, diagnosis.evidence)
@@ -201,31 +201,31 @@ const aboutPersonsWork = ({ task, run }: Session, { folder }: TakenOver, diagnos
       `Your files are unchanged in ${folder}. Correct them there, then: unstuck give-back ${id}`,
       `To leave the task to an agent, which continues from your files: unstuck retry ${id}`,
     ].join('\n'),
-    choices: [{ ...takeOver(id, run.id), label: 'Correct it yourself' }, retry(id), cancel(id)],
+    choices: [{ ...takeOverChoice(id, run.id), label: 'Correct it yourself' }, retryChoice(id), cancelChoice(id)],
   }
 }
 
 interface Exhausted {
   /** Why the ladder has no recovery left, in its own words. */
   reason: string
-  then: Then
+  then: WhenExhausted
 }
 
 /** `then`: what applies because no recovery is left. `recoveries`: those of the task, oldest first. */
 export const questionOf = (
-  session: Session,
+  runContext: RunContext,
   diagnosis: Diagnosis,
   { recoveries, ...exhausted }: Exhausted & { recoveries: readonly Recovery[] },
-): Question => {
-  const { task } = session
-  if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(session, task.takenOver, diagnosis)
+): PersonQuestion => {
+  const { task } = runContext
+  if (task.takenOver !== null && isGivenBack(task)) return aboutPersonsWork(runContext, task.takenOver, diagnosis)
   const isBlocker = exhausted.then === 'pause_goal'
-  const happened = sentence(happenedText(session, diagnosis, isBlocker))
+  const happened = sentence(happenedText(runContext, diagnosis, isBlocker))
   const tried = triedLines(recoveries, diagnosis.evidence)
   return {
     ...{ kind: kindOf(diagnosis, exhausted), happened, tried },
     question: questionWithTried(happened, tried),
-    details: detailsOf(session, diagnosis, exhausted),
-    choices: helpfulChoices(session, diagnosis, isBlocker),
+    details: detailsOf(runContext, diagnosis, exhausted),
+    choices: helpfulChoices(runContext, diagnosis, isBlocker),
   }
 }

@@ -51,7 +51,7 @@ const countFailures = (url: string, { db, clock, log }: Parts) => {
   return { failed, answered, failing: () => failures > 0, restMs }
 }
 
-export const createLink = (remote: Remote, parts: Parts): RemoteLink => {
+export const createRemoteLink = (remote: Remote, parts: Parts): RemoteLink => {
   const { failed, answered, failing, restMs } = countFailures(remote.url, parts)
   const watched =
     <A extends unknown[], T>(work: (...given: A) => Promise<T>) =>
@@ -68,16 +68,16 @@ export const createLink = (remote: Remote, parts: Parts): RemoteLink => {
   return {
     url: remote.url,
     head: watched(remote.head),
-    see: watched(remote.see),
+    fetchRefs: watched(remote.fetchRefs),
     list: watched(remote.list),
     push: watched(remote.push),
     failing,
-    restMs,
+    waitMs: restMs,
   }
 }
 
 /** The link of an engine that was started with a URL. */
-export const linkOf = (context: Pick<Context, 'remote'>): RemoteLink => {
+export const remoteLinkOf = (context: Pick<Context, 'remote'>): RemoteLink => {
   if (context.remote !== undefined) return context.remote
   throw new AppError(
     'REPOSITORY_STATE',
@@ -97,7 +97,7 @@ export const listRunRefs = async (link: RemoteLink): Promise<Map<string, string>
 /** Returns whether the ref is gone. A leftover ref does no harm; `unstuck clean` removes it later. */
 export const dropRunRef = async (context: Context, runId: string, commit: string): Promise<boolean> => {
   try {
-    const pushed = await linkOf(context).push([{ ref: runRef(runId), to: null, expected: commit }])
+    const pushed = await remoteLinkOf(context).push([{ ref: runRef(runId), to: null, expected: commit }])
     return pushed.kind === 'done'
   } catch (error) {
     context.log.warn({ run: runId, error: messageOf(error) }, "the run's ref stays on the remote for now")

@@ -3,24 +3,24 @@ import type { Run } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { PostCondition } from '../../recovery/playbook.ts'
 import type { Queryable } from '../../store/db.ts'
-import { insertRecovery, recoveriesOf, settleRecovery, type Recovery } from '../../store/recovery.ts'
-import { holdLease } from '../../store/run.ts'
+import { insertRecovery, recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
+import { requireLease } from '../../store/run.ts'
 import type { Context } from './context.ts'
 import {
   chooseRecovery,
   resolveOpen,
-  type Chosen,
-  type Decision,
-  type Outcome,
-  type Recorded,
+  type ChosenRecovery,
+  type RecoveryDecision,
+  type PostConditionOutcome,
+  type RecordedRecovery,
 } from './recovery-record.ts'
 
 /** A row of the store with typed action and post-condition; both are stored as JSON. */
-type StoredRecovery = Recovery & Recorded
+type StoredRecovery = Recovery & RecordedRecovery
 
 const openOf = (db: Queryable, taskId: string) => ({
   history: async () => (await recoveriesOf(db, taskId)) as unknown as StoredRecovery[],
-  resolve: (id: string, status: 'success' | 'failed', detail: string) => settleRecovery(db, id, status, detail),
+  resolve: (id: string, status: 'success' | 'failed', detail: string) => resolveRecovery(db, id, status, detail),
 })
 
 /** For outcomes that a run writes itself: refused when the run has lost its lease, because another engine may own the task now. */
@@ -28,20 +28,25 @@ export const fencedRecoveries = ({ db }: Pick<Context, 'db'>, run: Run): ReturnT
   history: openOf(db, run.taskId).history,
   resolve: (id, status, detail) =>
     db.transaction(async (tx) => {
-      await holdLease(tx, run)
-      await settleRecovery(tx, id, status, detail)
+      await requireLease(tx, run)
+      await resolveRecovery(tx, id, status, detail)
     }),
 })
 
 /** The diagnosis of this evidence, and the next step after everything that was tried on the task. */
-export const decide = (context: Context, run: Run, evidence: Evidence): Promise<Decision> =>
+export const chooseStoredRecovery = (context: Context, run: Run, evidence: Evidence): Promise<RecoveryDecision> =>
   chooseRecovery(openOf(context.db, run.taskId), evidence, {
     policy: context.policy(),
     task: { id: run.taskId, runId: run.id },
   })
 
 /** Stores that a recovery is about to be carried out. */
-export const recordIntent = (context: Context, tx: Queryable, run: Run, { diagnosis, step }: Chosen): Promise<void> =>
+export const recordIntent = (
+  context: Context,
+  tx: Queryable,
+  run: Run,
+  { diagnosis, step }: ChosenRecovery,
+): Promise<void> =>
   insertRecovery(tx, {
     id: context.newId('rec').replace('-', '_'),
     goalId: run.goalId,
@@ -61,17 +66,19 @@ export const recordIntent = (context: Context, tx: Queryable, run: Run, { diagno
     attempt: step.attempt,
   })
 
-/** Resolves every open recovery of a task for which `observe` returns an outcome; the others stay open. */
-export const settleOpen = (
+/** Resolves every open recovery of a task for which `observeLaunchDenials` returns an outcome; the others stay open. */
+export const resolveOpenOf = (
   tx: Queryable,
   taskId: string,
-  observe: (condition: PostCondition, recovery: Recovery) => Outcome,
+  observe: (condition: PostCondition, recovery: Recovery) => PostConditionOutcome,
 ): Promise<void> => resolveOpen(openOf(tx, taskId), observe)
 
 /** For an attempt that ends while the task continues: recoveries that the merge will prove stay open. */
-export const failAttempt = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
-  settleOpen(tx, taskId, (condition) => (condition.type === 'work_merges' ? undefined : { holds: false, detail }))
+export const failAttemptRecoveries = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
+  resolveOpenOf(tx, taskId, (condition) =>
+    condition.type === 'work_merges' ? undefined : { satisfied: false, detail },
+  )
 
 /** For a task that ends or goes to a person: every open recovery failed, because nothing can prove it any more. */
-export const failOpen = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
-  settleOpen(tx, taskId, () => ({ holds: false, detail }))
+export const failOpenRecoveries = (tx: Queryable, taskId: string, detail: string): Promise<void> =>
+  resolveOpenOf(tx, taskId, () => ({ satisfied: false, detail }))

@@ -8,19 +8,19 @@ export const maxTitle = 200
 export const noNul = (value: string): boolean => !value.includes('\0')
 
 /** A non-empty text. `allowed`: shown in the error. */
-export const text = (allowed: string) =>
+export const textField = (allowed: string) =>
   z
     .string({ error: `allowed: ${allowed}` })
     .refine((value) => value.trim() !== '' && noNul(value), { error: `allowed: ${allowed}` })
 
 /** One line without control characters: titles are printed to terminals and become commit subjects. */
-export const line = (allowed: string, max = maxTitle) =>
-  text(allowed)
+export const lineField = (allowed: string, max = maxTitle) =>
+  textField(allowed)
     .max(max, { error: `allowed: ${allowed}` })
     .refine((value) => !/\p{Cc}/u.test(value), { error: `allowed: ${allowed}` })
 
 /** A list of at most 1000 entries. `allowed`: shown in the error. */
-export const list = <T extends z.ZodType>(item: T, allowed: string) =>
+export const listField = <T extends z.ZodType>(item: T, allowed: string) =>
   z.array(item, { error: `allowed: ${allowed}` }).max(1000, { error: 'allowed: at most 1000 entries' })
 
 const path = z.string({ error: 'allowed: a path or glob inside the repository' }).superRefine((value, context) => {
@@ -28,18 +28,18 @@ const path = z.string({ error: 'allowed: a path or glob inside the repository' }
   if (!parsed.ok)
     context.addIssue({ code: 'custom', message: `${parsed.reason}; allowed: a path or glob inside the repository` })
 })
-const paths = list(path, 'a list of paths or globs')
+const paths = listField(path, 'a list of paths or globs')
 
 const modelText = 'the name of a model'
 
 export const taskFields = {
-  title: line(`one line of 1 to ${maxTitle} characters`),
-  instructions: text('a text'),
+  title: lineField(`one line of 1 to ${maxTitle} characters`),
+  instructions: textField('a text'),
   allowedPaths: paths.min(1, { error: 'allowed: at least one path, or no such key' }),
   deniedPaths: paths,
-  commands: list(text('a command, not empty and without NUL'), 'a list of commands'),
+  commands: listField(textField('a command, not empty and without NUL'), 'a list of commands'),
   harness: z
     .string({ error: 'allowed: the name of a harness' })
     .regex(harnessNamePattern, { error: 'allowed: the name of a harness' }),
-  model: line(modelText).regex(/^[^-]/, { error: `allowed: ${modelText}` }),
+  model: lineField(modelText).regex(/^[^-]/, { error: `allowed: ${modelText}` }),
 }

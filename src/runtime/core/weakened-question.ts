@@ -1,9 +1,9 @@
 /** The question about work that weakened its own checks: what was weakened, where, and what the person can do. */
 import { withEdit, type Task } from '../../domain/task.ts'
 import type { Run, Weakening } from '../../domain/run.ts'
-import { unnamed } from '../../recovery/named-by-task.ts'
+import { unnamedWeakenings } from '../../recovery/named-by-task.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
-import { approve, cancel, hint } from './choices.ts'
+import { approveChoice, cancelChoice, hintChoice } from './choices.ts'
 import { questionWithTried } from './tried.ts'
 import type { NewEscalation } from '../../store/escalation.ts'
 
@@ -13,9 +13,10 @@ const mostListed = 20
  * The weakened checks that only a person may approve: those that the task does not name. An edit that waits for the next attempt
  * counts as part of the task, because a person made it.
  */
-export const heldOf = (task: Task, { verdict }: Run): Weakening[] => unnamed(withEdit(task), verdict?.weakened ?? [])
+export const unapprovedWeakenings = (task: Task, { verdict }: Run): Weakening[] =>
+  unnamedWeakenings(withEdit(task), verdict?.weakened ?? [])
 
-export const heldReason = (held: readonly Weakening[]): string =>
+export const weakeningReason = (held: readonly Weakening[]): string =>
   `the work weakened its own checks: ${held.map(weakeningText).join('; ').slice(0, 500)}`
 
 const happenedText = ({ number, title }: Task, held: readonly Weakening[]): string => {
@@ -43,5 +44,5 @@ export const weakenedQuestion = (
   ].join('\n'),
   happened: happenedText(task, held),
   tried,
-  choices: [approve(task.id), hint(task.id), cancel(task.id)],
+  choices: [approveChoice(task.id), hintChoice(task.id), cancelChoice(task.id)],
 })

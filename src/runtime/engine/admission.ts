@@ -3,13 +3,13 @@
  * never stops a run that has started.
  */
 import type { Config } from '../../config.ts'
-import type { Machine } from '../../platform/machine.ts'
+import type { MachineResources } from '../../platform/machine.ts'
 
 const amount = (megabytes: number): string =>
   megabytes < 1024 ? `${Math.max(0, Math.floor(megabytes))} MB` : `${Math.round((megabytes / 1024) * 10) / 10} GB`
 
 /** The first resource below its limit, in words for a person; undefined = a task may be claimed. Pure. */
-export const shortage = (machine: Machine, limits: Config['admission']): string | undefined => {
+export const shortageOf = (machine: MachineResources, limits: Config['admission']): string | undefined => {
   const { freeDiskMb, freeMemoryMb, loadPerCore } = machine
   if (freeDiskMb !== undefined && freeDiskMb < limits.minFreeDiskMb)
     return `waiting for disk: ${amount(freeDiskMb)} free of ${amount(limits.minFreeDiskMb)}`
@@ -21,4 +21,4 @@ export const shortage = (machine: Machine, limits: Config['admission']): string 
 }
 
 /** The shortage without its numbers, by which the engine recognises that it continues; '' = none. */
-export const kindOf = (waiting: string | null): string => waiting?.split(':')[0] ?? ''
+export const shortageKind = (waiting: string | null): string => waiting?.split(':')[0] ?? ''

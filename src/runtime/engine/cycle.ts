@@ -7,27 +7,27 @@ import type { Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
-import { must, StaleError, type Queryable } from '../../store/db.ts'
+import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
 import { dueTasks, listTasks, moveTask } from '../../store/task.ts'
-import { cancel, retry } from '../core/choices.ts'
+import { cancelChoice, retryChoice } from '../core/choices.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import type { Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
-import { dropAllUnused } from '../landing/hand-overs.ts'
+import { dropUnusedRunRefs } from '../landing/run-refs.ts'
 import {
   followTarget,
-  lookDue,
-  lookOf,
-  tipsOfPass,
+  isPollDue,
+  targetPollOf,
+  cachedTips,
   tryLand,
-  type Look,
-  type Looked,
-  type TipOf,
+  type TargetPoll,
+  type TargetPolls,
+  type ReadTip,
 } from '../landing/land-goal.ts'
 import { refuseLanding } from '../landing/refused-landing.ts'
-import { isToVerify } from '../landing/goal-verify.ts'
-import { acceptedText } from '../landing/still-red.ts'
+import { needsVerification } from '../landing/goal-verify.ts'
+import { acceptedFailuresText } from '../landing/accepted-failures.ts'
 
 /** Requeues tasks whose persisted retry time has come, and drops account limits that have reset. */
 const requeueDue = async (context: Context): Promise<void> => {
@@ -36,7 +36,7 @@ const requeueDue = async (context: Context): Promise<void> => {
     await context.db.transaction((tx) =>
       moveTask(tx, task, 'retry_due', {
         payload: {
-          reason: task.place === 'failed' ? 'cooldown_retry' : 'quota_wait_retry',
+          reason: task.status === 'failed' ? 'cooldown_retry' : 'quota_wait_retry',
           after: task.retry?.reason,
           count: task.retry?.count,
         },
@@ -47,11 +47,11 @@ const requeueDue = async (context: Context): Promise<void> => {
 
 /** Queued tasks that depend on a cancelled task, directly or through others. */
 const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
-  const cancelled = new Set(tasks.filter((task) => task.place === 'cancelled').map((task) => task.id))
+  const cancelled = new Set(tasks.filter((task) => task.status === 'cancelled').map((task) => task.id))
   const stranded: Task[] = []
   for (let found = true; found;) {
     const next = tasks.filter(
-      (task) => task.place === 'queued' && !cancelled.has(task.id) && task.dependsOn.some((id) => cancelled.has(id)),
+      (task) => task.status === 'queued' && !cancelled.has(task.id) && task.dependsOn.some((id) => cancelled.has(id)),
     )
     for (const task of next) cancelled.add(task.id)
     stranded.push(...next)
@@ -76,7 +76,7 @@ const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded:
     tried: [],
     question: happened,
     details: stranded.map((task) => `${task.number}. ${task.title}`).join('\n'),
-    choices: [retry(goal.id), cancel(goal.id)],
+    choices: [retryChoice(goal.id), cancelChoice(goal.id)],
   })
 }
 
@@ -89,7 +89,7 @@ const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Pr
   )
   await context.db.transaction(async (tx) => {
     for (const task of stranded)
-      must(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
+      mustSucceed(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
     if (!asked) await askAboutStranded(context, tx, goal, stranded)
   })
   return true
@@ -98,9 +98,9 @@ const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Pr
 /** Every task has ended: the goal becomes ready to land, or ends if tasks of it were cancelled. */
 const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
   // The merge queue rebases or verifies the goal first.
-  if (goal.landing.outdated || isToVerify(goal, tasks)) return
-  await dropAllUnused(context)
-  const cancelled = tasks.filter((task) => task.place === 'cancelled').length
+  if (goal.landing.outdated || needsVerification(goal, tasks)) return
+  await dropUnusedRunRefs(context)
+  const cancelled = tasks.filter((task) => task.status === 'cancelled').length
   if (cancelled > 0) {
     const detail =
       tasks.length === 1
@@ -110,19 +110,19 @@ const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<voi
     return
   }
   const isDirect = goal.repoMode === 'direct'
-  const detail = isDirect ? `the work is in the folder${await acceptedText(context, goal)}` : landCommand(goal)
+  const detail = isDirect ? `the work is in the folder${await acceptedFailuresText(context, goal)}` : landCommand(goal)
   await context.db.transaction(async (tx) => {
-    const ready = must(await moveGoal(tx, goal, 'all_done', detail))
-    if (isDirect) must(await moveGoal(tx, ready, 'landed', detail))
+    const ready = mustSucceed(await moveGoal(tx, goal, 'all_done', detail))
+    if (isDirect) mustSucceed(await moveGoal(tx, ready, 'landed', detail))
   })
   context.at('goal-ready')
 }
 
 /** True if every waiting task waits for a person, directly or behind a task that does. */
 const allWaitForPeople = (waiting: readonly Task[]): boolean => {
-  const blockedOn = new Set(waiting.filter((task) => task.place === 'blocked(awaiting_human)').map((task) => task.id))
+  const blockedOn = new Set(waiting.filter((task) => task.status === 'blocked(awaiting_human)').map((task) => task.id))
   const waitsForPerson = (task: Task): boolean =>
-    blockedOn.has(task.id) || (task.place === 'queued' && task.dependsOn.some((id) => blockedOn.has(id)))
+    blockedOn.has(task.id) || (task.status === 'queued' && task.dependsOn.some((id) => blockedOn.has(id)))
   for (let before = -1; before !== blockedOn.size;) {
     before = blockedOn.size
     for (const task of waiting.filter(waitsForPerson)) blockedOn.add(task.id)
@@ -131,7 +131,7 @@ const allWaitForPeople = (waiting: readonly Task[]): boolean => {
 }
 
 const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
-  const waiting = tasks.filter((task) => task.place !== 'done' && task.place !== 'cancelled')
+  const waiting = tasks.filter((task) => task.status !== 'done' && task.status !== 'cancelled')
   if (waiting.length === 0) return endGoal(context, goal, tasks)
   if (!allWaitForPeople(waiting)) return
   await context.db.transaction((tx) =>
@@ -139,11 +139,15 @@ const finishGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<
   )
 }
 
-const advanceGoal = async (context: Context, goal: Goal, given: { poll: Look; tipOf: TipOf }): Promise<void> => {
+const advanceGoal = async (
+  context: Context,
+  goal: Goal,
+  given: { poll: TargetPoll; tipOf: ReadTip },
+): Promise<void> => {
   const { poll, tipOf } = given
   // Until the branch is restored, nothing that is read from it can be trusted.
   if (goal.landing.broken !== null) return
-  if (goal.state === 'ready' && lookDue(context, poll, goal)) await tryLand(context, goal, poll, tipOf)
+  if (goal.state === 'ready' && isPollDue(context, poll, goal)) await tryLand(context, goal, poll, tipOf)
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)
   await followTarget(context, goal, tasks, given)
@@ -157,23 +161,23 @@ const advanceGoal = async (context: Context, goal: Goal, given: { poll: Look; ti
 const reportFailure = async (
   context: Context,
   goalId: string,
-  { poll, detail }: { poll: Look; detail: string },
+  { poll, detail }: { poll: TargetPoll; detail: string },
 ): Promise<void> => {
   const goal = await getGoal(context.db, goalId)
   if (goal?.state === 'ready') await refuseLanding(context, goal, { reason: 'git-failed', detail, paths: [] })
-  else if (poll.failed !== detail) context.log.error({ goal: goalId, error: detail }, 'a pass over this goal failed')
-  poll.failed = detail
+  else if (poll.lastError !== detail) context.log.error({ goal: goalId, error: detail }, 'a pass over this goal failed')
+  poll.lastError = detail
 }
 
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
-export const cycleOnce = async (context: Context, polls: Looked): Promise<void> => {
+export const runCycle = async (context: Context, polls: TargetPolls): Promise<void> => {
   await requeueDue(context)
-  const tipOf = tipsOfPass(context)
+  const tipOf = cachedTips(context)
   for (const goal of await listLiveGoals(context.db)) {
-    const poll = lookOf(polls, goal)
+    const poll = targetPollOf(polls, goal)
     try {
       await advanceGoal(context, goal, { poll, tipOf })
-      delete poll.failed
+      delete poll.lastError
     } catch (error) {
       if (endsPass(context, error)) throw error
       // Another writer changed the goal at the same moment; the next pass reads its new state.

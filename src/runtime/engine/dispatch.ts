@@ -7,29 +7,29 @@ import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { idleAgents } from '../../store/agent.ts'
 import { claimTask, type Claim, type ClaimRequest } from '../../store/claim.ts'
-import { beatEngine } from '../../store/engine.ts'
+import { recordHeartbeat } from '../../store/engine.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { freeHarnesses, standInsFor } from '../harness/accounts.ts'
-import { kindOf, shortage } from './admission.ts'
-import { freeRun } from './housekeeping.ts'
+import { shortageKind, shortageOf } from './admission.ts'
+import { releaseRun } from './retention.ts'
 import type { Context } from '../core/context.ts'
 import { harnessNamed, harnessesHere } from '../harness/harness-choice.ts'
-import { executeRun } from '../run/driver.ts'
-import { createSession, type Session } from '../core/session.ts'
+import { executeRun } from '../run/execute-run.ts'
+import { createRunContext, type RunContext } from '../core/run-context.ts'
 
 interface Work {
-  session: Session
+  session: RunContext
   done: Promise<void>
 }
 
 /** Everything that the executor of a run needs, with the driver of the task's harness. */
-export const sessionFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): Session => {
+export const runContextFor = (context: Context, parts: { goal: Goal; task: Task; run: Run }): RunContext => {
   const config = context.config()
   const { harness, driver } = harnessNamed(config, parts.task.harness)
-  return createSession(context, { ...parts, driver, harness })
+  return createRunContext(context, { ...parts, driver, harness })
 }
 
 /** The runs that this engine executes, and the last state of the engine that it wrote to the store. */
@@ -38,14 +38,14 @@ export const createExecutors = (context: Context) => {
   /** Runs of claims that were, or may have been, committed and have no executor yet. */
   const unsure = new Set<string>()
   const state = { harnesses: [] as string[], waiting: null as string | null, draining: false }
-  const start = (session: Session): void => {
-    const done = executeRun(session).finally(() => {
+  const start = (runContext: RunContext): void => {
+    const done = executeRun(runContext).finally(() => {
       // A later run of the same task may already be registered, if this executor gave up its lease.
-      if (working.get(session.task.id)?.session === session) working.delete(session.task.id)
+      if (working.get(runContext.task.id)?.session === runContext) working.delete(runContext.task.id)
       context.wake()
-      void freeRun(context, session.run.id)
+      void releaseRun(context, runContext.run.id)
     })
-    working.set(session.task.id, { session, done })
+    working.set(runContext.task.id, { session: runContext, done })
   }
   return Object.assign(state, { working, unsure, start })
 }
@@ -59,7 +59,7 @@ const startUnsure = async (context: Context, executors: Executors): Promise<void
     const goal = run === undefined ? undefined : await getGoal(context.db, run.goalId)
     executors.unsure.delete(runId)
     if (run?.state === 'running' && task !== undefined && goal !== undefined)
-      executors.start(sessionFor(context, { goal, task, run }))
+      executors.start(runContextFor(context, { goal, task, run }))
   }
 }
 
@@ -82,11 +82,11 @@ const claimFor = async (
 /** Measures the machine. A shortage is recorded once when it begins and once when it ends. True = a task may be claimed. */
 const admit = async (context: Context, executors: Executors, engineId: string): Promise<boolean> => {
   const machine = context.machine?.now(context.stateDir)
-  const waiting = machine === undefined ? null : (shortage(machine, context.config().admission) ?? null)
+  const waiting = machine === undefined ? null : (shortageOf(machine, context.config().admission) ?? null)
   if (waiting === executors.waiting) return waiting === null
-  const [before, after] = [kindOf(executors.waiting), kindOf(waiting)]
+  const [before, after] = [shortageKind(executors.waiting), shortageKind(waiting)]
   executors.waiting = waiting
-  await beatEngine(context.db, engineId, { harnesses: executors.harnesses, waiting })
+  await recordHeartbeat(context.db, engineId, { harnesses: executors.harnesses, waiting })
   if (before !== after) {
     if (waiting === null) await appendEvent(context.db, { type: 'dispatcher.admitted', payload: { engine: engineId } })
     else await appendEvent(context.db, { type: 'dispatcher.waiting', payload: { engine: engineId, reason: waiting } })
@@ -103,7 +103,7 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   if (harnesses.join() !== executors.harnesses.join()) {
     executors.harnesses = harnesses
     // Not with the next heartbeat: the views read the list from the store and would name a wrong reason until then.
-    await beatEngine(context.db, engineId, { harnesses, waiting: executors.waiting })
+    await recordHeartbeat(context.db, engineId, { harnesses, waiting: executors.waiting })
   }
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return

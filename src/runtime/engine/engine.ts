@@ -3,36 +3,36 @@
  * When it stops, the agents keep running under their shims; when it starts, it re-attaches to every run at the point
  * that its files show.
  */
-import { renewMs } from '../../domain/lease.ts'
+import { renewIntervalMs } from '../../domain/lease.ts'
 import { engineRoles, type EngineRole } from '../../domain/engine.ts'
 import type { Run } from '../../domain/run.ts'
 import { AppError, messageOf } from '../../errors.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
-import { isStoreTrouble, must, StaleError } from '../../store/db.ts'
+import { isStoreTrouble, mustSucceed, StaleError } from '../../store/db.ts'
 import { getEngine, moveEngine, registerEngine, type NewEngine } from '../../store/engine.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
-import { cancelGraceSeconds, finishCancels } from '../people/answers.ts'
-import { LeadLostError } from '../../store/leader.ts'
-import { askStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
+import { cancelGraceSeconds, finishCancels } from '../people/commands.ts'
+import { LeadershipLostError } from '../../store/leader.ts'
+import { requestRunStop, getRun, listRuns, runsOfEngine } from '../../store/run.ts'
 import { getTask, nextRetryAt } from '../../store/task.ts'
-import { beatOnce, startBeat } from './beat.ts'
+import { sendHeartbeat, startHeartbeat } from './heartbeat.ts'
 import type { Context } from '../core/context.ts'
-import { cycleOnce } from './cycle.ts'
-import type { Looked } from '../landing/land-goal.ts'
-import { freeEnded } from './housekeeping.ts'
-import { createExecutors, dispatch, sessionFor, type Executors } from './dispatch.ts'
-import { agentIdsOf, checkNeighbours, selfOf } from './engine-self.ts'
-import { createGrace, type Grace } from './grace.ts'
-import { healAll } from './heal.ts'
-import { judgeAll } from '../landing/judge.ts'
-import { createLead, type Lead } from './lead.ts'
-import { bringUpAll } from '../landing/bring-up.ts'
-import { mergeAll, recoverMerges } from '../landing/merge-queue.ts'
-import { guardGoalBranches } from '../landing/ref-guard.ts'
-import { checkRepository } from '../landing/same-repository.ts'
-import type { Session } from '../core/session.ts'
-import { dropUnborn } from '../goal/unborn.ts'
+import { runCycle } from './cycle.ts'
+import type { TargetPolls } from '../landing/land-goal.ts'
+import { releaseEndedRuns } from './retention.ts'
+import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
+import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
+import { createGracePeriod, type GracePeriod } from './grace-period.ts'
+import { reapAll } from './reaper.ts'
+import { judgeRuns } from '../landing/judge.ts'
+import { createLeadership, type Leadership } from './leadership.ts'
+import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
+import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
+import { restoreGoalBranches } from '../landing/ref-guard.ts'
+import { detectReplacedRepository } from '../landing/replaced-repository.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { removeOrphanBranches } from '../goal/orphan-branches.ts'
 
 /** Milliseconds between two passes without a wake-up; every change of state wakes the loop at once. */
 const pollMs = 3_000
@@ -60,10 +60,10 @@ const reattachRun = async (context: Context, executors: Executors, run: Run): Pr
     runId: run.id,
     payload: { phase: run.phase },
   })
-  const session = sessionFor(context, { goal, task, run })
-  session.takenUp = true
-  if (goal.state === 'cancelled' || run.stopAsked !== null) session.abort.abort('cancelled')
-  executors.start(session)
+  const runContext = runContextFor(context, { goal, task, run })
+  runContext.isReattached = true
+  if (goal.state === 'cancelled' || run.stopAsked !== null) runContext.abort.abort('cancelled')
+  executors.start(runContext)
 }
 
 /** Re-attaches to every run that this engine left running. The files and refs of each run show how far it got. */
@@ -98,10 +98,10 @@ const createMerger = () => {
     start: (context: Context): void => {
       work ??= safely(context, async () => {
         // There is only one job at a time, so an entry in processing at its start was left by a store failure.
-        await recoverMerges(context)
-        await guardGoalBranches(context)
-        await bringUpAll(context)
-        await mergeAll(context)
+        await requeueInterruptedMerges(context)
+        await restoreGoalBranches(context)
+        await updateOutdatedGoals(context)
+        await processMergeQueue(context)
       }).finally(() => (work = undefined))
     },
     idle: async (): Promise<void> => work,
@@ -111,11 +111,11 @@ const createMerger = () => {
 interface Loop {
   engineId: string
   /** Absent = this engine only executes runs. */
-  leadership?: Lead
-  gracePeriod: Grace
+  leadership?: Leadership
+  gracePeriod: GracePeriod
   executors: Executors
   merger: ReturnType<typeof createMerger>
-  polls: Looked
+  polls: TargetPolls
 }
 
 /**
@@ -124,12 +124,12 @@ interface Loop {
  */
 const leaderPass = async (context: Context, { engineId, gracePeriod, merger, polls }: Loop): Promise<void> => {
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
-  if (gracePeriod.over()) await healAll(context, { engineId, liveness })
+  if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
-  if (await checkRepository(context)) {
-    await judgeAll(context)
+  if (await detectReplacedRepository(context)) {
+    await judgeRuns(context)
     merger.start(context)
-    await cycleOnce(context, polls)
+    await runCycle(context, polls)
   }
   await finishCancels(context, cancelGraceSeconds)
 }
@@ -137,7 +137,7 @@ const leaderPass = async (context: Context, { engineId, gracePeriod, merger, pol
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
 const pass = async (context: Context, parts: Loop): Promise<void> => {
   const { executors, engineId, gracePeriod, leadership } = parts
-  await gracePeriod.look()
+  await gracePeriod.compareClocks()
   const leading = await leadership?.context()
   if (leading !== undefined) {
     try {
@@ -146,7 +146,7 @@ const pass = async (context: Context, parts: Loop): Promise<void> => {
       if (!(error instanceof StaleError)) throw error
       // Another engine became the leader, or a row changed after it was read; the next pass finds out which.
       context.log.info({ reason: error.message }, 'a pass of the leader ended early, because the store had changed')
-      if (error instanceof LeadLostError) leadership?.lost()
+      if (error instanceof LeadershipLostError) leadership?.markLost()
     }
   }
   await checkOwnRuns(context, executors, engineId)
@@ -177,20 +177,20 @@ const waitMs = async (context: Context): Promise<number> => {
 }
 
 /** A wake-up signal for the loop. One that was sent while the loop was busy is kept. */
-export interface Bell {
-  ring(): void
-  next(ms: number, clock: Context['clock'], signal: AbortSignal): Promise<void>
+export interface WakeUp {
+  wake(): void
+  wait(ms: number, clock: Context['clock'], signal: AbortSignal): Promise<void>
 }
 
-export const createBell = (): Bell => {
+export const createWakeUp = (): WakeUp => {
   let woken = false
   let listener: (() => void) | undefined
   return {
-    ring: () => {
+    wake: () => {
       woken = true
       listener?.()
     },
-    next: async (ms, clock, signal) => {
+    wait: async (ms, clock, signal) => {
       if (!woken && !signal.aborted) {
         const early = new AbortController()
         listener = () => early.abort()
@@ -202,7 +202,7 @@ export const createBell = (): Bell => {
   }
 }
 
-const loop = async (context: Context, parts: Loop, wakeUp: Bell): Promise<void> => {
+const loop = async (context: Context, parts: Loop, wakeUp: WakeUp): Promise<void> => {
   const { executors, gracePeriod, merger } = parts
   // While the store was unavailable no owner could renew its lease.
   const failed = (error: unknown): void => (isStoreTrouble(error) ? gracePeriod.begin() : undefined)
@@ -210,7 +210,7 @@ const loop = async (context: Context, parts: Loop, wakeUp: Bell): Promise<void> 
     await safely(context, () => pass(context, parts), failed)
     if (context.stopping.aborted) break
     const ms = await waitMs(context).catch(() => pollMs) // the store may be closing; the next pass reports it
-    await wakeUp.next(ms, context.clock, context.stopping)
+    await wakeUp.wait(ms, context.clock, context.stopping)
   }
   await Promise.allSettled([...executors.working.values()].map((work) => work.done))
   await merger.idle()
@@ -222,7 +222,7 @@ const unknownProcess: ProcessIdentity = { host: '', bootId: '', pid: 0, startTim
 /** Asks the engine that executes the run to end it, and waits for that. */
 const stopElsewhere = async (context: Context, taskId: string): Promise<void> => {
   const [run] = await listRuns(context.db, { taskId, state: 'running' })
-  if (run === undefined || !(await context.db.transaction((tx) => askStop(tx, run)))) return
+  if (run === undefined || !(await context.db.transaction((tx) => requestRunStop(tx, run)))) return
   context.wake()
   for (const began = context.clock.elapsed(); context.clock.elapsed() - began < stopTimeoutMs;) {
     await context.clock.wait(100, context.stopping)
@@ -256,7 +256,7 @@ const leave = async (context: Context, engineId: string): Promise<void> => {
   try {
     await context.db.transaction(async (tx) => {
       const engine = await getEngine(tx, engineId)
-      if (engine !== undefined && engine.state !== 'offline') must(await moveEngine(tx, engine, 'left'))
+      if (engine !== undefined && engine.state !== 'offline') mustSucceed(await moveEngine(tx, engine, 'left'))
     })
   } catch (error) {
     context.log.warn({ error: messageOf(error) }, 'this engine could not be marked as offline in the store')
@@ -266,17 +266,17 @@ const leave = async (context: Context, engineId: string): Promise<void> => {
 const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine): Loop => {
   const executors = createExecutors(context)
   executors.harnesses = harnesses
-  const gracePeriod = createGrace(context, engineId)
+  const gracePeriod = createGracePeriod(context, engineId)
   const parts = { engineId, gracePeriod, executors, merger: createMerger(), polls: new Map() }
-  return roles.includes('control') ? { ...parts, leadership: createLead(context, engineId, gracePeriod) } : parts
+  return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
 
 /** Sends one heartbeat, then one per interval until the returned function is called. */
 const beginHeartbeat = async (context: Context, { engineId, executors }: Loop, register: () => Promise<void>) => {
-  const sessions = (): Session[] => [...executors.working.values()].map((work) => work.session)
-  const heartbeat = { engineId, sessions, waiting: () => executors.waiting, buried: register }
-  await beatOnce(context, heartbeat)
-  return startBeat(context, heartbeat)
+  const sessions = (): RunContext[] => [...executors.working.values()].map((work) => work.session)
+  const heartbeat = { engineId, sessions, waiting: () => executors.waiting, onDeclaredOffline: register }
+  await sendHeartbeat(context, heartbeat)
+  return startHeartbeat(context, heartbeat)
 }
 
 const recordStarted = (
@@ -285,11 +285,11 @@ const recordStarted = (
 ): Promise<void> =>
   appendEvent(context.db, {
     type: 'engine.started',
-    payload: { ...started, renewMs: renewMs(context.config().lease.ttlSeconds) },
+    payload: { ...started, renewMs: renewIntervalMs(context.config().lease.ttlSeconds) },
   })
 
 /** Runs the loop until the engine is stopped, then marks it as offline. */
-const work = async (context: Context, parts: Loop, wakeUp: Bell, stopHeartbeat: () => void): Promise<void> => {
+const work = async (context: Context, parts: Loop, wakeUp: WakeUp, stopHeartbeat: () => void): Promise<void> => {
   await loop(context, parts, wakeUp)
   stopHeartbeat()
   context.ports.processes.keepSpare(false)
@@ -306,20 +306,20 @@ const cancelRunning = async (context: Context, executors: Executors, taskId: str
 /** Starts the engine on an open store. Returns when it has re-attached to its runs; the loop keeps running. */
 export const startEngine = async (
   context: Context,
-  wakeUp: Bell,
+  wakeUp: WakeUp,
   roles: readonly EngineRole[] = engineRoles,
 ): Promise<Engine> => {
-  const self = selfOf(context, roles, context.machine?.self ?? unknownProcess)
+  const self = identifyEngine(context, roles, context.machine?.self ?? unknownProcess)
   const slots = agentIdsOf(self, context.config().maxParallel)
   const register = (): Promise<void> => context.db.transaction((tx) => registerEngine(tx, self, slots))
-  await checkNeighbours(context)
-  if (context.remote === undefined) await dropUnborn(context)
+  await refuseSharedFolder(context)
+  if (context.remote === undefined) await removeOrphanBranches(context)
   await register()
   const parts = partsOf(context, self)
   const { executors } = parts
   await parts.leadership?.context()
   const reattached = await reattach(context, executors, self.id)
-  void freeEnded(context)
+  void releaseEndedRuns(context)
   const stopHeartbeat = await beginHeartbeat(context, parts, register)
   await recordStarted(context, { engine: self.id, agents: slots.length, reattached })
   context.ports.processes.keepSpare(roles.includes('executor'))

@@ -6,10 +6,10 @@
 import { AppError } from '../../errors.ts'
 import { parsePathRule } from '../../recovery/policy/rule.ts'
 import { harnessNamePattern } from '../../config-schema.ts'
-import { nearest, shown } from '../../validation.ts'
+import { nearestWord, valueText } from '../../validation.ts'
 import { maxTitle } from '../core/task-fields.ts'
 
-export interface Box {
+export interface ChecklistItem {
   /** From 1. Ticked boxes count too, so that ticking a box does not renumber the others. */
   number: number
   line: number
@@ -27,7 +27,7 @@ export interface Box {
 export interface Checklist {
   /** Text of the first heading. */
   heading?: string
-  boxes: Box[]
+  boxes: ChecklistItem[]
 }
 
 const words = ['paths', 'denied', 'run', 'after', 'harness'] as const
@@ -79,12 +79,12 @@ const setPaths = (target: string[], value: string, { name, line }: Location): vo
   for (const item of listed(value)) {
     const parsed = parsePathRule(item)
     if (!parsed.ok)
-      throw fail(name, line, `path ${shown(item)}: ${parsed.reason}; allowed: a path or glob inside the repository`)
+      throw fail(name, line, `path ${valueText(item)}: ${parsed.reason}; allowed: a path or glob inside the repository`)
     target.push(item)
   }
 }
 
-const set = (task: Box, word: Word, value: string, place: Location): void => {
+const set = (task: ChecklistItem, word: Word, value: string, place: Location): void => {
   if (value.trim() === '')
     throw fail(place.name, place.line, `"${word}:" has no value; write one after the colon or remove the line`)
   switch (word) {
@@ -104,7 +104,7 @@ const set = (task: Box, word: Word, value: string, place: Location): void => {
         throw fail(
           place.name,
           place.line,
-          `harness is ${shown(harness)}; allowed: the name of a harness, such as claude or codex`,
+          `harness is ${valueText(harness)}; allowed: the name of a harness, such as claude or codex`,
         )
       task.harness = harness
     }
@@ -123,7 +123,7 @@ const settingIn = (content: string, { name, line }: Location): { word: Word; val
   const exact = words.find((word) => word === lower)
   if (exact !== undefined) return { word: exact, value: match[2] ?? '' }
   const other = Object.hasOwn(otherNames, lower) ? otherNames[lower] : undefined
-  const guess = other ?? (lower.length >= 4 ? nearest(lower, words) : undefined)
+  const guess = other ?? (lower.length >= 4 ? nearestWord(lower, words) : undefined)
   if (guess === undefined) return undefined
   throw fail(
     name,
@@ -132,7 +132,7 @@ const settingIn = (content: string, { name, line }: Location): { word: Word; val
   )
 }
 
-const newBox = (number: number, mark: string, title: string, place: Location): Box => {
+const newBox = (number: number, mark: string, title: string, place: Location): ChecklistItem => {
   if (title === '') throw fail(place.name, place.line, 'the box has no title; write one after "[ ]" or remove the line')
   if (title.length > maxTitle)
     throw fail(
@@ -147,7 +147,7 @@ const newBox = (number: number, mark: string, title: string, place: Location): B
 interface State {
   name: string
   list: Checklist
-  current: Box | undefined
+  current: ChecklistItem | undefined
   indent: number
   fence: { mark: string; line: number } | undefined
 }

@@ -5,11 +5,11 @@
  */
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
-import { nearest, shown } from '../../validation.ts'
+import { nearestWord, valueText } from '../../validation.ts'
 import { dedented, readChecklist } from './checklist.ts'
-import type { Box, Checklist } from './checklist.ts'
+import type { ChecklistItem, Checklist } from './checklist.ts'
 import { readTaskFile } from './task-file.ts'
-import type { TaskRole, WrittenTask } from './task-file.ts'
+import type { TaskRole, TaskFileTask } from './task-file.ts'
 
 export { taskFileSchema } from './task-file.ts'
 export type { TaskRole } from './task-file.ts'
@@ -72,7 +72,7 @@ const warningsOf = (tasks: readonly TaskInput[]): string[] =>
       const plan = planCommand(command)
       if (plan.ok) return []
       return [
-        `task ${task.id}: the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason}); it will fail with ${plan.code}. Put it into a script and name the script instead`,
+        `task ${task.id}: the check ${valueText(command)} cannot be run without a shell (${valueText(plan.piece)}: ${plan.reason}); it will fail with ${plan.code}. Put it into a script and name the script instead`,
       ]
     }),
   )
@@ -129,8 +129,8 @@ export const goalFromSentence = (text: string): GoalInput => {
  * Resolves "after:", which lists numbers or titles. The whole text is tried as a title first, because a title may
  * contain commas. Ticked boxes are done and need no wait.
  */
-const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number]): string[] => {
-  const find = (text: string): Box | undefined =>
+const resolveAfter = (name: string, list: Checklist, wanted: ChecklistItem['after'][number]): string[] => {
+  const find = (text: string): ChecklistItem | undefined =>
     /^#?\d+$/.test(text)
       ? list.boxes[Number(text.replace('#', '')) - 1]
       : list.boxes.find((box) => box.title.toLowerCase() === text.toLowerCase())
@@ -141,7 +141,7 @@ const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number
       : [{ part: '', box: whole }]
   return found.flatMap(({ part, box }) => {
     if (box !== undefined) return box.ticked ? [] : [String(box.number)]
-    const guess = nearest(
+    const guess = nearestWord(
       part,
       list.boxes.map(({ title }) => title),
     )
@@ -149,11 +149,11 @@ const resolveAfter = (name: string, list: Checklist, wanted: Box['after'][number
       guess === undefined
         ? `allowed: a number from 1 to ${list.boxes.length} or the title of a box`
         : `Did you mean "${guess}"?`
-    throw invalid(`${name}:${wanted.line}`, `after ${shown(part)}: no task has this number or title. ${advice}`)
+    throw invalid(`${name}:${wanted.line}`, `after ${valueText(part)}: no task has this number or title. ${advice}`)
   })
 }
 
-const taskOfBox = (name: string, list: Checklist, box: Box): TaskInput => {
+const taskOfBox = (name: string, list: Checklist, box: ChecklistItem): TaskInput => {
   const text = dedented(box.text)
   return {
     ...newTask(String(box.number), box.title, text === '' ? box.title : `${box.title}\n\n${text}`),
@@ -165,14 +165,14 @@ const taskOfBox = (name: string, list: Checklist, box: Box): TaskInput => {
   }
 }
 
-const checkTitles = (name: string, boxes: readonly Box[]): void => {
-  const seen = new Map<string, Box>()
+const checkTitles = (name: string, boxes: readonly ChecklistItem[]): void => {
+  const seen = new Map<string, ChecklistItem>()
   for (const box of boxes) {
     const first = seen.get(box.title.toLowerCase())
     if (first !== undefined)
       throw invalid(
         `${name}:${box.line}`,
-        `the title ${shown(box.title)} is used on line ${first.line} already; give each task its own title`,
+        `the title ${valueText(box.title)} is used on line ${first.line} already; give each task its own title`,
       )
     seen.set(box.title.toLowerCase(), box)
   }
@@ -197,7 +197,7 @@ export const goalFromChecklist = (name: string, text: string): GoalInput => {
   })
 }
 
-const taskOfFile = (written: WrittenTask, index: number): TaskInput => {
+const taskOfFile = (written: TaskFileTask, index: number): TaskInput => {
   const { id = String(index + 1), ...rest } = written
   return { ...newTask(id, written.title, written.instructions), ...rest, after: [...new Set(written.after ?? [])] }
 }
@@ -209,7 +209,7 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
     if (first !== undefined)
       throw invalid(
         name,
-        `tasks[${index}].id is ${shown(id)}, the same as tasks[${first}].id (the default id is the position of the task); give each task its own id`,
+        `tasks[${index}].id is ${valueText(id)}, the same as tasks[${first}].id (the default id is the position of the task); give each task its own id`,
       )
     positions.set(id, index)
   }
@@ -217,10 +217,10 @@ const checkIds = (name: string, tasks: readonly TaskInput[]): void => {
     const at = task.after.findIndex((id) => !positions.has(id))
     const unknown = task.after[at]
     if (unknown === undefined) continue
-    const guess = nearest(unknown, [...positions.keys()])
+    const guess = nearestWord(unknown, [...positions.keys()])
     const advice =
       guess === undefined ? `Known ids: ${[...positions.keys()].slice(0, 20).join(', ')}` : `Did you mean "${guess}"?`
-    throw invalid(name, `tasks[${index}].after[${at}] is ${shown(unknown)}: no task has this id. ${advice}`)
+    throw invalid(name, `tasks[${index}].after[${at}] is ${valueText(unknown)}: no task has this id. ${advice}`)
   }
 }
 

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { AppError } from '../../errors.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
-import { line, list, noNul, taskFields, text } from '../core/task-fields.ts'
+import { lineField, listField, noNul, taskFields, textField } from '../core/task-fields.ts'
 
 export const taskRoles = ['worker', 'tester', 'docser'] as const
 export type TaskRole = (typeof taskRoles)[number]
@@ -17,7 +17,7 @@ const directory = z
   .refine(noNul, { error: 'allowed: an absolute folder' })
 
 const idText = 'a short text without white space or commas'
-const id = line(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
+const id = lineField(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 
 export const taskSchema = z.strictObject({
   id: id
@@ -34,7 +34,7 @@ export const taskSchema = z.strictObject({
   commands: taskFields.commands
     .exactOptional()
     .meta({ description: 'Checks that must pass. Default: inferred from the repository.' }),
-  after: list(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
+  after: listField(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
   harness: taskFields.harness.exactOptional(),
   model: taskFields.model.exactOptional(),
   priority: z
@@ -43,7 +43,7 @@ export const taskSchema = z.strictObject({
     .max(100, { error: 'allowed: a whole number from -100 to 100' })
     .exactOptional()
     .meta({ description: 'Tasks with a higher priority start first. Default: 0.' }),
-  targetArea: line('one line').exactOptional().meta({
+  targetArea: lineField('one line').exactOptional().meta({
     description:
       'Part of the repository that the task works on; several are separated by commas. Tasks with overlapping areas run one at a time. Default: what allowedPaths cover.',
   }),
@@ -52,42 +52,42 @@ export const taskSchema = z.strictObject({
 
 const maxTasks = 500
 
-export const fileSchema = z.strictObject({
+export const taskFileObject = z.strictObject({
   $schema: z.string().exactOptional(),
   version: z.literal(1, { error: 'allowed: 1' }),
-  goal: text('what the tasks are for').meta({
+  goal: textField('what the tasks are for').meta({
     description: 'What the tasks are for, in words; its first line is the title.',
   }),
   tasks: z
     .array(taskSchema, { error: 'allowed: a list of tasks' })
     .min(1, { error: 'allowed: at least one task' })
     .max(maxTasks, { error: `allowed: at most ${maxTasks} tasks` }),
-  allowedDirs: list(directory, 'a list of absolute folders')
+  allowedDirs: listField(directory, 'a list of absolute folders')
     .exactOptional()
     .meta({ description: 'Folders outside the workspace that agents may use.' }),
 })
 
-export type WrittenTask = z.output<typeof taskSchema>
-export type WrittenFile = z.output<typeof fileSchema>
+export type TaskFileTask = z.output<typeof taskSchema>
+export type TaskFile = z.output<typeof taskFileObject>
 
 /** The published JSON Schema; `scripts/generate.ts` writes it to schema/tasks.schema.json. */
 export const taskFileSchema = (): Record<string, unknown> => ({
-  ...(z.toJSONSchema(fileSchema, { target: 'draft-2020-12' }) as Record<string, unknown>),
+  ...(z.toJSONSchema(taskFileObject, { target: 'draft-2020-12' }) as Record<string, unknown>),
   title: 'Task file of unstuck run',
 })
 
 const knownKeys = (at: readonly PropertyKey[]): string[] =>
-  Object.keys(at[0] === 'tasks' ? taskSchema.shape : fileSchema.shape).filter((key) => key !== '$schema')
+  Object.keys(at[0] === 'tasks' ? taskSchema.shape : taskFileObject.shape).filter((key) => key !== '$schema')
 
 /** Throws `INPUT_INVALID` with the file, the JSON path, the value found and what is allowed. */
-export const readTaskFile = (name: string, content: string): WrittenFile => {
+export const readTaskFile = (name: string, content: string): TaskFile => {
   const json = parseJson(content)
   if (!json.ok)
     throw new AppError(
       'INPUT_INVALID',
       `${name}: the file is not valid JSON (${json.problem}). Correct it and run again.`,
     )
-  const result = fileSchema.safeParse(json.value)
+  const result = taskFileObject.safeParse(json.value)
   if (!result.success)
     throw new AppError('INPUT_INVALID', `${name}: ${explainIssue(result.error, json.value, knownKeys)}`)
   return result.data

@@ -22,11 +22,15 @@ export const accountFor = (context: Context, name: string): string => {
 }
 
 /** Names of all harnesses on this host that use the account. */
-export const namesOn = (context: Context, account: string): string[] =>
+export const harnessesOnAccount = (context: Context, account: string): string[] =>
   harnessNames(context.config()).filter((name) => accountFor(context, name) === account)
 
 /** The limit that blocks this harness now; undefined = it can be launched. */
-export const limitOn = async (context: Context, db: Queryable, name: string): Promise<AccountLimit | undefined> => {
+export const accountLimitOf = async (
+  context: Context,
+  db: Queryable,
+  name: string,
+): Promise<AccountLimit | undefined> => {
   const limits = await limitedAccounts(db)
   if (limits.length === 0) return undefined
   const account = accountFor(context, name)
@@ -34,7 +38,7 @@ export const limitOn = async (context: Context, db: Queryable, name: string): Pr
 }
 
 /** Stamp of a harness's current login, for `loginRenewedSince`. */
-export const loginNow = ({ config, environment, ports }: Context, name: string): string | null =>
+export const currentLoginStamp = ({ config, environment, ports }: Context, name: string): string | null =>
   loginStamp(harnessNamed(config(), name).driver, { environment, files: ports.files })
 
 /** The login file of a harness, if the login was renewed since this launch began. */

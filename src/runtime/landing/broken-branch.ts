@@ -4,13 +4,13 @@
  * continue.
  */
 import { backoff } from '../../domain/backoff.ts'
-import { brokenLimit, type BrokenBranch, type Goal } from '../../domain/goal.ts'
+import { restoreAttempts, type BrokenBranch, type Goal } from '../../domain/goal.ts'
 import type { Choice } from '../../domain/escalation.ts'
-import { must, type Queryable } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { answerEscalation, listEscalations, openEscalation } from '../../store/escalation.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
-import { cancel, resume, retry } from '../core/choices.ts'
+import { cancelChoice, resumeChoice, retryChoice } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 
 /** The commits of the branch are neither in the user's repository nor in the shadow repository. */
@@ -29,7 +29,7 @@ interface BranchQuestion {
 const restartHelp = ({ id, targetBranch }: Goal): string =>
   `unstuck retry ${id}: restart the goal on the current ${targetBranch ?? 'checkout'} and redo the work that is not there.`
 const restart = ({ id, targetBranch }: Goal): Choice => ({
-  ...retry(id),
+  ...retryChoice(id),
   label: 'Do the work again',
   effect: `The goal restarts on the current ${targetBranch ?? 'checkout'}, and work that is not there is redone.`,
 })
@@ -47,7 +47,7 @@ const questionAboutLost = ({ remote }: Context, goal: Goal, detail: string): Bra
   return {
     question: `The branch ${branch} of ${gone}`,
     help: [restartHelp(goal), cancelHelp(goal), elsewhere],
-    choices: [restart(goal), ...(isRemote ? [resume(goal.id)] : []), cancel(goal.id)],
+    choices: [restart(goal), ...(isRemote ? [resumeChoice(goal.id)] : []), cancelChoice(goal.id)],
   }
 }
 
@@ -62,7 +62,7 @@ const questionAbout = (context: Context, goal: Goal, { reason, detail }: BrokenB
       return {
         question: `The branch ${branch} of ${about} could not be restored: ${detail}.`,
         help: [`unstuck resume ${goal.id}: try again to restore the branch.`, restartHelp(goal), cancelHelp(goal)],
-        choices: [resume(goal.id), restart(goal), cancel(goal.id)],
+        choices: [resumeChoice(goal.id), restart(goal), cancelChoice(goal.id)],
       }
     case 'replaced':
       return {
@@ -72,7 +72,7 @@ const questionAbout = (context: Context, goal: Goal, { reason, detail }: BrokenB
           `unstuck resume ${goal.id}: if this is the same repository, cloned again or restored from an older backup; Unstuck restores the branch from its own copy.`,
           cancelHelp(goal),
         ],
-        choices: [restart(goal), resume(goal.id), cancel(goal.id)],
+        choices: [restart(goal), resumeChoice(goal.id), cancelChoice(goal.id)],
       }
   }
 }
@@ -83,13 +83,13 @@ const pendingQuestion = async (tx: Queryable, { id, landing }: Goal) =>
 
 const withdrawQuestion = async (tx: Queryable, goal: Goal): Promise<string | undefined> => {
   const pending = await pendingQuestion(tx, goal)
-  if (pending !== undefined) must(await answerEscalation(tx, pending, 'overtaken'))
+  if (pending !== undefined) mustSucceed(await answerEscalation(tx, pending, 'overtaken'))
   return pending?.question
 }
 
 /** Only git failures are tried again before a person is asked. */
 const triedFor = ({ reason }: BrokenBranch): string[] =>
-  reason === 'failed' ? [`restored the branch ${brokenLimit} times, with the same result`] : []
+  reason === 'failed' ? [`restored the branch ${restoreAttempts} times, with the same result`] : []
 
 /** Keeps the pending question as long as its text does not change. */
 const askPerson = async (context: Context, tx: Queryable, goal: Goal, broken: BrokenBranch): Promise<void> => {
@@ -106,13 +106,13 @@ const askPerson = async (context: Context, tx: Queryable, goal: Goal, broken: Br
     })
   }
   await progressGoal(tx, goal.id, { landing: { broken: { ...broken, question: id } } })
-  if (goal.state !== 'paused') must(await moveGoal(tx, goal, 'blocked', question))
+  if (goal.state !== 'paused') mustSucceed(await moveGoal(tx, goal, 'blocked', question))
 }
 
 const canPause: readonly Goal['state'][] = ['active', 'awaiting_human', 'ready', 'paused']
 
 /** Counts failures of git and asks after the last allowed one; asks at once where no retry can help. */
-export const noteBroken = async (
+export const recordBrokenBranch = async (
   context: Context,
   goalId: string,
   { reason, detail }: Pick<BrokenBranch, 'reason' | 'detail'>,
@@ -121,9 +121,10 @@ export const noteBroken = async (
     const goal = await getGoal(tx, goalId)
     if (goal === undefined) return
     const before = goal.landing.broken
-    const tries = reason === 'failed' ? Math.min((before?.tries ?? 0) + 1, brokenLimit) : brokenLimit
+    const tries = reason === 'failed' ? Math.min((before?.tries ?? 0) + 1, restoreAttempts) : restoreAttempts
     const broken = { reason, detail, tries, question: before?.question ?? null, again: false }
-    if (tries < brokenLimit || !canPause.includes(goal.state)) await progressGoal(tx, goal.id, { landing: { broken } })
+    if (tries < restoreAttempts || !canPause.includes(goal.state))
+      await progressGoal(tx, goal.id, { landing: { broken } })
     else await askPerson(context, tx, goal, broken)
   })
 }
@@ -132,7 +133,7 @@ export const noteBroken = async (
  * Asks again about a goal that became active without a decision about its branch: a person retried a task, or the goal
  * could not be paused before.
  */
-export const askAgain = async (context: Context, goalId: string): Promise<void> => {
+export const askAboutBranchAgain = async (context: Context, goalId: string): Promise<void> => {
   await context.db.transaction(async (tx) => {
     const goal = await getGoal(tx, goalId)
     const broken = goal?.landing.broken
@@ -141,20 +142,23 @@ export const askAgain = async (context: Context, goalId: string): Promise<void> 
 }
 
 /** The branch is restored: withdraws the question about it and resumes the goal if it was paused for nothing else. */
-export const noteMended = async (context: Context, goalId: string): Promise<void> => {
+export const recordRepairedBranch = async (context: Context, goalId: string): Promise<void> => {
   await context.db.transaction(async (tx) => {
     const goal = await getGoal(tx, goalId)
     if (goal === undefined || goal.landing.broken === null) return
     const asked = await withdrawQuestion(tx, goal)
     await progressGoal(tx, goal.id, { landing: { broken: null } })
     if (goal.state === 'paused' && goal.reason === asked)
-      must(await moveGoal(tx, goal, 'resumed', 'its branch was restored'))
+      mustSucceed(await moveGoal(tx, goal, 'resumed', 'its branch was restored'))
   })
   context.wake()
 }
 
 /** Whether the pause after the last failure is over. */
-export const isBranchRested = async (context: Context, { landing: { broken }, changedAt }: Goal): Promise<boolean> => {
+export const isBranchRetryDue = async (
+  context: Context,
+  { landing: { broken }, changedAt }: Goal,
+): Promise<boolean> => {
   if (broken === null || broken.tries === 0) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
   return restedMs < 0 || restedMs >= backoff(broken.tries - 1, rest)

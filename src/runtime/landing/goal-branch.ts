@@ -23,15 +23,17 @@ export const findBranches =
   }
 
 /** Like `landCommand`; null if it would name a branch that does not exist. */
-export const landCommandNow = (goal: Pick<Goal, 'id' | 'targetBranch'>, present: ReadonlySet<string>): string | null =>
-  goal.targetBranch !== null || present.has(goalRef(goal.id)) ? landCommand(goal) : null
+export const usableLandCommand = (
+  goal: Pick<Goal, 'id' | 'targetBranch'>,
+  present: ReadonlySet<string>,
+): string | null => (goal.targetBranch !== null || present.has(goalRef(goal.id)) ? landCommand(goal) : null)
 
 /** Shown instead of the command. */
-export const goneText = ({ id }: Pick<Goal, 'id'>): string =>
+export const missingBranchText = ({ id }: Pick<Goal, 'id'>): string =>
   `its branch ${goalBranch(id)} is missing; the engine restores it or asks you`
 
 /** Whether something other than Unstuck moved the goal branch; for `unstuck doctor`. */
-export const branchMoved = async (context: Pick<Context, 'repository' | 'ports'>, goal: Goal): Promise<boolean> =>
+export const isBranchMoved = async (context: Pick<Context, 'repository' | 'ports'>, goal: Goal): Promise<boolean> =>
   goal.headCommit !== null &&
   goal.repoMode === 'local' &&
   (await context.ports.git.readRef(context.repository, goalRef(goal.id))) !== goal.headCommit

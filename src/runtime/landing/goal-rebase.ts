@@ -8,16 +8,16 @@ import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { appendEvent } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
-import { confirmLead } from '../../store/leader.ts'
+import { confirmLeadership } from '../../store/leader.ts'
 import { listMerges, relocateMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask, listTasks } from '../../store/task.ts'
 import { goalRef, type Context } from '../core/context.ts'
-import { linkOf } from '../core/remote-link.ts'
-import { failFit } from './failed-entry.ts'
-import { headOf } from './landing.ts'
-import { guardBranch } from './ref-guard.ts'
-import { baseOnRemote } from './remote-landing.ts'
+import { remoteLinkOf } from '../core/remote-link.ts'
+import { handleMergeConflict } from './unmergeable-entry.ts'
+import { goalHead } from './merge-attempt.ts'
+import { restoreGoalBranch } from './ref-guard.ts'
+import { remoteMergeBase } from './remote-merge.ts'
 import { refuseLanding } from './refused-landing.ts'
 import { targetRef } from './remote-target.ts'
 
@@ -55,7 +55,7 @@ const pick = async (
   )
   const entries = await listMerges(context.db, { goalId: goal.id, state: 'merged' })
   const done = new Set(
-    (await listTasks(context.db, goal.id)).flatMap(({ id, place }) => (place === 'done' ? [id] : [])),
+    (await listTasks(context.db, goal.id)).flatMap(({ id, status }) => (status === 'done' ? [id] : [])),
   )
   const all = line.map((commit) => ({ commit, entry: entries.findLast((entry) => entry.landedCommit === commit) }))
   const stays = all.filter(({ entry }) => entry === undefined || done.has(entry.taskId))
@@ -90,14 +90,14 @@ interface Seen {
 
 const seeLocal = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
   const tip = await context.ports.git.readRef(context.repository, targetRef(goal))
-  return tip === null ? undefined : { tip, from: headOf(goal), found: headOf(goal) }
+  return tip === null ? undefined : { tip, from: goalHead(goal), found: goalHead(goal) }
 }
 
 const seeRemote = async (context: Context, goal: Goal): Promise<Seen | undefined> => {
-  const seen = await linkOf(context).see([targetRef(goal), goalRef(goal.id)])
+  const seen = await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal.id)])
   const tip = seen[targetRef(goal)]
   const found = seen[goalRef(goal.id)] ?? null
-  return tip === undefined ? undefined : { tip, from: found ?? headOf(goal), found }
+  return tip === undefined ? undefined : { tip, from: found ?? goalHead(goal), found }
 }
 
 /** Moves the local goal branch. False = something else moved it; the next try restores it first. */
@@ -105,9 +105,9 @@ const publishLocal = async (context: Context, goal: Goal, move: { onto: string; 
   const { git } = context.ports
   const ref = goalRef(goal.id)
   if ((await git.readRef(context.repository, ref)) === move.to) return true
-  await guardBranch(context, goal)
-  await confirmLead(context.db)
-  const change = { ref, from: headOf(goal), to: move.to, present: move.onto }
+  await restoreGoalBranch(context, goal)
+  await confirmLeadership(context.db)
+  const change = { ref, from: goalHead(goal), to: move.to, present: move.onto }
   return (await git.publish(context.repository, context.shadow, change)) === 'done'
 }
 
@@ -117,15 +117,15 @@ const publishRemote = async (
   { onto, to, found }: { onto: string; to: string; found: string | null },
 ): Promise<boolean> => {
   await context.ports.git.bringObjects(context.repository, context.shadow, { from: onto, to })
-  await confirmLead(context.db)
-  const pushed = await linkOf(context).push([{ ref: goalRef(goal.id), to, expected: found }])
+  await confirmLeadership(context.db)
+  const pushed = await remoteLinkOf(context).push([{ ref: goalRef(goal.id), to, expected: found }])
   if (pushed.kind === 'refused') throw new Error(`the remote refused ${goalRef(goal.id)}: ${pushed.detail}`)
   return pushed.kind === 'done'
 }
 
 /** The commit to rebase. Restores the branch on the remote first if something other than a commit on top moved it. */
 const restoredOnRemote = async (context: Context, goal: Goal, seen: Seen): Promise<Seen> => {
-  const from = await baseOnRemote(context, goal, { head: headOf(goal), tip: seen.found })
+  const from = await remoteMergeBase(context, goal, { head: goalHead(goal), tip: seen.found })
   return { ...seen, from, found: from }
 }
 
@@ -136,7 +136,7 @@ const record = async (
 ): Promise<true> => {
   const { onto, goes } = done
   const { head, moved } = done.replayed
-  const before = headOf(goal)
+  const before = goalHead(goal)
   await context.db.transaction(async (tx) => {
     for (const { entry, to } of moved) if (entry !== undefined) await relocateMerge(tx, entry, to)
     const unverified = moved.length > 0 && (goal.landing.unverified || head !== before)
@@ -169,7 +169,7 @@ const sendBack = async (
     entry === undefined ? undefined : await getRun(context.db, entry.runId),
   ]
   if (entry !== undefined && task !== undefined && run !== undefined) {
-    await failFit({ context, goal, task, run, entry, tries: 0 }, { conflicts, onto })
+    await handleMergeConflict({ context, goal, task, run, entry, tries: 0 }, { conflicts, onto })
     return true
   }
   const detail = `commit ${commit.slice(0, 12)} on the goal branch is not from Unstuck and conflicts with ${goal.targetBranch}`
@@ -184,7 +184,7 @@ const isPublished = async (
   { found, head, goes }: { found: string | null; head: string; goes: number },
 ): Promise<boolean> => {
   if (found === head) return true
-  if (found === null || goes > 0 || head === headOf(goal)) return false
+  if (found === null || goes > 0 || head === goalHead(goal)) return false
   return context.ports.git.isBelow(context.repository, head, found)
 }
 
@@ -201,17 +201,17 @@ export const rebaseGoal = async (context: Context, goal: Goal): Promise<boolean>
     return false
   }
   const { git } = context.ports
-  const isBehind = await git.isBelow(context.repository, observed.tip, headOf(goal))
+  const isBehind = await git.isBelow(context.repository, observed.tip, goalHead(goal))
   const onto = isBehind ? (goal.baseCommit ?? observed.tip) : observed.tip
   // A push before a crash left the commit that replaying from the store's own head gives, so replay from there
   // first.
-  const own = await pick(context, goal, { from: headOf(goal), onto })
+  const own = await pick(context, goal, { from: goalHead(goal), onto })
   const again = await replay(context, own.stays, onto)
   if (again.ok && (await isPublished(context, goal, { found: observed.found, head: again.head, goes: own.goes })))
     return record(context, goal, { onto, replayed: again, goes: own.goes })
   const seen = isRemote ? await restoredOnRemote(context, goal, observed) : observed
-  const { stays, goes } = seen.from === headOf(goal) ? own : await pick(context, goal, { from: seen.from, onto })
-  const replayed = seen.from === headOf(goal) ? again : await replay(context, stays, onto)
+  const { stays, goes } = seen.from === goalHead(goal) ? own : await pick(context, goal, { from: seen.from, onto })
+  const replayed = seen.from === goalHead(goal) ? again : await replay(context, stays, onto)
   if (!replayed.ok) return sendBack(context, goal, { ...replayed, onto })
   context.at('goal-rebased')
   const move = { onto, to: replayed.head, found: seen.found }

@@ -5,7 +5,7 @@
 import { taskEnded } from '../../domain/task.ts'
 import type { Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
-import { proves, type CheckResult, type Run } from '../../domain/run.ts'
+import { isEvidence, type CheckResult, type Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { progressGoal } from '../../store/goal.ts'
@@ -13,17 +13,17 @@ import { listMerges } from '../../store/merge.ts'
 import { recoveriesOf, waitEnd } from '../../store/recovery.ts'
 import { getRun, recordChecks } from '../../store/run.ts'
 import { listTasks } from '../../store/task.ts'
-import { tellFindings } from '../checks/findings.ts'
-import type { HonestReport } from '../checks/honest-checks.ts'
+import { recordFindings } from '../checks/check-events.ts'
+import type { JudgedReport } from '../checks/check-runner.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { Evidence, ObservedCheck } from '../../recovery/evidence.ts'
 import { installKeyOf } from '../../recovery/playbook.ts'
-import { decide, failAttempt, recordIntent } from '../core/store-record.ts'
+import { chooseStoredRecovery, failAttemptRecoveries, recordIntent } from '../core/store-record.ts'
 import type { Context } from '../core/context.ts'
-import { failFit, machineOf } from './failed-entry.ts'
-import { headOf } from './landing.ts'
+import { handleMergeConflict, machineFault } from './unmergeable-entry.ts'
+import { goalHead } from './merge-attempt.ts'
 import { refuseLanding } from './refused-landing.ts'
-import { recheck, settleWaits } from './reverify.ts'
+import { rerunChecks, resolveWaits } from './reverify.ts'
 
 /** The work of one task on the branch, and the checks that verified it. */
 interface Part {
@@ -36,7 +36,7 @@ interface Part {
 const partsOf = async (context: Context, tasks: readonly Task[], goal: Goal): Promise<Part[]> => {
   const entries = await listMerges(context.db, { goalId: goal.id, state: 'merged' })
   const parts: Part[] = []
-  for (const task of tasks.filter(({ place }) => place === 'done')) {
+  for (const task of tasks.filter(({ status }) => status === 'done')) {
     const entry = entries.findLast(({ taskId }) => taskId === task.id)
     const run = entry === undefined ? undefined : await getRun(context.db, entry.runId)
     if (entry !== undefined && run !== undefined) parts.push({ task, run, entry, checks: run.verdict?.checks ?? [] })
@@ -57,19 +57,19 @@ const recordReport = async (
   context: Context,
   goal: Goal,
   parts: readonly Part[],
-  report: HonestReport,
+  report: JudgedReport,
 ): Promise<void> => {
   const { results, findings, failed } = report
-  const passed = results.filter(proves).length
+  const passed = results.filter(isEvidence).length
   await context.db.transaction(async (tx) => {
     for (const finding of findings) {
       const owner = ownerOf(parts, finding.command)
-      if (owner !== undefined) await tellFindings(tx, owner.run, [finding])
+      if (owner !== undefined) await recordFindings(tx, owner.run, [finding])
     }
     await appendEvent(tx, {
       type: 'goal.reverified',
       goalId: goal.id,
-      payload: { commit: headOf(goal), base: goal.baseCommit, checks: results, passed: failed === undefined },
+      payload: { commit: goalHead(goal), base: goal.baseCommit, checks: results, passed: failed === undefined },
     })
     if (failed !== undefined) return
     for (const { task, run, checks } of parts) {
@@ -78,7 +78,7 @@ const recordReport = async (
         run.id,
         checks.map((old) => results.find(({ command }) => command === old.command) ?? old),
       )
-      await settleWaits(tx, task.id, passed)
+      await resolveWaits(tx, task.id, passed)
     }
     await progressGoal(tx, goal.id, { landing: { unverified: false } })
   })
@@ -97,21 +97,21 @@ const ownerOf = (parts: readonly Part[], command: string): Part | undefined =>
  */
 const handleFailedCheck = async (context: Context, goal: Goal, part: Part, check: ObservedCheck): Promise<boolean> => {
   const { task, run } = part
-  const { diagnosis, step } = await decide(context, run, { kind: 'check', check })
+  const { diagnosis, step } = await chooseStoredRecovery(context, run, { kind: 'check', check })
   if (step.kind === 'recover' && step.action.type === 'wait') {
     await context.db.transaction(async (tx) => {
-      await failAttempt(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
+      await failAttemptRecoveries(tx, task.id, `its checks failed again: ${diagnosis.evidence}`)
       await recordIntent(context, tx, run, { diagnosis, step })
       await progressGoal(tx, goal.id, { reason: `its checks run again when this is over: "${diagnosis.evidence}"` })
     })
     context.at('recovery-intended')
     return false
   }
-  const machine = machineOf(diagnosis)
+  const machine = machineFault(diagnosis)
   if (machine === undefined) {
-    await failFit(
+    await handleMergeConflict(
       { ...part, context, goal, tries: 0 },
-      { conflicts: [], onto: goal.baseCommit ?? headOf(goal), failed: diagnosis.evidence },
+      { conflicts: [], onto: goal.baseCommit ?? goalHead(goal), failed: diagnosis.evidence },
     )
     return true
   }
@@ -128,8 +128,8 @@ const notReady = async (context: Context, goal: Goal, evidence: Evidence): Promi
 }
 
 /** All tasks have ended, and the goal branch has a base on which its checks have not run. */
-export const isToVerify = (goal: Goal, tasks: readonly Task[]): boolean =>
-  goal.landing.unverified && goal.landing.refused === null && tasks.every(({ place }) => taskEnded(place))
+export const needsVerification = (goal: Goal, tasks: readonly Task[]): boolean =>
+  goal.landing.unverified && goal.landing.refused === null && tasks.every(({ status }) => taskEnded(status))
 
 /**
  * Runs the checks of the goal on its new base. True = work was taken off the branch, so the goal has to be rebased
@@ -137,14 +137,14 @@ export const isToVerify = (goal: Goal, tasks: readonly Task[]): boolean =>
  */
 export const verifyGoal = async (context: Context, goal: Goal): Promise<boolean> => {
   const tasks = await listTasks(context.db, goal.id)
-  if (!isToVerify(goal, tasks)) return false
+  if (!needsVerification(goal, tasks)) return false
   const parts = await partsOf(context, tasks, goal)
   if (!(await checksMayRun(context, parts))) return false
   const checks = parts.flatMap((part) => part.checks)
   const commands = [...new Set(checks.map(({ command }) => command))]
   const installs = parts.flatMap(({ run }) => run.verdict?.installed ?? [])
-  const checked = await recheck({
-    ...{ context, id: goal.id, commit: headOf(goal), base: goal.baseCommit ?? headOf(goal), commands },
+  const checked = await rerunChecks({
+    ...{ context, id: goal.id, commit: goalHead(goal), base: goal.baseCommit ?? goalHead(goal), commands },
     source: (command) => checks.find((check) => check.command === command)?.source ?? 'task',
     installs: [...new Map(installs.map((install) => [installKeyOf(install), install])).values()],
   })

@@ -3,12 +3,12 @@
  * once, and the verdict is final for its commit. Fail-closed: work whose checks did not pass, or that weakened its own
  * checks without being asked to, is not merged.
  */
-import { proves, type Run, type Weakening } from '../../domain/run.ts'
+import { isEvidence, type Run, type Weakening } from '../../domain/run.ts'
 import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
-import { must, type Queryable } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation, type NewEscalation } from '../../store/escalation.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -16,14 +16,14 @@ import { enqueueMerge } from '../../store/merge.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { judgeRun, unjudgedRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
-import { cancel, hint } from '../core/choices.ts'
+import { cancelChoice, hintChoice } from '../core/choices.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
-import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
+import { unapprovedWeakenings, weakeningReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { endsPass } from '../core/pass.ts'
 
 /** Why a run may not be merged; undefined = every gate passes. */
-export const rejectionOf = (run: Run): string | undefined => {
+export const rejectionReason = (run: Run): string | undefined => {
   const { verdict } = run
   if (run.commit === null) return 'the run made no commit'
   if (verdict === null || verdict.outcome === 'not verified') return 'the run was not verified'
@@ -33,7 +33,7 @@ export const rejectionOf = (run: Run): string | undefined => {
   )
   if (failed !== undefined) return `its check "${failed.command}" did not pass`
   if (verdict.outcome === 'verified' && verdict.checks.length === 0) return 'no check ran'
-  if (verdict.outcome === 'verified' && !verdict.checks.some(proves)) return 'no check passed'
+  if (verdict.outcome === 'verified' && !verdict.checks.some(isEvidence)) return 'no check passed'
   return undefined
 }
 
@@ -42,12 +42,12 @@ const idsOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId }
 type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held: Weakening[] }
 
 const reviewOf = (task: Task, run: Run): Review => {
-  const rejection = rejectionOf(run)
+  const rejection = rejectionReason(run)
   if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection, held: [] }
-  const held = heldOf(task, run)
+  const held = unapprovedWeakenings(task, run)
   return held.length === 0
     ? { verdict: 'approve', reason: 'every gate passed', held }
-    : { verdict: 'ask_person', reason: heldReason(held), held }
+    : { verdict: 'ask_person', reason: weakeningReason(held), held }
 }
 
 const recordReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
@@ -72,7 +72,7 @@ const questionOf = (
     kind: 'exhausted',
     ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The work is kept as commit ${run.commit ?? 'none'}: unstuck restore ${run.id} --into <folder>. Its output: unstuck logs ${run.id}`,
-    choices: [hint(task.id), cancel(task.id)],
+    choices: [hintChoice(task.id), cancelChoice(task.id)],
   }
 }
 
@@ -87,7 +87,7 @@ const judgeOne = async (context: Context, run: Run): Promise<void> => {
     const review = reviewOf(task, judged)
     await recordReview(tx, judged, review)
     if (review.verdict === 'approve') return enqueueMerge(tx, context.newId('m'), judged)
-    must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
+    mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: review.reason } }))
     const tried = triedLines(await recoveriesOf(tx, task.id))
     return openEscalation(tx, { id: context.newId('q'), ...questionOf(task, judged, { ...review, tried }) })
   })
@@ -95,7 +95,7 @@ const judgeOne = async (context: Context, run: Run): Promise<void> => {
 }
 
 /** Judges every successful run that has no judgement yet. */
-export const judgeAll = async (context: Context): Promise<void> => {
+export const judgeRuns = async (context: Context): Promise<void> => {
   for (const run of await unjudgedRuns(context.db)) {
     try {
       await judgeOne(context, run)

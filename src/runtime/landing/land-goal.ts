@@ -5,40 +5,40 @@
 import { isToLand, type Goal } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
-import { must } from '../../store/db.ts'
+import { mustSucceed } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { moveGoal, progressGoal } from '../../store/goal.ts'
-import { confirmLead } from '../../store/leader.ts'
-import type { FastForward } from '../../workspace/contract.ts'
+import { confirmLeadership } from '../../store/leader.ts'
+import type { FastForward } from '../../workspace/repository-types.ts'
 import type { Context } from '../core/context.ts'
 import { isOutage, isRefusal } from '../core/remote-link.ts'
 import { refuseLanding } from './refused-landing.ts'
-import { acceptedText, whyNotByItself } from './still-red.ts'
-import { forwardTarget, isOnTarget, tipOnRemote } from './remote-target.ts'
+import { acceptedFailuresText, autoLandBlocker } from './accepted-failures.ts'
+import { fastForwardTarget, isOnTarget, remoteTargetTip } from './remote-target.ts'
 
 /** If the target moves again after each of this many rebases, the goal stays ready and a person lands it. */
 const outrunLimit = 5
 
 /** What the last poll of a goal observed. It only saves git calls; losing it costs nothing. */
-export interface Look {
+export interface TargetPoll {
   /** Milliseconds since the epoch. */
-  at: number
+  polledAt: number
   /** Tip of the target branch that did not contain the goal's commits. */
-  without?: string
+  tipWithoutGoal?: string
   /** A pair of target tip and goal head of which the head contains the tip. */
-  within?: string
+  tipWithinHead?: string
   /** The error of the last poll, so that it is logged once. */
-  failed?: string
+  lastError?: string
 }
 
 /** Goal id -> its last poll. */
-export type Looked = Map<string, Look>
+export type TargetPolls = Map<string, TargetPoll>
 
 /** Tips of target branches, cached for one pass: many goals share a target, and each git call is a process. */
-export type TipOf = (branch: string) => Promise<string | null>
+export type ReadTip = (branch: string) => Promise<string | null>
 
 /** Returns a reader of target tips that caches them for one pass. */
-export const tipsOfPass = (context: Context): TipOf => {
+export const cachedTips = (context: Context): ReadTip => {
   const read = new Map<string, Promise<string | null>>()
   return (branch) => {
     const tip = read.get(branch) ?? context.ports.git.readRef(context.repository, `refs/heads/${branch}`)
@@ -48,8 +48,8 @@ export const tipsOfPass = (context: Context): TipOf => {
 }
 
 /** The last poll of a goal; creates the entry for a goal that was never polled. */
-export const lookOf = (polls: Looked, goal: Goal): Look => {
-  const poll = polls.get(goal.id) ?? { at: 0 }
+export const targetPollOf = (polls: TargetPolls, goal: Goal): TargetPoll => {
+  const poll = polls.get(goal.id) ?? { polledAt: 0 }
   polls.set(goal.id, poll)
   return poll
 }
@@ -58,12 +58,12 @@ type Ready = Goal & { headCommit: string; targetBranch: string }
 
 const hasTarget = (goal: Goal): goal is Ready => goal.headCommit !== null && goal.targetBranch !== null
 
-const isLanded = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<boolean> => {
+const isLanded = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: ReadTip): Promise<boolean> => {
   if (goal.repoMode === 'remote') return isOnTarget(context, goal)
   const tip = await tipOf(goal.targetBranch)
-  if (tip === null || tip === poll.without) return false
+  if (tip === null || tip === poll.tipWithoutGoal) return false
   if (await context.ports.git.isBelow(context.repository, goal.headCommit, tip)) return true
-  poll.without = tip
+  poll.tipWithoutGoal = tip
   return false
 }
 
@@ -73,7 +73,7 @@ const isLanded = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf)
  */
 const tryForward = async (context: Context, branch: string, to: string): Promise<FastForward> => {
   // Outside the try: losing the leadership is no refusal of git, and must end the pass.
-  await confirmLead(context.db)
+  await confirmLeadership(context.db)
   try {
     return await context.ports.git.fastForward(context.repository, { branch, to })
   } catch (error) {
@@ -94,15 +94,15 @@ const reopen = async (context: Context, goal: Ready): Promise<void> => {
   }
   const reason = `${targetBranch} has moved on: the goal branch is rebased onto it and verified there`
   await context.db.transaction(async (tx) => {
-    must(await moveGoal(tx, goal, 'outdated', reason))
+    mustSucceed(await moveGoal(tx, goal, 'outdated', reason))
     await progressGoal(tx, goal.id, { landing: { outdated: true, tries: tries + 1, refused: null } })
   })
   context.at('goal-outdated')
   context.wake()
 }
 
-const targetTip = async (context: Context, goal: Ready, tipOf: TipOf): Promise<string | null> =>
-  goal.repoMode === 'remote' ? tipOnRemote(context, goal) : tipOf(goal.targetBranch)
+const targetTip = async (context: Context, goal: Ready, tipOf: ReadTip): Promise<string | null> =>
+  goal.repoMode === 'remote' ? remoteTargetTip(context, goal) : tipOf(goal.targetBranch)
 
 /**
  * Refuses the landing until a person accepts the failures, unless the target has moved: the failures may be fixed
@@ -118,9 +118,9 @@ const holdBack = async (
   await refuseLanding(context, goal, { reason: 'still-failing', detail: held, paths: [] })
 }
 
-const landGoal = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<void> => {
+const landGoal = async (context: Context, goal: Ready, poll: TargetPoll, tipOf: ReadTip): Promise<void> => {
   const landed = async (how: string): Promise<void> => {
-    const reason = `${how}${await acceptedText(context, goal)}`
+    const reason = `${how}${await acceptedFailuresText(context, goal)}`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'landed', reason))
   }
   if (await isLanded(context, goal, poll, tipOf)) {
@@ -129,11 +129,11 @@ const landGoal = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf)
   }
   if (!isToLand(goal)) return
   if (goal.landing.unverified) return reopen(context, goal)
-  const held = goal.landing.asked ? undefined : await whyNotByItself(context, goal)
+  const held = goal.landing.asked ? undefined : await autoLandBlocker(context, goal)
   if (held !== undefined) return holdBack(context, goal, { held, tip: await targetTip(context, goal, tipOf) })
   const moved =
     goal.repoMode === 'remote'
-      ? await forwardTarget(context, goal)
+      ? await fastForwardTarget(context, goal)
       : await tryForward(context, goal.targetBranch, goal.headCommit)
   context.at('goal-landed')
   if (moved.ok) await landed(`${goal.targetBranch} was fast-forwarded`)
@@ -159,7 +159,7 @@ const unlessUnreachable = async <T>(work: () => Promise<T>): Promise<T | undefin
  * Lands a goal with a target if that is possible now; any other outcome is stored as a refusal, or tried again at the
  * next poll.
  */
-export const tryLand = async (context: Context, goal: Goal, poll: Look, tipOf: TipOf): Promise<void> => {
+export const tryLand = async (context: Context, goal: Goal, poll: TargetPoll, tipOf: ReadTip): Promise<void> => {
   if (hasTarget(goal)) await unlessUnreachable(() => landGoal(context, goal, poll, tipOf))
 }
 
@@ -174,31 +174,36 @@ const pollMsOf = (goal: Goal): number => {
   return goal.landing.refused === null ? pollMs : 60 * pollMs
 }
 
-const isDue = (context: Context, poll: Look, everyMs: number): boolean => {
+const isDue = (context: Context, poll: TargetPoll, everyMs: number): boolean => {
   const now = context.clock.now().getTime()
-  if (now - poll.at < everyMs) return false
-  poll.at = now
+  if (now - poll.polledAt < everyMs) return false
+  poll.polledAt = now
   return true
 }
 
 /** Whether it is time to poll the target of this goal; if so, starts the next interval. */
-export const lookDue = (context: Context, poll: Look, goal: Goal): boolean => {
-  if (goal.repoMode === 'remote' && (context.remote?.restMs() ?? 0) > 0) return false
+export const isPollDue = (context: Context, poll: TargetPoll, goal: Goal): boolean => {
+  if (goal.repoMode === 'remote' && (context.remote?.waitMs() ?? 0) > 0) return false
   return isDue(context, poll, pollMsOf(goal))
 }
 
 /** No run or merge of the goal is in progress, and a task is about to start. */
 const isAboutToStart = (tasks: readonly Task[]): boolean =>
-  tasks.some(({ place, ready }) => place === 'queued' && ready) &&
-  !tasks.some(({ place }) => place === 'running' || place === 'blocked(awaiting_judge)')
+  tasks.some(({ status, ready }) => status === 'queued' && ready) &&
+  !tasks.some(({ status }) => status === 'running' || status === 'blocked(awaiting_judge)')
 
-const newerTip = async (context: Context, goal: Ready, poll: Look, tipOf: TipOf): Promise<string | undefined> => {
+const newerTip = async (
+  context: Context,
+  goal: Ready,
+  poll: TargetPoll,
+  tipOf: ReadTip,
+): Promise<string | undefined> => {
   const isRemote = goal.repoMode === 'remote'
-  if (isRemote && !lookDue(context, poll, goal)) return undefined
+  if (isRemote && !isPollDue(context, poll, goal)) return undefined
   const tip = await targetTip(context, goal, tipOf)
-  if (tip === null || tip === goal.baseCommit || poll.within === `${tip} ${goal.headCommit}`) return undefined
+  if (tip === null || tip === goal.baseCommit || poll.tipWithinHead === `${tip} ${goal.headCommit}`) return undefined
   if (!(await context.ports.git.isBelow(context.repository, tip, goal.headCommit))) return tip
-  poll.within = `${tip} ${goal.headCommit}`
+  poll.tipWithinHead = `${tip} ${goal.headCommit}`
   return undefined
 }
 
@@ -210,7 +215,7 @@ export const followTarget = async (
   context: Context,
   goal: Goal,
   tasks: readonly Task[],
-  given: { poll: Look; tipOf: TipOf },
+  given: { poll: TargetPoll; tipOf: ReadTip },
 ): Promise<void> => {
   if (!hasTarget(goal) || goal.repoMode === 'direct' || goal.landing.outdated || goal.landing.refused !== null) return
   if (!isAboutToStart(tasks)) return

@@ -6,42 +6,42 @@
 import { mayStartWork, type Goal } from '../../domain/goal.ts'
 import type { MergeEntry } from '../../domain/merge.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
-import { must } from '../../store/db.ts'
+import { mustSucceed } from '../../store/db.ts'
 import { storeNow } from '../../store/event.ts'
 import { getGoal, progressGoal } from '../../store/goal.ts'
-import { confirmLead } from '../../store/leader.ts'
+import { confirmLeadership } from '../../store/leader.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { recoveriesOf, waitEnd, type Recovery } from '../../store/recovery.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
-import { settleOpen } from '../core/store-record.ts'
-import { dropRunRef, isOutage, isRefusal, linkOf, refusalLimit } from '../core/remote-link.ts'
-import { fail, failChecks, failFit } from './failed-entry.ts'
-import { isRested, noteFailure } from './failing-entry.ts'
-import { dropUnused, isHandedOver } from './hand-overs.ts'
-import { headOf, type Landing } from './landing.ts'
-import { guardBranch } from './ref-guard.ts'
-import { baseOnRemote, findLanded, pushLanding, seeGoalBranch } from './remote-landing.ts'
+import { resolveOpenOf } from '../core/store-record.ts'
+import { dropRunRef, isOutage, isRefusal, remoteLinkOf, refusalLimit } from '../core/remote-link.ts'
+import { escalateUnmergeable, handleFailedChecks, handleMergeConflict } from './unmergeable-entry.ts'
+import { isEntryRetryDue, recordEntryFailure } from './entry-retries.ts'
+import { dropUnusedRunRef, publishesRunRefs } from './run-refs.ts'
+import { goalHead, type MergeAttempt } from './merge-attempt.ts'
+import { restoreGoalBranch } from './ref-guard.ts'
+import { remoteMergeBase, findMergedCommit, pushMerge, fetchGoalBranch } from './remote-merge.ts'
 import { verifyRebased } from './reverify.ts'
 
 /** If something else moves the goal branch during each of this many tries, a person is asked. */
 const outrunLimit = 5
 
-const record = async (landing: Landing, landedCommit: string): Promise<void> => {
+const record = async (landing: MergeAttempt, landedCommit: string): Promise<void> => {
   const { context, goal, entry, run } = landing
   await context.db.transaction(async (tx) => {
-    must(await moveMerge(tx, entry, 'merged', { landedCommit }))
+    mustSucceed(await moveMerge(tx, entry, 'merged', { landedCommit }))
     await progressGoal(tx, goal.id, { headCommit: landedCommit })
-    await settleOpen(tx, entry.taskId, (condition, past) =>
+    await resolveOpenOf(tx, entry.taskId, (condition, past) =>
       condition.type === 'work_merges' && past.runId !== run.id
-        ? { holds: true, detail: `merged as ${landedCommit.slice(0, 12)}` }
+        ? { satisfied: true, detail: `merged as ${landedCommit.slice(0, 12)}` }
         : undefined,
     )
     const task = await getTask(tx, entry.taskId)
-    if (task !== undefined && task.place === 'blocked(awaiting_judge)') {
-      must(
+    if (task !== undefined && task.status === 'blocked(awaiting_judge)') {
+      mustSucceed(
         await moveTask(tx, task, 'merged', {
           runId: run.id,
           payload: { commit: landedCommit, branch: goalBranch(goal.id) },
@@ -50,7 +50,7 @@ const record = async (landing: Landing, landedCommit: string): Promise<void> => 
     }
   })
   context.at('merge-recorded')
-  if (isHandedOver(context, goal)) await dropUnused(context, run.id)
+  if (publishesRunRefs(context, goal)) await dropUnusedRunRef(context, run.id)
 }
 
 /** The waits of an entry so far. The run itself succeeded, so any wait with its id belongs to the merge. */
@@ -61,78 +61,78 @@ const isOver = async (context: Context, wait: Recovery): Promise<boolean> =>
   (await storeNow(context.db)).getTime() >= waitEnd(wait).getTime()
 
 /** Also drops the run's ref on the remote, which is no longer needed once its commit is on the goal branch. */
-const recordRemote = async (landing: Landing, landedCommit: string): Promise<void> => {
+const recordRemote = async (landing: MergeAttempt, landedCommit: string): Promise<void> => {
   await record(landing, landedCommit)
   await dropRunRef(landing.context, landing.run.id, landing.entry.commit)
 }
 
-/** Like `land`, for the goal branch on the remote. */
-const landRemote = async (landing: Landing): Promise<void> => {
+/** Like `landCommand`, for the goal branch on the remote. */
+const landRemote = async (landing: MergeAttempt): Promise<void> => {
   const { context, goal, entry } = landing
-  const head = headOf(goal)
-  const tip = await seeGoalBranch(landing)
-  const landed = tip === null || tip === head ? undefined : await findLanded(landing, { head, tip })
+  const head = goalHead(goal)
+  const tip = await fetchGoalBranch(landing)
+  const landed = tip === null || tip === head ? undefined : await findMergedCommit(landing, { head, tip })
   if (landed !== undefined) return recordRemote(landing, landed)
-  const onto = await baseOnRemote(context, goal, { head, tip })
+  const onto = await remoteMergeBase(context, goal, { head, tip })
   const integrated = await context.ports.git.integrate(context.shadow, { commit: entry.commit, onto })
-  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts, onto })
+  if (!integrated.ok) return handleMergeConflict(landing, { conflicts: integrated.conflicts, onto })
   context.at('merge-integrated')
   const evidence = integrated.rebased ? await verifyRebased(landing, integrated.commit) : undefined
   if (context.stopping.aborted) return
-  if (evidence !== undefined) return failChecks(landing, evidence)
-  const pushed = await pushLanding(landing, { from: onto, to: integrated.commit })
+  if (evidence !== undefined) return handleFailedChecks(landing, evidence)
+  const pushed = await pushMerge(landing, { from: onto, to: integrated.commit })
   if (pushed.kind === 'done') return recordRemote(landing, integrated.commit)
   if (landing.tries >= (pushed.kind === 'refused' ? refusalLimit : outrunLimit))
-    return fail(landing, diagnose({ kind: 'refused', text: pushed.detail }))
-  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: pushed.detail })))
+    return escalateUnmergeable(landing, diagnose({ kind: 'refused', text: pushed.detail }))
+  mustSucceed(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail: pushed.detail })))
 }
 
 /** Moves the goal branch by compare-and-swap from the commit that was merged onto, and records the outcome. */
-const publish = async (landing: Landing, move: { from: string; to: string }): Promise<void> => {
+const publish = async (landing: MergeAttempt, move: { from: string; to: string }): Promise<void> => {
   const { context, goal, entry, tries } = landing
   const ref = goalRef(goal.id)
-  await confirmLead(context.db)
+  await confirmLeadership(context.db)
   const published = await context.ports.git.publish(context.repository, context.shadow, { ref, ...move })
   context.at('merge-published')
   if (published === 'done') return record(landing, move.to)
   const text = `another process moved ${ref} ${tries} times`
-  if (tries >= outrunLimit) return fail(landing, diagnose({ kind: 'workspace', text }))
+  if (tries >= outrunLimit) return escalateUnmergeable(landing, diagnose({ kind: 'workspace', text }))
   const detail = 'the goal branch moved during the merge'
-  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
+  mustSucceed(await context.db.transaction((tx) => moveMerge(tx, entry, 'outrun', { detail })))
 }
 
-const land = async (landing: Landing): Promise<void> => {
+const land = async (landing: MergeAttempt): Promise<void> => {
   const { context, goal, entry } = landing
   const { git } = context.ports
-  const head = headOf(goal)
+  const head = goalHead(goal)
   const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
   // Commits are deterministic, so a matching hash proves that this commit was published before a crash. A trailer
   // proves nothing: anybody with write access to the repository can write one.
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
-  await guardBranch(context, goal)
-  if (!integrated.ok) return failFit(landing, { conflicts: integrated.conflicts, onto: head })
+  await restoreGoalBranch(context, goal)
+  if (!integrated.ok) return handleMergeConflict(landing, { conflicts: integrated.conflicts, onto: head })
   context.at('merge-integrated')
   if (integrated.rebased) {
     const evidence = await verifyRebased(landing, integrated.commit)
     if (context.stopping.aborted) return
-    if (evidence !== undefined) return failChecks(landing, evidence)
+    if (evidence !== undefined) return handleFailedChecks(landing, evidence)
   }
   await publish(landing, { from: head, to: integrated.commit })
 }
 
-const requeue = async ({ context, entry }: Landing, error: Error): Promise<void> => {
-  must(await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: error.message })))
+const requeue = async ({ context, entry }: MergeAttempt, error: Error): Promise<void> => {
+  mustSucceed(await context.db.transaction((tx) => moveMerge(tx, entry, 'interrupted', { detail: error.message })))
 }
 
 /** Whether the remote responds. While it is unreachable, entries stay in the queue and no try is counted. */
-export const isReachable = async (context: Context, goal: Goal): Promise<boolean> => {
+export const isRemoteReachable = async (context: Context, goal: Goal): Promise<boolean> => {
   if (goal.repoMode !== 'remote') return true
-  const link = linkOf(context)
+  const link = remoteLinkOf(context)
   if (!link.failing()) return true
-  if (link.restMs() > 0) return false
+  if (link.waitMs() > 0) return false
   try {
-    await link.see([goalRef(goal.id)])
+    await link.fetchRefs([goalRef(goal.id)])
   } catch (error) {
     // A refusal is no outage: the merge meets it again and counts it as a try.
     if (isOutage(error)) return false
@@ -148,11 +148,11 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
   if (goal === undefined || run === undefined || task === undefined || !mayStartWork(goal)) return
   // The base of the entry is about to change.
   if (goal.landing.outdated || goal.landing.broken !== null) return
-  if (!(await isRested(context, pending)) || !(await isReachable(context, goal))) return
+  if (!(await isEntryRetryDue(context, pending)) || !(await isRemoteReachable(context, goal))) return
   const waits = await waitsOf(context, pending)
   const last = waits.at(-1)
   if (last !== undefined && !(await isOver(context, last))) return
-  const entry = must(await context.db.transaction((tx) => moveMerge(tx, pending, 'claimed')))
+  const entry = mustSucceed(await context.db.transaction((tx) => moveMerge(tx, pending, 'claimed')))
   context.at('merge-claimed')
   const landing = { context, goal, run, task, entry, tries: entry.attempts - entry.failures - waits.length }
   try {
@@ -166,7 +166,7 @@ const process = async (context: Context, pending: MergeEntry): Promise<void> => 
 }
 
 /** Requeues entries that a crash left in processing; their effect is looked for on the branch. */
-export const recoverMerges = async (context: Context): Promise<void> => {
+export const requeueInterruptedMerges = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'processing' })) {
     // A failed move means that a person took the entry out meanwhile.
     await context.db.transaction((tx) =>
@@ -176,7 +176,7 @@ export const recoverMerges = async (context: Context): Promise<void> => {
 }
 
 /** Processes the pending entries, oldest first. Only one loop calls it, so there is one processor. */
-export const mergeAll = async (context: Context): Promise<void> => {
+export const processMergeQueue = async (context: Context): Promise<void> => {
   for (const entry of await listMerges(context.db, { state: 'pending' })) {
     if (context.stopping.aborted) return
     try {
@@ -186,7 +186,7 @@ export const mergeAll = async (context: Context): Promise<void> => {
       // The store failed, and the last write is unknown. The merge is not to blame: the next pass looks for its
       // effect.
       if (endsPass(context, error)) throw error
-      await noteFailure(context, entry, error)
+      await recordEntryFailure(context, entry, error)
     }
   }
 }

@@ -2,26 +2,32 @@
  * Guards the refs of the user's repository against agents. Refs are read before the agent starts and compared after it
  * ended; one event reports all changes. A target branch is restored if its new commit can only come from the run's
  * clone. Any other change may be the user's own and stays. Goal branches belong to Unstuck: only the merge queue
- * restores them (`guardGoalBranches`), because only the queue knows that no merge is in progress.
+ * restores them (`restoreGoalBranches`), because only the queue knows that no merge is in progress.
  */
 import { waitsForBranch, type Goal } from '../../domain/goal.ts'
 import { messageOf } from '../../errors.ts'
 import { StaleError } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal, listGoals, listLiveGoals } from '../../store/goal.ts'
-import { confirmLead } from '../../store/leader.ts'
+import { confirmLeadership } from '../../store/leader.ts'
 import { listMerges } from '../../store/merge.ts'
 import type { RefChange } from '../../workspace/refs.ts'
 import { goalBranch, goalRef, type Context } from '../core/context.ts'
 import { endsPass } from '../core/pass.ts'
 import { isOutage, isRefusal } from '../core/remote-link.ts'
-import { keepRefs, remembered } from '../agent/remembered-refs.ts'
-import { askAgain, BranchLostError, isBranchRested, noteBroken, noteMended } from './broken-branch.ts'
-import { headOf } from './landing.ts'
-import { guardHead } from './lost-head.ts'
-import { isOwnersMove } from './owner-moves.ts'
-import { checkRepository } from './same-repository.ts'
-import type { Session } from '../core/session.ts'
+import { storeRefs, refsBefore } from '../agent/refs-before.ts'
+import {
+  askAboutBranchAgain,
+  BranchLostError,
+  isBranchRetryDue,
+  recordBrokenBranch,
+  recordRepairedBranch,
+} from './broken-branch.ts'
+import { goalHead } from './merge-attempt.ts'
+import { restoreMirrorHead } from './mirror-head.ts'
+import { isUserRefChange } from './user-ref-changes.ts'
+import { detectReplacedRepository } from './replaced-repository.ts'
+import type { RunContext } from '../core/run-context.ts'
 
 const shownRefs = 20
 
@@ -32,8 +38,8 @@ const isOurs = ({ ref, after }: RefChange, goals: Goal[]): boolean =>
   goals.some((goal) => `refs/heads/${goal.targetBranch}` === ref && goal.headCommit === after)
 
 /** Whether only this run's clone can have brought the commit. */
-const isFromClone = async (session: Session, commit: string): Promise<boolean> => {
-  const { context, paths, run } = session
+const isFromClone = async (runContext: RunContext, commit: string): Promise<boolean> => {
+  const { context, paths, run } = runContext
   const { git } = context.ports
   if (!(await git.isCommitOf(context.repository, { commit, below: null, not: null }))) return true
   const base = run.baseCommit ?? ''
@@ -55,18 +61,18 @@ const byOwner = /^(?:commit|merge|pull|rebase|cherry-pick|revert|am)\b/
 
 /** The commit to restore: the user's own commits and landings since the run began are kept. */
 const restorePointOf = async (
-  session: Session,
+  runContext: RunContext,
   { ref, before, after }: { ref: string; before: string; after: string },
   goals: readonly Goal[],
 ): Promise<string> => {
-  const { context } = session
+  const { context } = runContext
   const moves = await context.ports.git.readRefLog(context.repository, ref, longestLog)
   // If the log does not reach back to the start of the run, the age of its entries is unknown.
   const since = moves.findIndex(({ to }) => to === before)
   for (const { to, note } of moves.slice(0, Math.max(0, since))) {
     if (to === after) continue
     if (goals.some(({ headCommit }) => headCommit === to) || note.startsWith('commit')) return to
-    if (byOwner.test(note) && !(await isFromClone(session, to))) return to
+    if (byOwner.test(note) && !(await isFromClone(runContext, to))) return to
   }
   return before
 }
@@ -75,54 +81,57 @@ const restorePointOf = async (
  * Changes that the user made in their checkout are not reported as the agent's. A commit from the agent's clone is
  * never taken for the user's.
  */
-const isUsers = async (session: Session, change: RefChange): Promise<boolean> => {
+const isUsers = async (runContext: RunContext, change: RefChange): Promise<boolean> => {
   const { ref, after } = change
-  if (after === null || (!after.startsWith('ref: ') && (await isFromClone(session, after)))) return false
-  return isOwnersMove(change, await session.context.ports.git.readRefLog(session.context.repository, ref, longestLog))
+  if (after === null || (!after.startsWith('ref: ') && (await isFromClone(runContext, after)))) return false
+  return isUserRefChange(
+    change,
+    await runContext.context.ports.git.readRefLog(runContext.context.repository, ref, longestLog),
+  )
 }
 
-const restoreTarget = async (session: Session, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
-  const { context, goal } = session
+const restoreTarget = async (runContext: RunContext, change: RefChange, goals: readonly Goal[]): Promise<boolean> => {
+  const { context, goal } = runContext
   const { ref, before, after } = change
   if (ref !== `refs/heads/${goal.targetBranch}` || goal.repoMode === 'direct') return false
-  if (before === null || after === null || !(await isFromClone(session, after))) return false
-  const to = await restorePointOf(session, { ref, before, after }, goals)
+  if (before === null || after === null || !(await isFromClone(runContext, after))) return false
+  const to = await restorePointOf(runContext, { ref, before, after }, goals)
   const done = await context.ports.git.restoreRef(context.repository, { ref, from: after, to })
   if (done !== 'done') return false
   await appendEvent(context.db, {
     type: 'ref.restored',
     goalId: goal.id,
-    taskId: session.task.id,
-    runId: session.run.id,
+    taskId: runContext.task.id,
+    runId: runContext.run.id,
     payload: { ref, found: after, restored: to },
   })
   return true
 }
 
 /** Runs after the agent ended: restores what may be restored, then reports all changes in one event. */
-export const compareAfterRun = async (session: Session): Promise<void> => {
-  const { context } = session
+export const reportRefChanges = async (runContext: RunContext): Promise<void> => {
+  const { context } = runContext
   const { git } = context.ports
-  const before = remembered(session)
+  const before = refsBefore(runContext)
   if (before === undefined) return
   const after = await git.readRefs(context.repository)
   const changed = git.compareRefs(before, after)
   const goals = changed.length === 0 ? [] : await listGoals(context.db)
   const found: RefChange[] = []
-  for (const change of changed) if (!isOurs(change, goals) && !(await isUsers(session, change))) found.push(change)
-  if (found.length === 0) return keepRefs(session, after)
+  for (const change of changed) if (!isOurs(change, goals) && !(await isUsers(runContext, change))) found.push(change)
+  if (found.length === 0) return storeRefs(runContext, after)
   const refs: (RefChange & { restored: boolean })[] = []
   for (const change of found.slice(0, shownRefs))
-    refs.push({ ...change, restored: await restoreTarget(session, change, goals) })
+    refs.push({ ...change, restored: await restoreTarget(runContext, change, goals) })
   await appendEvent(context.db, {
     type: 'ref.moved',
-    goalId: session.goal.id,
-    taskId: session.task.id,
-    runId: session.run.id,
+    goalId: runContext.goal.id,
+    taskId: runContext.task.id,
+    runId: runContext.run.id,
     payload: { refs, more: found.length - refs.length },
   })
   // Remembered as the new state, so that a relaunch or a restart does not report it again.
-  keepRefs(session, await git.readRefs(context.repository))
+  storeRefs(runContext, await git.readRefs(context.repository))
 }
 
 /**
@@ -132,7 +141,10 @@ export const compareAfterRun = async (session: Session): Promise<void> => {
 const republish = async (context: Context, goal: Goal, move: { from: string | null; to: string }): Promise<void> => {
   const { repository, shadow, ports } = context
   // Nothing of an old goal is written into a repository that replaced the old one at this path.
-  if (!(await checkRepository(context)) || (await getGoal(context.db, goal.id))?.landing.broken?.reason === 'replaced')
+  if (
+    !(await detectReplacedRepository(context)) ||
+    (await getGoal(context.db, goal.id))?.landing.broken?.reason === 'replaced'
+  )
     throw new Error(`the repository at ${repository.root} was replaced or is missing`)
   if (!(await ports.git.isCommitOf(shadow.gitDir, { commit: move.to, below: null, not: null })))
     throw new BranchLostError(`commit ${move.to} is neither in the repository nor in Unstuck's own copy`)
@@ -143,12 +155,12 @@ const republish = async (context: Context, goal: Goal, move: { from: string | nu
  * Restores the goal branch, which belongs to Unstuck, if it differs from the store, and records an event. Throws
  * `BranchLostError` if its commits are gone.
  */
-export const guardBranch = async (context: Context, goal: Goal): Promise<void> => {
-  const head = headOf(goal)
+export const restoreGoalBranch = async (context: Context, goal: Goal): Promise<void> => {
+  const head = goalHead(goal)
   const found = await context.ports.git.readRef(context.repository, goalRef(goal.id))
   if (found === head) return
   // What this engine read may be outdated: it must not move the branch back behind a commit of another leader.
-  await confirmLead(context.db)
+  await confirmLeadership(context.db)
   await republish(context, goal, { from: found, to: head })
   await appendEvent(context.db, {
     type: 'ref.restored',
@@ -171,12 +183,12 @@ const guardOne = async (context: Context, goal: Goal, found: string | undefined)
   const { broken } = goal.landing
   if (broken?.again === true) return
   const isUnchanged = found === goal.headCommit
-  if (isUnchanged && broken !== null && broken.reason !== 'replaced') return noteMended(context, goal.id)
-  if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAgain(context, goal.id)
+  if (isUnchanged && broken !== null && broken.reason !== 'replaced') return recordRepairedBranch(context, goal.id)
+  if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAboutBranchAgain(context, goal.id)
   if (isUnchanged || (found !== undefined && (await mayBeOurMove(context, goal)))) return
-  if (!(await isBranchRested(context, goal))) return
-  await guardBranch(context, goal)
-  if (broken !== null) await noteMended(context, goal.id)
+  if (!(await isBranchRetryDue(context, goal))) return
+  await restoreGoalBranch(context, goal)
+  if (broken !== null) await recordRepairedBranch(context, goal.id)
 }
 
 /** The current commits of the goal branches in the user's repository. */
@@ -189,7 +201,7 @@ const branchesOf = async ({ ports, repository }: Context, goals: readonly Goal[]
  * Restores goal branches that something else moved or deleted. A branch that cannot be restored does not stop the
  * other goals.
  */
-export const guardGoalBranches = async (context: Context): Promise<void> => {
+export const restoreGoalBranches = async (context: Context): Promise<void> => {
   // Goals that wait for a person as well: they are resumed and inspected from their branch.
   const goals = (await listLiveGoals(context.db)).filter(
     ({ repoMode, headCommit }) =>
@@ -198,7 +210,7 @@ export const guardGoalBranches = async (context: Context): Promise<void> => {
   const refs = await branchesOf(context, goals)
   for (const goal of goals) {
     try {
-      if (goal.repoMode === 'remote') await guardHead(context, goal)
+      if (goal.repoMode === 'remote') await restoreMirrorHead(context, goal)
       else await guardOne(context, goal, refs[goalRef(goal.id)])
     } catch (error) {
       if (endsPass(context, error)) throw error
@@ -206,7 +218,10 @@ export const guardGoalBranches = async (context: Context): Promise<void> => {
       if (error instanceof StaleError || isOutage(error) || isRefusal(error)) continue
       const detail = messageOf(error)
       context.log.warn({ goal: goal.id, detail }, 'a goal branch could not be restored')
-      await noteBroken(context, goal.id, { reason: error instanceof BranchLostError ? 'lost' : 'failed', detail })
+      await recordBrokenBranch(context, goal.id, {
+        reason: error instanceof BranchLostError ? 'lost' : 'failed',
+        detail,
+      })
     }
   }
 }

@@ -5,11 +5,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { backoff } from '../../domain/backoff.ts'
 import { mayStartWork, type Goal, type GoalLanding, type LandingRefusal } from '../../domain/goal.ts'
-import { must, type Queryable } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
-import { cancel, resume } from '../core/choices.ts'
+import { cancelChoice, resumeChoice } from '../core/choices.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { questionWithTried } from '../core/tried.ts'
 import { landCommand } from './goal-branch.ts'
@@ -61,7 +61,7 @@ const blocksGoal = ({ sentBack, unverified }: GoalLanding, { reason }: LandingRe
   sentBack || (unverified && reason === 'git-failed')
 
 /** Whether a refusal that blocks the goal is due for a retry. */
-export const isRested = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
+export const isLandingRetryDue = async (context: Context, { landing, changedAt }: Goal): Promise<boolean> => {
   if (landing.refused === null || !blocksGoal(landing, landing.refused)) return true
   const restedMs = (await storeNow(context.db)).getTime() - changedAt.getTime()
   // A negative time means that the clock was set back. Retrying too early is better than waiting for as long as the
@@ -78,10 +78,10 @@ const askPerson = async (context: Context, tx: Queryable, goal: Goal, refused: L
   const happened = `${what}: ${detail}${pathText(paths)}.`
   const { tries } = goal.landing
   const tried = tries === 0 ? [] : [`tried it ${tries + 1} times, with the same result`]
-  must(await moveGoal(tx, goal, 'blocked', happened))
+  mustSucceed(await moveGoal(tx, goal, 'blocked', happened))
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: goal.id, taskId: null, runId: null },
-    ...{ kind: 'blocker', happened, tried, choices: [resume(goal.id), cancel(goal.id)] },
+    ...{ kind: 'blocker', happened, tried, choices: [resumeChoice(goal.id), cancelChoice(goal.id)] },
     question: questionWithTried(happened, tried),
     details: [
       'No task of this goal starts before that is fixed. All work is kept, on the branch and in the snapshots of its runs.',

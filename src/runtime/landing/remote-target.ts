@@ -6,29 +6,29 @@ import { AppError } from '../../errors.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { StaleError } from '../../store/db.ts'
 import { getGoal } from '../../store/goal.ts'
-import { confirmLead } from '../../store/leader.ts'
-import type { FastForward } from '../../workspace/contract.ts'
+import { confirmLeadership } from '../../store/leader.ts'
+import type { FastForward } from '../../workspace/repository-types.ts'
 import { goalRef, type Context } from '../core/context.ts'
-import { linkOf } from '../core/remote-link.ts'
+import { remoteLinkOf } from '../core/remote-link.ts'
 
 export const targetRef = (goal: Goal): string => `refs/heads/${goal.targetBranch}`
 
 /** The commit of the target branch on the remote (null: missing), with its commits fetched. */
-export const tipOnRemote = async (context: Context, goal: Goal): Promise<string | null> =>
-  (await linkOf(context).see([targetRef(goal)]))[targetRef(goal)] ?? null
+export const remoteTargetTip = async (context: Context, goal: Goal): Promise<string | null> =>
+  (await remoteLinkOf(context).fetchRefs([targetRef(goal)]))[targetRef(goal)] ?? null
 
 /** Whether the target branch on the remote contains the goal's work. */
 export const isOnTarget = async (context: Context, goal: Goal): Promise<boolean> => {
   // Fetch the goal branch too: another engine may have merged it, and then its commits are missing here.
-  const tip = (await linkOf(context).see([targetRef(goal), goalRef(goal.id)]))[targetRef(goal)]
+  const tip = (await remoteLinkOf(context).fetchRefs([targetRef(goal), goalRef(goal.id)]))[targetRef(goal)]
   return tip !== undefined && context.ports.git.isBelow(context.repository, goal.headCommit ?? '', tip)
 }
 
 /** Pushes the goal's head to the target, unless the goal changed in the store since it was read. */
-export const forwardTarget = async (context: Context, goal: Goal): Promise<FastForward> => {
+export const fastForwardTarget = async (context: Context, goal: Goal): Promise<FastForward> => {
   const ref = targetRef(goal)
   const to = goal.headCommit ?? ''
-  const from = (await linkOf(context).see([ref]))[ref]
+  const from = (await remoteLinkOf(context).fetchRefs([ref]))[ref]
   const refuse = (reason: 'diverged' | 'branch-missing' | 'moved' | 'refused', detail: string): FastForward => ({
     ok: false,
     reason,
@@ -38,10 +38,10 @@ export const forwardTarget = async (context: Context, goal: Goal): Promise<FastF
   if (from === undefined) return refuse('branch-missing', `there is no branch ${goal.targetBranch} on the remote`)
   if (!(await context.ports.git.isBelow(context.repository, from, to)))
     return refuse('diverged', `${goal.targetBranch} has commits that ${to} does not have`)
-  await confirmLead(context.db)
+  await confirmLeadership(context.db)
   if ((await getGoal(context.db, goal.id))?.version !== goal.version) throw new StaleError(`goal ${goal.id}`)
   context.at('goal-push')
-  const pushed = await linkOf(context).push([{ ref, to, expected: undefined }])
+  const pushed = await remoteLinkOf(context).push([{ ref, to, expected: undefined }])
   if (pushed.kind === 'done') return { ok: true, from, to }
   return refuse(pushed.kind === 'moved' ? 'moved' : 'refused', pushed.detail)
 }
@@ -57,10 +57,10 @@ export const remoteChecks = async (
   context: Pick<Context, 'remote' | 'ports' | 'repository'>,
   goals: readonly Goal[],
 ): Promise<RemoteCheck[]> => {
-  const link = linkOf(context)
+  const link = remoteLinkOf(context)
   const name = 'the git remote responds'
   try {
-    const seen = await link.see(['HEAD', ...goals.map(({ id }) => goalRef(id))])
+    const seen = await link.fetchRefs(['HEAD', ...goals.map(({ id }) => goalRef(id))])
     const moved: string[] = []
     for (const goal of goals) {
       const tip = seen[goalRef(goal.id)]

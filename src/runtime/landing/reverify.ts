@@ -4,24 +4,24 @@
  */
 import { join } from 'node:path'
 import { keepAliveMs } from '../../domain/lease.ts'
-import { proves, type CheckResult, type CheckSource, type Install } from '../../domain/run.ts'
+import { isEvidence, type CheckResult, type CheckSource, type Install } from '../../domain/run.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
 import type { PortLease } from '../../process/port-lease.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { Queryable } from '../../store/db.ts'
 import { recordChecks } from '../../store/run.ts'
-import { tellFindings } from '../checks/findings.ts'
-import { runHonestly, type HonestReport } from '../checks/honest-checks.ts'
-import { makeFresh, runSetup } from '../checks/fresh-workspace.ts'
+import { recordFindings } from '../checks/check-events.ts'
+import { runAndJudgeChecks, type JudgedReport } from '../checks/check-runner.ts'
+import { makeFreshWorkspace, runSetup } from '../checks/fresh-workspace.ts'
 import { carryOutInstalls } from '../checks/install.ts'
-import { keepPassed, passedBefore, stillToRun } from '../checks/kept-checks.ts'
-import { lendPorts, portVariables } from '../core/lent-ports.ts'
-import { cachesOfChecks, type Context } from '../core/context.ts'
-import { settleOpen } from '../core/store-record.ts'
-import { headOf, type Landing } from './landing.ts'
+import { cachePassed, passedBefore, stillToRun } from '../checks/check-cache.ts'
+import { reservePorts, portVariables } from '../core/reserved-ports.ts'
+import { checkCaches, type Context } from '../core/context.ts'
+import { resolveOpenOf } from '../core/store-record.ts'
+import { goalHead, type MergeAttempt } from './merge-attempt.ts'
 
 /** A request to run checks on a commit of the user's repository, in a separate clone. */
-export interface Recheck {
+export interface RecheckRequest {
   context: Context
   /** Names the clone and its branch, and marks the processes that run in it. */
   id: string
@@ -37,16 +37,16 @@ export interface Recheck {
  * `stopped`: the engine is shutting down, and the interrupted check says nothing about the work. The next engine runs
  * it again.
  */
-export type Rechecked =
+export type RecheckResult =
   | { kind: 'stopped' }
   | { kind: 'not ready'; evidence: Evidence }
-  | { kind: 'ran'; report: HonestReport }
+  | { kind: 'ran'; report: JudgedReport }
 
-const cloneOf = async ({ context, id, commit }: Recheck, workspace: string): Promise<Evidence | undefined> => {
+const cloneOf = async ({ context, id, commit }: RecheckRequest, workspace: string): Promise<Evidence | undefined> => {
   const { repository, stateDir, ports } = context
   const clone = { repository, base: commit, dir: workspace, branch: `unstuck/merge/${id}` }
   const config = context.config().workspace
-  const { copyProblem } = await makeFresh(ports, { clone, owners: repository, stateDir, config })
+  const { copyProblem } = await makeFreshWorkspace(ports, { clone, owners: repository, stateDir, config })
   return copyProblem === undefined ? undefined : { kind: 'copy', text: `workspace.copy: ${copyProblem}` }
 }
 
@@ -59,7 +59,7 @@ interface CheckFolder {
 const workspaceIn = ({ root }: CheckFolder): string => join(root, 'workspace')
 
 /** What installs and checks have in common; the commands are added by the caller. */
-const requestOf = ({ context, id }: Recheck, place: CheckFolder) => {
+const requestOf = ({ context, id }: RecheckRequest, place: CheckFolder) => {
   const config = context.config()
   return {
     ...context,
@@ -67,7 +67,7 @@ const requestOf = ({ context, id }: Recheck, place: CheckFolder) => {
     marker: `${id}-check`,
     extraNames: config.env,
     variables: portVariables(place.ports),
-    caches: cachesOfChecks(context),
+    caches: checkCaches(context),
     timeoutMs: config.verify.timeoutSeconds * 1000,
     totalMs: config.verify.totalSeconds * 1000,
     keepAliveMs: keepAliveMs(config.lease.ttlSeconds),
@@ -77,14 +77,14 @@ const requestOf = ({ context, id }: Recheck, place: CheckFolder) => {
 
 type Passed = ReadonlyMap<string, CheckResult>
 
-const runAll = async (given: Recheck, place: CheckFolder, passed: Passed): Promise<HonestReport> => {
+const runAll = async (given: RecheckRequest, place: CheckFolder, passed: Passed): Promise<JudgedReport> => {
   const { root } = place
   const { context, installs, source } = given
   const commands = stillToRun(given.commands, passed)
   const request = requestOf(given, place)
   // A failed install needs no handling here: the checks that follow report what is missing.
   await carryOutInstalls({ ...request, folder: (number) => join(root, 'installs', String(number)) }, installs)
-  return runHonestly({
+  return runAndJudgeChecks({
     ...request,
     ...{ commands, source },
     base: { ...context, commit: given.base, dir: join(root, 'base'), installs },
@@ -93,7 +93,7 @@ const runAll = async (given: Recheck, place: CheckFolder, passed: Passed): Promi
   })
 }
 
-const recheckIn = async (given: Recheck, place: CheckFolder, passed: Passed): Promise<Rechecked> => {
+const recheckIn = async (given: RecheckRequest, place: CheckFolder, passed: Passed): Promise<RecheckResult> => {
   const { context } = given
   const { root } = place
   const missing = await cloneOf(given, workspaceIn(place))
@@ -110,7 +110,7 @@ const recheckIn = async (given: Recheck, place: CheckFolder, passed: Passed): Pr
 }
 
 /** Joins results of this time with the kept ones, in the order of the list, up to the first failed check. */
-const joined = ({ commands, source }: Recheck, passed: Passed, report: HonestReport): HonestReport => {
+const joined = ({ commands, source }: RecheckRequest, passed: Passed, report: JudgedReport): JudgedReport => {
   const results = commands.flatMap((command) => {
     const known = passed.get(command)
     const result = report.results.find((each) => each.command === command) ?? known
@@ -120,7 +120,7 @@ const joined = ({ commands, source }: Recheck, passed: Passed, report: HonestRep
 }
 
 /** Runs the checks. A check that passed on the same files with the same packages is not repeated. */
-export const recheck = async (given: Recheck): Promise<Rechecked> => {
+export const rerunChecks = async (given: RecheckRequest): Promise<RecheckResult> => {
   const { context, commands } = given
   const place = { ...context, ...given }
   const passed = await passedBefore(context.ports, place, commands)
@@ -129,17 +129,17 @@ export const recheck = async (given: Recheck): Promise<Rechecked> => {
   const checked = await recheckRest(given, passed)
   if (checked.kind !== 'ran') return checked
   const report = joined(given, passed, checked.report)
-  await keepPassed(context.ports, place, report.results)
+  await cachePassed(context.ports, place, report.results)
   return { kind: 'ran', report }
 }
 
-const recheckRest = async (given: Recheck, passed: Passed): Promise<Rechecked> => {
+const recheckRest = async (given: RecheckRequest, passed: Passed): Promise<RecheckResult> => {
   const { context, id } = given
   const { files, processes } = context.ports
   const root = join(context.stateDir, 'merges', id)
   await processes.sweep(`${id}-check`)
   files.rmSync(root, { recursive: true, force: true })
-  const ports = await lendPorts(context, id)
+  const ports = await reservePorts(context, id)
   try {
     return await recheckIn(given, { root, ports }, passed)
   } finally {
@@ -148,20 +148,20 @@ const recheckRest = async (given: Recheck, passed: Passed): Promise<Rechecked> =
 }
 
 /** Resolves the recoveries that waited for these checks: they helped if a check ran and passed. */
-export const settleWaits = (tx: Queryable, taskId: string, passed: number): Promise<void> =>
-  settleOpen(tx, taskId, (condition) =>
+export const resolveWaits = (tx: Queryable, taskId: string, passed: number): Promise<void> =>
+  resolveOpenOf(tx, taskId, (condition) =>
     condition.type === 'remaining_checks_pass'
-      ? { holds: passed > 0, detail: `${passed} remaining check(s) ran and passed` }
+      ? { satisfied: passed > 0, detail: `${passed} remaining check(s) ran and passed` }
       : undefined,
   )
 
 const recordVerified = async (
-  { context, goal, task, run, entry }: Landing,
+  { context, goal, task, run, entry }: MergeAttempt,
   commit: string,
-  { results, findings, failed }: HonestReport,
+  { results, findings, failed }: JudgedReport,
 ): Promise<void> => {
   await context.db.transaction(async (tx) => {
-    await tellFindings(tx, run, findings)
+    await recordFindings(tx, run, findings)
     await appendEvent(tx, {
       type: 'merge.reverified',
       goalId: goal.id,
@@ -171,7 +171,7 @@ const recordVerified = async (
     })
     if (failed !== undefined) return
     await recordChecks(tx, run.id, results)
-    await settleWaits(tx, task.id, results.filter(proves).length)
+    await resolveWaits(tx, task.id, results.filter(isEvidence).length)
   })
 }
 
@@ -179,15 +179,15 @@ const recordVerified = async (
  * Runs the checks behind the run's verdict once more, on the rebased commit. Returns the evidence of a failure, or
  * undefined if all passed or the engine is stopping.
  */
-export const verifyRebased = async (landing: Landing, commit: string): Promise<Evidence | undefined> => {
+export const verifyRebased = async (landing: MergeAttempt, commit: string): Promise<Evidence | undefined> => {
   const { context, run, goal, task, entry } = landing
   const { repository, shadow } = context
   const checks = run.verdict?.checks ?? []
   // The clone borrows the objects of the user's repository, so the rebased commit must be there. No ref points at it
   // until it is verified.
   await context.ports.git.bringObjects(repository, shadow, { from: goal.headCommit, to: commit })
-  const checked = await recheck({
-    ...{ context, id: entry.id, commit, base: headOf(goal) },
+  const checked = await rerunChecks({
+    ...{ context, id: entry.id, commit, base: goalHead(goal) },
     commands: checks.map((check) => check.command),
     source: (command) => checks.find((check) => check.command === command)?.source ?? task.commandSource,
     installs: run.verdict?.installed ?? [],

@@ -11,12 +11,12 @@ import {
   cancelGoal,
   cancelTask,
   goalNamed,
-  orThrow,
+  movedOrThrow,
   resumeGoals,
   retryGoal,
   retryTask,
   type CancelRunning,
-} from './answers.ts'
+} from './commands.ts'
 import { approveTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
@@ -74,7 +74,7 @@ interface Asked {
 const resumeAsked = async (tx: Queryable, { goalId, happened, question }: Escalation): Promise<void> => {
   const goal = await goalNamed(tx, goalId)
   if (goal.state === 'paused' && [happened, question].includes(goal.reason))
-    orThrow(await moveGoal(tx, goal, 'resumed', 'a question was answered'))
+    movedOrThrow(await moveGoal(tx, goal, 'resumed', 'a question was answered'))
 }
 
 type Before = (tx: Queryable, task: Task) => Promise<Task>

@@ -1,5 +1,5 @@
 /** Approves finished work that weakened its own checks, which only a person may do. Exactly that commit is merged. */
-import { offers } from '../../domain/escalation.ts'
+import { offersChoice } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
 import { goalEnded } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
@@ -8,7 +8,7 @@ import { enqueueMerge } from '../../store/merge.ts'
 import { getRun } from '../../store/run.ts'
 import { moveTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
-import { goalNamed, orThrow, reopen, taskNamed } from './answers.ts'
+import { goalNamed, movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
 
 export const approveTask = async (context: Context, id: string): Promise<Task> => {
   await context.db.transaction(async (tx) => {
@@ -16,18 +16,18 @@ export const approveTask = async (context: Context, id: string): Promise<Task> =
     const goal = await goalNamed(tx, task.goalId)
     const pending = await pendingEscalationOf(tx, id)
     const run = pending?.runId == null ? undefined : await getRun(tx, pending.runId)
-    if (pending === undefined || run === undefined || !offers(pending, 'approve'))
+    if (pending === undefined || run === undefined || !offersChoice(pending, 'approve'))
       throw new AppError(
         'ILLEGAL',
         `task ${id} has no finished work that waits for an approval; "unstuck status" shows what waits for you`,
       )
     if (goalEnded(goal.state))
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}, so no work of it can land`)
-    orThrow(await answerEscalation(tx, pending, 'approve'))
+    movedOrThrow(await answerEscalation(tx, pending, 'approve'))
     const trigger = goal.repoMode === 'direct' ? 'approved_in_place' : 'approved'
-    orThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
+    movedOrThrow(await moveTask(tx, task, trigger, { runId: run.id, payload: { commit: run.commit } }))
     if (goal.repoMode !== 'direct') await enqueueMerge(tx, context.newId('m'), run)
-    await reopen(tx, goal.id)
+    await reopenGoal(tx, goal.id)
   })
   context.wake()
   return taskNamed(context.db, id)

@@ -1,7 +1,7 @@
 /** The checks of the newest verification of a run, read from their folders: command, outcome, and start and end of the output. */
 import { join } from 'node:path'
 import type { Files } from '../core/files.ts'
-import { readOr } from '../core/files.ts'
+import { readIfFile } from '../core/files.ts'
 import type { RunPaths } from '../core/context.ts'
 import type { Processes } from '../core/ports.ts'
 
@@ -31,7 +31,7 @@ const linesOf = (processes: Processes, dir: string): Lines =>
 
 const commandOf = (files: Files, dir: string): string => {
   try {
-    const { argv } = JSON.parse(readOr(files, join(dir, 'spec.json')) ?? '') as { argv: string[] }
+    const { argv } = JSON.parse(readIfFile(files, join(dir, 'spec.json')) ?? '') as { argv: string[] }
     return argv.join(' ')
   } catch {
     return 'a check' // the engine was killed before it wrote the order

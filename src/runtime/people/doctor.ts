@@ -4,7 +4,7 @@ import type { Queryable } from '../../store/db.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { listRuns } from '../../store/run.ts'
 import { countBreaches } from '../../store/vitals.ts'
-import { branchMoved } from '../landing/goal-branch.ts'
+import { isBranchMoved } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { remoteChecks } from '../landing/remote-target.ts'
 import type { Files } from '../core/files.ts'
@@ -70,7 +70,7 @@ const goalChecks = async (context: CheckedContext): Promise<Check[]> => {
     )
   if (context.repository.url !== undefined)
     return [{ name: 'the git remote answers', ok: true, detail: 'not checked: no engine is running' }]
-  for (const goal of live) if (await branchMoved(context, goal)) moved.push(goal.id)
+  for (const goal of live) if (await isBranchMoved(context, goal)) moved.push(goal.id)
   return [
     {
       name: 'goal branches are where the store says',

@@ -7,14 +7,14 @@ import { taskEnded, withEdit, type Task, type TaskFields } from '../../domain/ta
 import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
 import { widenedBy } from '../../recovery/policy/widening.ts'
-import type { Moved, Queryable } from '../../store/db.ts'
+import type { MoveResult, Queryable } from '../../store/db.ts'
 import { editTask as storeEdit } from '../../store/task.ts'
-import { explainIssue, shown } from '../../validation.ts'
+import { explainIssue, valueText } from '../../validation.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 import { taskFields } from '../core/task-fields.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
-import { orThrow, taskNamed } from './answers.ts'
+import { movedOrThrow, taskNamed } from './commands.ts'
 
 export interface EditOptions {
   /** Required if the task may change more paths than before. */
@@ -41,7 +41,9 @@ const checkCommands = (commands: readonly string[]): void => {
   for (const command of commands) {
     const plan = planCommand(command)
     if (!plan.ok)
-      throw invalid(`the check ${shown(command)} cannot be run without a shell (${shown(plan.piece)}: ${plan.reason})`)
+      throw invalid(
+        `the check ${valueText(command)} cannot be run without a shell (${valueText(plan.piece)}: ${plan.reason})`,
+      )
   }
 }
 
@@ -91,17 +93,17 @@ const forEvent = ({ ports, environment }: Context, value: Change['before']): Cha
 }
 
 const refuseEnded = (task: Task): void => {
-  if (!taskEnded(task.place)) return
+  if (!taskEnded(task.status)) return
   const advice =
-    task.place === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" restores it first`
-  throw new AppError('ILLEGAL', `task ${task.id} is ${task.place} and cannot be edited; ${advice}`)
+    task.status === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" restores it first`
+  throw new AppError('ILLEGAL', `task ${task.id} is ${task.status} and cannot be edited; ${advice}`)
 }
 
 const editOnce = async (
   context: Context,
   tx: Queryable,
   { id, fields, why, by }: { id: string; fields: Partial<TaskFields>; why: string; by: string },
-): Promise<Moved<Task>> => {
+): Promise<MoveResult<Task>> => {
   const task = await taskNamed(tx, id)
   refuseEnded(task)
   const before = withEdit(task)
@@ -132,13 +134,13 @@ export const editBeforeRetry = async (
   const fields = checkFields(context, wanted)
   // The person may have made this edit already; then only the retry is left.
   if (changesOf(withEdit(task), fields).length === 0) return task
-  return orThrow(await editOnce(context, tx, { id: task.id, fields, why: why ?? '', by: actorName(by) }))
+  return movedOrThrow(await editOnce(context, tx, { id: task.id, fields, why: why ?? '', by: actorName(by) }))
 }
 
 /** Claims and runs change the task at the same time. An edit that lost such a race is checked again on the new version. */
 const mostTries = 5
 
-export const editTask = async (
+export const requestEdit = async (
   context: Context,
   id: string,
   wanted: Partial<TaskFields>,

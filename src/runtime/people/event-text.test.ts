@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { movedRefs, text } from './event-text.ts'
+import { movedRefs, payloadText } from './event-text.ts'
 
 test('a list of texts is words, not JSON', () => {
-  expect(text({ weakened: ['test removed: a', 'file deleted: b'] }, 'weakened')).toBe(
+  expect(payloadText({ weakened: ['test removed: a', 'file deleted: b'] }, 'weakened')).toBe(
     'test removed: a; file deleted: b',
   )
 })

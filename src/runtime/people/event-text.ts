@@ -3,7 +3,7 @@
 export type Payload = Record<string, unknown>
 
 /** A value as text: '' for a missing one, a list of texts joined, anything else as JSON. */
-export const text = (payload: Payload, key: string): string => {
+export const payloadText = (payload: Payload, key: string): string => {
   const value = payload[key]
   if (value === undefined || value === null) return ''
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join('; ')
@@ -12,7 +12,7 @@ export const text = (payload: Payload, key: string): string => {
 
 /** `1 run`, `2 runs`. */
 export const counted = (payload: Payload, key: string, noun: string): string => {
-  const value = text(payload, key)
+  const value = payloadText(payload, key)
   return `${value} ${noun}${value === '1' ? '' : 's'}`
 }
 

@@ -1,15 +1,21 @@
 /** Events of a goal as a whole: their meaning and their sentence. */
-import { counted, text, type EventTypes, type Payload } from './event-text.ts'
+import { counted, payloadText, type EventTypes, type Payload } from './event-text.ts'
 
 /** `paused by a person` is a reason that repeats the event: then it is the sentence. */
 const withReason = (payload: Payload, verb: string): string => {
-  const reason = text(payload, 'reason')
+  const reason = payloadText(payload, 'reason')
   return reason.startsWith(`${verb} by`) ? `the goal was ${reason}` : `the goal was ${verb}: ${reason}`
 }
 
 export const goalEvents: EventTypes = {
-  'goal.created': { meaning: 'a goal was accepted', sentence: (p) => `the goal "${text(p, 'title')}" was accepted` },
-  'goal.planned': { meaning: 'the tasks of a goal are in the queue', sentence: (p) => `planned: ${text(p, 'reason')}` },
+  'goal.created': {
+    meaning: 'a goal was accepted',
+    sentence: (p) => `the goal "${payloadText(p, 'title')}" was accepted`,
+  },
+  'goal.planned': {
+    meaning: 'the tasks of a goal are in the queue',
+    sentence: (p) => `planned: ${payloadText(p, 'reason')}`,
+  },
   'goal.paused': {
     meaning: 'no new work of the goal starts',
     sentence: (p) => withReason(p, 'paused'),
@@ -20,32 +26,32 @@ export const goalEvents: EventTypes = {
   },
   'goal.awaiting_human': {
     meaning: 'every unfinished task of the goal waits for a person',
-    sentence: (p) => text(p, 'reason'),
+    sentence: (p) => payloadText(p, 'reason'),
   },
   'goal.ready': {
     meaning: 'every task is done, and the work is on the goal branch or, in direct mode, in the folder',
     sentence: (p) =>
       p.repoMode === 'direct'
         ? 'every task is done'
-        : `every task is done, and the work is on the goal branch; to land it: ${text(p, 'reason')}`,
+        : `every task is done, and the work is on the goal branch; to land it: ${payloadText(p, 'reason')}`,
   },
   'goal.done': {
     meaning: "the work is on the user's branch",
-    sentence: (p) => `the goal is done: ${text(p, 'reason')}`,
+    sentence: (p) => `the goal is done: ${payloadText(p, 'reason')}`,
   },
   'goal.not_landed': {
     meaning: "the user's branch could not be fast-forwarded",
     sentence: (p) =>
-      `not landed: ${text(p, 'detail')}${Array.isArray(p.paths) && p.paths.length > 0 ? ` (${p.paths.join(', ')})` : ''}`,
+      `not landed: ${payloadText(p, 'detail')}${Array.isArray(p.paths) && p.paths.length > 0 ? ` (${p.paths.join(', ')})` : ''}`,
   },
   'goal.outdated': {
     meaning: 'the target has commits that the goal branch lacks; the goal is rebased before its other work continues',
-    sentence: (p) => text(p, 'reason'),
+    sentence: (p) => payloadText(p, 'reason'),
   },
   'goal.rebased': {
     meaning: 'the goal branch was rebased onto the tip of its target',
     sentence: (p) =>
-      `the goal branch was rebased onto ${text(p, 'onto').slice(0, 12)}: ${counted(p, 'commits', 'commit')}${p.leftOut === 0 ? '' : `, ${text(p, 'leftOut')} left out because their tasks are done again`}`,
+      `the goal branch was rebased onto ${payloadText(p, 'onto').slice(0, 12)}: ${counted(p, 'commits', 'commit')}${p.leftOut === 0 ? '' : `, ${payloadText(p, 'leftOut')} left out because their tasks are done again`}`,
   },
   'goal.reverified': {
     meaning: 'the checks of a rebased goal ran again',
@@ -53,7 +59,7 @@ export const goalEvents: EventTypes = {
   },
   'goal.landing_asked': {
     meaning: 'a person requested the landing of a ready goal',
-    sentence: (p) => `a person requested the landing on ${text(p, 'branch')}`,
+    sentence: (p) => `a person requested the landing on ${payloadText(p, 'branch')}`,
   },
   'goal.began_again': {
     meaning: 'the goal branch was lost; the goal starts again on the present tip of its target',
@@ -63,6 +69,9 @@ export const goalEvents: EventTypes = {
     meaning: 'another git directory is at the path of the repository',
     sentence: () => 'the repository at this path was re-created, copied or restored',
   },
-  'goal.failed': { meaning: 'a needed task was cancelled', sentence: (p) => `the goal failed: ${text(p, 'reason')}` },
-  'goal.cancelled': { meaning: 'a person cancelled the goal', sentence: (p) => text(p, 'reason') },
+  'goal.failed': {
+    meaning: 'a needed task was cancelled',
+    sentence: (p) => `the goal failed: ${payloadText(p, 'reason')}`,
+  },
+  'goal.cancelled': { meaning: 'a person cancelled the goal', sentence: (p) => payloadText(p, 'reason') },
 }

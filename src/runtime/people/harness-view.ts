@@ -1,12 +1,12 @@
 /** The view of `unstuck harness`: the configured harnesses, whether each is installed, and its capabilities. It runs no program. */
 import type { Config } from '../../config.ts'
-import { capabilitiesOf, type Known } from '../../harness/capabilities.ts'
+import { capabilitiesOf, type KnownCapabilities } from '../../harness/capabilities.ts'
 import type { Driver } from '../../harness/driver.ts'
 import { drivers } from '../../harness/drivers.ts'
 import { loginOf, type Login } from '../../harness/logins.ts'
 import type { Files } from '../core/files.ts'
 import { defaultHarness, findHarness, harnessNames } from '../harness/harness-choice.ts'
-import { findProgram } from '../harness/program.ts'
+import { findProgram } from '../harness/find-program.ts'
 
 export interface HarnessView {
   name: string
@@ -19,7 +19,7 @@ export interface HarnessView {
   /** Null = not installed, not asked, or it reported none. */
   version: string | null
   login: Login
-  known: Known
+  known: KnownCapabilities
 }
 
 /** A harness without the fields that need a run of its program. */

@@ -4,9 +4,9 @@
  */
 import { basename, join } from 'node:path'
 import type { Run } from '../../domain/run.ts'
-import type { Driver, Reading } from '../../harness/driver.ts'
+import type { Driver, Transcript } from '../../harness/driver.ts'
 import { runPaths, type Context } from '../core/context.ts'
-import { readOr } from '../core/files.ts'
+import { readIfFile } from '../core/files.ts'
 
 export interface Activity {
   /** Without cached input; of all launches of the run. */
@@ -20,7 +20,7 @@ interface Position {
   launch: number
   stdout: number
   stderr: number
-  transcript: Reading
+  transcript: Transcript
   last: string | null
 }
 
@@ -33,7 +33,7 @@ const readOn = (processes: Context['ports']['processes'], driver: Driver, dir: s
     const part = processes.readSegments(dir, stream, at[stream])
     for (const line of part.lines) {
       const step = driver.read(at.transcript, stream, line)
-      at.transcript = step.reading
+      at.transcript = step.transcript
       at.last = step.note?.text ?? at.last
     }
     at[stream] = part.nextOffset
@@ -50,7 +50,7 @@ const runningCheck = ({ ports: { files, processes }, stateDir, environment }: Co
   for (const name of files.readdirSync(folder)) {
     const dir = join(folder, name)
     if (processes.launchState(dir).state !== 'running') continue
-    const spec = readOr(files, join(dir, 'spec.json'))
+    const spec = readIfFile(files, join(dir, 'spec.json'))
     const { argv } = JSON.parse(spec ?? '{"argv":[]}') as { argv: string[] }
     return processes.redactText(commandText(argv), environment)
   }
@@ -74,7 +74,7 @@ export const createActivities = (context: Context): ((run: Run, driver: Driver) 
   return (run, driver) => {
     const launch = run.launches.at(-1)?.number ?? 1
     const known = positions.get(run.id)
-    const begin = { launch, stdout: 0, stderr: 0, transcript: driver.begin(), last: known?.last ?? null }
+    const begin = { launch, stdout: 0, stderr: 0, transcript: driver.emptyTranscript(), last: known?.last ?? null }
     const dir = runPaths(context, run.id).launch(launch)
     const now = readOn(context.ports.processes, driver, dir, known?.launch === launch ? known : begin)
     positions.delete(run.id)

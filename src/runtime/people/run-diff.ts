@@ -4,12 +4,12 @@
  */
 import type { Goal } from '../../domain/goal.ts'
 import type { Run } from '../../domain/run.ts'
-import { madeBy } from '../../recovery/install.ts'
+import { installedPatterns } from '../../recovery/install.ts'
 import type { Patch } from '../../workspace/patch.ts'
 import { readPrepared } from '../agent/prepared.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { runPaths, type Context } from '../core/context.ts'
-import { workTreeOf } from '../core/session.ts'
+import { workTreeOf } from '../core/run-context.ts'
 
 type DiffSource = 'commit' | 'workspace' | 'collected' | 'snapshot' | 'none'
 
@@ -20,7 +20,7 @@ interface RunDiff extends Omit<Patch, 'text'> {
   diff: string
   /** `diff` is not complete. */
   cut: boolean
-  /** How many files changed; `files` and `leftOut` name at most 1,000 each. */
+  /** How many files changed; `files` and `wasLeftOut` name at most 1,000 each. */
   fileCount: number
 }
 
@@ -41,7 +41,7 @@ const inWorkspace = async (context: Context, run: Run, goal: Goal): Promise<Foun
   if (run.baseCommit === null || !(isOwn || run.state === 'running')) return undefined
   if (!context.ports.files.existsSync(workTree)) return undefined
   const { copied } = readPrepared({ context, paths })
-  const exclude = [...madeBy(run.verdict?.installed ?? []), ...copiedPatterns(copied)]
+  const exclude = [...installedPatterns(run.verdict?.installed ?? []), ...copiedPatterns(copied)]
   const { tree } = await context.ports.git.captureAside(context.shadow, { base: run.baseCommit, workTree, exclude })
   return { source: 'workspace', to: tree }
 }

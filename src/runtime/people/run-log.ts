@@ -30,13 +30,13 @@ const readStream = (
   from: number,
 ): { lines: LogLine[]; next: number } => {
   const lines: LogLine[] = []
-  let reading = driver.begin()
+  let reading = driver.emptyTranscript()
   const part = processes.readSegments(dir, stream, from)
   if (part.gapBytes > 0)
     lines.push({ stream, kind: 'gap', text: `[${part.gapBytes} bytes in the middle were dropped]` })
   for (const line of part.lines) {
     const step = driver.read(reading, stream, line)
-    reading = step.reading
+    reading = step.transcript
     if (step.note !== undefined) lines.push({ stream, ...step.note })
   }
   return { lines, next: part.nextOffset }

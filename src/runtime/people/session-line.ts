@@ -1,7 +1,7 @@
 /** The command line with which a person resumes the agent's session in its folder; only `cd` where its CLI cannot resume. Pure. */
 import type { Config } from '../../config.ts'
 import type { Run } from '../../domain/run.ts'
-import { quoted } from '../../recovery/command/replacement.ts'
+import { shellQuoted } from '../../recovery/command/replacement.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 
 const openSession = (config: Config, last: Pick<Run, 'harness' | 'sessionId'> | undefined): string[] => {
@@ -19,6 +19,6 @@ export const openSessionLine = (
   last: Pick<Run, 'harness' | 'sessionId'> | undefined,
 ): string => {
   const words = openSession(config, last)
-  const cd = `cd ${quoted(folder)}`
-  return words.length === 0 ? cd : `${cd} && ${words.map(quoted).join(' ')}`
+  const cd = `cd ${shellQuoted(folder)}`
+  return words.length === 0 ? cd : `${cd} && ${words.map(shellQuoted).join(' ')}`
 }

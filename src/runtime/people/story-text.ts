@@ -1,15 +1,15 @@
 /** The longer sentences of the story: how the payload of one type of event becomes words. Pure. */
-import { stillRed, type Verdict } from '../../domain/run.ts'
-import { redText } from '../../domain/still-red.ts'
+import { preexistingFailures, type Verdict } from '../../domain/run.ts'
+import { failuresText } from '../../domain/preexisting-failures.ts'
 import { actionText } from '../core/tried.ts'
 import type { Recovery } from '../../store/recovery.ts'
-import { text, type Payload } from './event-text.ts'
+import { payloadText, type Payload } from './event-text.ts'
 
 /** The results of the checks. A check that already failed before the work is always named, so that it is not read as passed. */
 export const verdictText = ({ verdict }: Payload): string => {
   const { outcome = 'not verified', checks = [] } = (verdict ?? {}) as Partial<Verdict>
-  const red = stillRed(checks)
-  return red.length === 0 ? outcome : `${outcome}, still failing as before the work: ${redText(red)}`
+  const red = preexistingFailures(checks)
+  return red.length === 0 ? outcome : `${outcome}, still failing as before the work: ${failuresText(red)}`
 }
 
 type Action = Partial<Recovery['action']>
@@ -28,7 +28,7 @@ export const recoveryText = ({ action }: Payload): string => {
 
 /** How long an agent printed nothing, and what its processes used meanwhile. */
 export const quietText = (payload: Payload): string =>
-  `${text(payload, 'quietSeconds')} s, ${text(payload, 'processes')} ${payload.processes === 1 ? 'process' : 'processes'} at ${text(payload, 'cpuPercent')} % CPU`
+  `${payloadText(payload, 'quietSeconds')} s, ${payloadText(payload, 'processes')} ${payload.processes === 1 ? 'process' : 'processes'} at ${payloadText(payload, 'cpuPercent')} % CPU`
 
 const verdicts: Record<string, string> = {
   approve: 'approved',
@@ -38,9 +38,9 @@ const verdicts: Record<string, string> = {
 
 export const reviewText = (payload: Payload): string => {
   const { weakened } = payload
-  const verdict = verdicts[text(payload, 'verdict')] ?? text(payload, 'verdict')
+  const verdict = verdicts[payloadText(payload, 'verdict')] ?? payloadText(payload, 'verdict')
   const named = Array.isArray(weakened) && weakened.length > 0 ? `; weakened: ${weakened.join('; ')}` : ''
-  return `review (${text(payload, 'mode')}): ${verdict}, ${text(payload, 'reason')}${named}`
+  return `review (${payloadText(payload, 'mode')}): ${verdict}, ${payloadText(payload, 'reason')}${named}`
 }
 
 /** Why a task went back to the queue, by the stored reason; another reason is a text already. */
@@ -53,15 +53,18 @@ const requeueReasons: Record<string, string> = {
 }
 
 export const requeuedText = (payload: Payload): string => {
-  const [reason, hint] = [text(payload, 'reason') || text(payload, 'trigger'), text(payload, 'hint')]
-  const said = hint === '' ? '' : `; hint from ${text(payload, 'by')}: ${hint}`
+  const [reason, hint] = [
+    payloadText(payload, 'reason') || payloadText(payload, 'trigger'),
+    payloadText(payload, 'hint'),
+  ]
+  const said = hint === '' ? '' : `; hint from ${payloadText(payload, 'by')}: ${hint}`
   if (reason === 'harness_switched')
-    return `${text(payload, 'before')} failed ("${text(payload, 'evidence')}"); the task continues with ${text(payload, 'harness')}${said}`
+    return `${payloadText(payload, 'before')} failed ("${payloadText(payload, 'evidence')}"); the task continues with ${payloadText(payload, 'harness')}${said}`
   return `the task went back to the queue: ${requeueReasons[reason] ?? reason}${said}`
 }
 
 export const answerText = (payload: Payload): string =>
-  `a person answered: ${text(payload, 'answer').replaceAll('_', ' ')}`
+  `a person answered: ${payloadText(payload, 'answer').replaceAll('_', ' ')}`
 
 /** Results of the probes after a failed check; `points` says whether the work or the environment is at fault. */
 export const probesText = ({ found }: Payload): string =>
@@ -76,19 +79,20 @@ export const probesText = ({ found }: Payload): string =>
 
 /** Unstuck knows how certain versions of a CLI behave; a run with another version may explain a surprise. */
 export const launchText = (payload: Payload): string => {
-  const version = text(payload, 'version') || '(version unknown)'
-  const measured = payload.exact === false ? `; not a measured version, treated like ${text(payload, 'measured')}` : ''
+  const version = payloadText(payload, 'version') || '(version unknown)'
+  const measured =
+    payload.exact === false ? `; not a measured version, treated like ${payloadText(payload, 'measured')}` : ''
   const how = payload.resumed === true ? 'resumed its session' : 'started'
-  return `${text(payload, 'driver')} ${version} ${how} (launch ${text(payload, 'launch')}${measured})`
+  return `${payloadText(payload, 'driver')} ${version} ${how} (launch ${payloadText(payload, 'launch')}${measured})`
 }
 
 export const preparedSentence = (payload: Payload): string => {
   const missing = (payload.missing ?? []) as { path: string; reason: string }[]
   return [
     'the workspace was prepared',
-    ...(text(payload, 'submodules') === '' ? [] : [`submodules ${text(payload, 'submodules')}`]),
+    ...(payloadText(payload, 'submodules') === '' ? [] : [`submodules ${payloadText(payload, 'submodules')}`]),
     ...missing.map(({ path, reason }) => `submodule ${path} is missing: ${reason}`),
-    ...(text(payload, 'copied') === '' ? [] : [`copied ${text(payload, 'copied')}`]),
+    ...(payloadText(payload, 'copied') === '' ? [] : [`copied ${payloadText(payload, 'copied')}`]),
     ...(payload.setup === true ? ['workspace.setup ran'] : []),
   ].join('; ')
 }

@@ -7,15 +7,15 @@ import { answerEscalation, pendingEscalationOf } from '../../store/escalation.ts
 import { moveTask, recordTakeOver } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
 import { actorName } from '../core/person-text.ts'
-import { goalNamed, orThrow, reopen, taskNamed } from './answers.ts'
-import { folderFor } from './taken-over.ts'
+import { goalNamed, movedOrThrow, reopenGoal, taskNamed } from './commands.ts'
+import { takeOverFolder } from './take-over-folder.ts'
 
 /** Name of the person. */
 interface By {
   by?: string | undefined
 }
 
-const refusals: Partial<Record<Task['place'], (task: Task) => string>> = {
+const refusals: Partial<Record<Task['status'], (task: Task) => string>> = {
   running: ({ id, takenOver }) =>
     takenOver === null
       ? `an agent is working on task ${id}; wait until it has stopped ("unstuck status" shows it), or end it: unstuck cancel ${id}`
@@ -27,16 +27,16 @@ const refusals: Partial<Record<Task['place'], (task: Task) => string>> = {
 }
 
 const refuse = (task: Task, goal: Goal): void => {
-  const text = refusals[task.place]?.(task)
+  const text = refusals[task.status]?.(task)
   if (text !== undefined) throw new AppError('ILLEGAL', text)
   if (goalEnded(goal.state) && goal.state !== 'failed')
     throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
 }
 
 const record = async (tx: Queryable, seen: Task, takenOver: TakenOver): Promise<Task> => {
-  if (seen.place === 'blocked(awaiting_human)') return orThrow(await recordTakeOver(tx, seen, takenOver))
+  if (seen.status === 'blocked(awaiting_human)') return movedOrThrow(await recordTakeOver(tx, seen, takenOver))
   const { folder, by } = takenOver
-  return orThrow(await moveTask(tx, seen, 'taken_over', { takenOver, payload: { folder, by } }))
+  return movedOrThrow(await moveTask(tx, seen, 'taken_over', { takenOver, payload: { folder, by } }))
 }
 
 /** Makes the folder before it records the take-over, so that a taken-over task always has one. After a crash the next call finishes it. */
@@ -44,11 +44,11 @@ export const takeOverTask = async (context: Context, id: string, { by }: By = {}
   const task = await taskNamed(context.db, id)
   const goal = await goalNamed(context.db, task.goalId)
   refuse(task, goal)
-  const takenOver = await folderFor(context, goal, task, actorName(by))
+  const takenOver = await takeOverFolder(context, goal, task, actorName(by))
   const taken = await context.db.transaction(async (tx) => {
     const recorded = await record(tx, task, takenOver)
     const pending = await pendingEscalationOf(tx, id)
-    if (pending !== undefined) orThrow(await answerEscalation(tx, pending, 'take_over'))
+    if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, 'take_over'))
     return recorded
   })
   context.wake()
@@ -56,10 +56,10 @@ export const takeOverTask = async (context: Context, id: string, { by }: By = {}
 }
 
 const refuseGiving = ({ ports }: Context, task: Task): TakenOver => {
-  const { id, place, takenOver } = task
+  const { id, status, takenOver } = task
   if (takenOver === null)
-    throw new AppError('ILLEGAL', `task ${id} is ${place} and not with you; to work on it: unstuck take-over ${id}`)
-  if (place !== 'blocked(awaiting_human)')
+    throw new AppError('ILLEGAL', `task ${id} is ${status} and not with you; to work on it: unstuck take-over ${id}`)
+  if (status !== 'blocked(awaiting_human)')
     throw new AppError('ILLEGAL', `your work on task ${id} was given back already; "unstuck status" shows its checks`)
   if (!ports.files.existsSync(takenOver.folder))
     throw new AppError(
@@ -69,19 +69,19 @@ const refuseGiving = ({ ports }: Context, task: Task): TakenOver => {
   return takenOver
 }
 
-/** Gives the task back. Its next run collects the files of the folder; see run/collect-given.ts. */
+/** Gives the task back. Its next run collects the files of the folder; see run/collect-given-back.ts. */
 export const giveBackTask = async (context: Context, id: string, { by }: By = {}): Promise<Task> => {
   await context.db.transaction(async (tx) => {
     const task = await taskNamed(tx, id)
     // Already given back, and its run has not started: the command was repeated.
-    if (task.place === 'queued' && isGivenBack(task)) return
+    if (task.status === 'queued' && isGivenBack(task)) return
     const takenOver = refuseGiving(context, task)
     const payload = { by: actorName(by), folder: takenOver.folder }
     const given = { ...takenOver, givenBack: true }
-    orThrow(await moveTask(tx, task, 'given_back', { newCount: true, takenOver: given, payload }))
+    movedOrThrow(await moveTask(tx, task, 'given_back', { resetBudget: true, takenOver: given, payload }))
     const pending = await pendingEscalationOf(tx, id)
-    if (pending !== undefined) orThrow(await answerEscalation(tx, pending, 'retry'))
-    await reopen(tx, task.goalId)
+    if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, 'retry'))
+    await reopenGoal(tx, task.goalId)
   })
   context.wake()
   return taskNamed(context.db, id)

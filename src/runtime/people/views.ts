@@ -2,7 +2,7 @@
 import { limitedAccounts } from '../../store/account.ts'
 import { listAgents } from '../../store/agent.ts'
 import { listEngines } from '../../store/engine.ts'
-import { leaderNow, type Leader } from '../../store/leader.ts'
+import { currentLeader, type Leader } from '../../store/leader.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
@@ -11,18 +11,18 @@ import { listMergesOf } from '../../store/merge.ts'
 import { laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRuns, listRunsOf } from '../../store/run.ts'
-import { holdingTasks, listTasks, listTasksOf } from '../../store/task.ts'
+import { tasksHoldingAreas, listTasks, listTasksOf } from '../../store/task.ts'
 import type { QueueFacts } from '../../domain/claimability.ts'
-import { standardLanes, type LaneLimits } from '../../domain/dispatch.ts'
+import { defaultLanes, type LaneLimits } from '../../domain/dispatch.ts'
 import { allowedGoalActions, allowedTaskActions } from '../../domain/allowed-actions.ts'
 import type { EngineInfo } from '../../domain/engine.ts'
 import type { Escalation } from '../../domain/escalation.ts'
 import { endedShown, type Goal } from '../../domain/goal.ts'
-import { stillRed, type Run } from '../../domain/run.ts'
-import { redOfGoal } from '../../domain/still-red.ts'
+import { preexistingFailures, type Run } from '../../domain/run.ts'
+import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
-import { findBranches, goneText, landCommandNow, type FindBranches } from '../landing/goal-branch.ts'
+import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
@@ -60,9 +60,13 @@ const engineView = (engine: EngineInfo, leader: Leader, now: Date) => ({
   silent: engine.state !== 'offline' && now.getTime() - engine.heartbeatAt.getTime() > engine.ttlSeconds * 1000,
 })
 
-/** A task with its countdown in seconds, for clients whose clock differs from the store's. */
+/**
+ * A task with its countdown in seconds, for clients whose clock differs from the store's, and with its status also under the
+ * earlier name of that field.
+ */
 export const withCountdown = (task: Task, now: Date) => ({
   ...task,
+  place: task.status,
   retry:
     task.retry === null
       ? null
@@ -107,9 +111,9 @@ const landings = async (goals: readonly Goal[], find: FindBranches | undefined) 
   const named = ready.some(({ targetBranch }) => targetBranch === null)
   const present = named && find !== undefined ? await find() : new Set<string>()
   return (goal: Goal): Pick<Goal, 'reason'> & { mergeCommand: string | null } => {
-    const mergeCommand = goal.state === 'ready' ? landCommandNow(goal, present) : null
+    const mergeCommand = goal.state === 'ready' ? usableLandCommand(goal, present) : null
     const isGone = goal.state === 'ready' && mergeCommand === null
-    return { reason: isGone ? goneText(goal) : goal.reason, mergeCommand }
+    return { reason: isGone ? missingBranchText(goal) : goal.reason, mergeCommand }
   }
 }
 
@@ -139,27 +143,27 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
     actions: allowedGoalActions(goal, tasksOf(goal.id)),
     tasks: tasksOf(goal.id).map((task) => ({
       ...withCountdown(task, now),
-      state: stateOf(task.place),
+      state: stateOf(task.status),
       run: shownRun(runsOf(task.id).at(-1)),
       recoveries: recoveries.get(task.id) ?? 0,
       nextStep: nextStepView(waitOf(task, goal)),
       actions: allowedTaskActions({ task, goal, escalations: shared.escalations, merges: mergesOf(goal.id) }),
     })),
-    stillFailing: redOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
+    stillFailing: preexistingFailuresOfGoal(allRunsOf(goal.id), mergesOf(goal.id)),
     ...landingOf(goal),
   }))
 }
 
-const defaultQueue: QueueSettings = { lanes: standardLanes, failover: [] }
+const defaultQueue: QueueSettings = { lanes: defaultLanes, failover: [] }
 
 /** What the queued tasks of the store compete for at this moment. */
 export const queueFacts = async (db: Queryable, now: Date, { lanes, failover }: QueueSettings = defaultQueue) => {
-  const leader = await leaderNow(db)
+  const leader = await currentLeader(db)
   return {
     engines: (await listEngines(db)).map((engine) => engineView(engine, leader, now)),
     agents: await listAgents(db),
     limits: await limitedAccounts(db),
-    areaHolders: await holdingTasks(db),
+    areaHolders: await tasksHoldingAreas(db),
     leases: await laneLeases(db),
     waitingFeatures: await waitingFeatures(db),
     ...{ lanes, failover },
@@ -203,7 +207,9 @@ export const goalView = async (db: Queryable, id: string, { find, queue: setting
 /** The work of these goals' tasks, each with its present commit. */
 const workOf = async (db: Queryable, goals: readonly Goal[]) => {
   const ids = goals.map(({ id }) => id)
-  const done = new Map((await listTasksOf(db, ids)).flatMap((task) => (task.place === 'done' ? [[task.id, task]] : [])))
+  const done = new Map(
+    (await listTasksOf(db, ids)).flatMap((task) => (task.status === 'done' ? [[task.id, task]] : [])),
+  )
   const verdicts = new Map((await listRunsOf(db, ids)).map(({ id, verdict }) => [id, verdict]))
   // A task that was done twice has an older entry, whose commit no longer exists.
   const newest = new Map((await listMergesOf(db, ids)).map((entry) => [entry.taskId, entry]))
@@ -212,7 +218,7 @@ const workOf = async (db: Queryable, goals: readonly Goal[]) => {
     .map(({ goalId, taskId, runId, landedCommit }) => ({
       ...{ goal: goalId, task: taskId, title: done.get(taskId)?.title ?? '', commit: landedCommit },
       outcome: verdicts.get(runId)?.outcome ?? null,
-      stillFailing: stillRed(verdicts.get(runId)?.checks ?? []),
+      stillFailing: preexistingFailures(verdicts.get(runId)?.checks ?? []),
     }))
 }
 
@@ -277,7 +283,7 @@ export const stuckTasks = async (db: Queryable): Promise<{ id: string; place: st
   const status = await statusView(db, endedShown.most)
   const living = status.goals.filter((goal) => goal.state !== 'cancelled' && goal.state !== 'done')
   return living.flatMap((goal) =>
-    goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.place })),
+    goal.tasks.filter((task) => task.nextStep === null).map((task) => ({ id: task.id, place: task.status })),
   )
 }
 

@@ -1,15 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import type { QueueFacts } from '../../domain/claimability.ts'
-import { standardLanes } from '../../domain/dispatch.ts'
+import { defaultLanes } from '../../domain/dispatch.ts'
 import { notLanding } from '../../domain/goal.ts'
-import { taskFlow, type TaskPlace } from '../../domain/task.ts'
+import { taskFlow, type TaskStatus } from '../../domain/task.ts'
 import { waitingOn, type TaskFacts } from './waiting-on.ts'
 
 const at = new Date('2026-01-01T00:00:00Z')
 
-const facts = (place: TaskPlace, more: Record<string, unknown> = {}): TaskFacts => {
+const facts = (status: TaskStatus, more: Record<string, unknown> = {}): TaskFacts => {
   const { task: taskMore, goal: goalMore, ...rest } = more as { task?: object; goal?: object }
-  const task = { id: 't-1', goalId: 'g-1', number: 1, place, dependsOn: [], retry: null, takenOver: null, ...taskMore }
+  const task = {
+    id: 't-1',
+    goalId: 'g-1',
+    number: 1,
+    place: status,
+    dependsOn: [],
+    retry: null,
+    takenOver: null,
+    ...taskMore,
+  }
   return {
     task,
     goal: { id: 'g-1', state: 'active', targetBranch: 'main', landing: notLanding, ...goalMore },
@@ -29,7 +38,7 @@ const engine = (more: object = {}) => ({
 })
 
 const emptyQueue: QueueFacts = {
-  ...{ engines: [], agents: [], limits: [], failover: [], lanes: standardLanes },
+  ...{ engines: [], agents: [], limits: [], failover: [], lanes: defaultLanes },
   ...{ areaHolders: [], leases: [], waitingFeatures: [] },
 }
 
@@ -133,7 +142,7 @@ describe('why a queued task is not taken', () => {
     ],
     [
       'its lane is closed',
-      queuedFor([engine()], { lane: 'docser' }, { lanes: { ...standardLanes, docserMaxSlots: 0 } }),
+      queuedFor([engine()], { lane: 'docser' }, { lanes: { ...defaultLanes, docserMaxSlots: 0 } }),
       'lane_limit',
       'person',
       /^the docs lane is closed; raise lanes\.docserMaxSlots above 0$/,
@@ -181,7 +190,7 @@ describe('a queued task that an agent may take', () => {
       queuedFor(
         [engine()],
         { lane: 'conflict_recovery' },
-        { leases: [lease({ lane: 'conflict_recovery' })], lanes: { ...standardLanes, conflictRecoveryMaxSlots: 2 } },
+        { leases: [lease({ lane: 'conflict_recovery' })], lanes: { ...defaultLanes, conflictRecoveryMaxSlots: 2 } },
       ),
     ],
     [
@@ -189,7 +198,7 @@ describe('a queued task that an agent may take', () => {
       queuedFor(
         [engine()],
         { lane: 'docser' },
-        { leases: [lease({ slot: null })], lanes: { ...standardLanes, docserMaxSlots: -1 } },
+        { leases: [lease({ slot: null })], lanes: { ...defaultLanes, docserMaxSlots: -1 } },
       ),
     ],
     [

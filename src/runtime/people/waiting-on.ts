@@ -84,7 +84,7 @@ const laneWait = ({ goalId, lane }: Task, { limit, taken }: ClaimBlocker & { cau
       }
 
 const areaText = ({ goalId }: Task, { area, holder }: ClaimBlocker & { cause: 'area' }): string =>
-  holder.place === 'running'
+  holder.status === 'running'
     ? `waiting for ${named(holder, goalId)}, which is changing ${area}`
     : `waiting until the work of ${named(holder, goalId)} in ${area} is merged`
 
@@ -217,7 +217,7 @@ const personWait = (facts: TaskFacts): WaitingOn | undefined => {
 /** What a task waits for, or undefined for one that is stuck. A task that has ended waits for nothing. */
 export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
   const { task } = facts
-  switch (task.place) {
+  switch (task.status) {
     case 'done':
     case 'cancelled':
       return { owner: 'nobody', text: 'ended' }

@@ -4,71 +4,85 @@
  */
 import { isGivenBack } from '../../domain/task.ts'
 import type { Evidence } from '../../recovery/evidence.ts'
-import type { Step } from '../../recovery/ladder.ts'
+import type { LadderStep } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { keepSnapshot } from '../agent/stop.ts'
-import { carryOutBy, type Carriers, type Chosen, type Decision } from '../core/recovery-record.ts'
-import type { Session } from '../core/session.ts'
-import { decide } from '../core/store-record.ts'
+import {
+  dispatchAction,
+  type ActionHandlers,
+  type ChosenRecovery,
+  type RecoveryDecision,
+} from '../core/recovery-record.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { chooseStoredRecovery } from '../core/store-record.ts'
 import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './endings.ts'
-import type { Next } from './phase.ts'
+import type { PhaseResult } from './phase.ts'
 import { relaunch } from './relaunch.ts'
-import { intendChange, repairs } from './repair.ts'
+import { recordModeChange, repairs } from './repair.ts'
 
-const launchActions: Carriers<Session, Next, ActionIn<'launch'>> = { relaunch }
+const launchActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'launch'>> = { relaunch }
 
-const runActions: Carriers<Session, Next, ActionIn<'run'>> = { chmod: intendChange, ...repairs }
+const runActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'run'>> = { chmod: recordModeChange, ...repairs }
 
 /** The label of a diagnosis as a person reads it, in the list of snapshots. */
 const wordsOf = ({ label }: Diagnosis): string => label.replaceAll('_', ' ')
 
 /** The run ends, and the task continues in a later run. */
-const taskActions: Carriers<Session, Next, ActionIn<'task'>> = {
-  wait: async (session, chosen) => {
-    await keepSnapshot(session, `before a wait: ${wordsOf(chosen.diagnosis)}`)
-    await endWaiting(session, chosen)
+const taskActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'task'>> = {
+  wait: async (runContext, chosen) => {
+    await keepSnapshot(runContext, `before a wait: ${wordsOf(chosen.diagnosis)}`)
+    await endWaiting(runContext, chosen)
     return 'ended'
   },
-  switch_harness: async (session, chosen) => {
-    await keepSnapshot(session, `before ${chosen.step.action.harness} continues: ${wordsOf(chosen.diagnosis)}`)
-    await endSwitched(session, chosen)
+  switch_harness: async (runContext, chosen) => {
+    await keepSnapshot(runContext, `before ${chosen.step.action.harness} continues: ${wordsOf(chosen.diagnosis)}`)
+    await endSwitched(runContext, chosen)
     return 'ended'
   },
 }
 
-/** Actions that a run may choose; those of scope `goal` belong to the merge queue. */
+/** Actions that a run may choose; those of scope `goalSchema` belong to the merge queue. */
 type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
 
-const actions: Carriers<Session, Next, OfRun> = { ...launchActions, ...runActions, ...taskActions }
+const actions: ActionHandlers<RunContext, PhaseResult, OfRun> = { ...launchActions, ...runActions, ...taskActions }
 
 const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness']
 
 /** Failures of a person's work are reported to that person: no agent is launched on it. */
-const allowedStep = (session: Session, step: Step): Step =>
-  isGivenBack(session.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
+const allowedStep = (runContext: RunContext, step: LadderStep): LadderStep =>
+  isGivenBack(runContext.task) && step.kind === 'recover' && needsAgent.includes(step.action.type)
     ? { kind: 'exhausted', then: 'escalate', reason: "the work is a person's own" }
     : step
 
 type Extra = Parameters<typeof errorMetaOf>[1]
 
-const carryOutOr = (session: Session, { diagnosis, step }: Decision, extra?: Extra): Promise<Next> => {
-  const taken = allowedStep(session, step)
+const carryOutOr = (
+  runContext: RunContext,
+  { diagnosis, step }: RecoveryDecision,
+  extra?: Extra,
+): Promise<PhaseResult> => {
+  const taken = allowedStep(runContext, step)
   return taken.kind === 'recover'
-    ? carryOutBy(actions, session, { diagnosis, step: taken })
-    : endWithout(session, { diagnosis, step: taken }, extra)
+    ? dispatchAction(actions, runContext, { diagnosis, step: taken })
+    : endUnrecovered(runContext, { diagnosis, step: taken }, extra)
 }
 
-export const carryOut = (session: Session, chosen: Chosen): Promise<Next> => carryOutOr(session, chosen)
+export const carryOut = (runContext: RunContext, chosen: ChosenRecovery): Promise<PhaseResult> =>
+  carryOutOr(runContext, chosen)
 
 /** No recovery is left: the run ends, and its task waits for a person. */
-export const endWithout = async (session: Session, decision: Decision, extra: Extra = {}): Promise<Next> => {
+export const endUnrecovered = async (
+  runContext: RunContext,
+  decision: RecoveryDecision,
+  extra: Extra = {},
+): Promise<PhaseResult> => {
   const { diagnosis } = decision
-  await keepSnapshot(session, `the run failed: ${wordsOf(diagnosis)}`)
-  await endExhausted(session, decision, errorMetaOf(diagnosis, extra))
+  await keepSnapshot(runContext, `the run failed: ${wordsOf(diagnosis)}`)
+  await endExhausted(runContext, decision, errorMetaOf(diagnosis, extra))
   return 'ended'
 }
 
 /** Chooses the recovery for this evidence and carries it out, or ends the run if none is left. */
-export const recover = async (session: Session, evidence: Evidence, extra: Extra = {}): Promise<Next> =>
-  carryOutOr(session, await decide(session.context, session.run, evidence), extra)
+export const recover = async (runContext: RunContext, evidence: Evidence, extra: Extra = {}): Promise<PhaseResult> =>
+  carryOutOr(runContext, await chooseStoredRecovery(runContext.context, runContext.run, evidence), extra)

@@ -8,24 +8,24 @@ import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import type { ErrorMeta, Run, Weakening } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
-import { dueAt } from '../../recovery/reset-time.ts'
+import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { limitAccount } from '../../store/account.ts'
-import { must, type Queryable } from '../../store/db.ts'
+import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
-import { accountFor, namesOn } from '../harness/accounts.ts'
+import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
-import { cancel, retry } from '../core/choices.ts'
-import { heldOf, heldReason, weakenedQuestion } from '../core/weakened-question.ts'
-import { blockerEventText, questionOf, type Question } from '../core/question.ts'
-import type { ActionOf, Chosen, Decision } from '../core/recovery-record.ts'
-import { failAttempt, failOpen, recordIntent, settleOpen } from '../core/store-record.ts'
+import { cancelChoice, retryChoice } from '../core/choices.ts'
+import { unapprovedWeakenings, weakeningReason, weakenedQuestion } from '../core/weakened-question.ts'
+import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
+import type { ActionOf, ChosenRecovery, RecoveryDecision } from '../core/recovery-record.ts'
+import { failAttemptRecoveries, failOpenRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
-import type { Session } from '../core/session.ts'
+import type { RunContext } from '../core/run-context.ts'
 
 /**
  * Interruptions without a fault of the task (lost shim, reboot) requeue it. After this many in one retry budget a
@@ -49,17 +49,17 @@ export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}
  */
 const closeRun = async (
   tx: Queryable,
-  session: Session,
+  runContext: RunContext,
   trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled',
   errorMeta: ErrorMeta | null,
 ): Promise<void> => {
-  session.run = must(await finishRun(tx, session.run, trigger, errorMeta))
-  await progressGoal(tx, session.goal.id, { spend: session.run.spend })
+  runContext.run = mustSucceed(await finishRun(tx, runContext.run, trigger, errorMeta))
+  await progressGoal(tx, runContext.goal.id, { spend: runContext.run.spend })
 }
 
-const freshTask = async (tx: Queryable, session: Session) => {
-  const task = await getTask(tx, session.task.id)
-  if (task === undefined) throw new Error(`task ${session.task.id} is gone from the store`)
+const freshTask = async (tx: Queryable, runContext: RunContext) => {
+  const task = await getTask(tx, runContext.task.id)
+  if (task === undefined) throw new Error(`task ${runContext.task.id} is gone from the store`)
   return task
 }
 
@@ -69,61 +69,61 @@ const freshTask = async (tx: Queryable, session: Session) => {
  */
 const askAboutWeakened = async (
   tx: Queryable,
-  { context, run }: Session,
+  { context, run }: RunContext,
   { task, held }: { task: Task; held: Weakening[] },
 ): Promise<void> => {
-  must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: heldReason(held) } }))
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: weakeningReason(held) } }))
   const tried = triedLines(await recoveriesOf(tx, task.id))
   await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, { held, tried }) })
 }
 
 /** The run succeeded. Its task waits for the judge, or is done at once where nothing has to land. */
-export const endSucceeded = async (session: Session): Promise<void> => {
-  await session.context.db.transaction(async (tx) => {
+export const endSucceeded = async (runContext: RunContext): Promise<void> => {
+  await runContext.context.db.transaction(async (tx) => {
     // Only a recovery that an interrupted run began can still be open here.
-    await failAttempt(tx, session.task.id, 'its run was interrupted, and a later run succeeded without it')
-    await closeRun(tx, session, 'succeeded', null)
-    const task = await freshTask(tx, session)
-    const payload = { verdict: session.run.verdict, commit: session.run.commit }
-    if (session.goal.repoMode === 'direct' || session.run.verdict?.noChange === true) {
-      await settleOpen(tx, session.task.id, (condition) =>
+    await failAttemptRecoveries(tx, runContext.task.id, 'its run was interrupted, and a later run succeeded without it')
+    await closeRun(tx, runContext, 'succeeded', null)
+    const task = await freshTask(tx, runContext)
+    const payload = { verdict: runContext.run.verdict, commit: runContext.run.commit }
+    if (runContext.goal.repoMode === 'direct' || runContext.run.verdict?.noChange === true) {
+      await resolveOpenOf(tx, runContext.task.id, (condition) =>
         condition.type === 'work_merges'
-          ? { holds: true, detail: 'nothing was left to change on the newer base' }
+          ? { satisfied: true, detail: 'nothing was left to change on the newer base' }
           : undefined,
       )
-      await judgeRun(tx, session.run.id)
-      const held = heldOf(task, session.run)
-      if (held.length > 0) return askAboutWeakened(tx, session, { task, held })
-      must(await moveTask(tx, task, 'verdict_recorded', { runId: session.run.id, payload }))
+      await judgeRun(tx, runContext.run.id)
+      const held = unapprovedWeakenings(task, runContext.run)
+      if (held.length > 0) return askAboutWeakened(tx, runContext, { task, held })
+      mustSucceed(await moveTask(tx, task, 'verdict_recorded', { runId: runContext.run.id, payload }))
     } else {
-      must(await moveTask(tx, task, 'run_succeeded', { runId: session.run.id, payload }))
+      mustSucceed(await moveTask(tx, task, 'run_succeeded', { runId: runContext.run.id, payload }))
     }
     return undefined
   })
-  session.context.at('run-finished')
+  runContext.context.at('run-finished')
 }
 
-const openQuestion = (tx: Queryable, session: Session, question: Question): Promise<void> =>
+const openQuestion = (tx: Queryable, runContext: RunContext, question: PersonQuestion): Promise<void> =>
   openEscalation(tx, {
-    id: session.context.newId('q'),
-    goalId: session.goal.id,
-    taskId: session.task.id,
-    runId: session.run.id,
+    id: runContext.context.newId('q'),
+    goalId: runContext.goal.id,
+    taskId: runContext.task.id,
+    runId: runContext.run.id,
     ...question,
   })
 
 const pauseGoal = async (
   tx: Queryable,
-  session: Session,
-  { question, text }: { question: Question; text: string },
+  runContext: RunContext,
+  { question, text }: { question: PersonQuestion; text: string },
 ): Promise<void> => {
-  const goal = (await getGoal(tx, session.goal.id)) as Goal
-  if (mayStartWork(goal)) must(await moveGoal(tx, goal, 'blocked', question.happened))
+  const goal = (await getGoal(tx, runContext.goal.id)) as Goal
+  if (mayStartWork(goal)) mustSucceed(await moveGoal(tx, goal, 'blocked', question.happened))
   await appendEvent(tx, {
     type: 'blocker',
     goalId: goal.id,
-    taskId: session.task.id,
-    runId: session.run.id,
+    taskId: runContext.task.id,
+    runId: runContext.run.id,
     payload: { text, details: question.details },
   })
 }
@@ -132,66 +132,70 @@ const pauseGoal = async (
  * No recovery is left: the run failed and the task waits for a person. A permission failure also pauses the goal,
  * because every other task of it would meet the same refusal.
  */
-export const endExhausted = async (session: Session, decision: Decision, errorMeta: ErrorMeta): Promise<void> => {
+export const endExhausted = async (
+  runContext: RunContext,
+  decision: RecoveryDecision,
+  errorMeta: ErrorMeta,
+): Promise<void> => {
   const { diagnosis, step } = decision
   if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
-  await session.context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, `the run failed with: ${diagnosis.evidence}`)
-    await closeRun(tx, session, 'failed', errorMeta)
-    const recoveries = await recoveriesOf(tx, session.task.id)
-    const question = questionOf(session, diagnosis, { ...step, recoveries })
-    must(
-      await moveTask(tx, await freshTask(tx, session), 'escalated', {
-        runId: session.run.id,
+  await runContext.context.db.transaction(async (tx) => {
+    await failOpenRecoveries(tx, runContext.task.id, `the run failed with: ${diagnosis.evidence}`)
+    await closeRun(tx, runContext, 'failed', errorMeta)
+    const recoveries = await recoveriesOf(tx, runContext.task.id)
+    const question = questionOf(runContext, diagnosis, { ...step, recoveries })
+    mustSucceed(
+      await moveTask(tx, await freshTask(tx, runContext), 'escalated', {
+        runId: runContext.run.id,
         payload: { label: diagnosis.label, reason: step.reason },
       }),
     )
-    await openQuestion(tx, session, question)
+    await openQuestion(tx, runContext, question)
     await appendEvent(tx, {
       type: 'task.recovery_escalated',
-      goalId: session.goal.id,
-      taskId: session.task.id,
-      runId: session.run.id,
+      goalId: runContext.goal.id,
+      taskId: runContext.task.id,
+      runId: runContext.run.id,
       payload: { reason: diagnosis.failureCode, label: diagnosis.label, evidence: diagnosis.evidence },
     })
     if (step.then === 'pause_goal')
-      await pauseGoal(tx, session, { question, text: blockerEventText(session, diagnosis) })
+      await pauseGoal(tx, runContext, { question, text: blockerEventText(runContext, diagnosis) })
   })
 }
 
 /** Stores the limit for the account, so that no other run on the same account is launched into it. */
 const storeAccountLimit = async (
   tx: Queryable,
-  { context, task, run }: Session,
+  { context, task, run }: RunContext,
   { until, diagnosis }: { until: Date; diagnosis: Diagnosis },
 ): Promise<void> => {
   const account = accountFor(context, run.harness)
-  const harnesses = namesOn(context, account)
+  const harnesses = harnessesOnAccount(context, account)
   const limit = { account, harnesses, evidence: diagnosis.evidence, until, taskId: task.id, runId: run.id }
   await limitAccount(tx, limit, run.goalId)
 }
 
 /** Ends the run with a persisted wait; the task is requeued when the time has come, also after a restart. */
-export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wait'>>): Promise<void> => {
+export const endWaiting = async (runContext: RunContext, decision: ChosenRecovery<ActionOf<'wait'>>): Promise<void> => {
   const { action } = decision.step
-  const { context } = session
+  const { context } = runContext
   await context.db.transaction(async (tx) => {
-    await failAttempt(tx, session.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
-    await recordIntent(context, tx, session.run, decision)
-    await closeRun(tx, session, 'failed', errorMetaOf(decision.diagnosis))
+    await failAttemptRecoveries(tx, runContext.task.id, `the run failed again: ${decision.diagnosis.evidence}`)
+    await recordIntent(context, tx, runContext.run, decision)
+    await closeRun(tx, runContext, 'failed', errorMetaOf(decision.diagnosis))
     const now = await storeNow(tx)
-    const at = dueAt(action, now)
+    const at = waitEndsAt(action, now)
     const parks = action.name === 'WAIT_FOR_QUOTA'
     const reason = parks ? 'quota_wait' : decision.diagnosis.label
     const retry = { reason, at, count: action.count, limit: action.limit }
     if (parks)
-      await storeAccountLimit(tx, session, {
-        until: dueAt({ ...action, jitterMs: 0 }, now),
+      await storeAccountLimit(tx, runContext, {
+        until: waitEndsAt({ ...action, jitterMs: 0 }, now),
         diagnosis: decision.diagnosis,
       })
-    must(
-      await moveTask(tx, await freshTask(tx, session), parks ? 'quota_reached' : 'run_failed', {
-        runId: session.run.id,
+    mustSucceed(
+      await moveTask(tx, await freshTask(tx, runContext), parks ? 'quota_reached' : 'run_failed', {
+        runId: runContext.run.id,
         retry,
         payload: {
           failureCode: decision.diagnosis.failureCode,
@@ -210,21 +214,26 @@ export const endWaiting = async (session: Session, decision: Chosen<ActionOf<'wa
  * Requeues the task at once for another harness, because this account is at its limit or this harness's work does not
  * pass.
  */
-export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'switch_harness'>>): Promise<void> => {
+export const endSwitched = async (
+  runContext: RunContext,
+  decision: ChosenRecovery<ActionOf<'switch_harness'>>,
+): Promise<void> => {
   const { action } = decision.step
   const { diagnosis } = decision
-  const { context, run } = session
+  const { context, run } = runContext
   await context.db.transaction(async (tx) => {
-    await failAttempt(tx, session.task.id, `the run failed again: ${diagnosis.evidence}`)
+    await failAttemptRecoveries(tx, runContext.task.id, `the run failed again: ${diagnosis.evidence}`)
     await recordIntent(context, tx, run, decision)
-    await closeRun(tx, session, 'failed', errorMetaOf(diagnosis))
+    await closeRun(tx, runContext, 'failed', errorMetaOf(diagnosis))
     const { harness, delayMs, until } = action
     if (delayMs !== undefined) {
       const limit = { delayMs, ...(until === undefined ? {} : { until }) }
-      await storeAccountLimit(tx, session, { until: dueAt(limit, await storeNow(tx)), diagnosis })
+      await storeAccountLimit(tx, runContext, { until: waitEndsAt(limit, await storeNow(tx)), diagnosis })
     }
     const payload = { reason: 'harness_switched', harness, before: run.harness, evidence: diagnosis.evidence }
-    must(await moveTask(tx, await freshTask(tx, session), 'harness_switched', { runId: run.id, harness, payload }))
+    mustSucceed(
+      await moveTask(tx, await freshTask(tx, runContext), 'harness_switched', { runId: run.id, harness, payload }),
+    )
   })
   context.at('recovery-intended')
 }
@@ -233,16 +242,19 @@ export const endSwitched = async (session: Session, decision: Chosen<ActionOf<'s
  * The account reached its limit between claim and launch. The task goes back to the queue and is claimed after the
  * reset. Nothing was tried, so open recoveries stay open.
  */
-export const endHeld = async (session: Session, { account, until }: AccountLimit): Promise<void> => {
+export const endAccountLimited = async (runContext: RunContext, { account, until }: AccountLimit): Promise<void> => {
   const reason = `account ${account} is at its limit until ${until.toISOString()}`
   const errorMeta: ErrorMeta = {
     ...{ source: 'engine', failureCode: 'account_limited', message: reason, evidence: reason },
     signature: 'account_limited',
   }
-  await session.context.db.transaction(async (tx) => {
-    await closeRun(tx, session, 'interrupted', errorMeta)
-    must(
-      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+  await runContext.context.db.transaction(async (tx) => {
+    await closeRun(tx, runContext, 'interrupted', errorMeta)
+    mustSucceed(
+      await moveTask(tx, await freshTask(tx, runContext), 'interrupted', {
+        runId: runContext.run.id,
+        payload: { reason },
+      }),
     )
   })
 }
@@ -277,14 +289,14 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
   const [trigger, meta] = isCancelled
     ? (['cancelled', cancellation] as const)
     : (['interrupted', interruption(reason)] as const)
-  const ended = must(await finishRun(tx, run, trigger, meta))
+  const ended = mustSucceed(await finishRun(tx, run, trigger, meta))
   await progressGoal(tx, run.goalId, { spend: ended.spend })
-  if (isCancelled) await failOpen(tx, task.id, 'the task was cancelled')
+  if (isCancelled) await failOpenRecoveries(tx, task.id, 'the task was cancelled')
   if (isCancelled || earlier.length < interruptionLimit) {
-    must(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
+    mustSucceed(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
     return ended
   }
-  must(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
   const happened = `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`
   const tried = [`restarted the attempt ${earlier.length} times, with the same result`]
   await openEscalation(tx, {
@@ -295,7 +307,7 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
     kind: 'exhausted',
     ...{ question: questionWithTried(happened, tried), happened, tried },
     details: `The output of the last attempt: unstuck logs ${run.id}. The whole story: unstuck explain ${task.id}`,
-    choices: [retry(task.id), cancel(task.id)],
+    choices: [retryChoice(task.id), cancelChoice(task.id)],
   })
   return ended
 }
@@ -304,17 +316,19 @@ export const interruptRun = async (context: Context, tx: Queryable, run: Run, re
  * The run was interrupted without a fault of its own: its task is requeued, or a person is asked after repeated
  * interruptions.
  */
-export const endInterrupted = async (session: Session, reason: string): Promise<void> => {
-  session.run = await session.context.db.transaction((tx) => interruptRun(session.context, tx, session.run, reason))
+export const endInterrupted = async (runContext: RunContext, reason: string): Promise<void> => {
+  runContext.run = await runContext.context.db.transaction((tx) =>
+    interruptRun(runContext.context, tx, runContext.run, reason),
+  )
 }
 
 /**
  * The goal was paused before the agent was started or restarted. The task goes back to the queue and is claimed after
  * the goal is resumed.
  */
-export const endPaused = async (session: Session): Promise<void> => {
-  const reason = `goal ${session.goal.id} is ${session.goal.state}`
-  await session.context.db.transaction(async (tx) => {
+export const endPaused = async (runContext: RunContext): Promise<void> => {
+  const reason = `goal ${runContext.goal.id} is ${runContext.goal.state}`
+  await runContext.context.db.transaction(async (tx) => {
     const errorMeta: ErrorMeta = {
       source: 'person',
       failureCode: 'paused',
@@ -322,26 +336,29 @@ export const endPaused = async (session: Session): Promise<void> => {
       evidence: reason,
       signature: 'paused',
     }
-    await failOpen(tx, session.task.id, reason)
-    await closeRun(tx, session, 'interrupted', errorMeta)
-    must(
-      await moveTask(tx, await freshTask(tx, session), 'interrupted', { runId: session.run.id, payload: { reason } }),
+    await failOpenRecoveries(tx, runContext.task.id, reason)
+    await closeRun(tx, runContext, 'interrupted', errorMeta)
+    mustSucceed(
+      await moveTask(tx, await freshTask(tx, runContext), 'interrupted', {
+        runId: runContext.run.id,
+        payload: { reason },
+      }),
     )
   })
 }
 
 /** A person cancelled the run: its task is cancelled too. */
-export const endCancelled = async (session: Session): Promise<void> => {
-  await session.context.db.transaction(async (tx) => {
-    await failOpen(tx, session.task.id, 'the task was cancelled')
-    await closeRun(tx, session, 'cancelled', cancellation)
-    must(await moveTask(tx, await freshTask(tx, session), 'cancelled', { runId: session.run.id }))
+export const endCancelled = async (runContext: RunContext): Promise<void> => {
+  await runContext.context.db.transaction(async (tx) => {
+    await failOpenRecoveries(tx, runContext.task.id, 'the task was cancelled')
+    await closeRun(tx, runContext, 'cancelled', cancellation)
+    mustSucceed(await moveTask(tx, await freshTask(tx, runContext), 'cancelled', { runId: runContext.run.id }))
   })
 }
 
 /** Logs an unexpected error with its stack, for callers that end the session because of it. */
-export const unexpected = (context: Context, session: Session, error: unknown): void =>
+export const logUnexpectedError = (context: Context, runContext: RunContext, error: unknown): void =>
   context.log.error(
-    { run: session.run.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+    { run: runContext.run.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
     'a run ended unexpectedly',
   )

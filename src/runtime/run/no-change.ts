@@ -3,29 +3,29 @@
  * show that nothing had to be done. Checks inferred from the repository pass whatever the task says, so they prove
  * nothing here.
  */
-import { keptVerdict, outcomeOf, proves, type Verdict } from '../../domain/run.ts'
+import { keptVerdict, outcomeOf, isEvidence, type Verdict } from '../../domain/run.ts'
 import { isGivenBack } from '../../domain/task.ts'
 import { diagnose } from '../../recovery/diagnosis.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
-import { holdLease } from '../../store/run.ts'
+import { requireLease } from '../../store/run.ts'
 import { carryOut, recover } from './carry-out.ts'
-import { settleFeedback } from './feedback.ts'
-import type { Next } from './phase.ts'
-import type { HonestReport } from '../checks/honest-checks.ts'
-import { withFacts } from '../checks/repair-facts.ts'
-import { decide, settleOpen } from '../core/store-record.ts'
-import { letGo, save, type Session } from '../core/session.ts'
+import { resolveFeedback } from './resolve-feedback.ts'
+import type { PhaseResult } from './phase.ts'
+import type { JudgedReport } from '../checks/check-runner.ts'
+import { withRepairFacts } from '../checks/repair-facts.ts'
+import { chooseStoredRecovery, resolveOpenOf } from '../core/store-record.ts'
+import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import type { PlannedChecks } from '../checks/verify-contract.ts'
 import { leftOutNotes } from '../agent/collected.ts'
 
 /** Resolves the recoveries whose post-condition is that the agent produces work. */
-export const settleWork = (session: Session, seen: { holds: boolean; detail: string }): Promise<void> =>
-  session.context.db.transaction(async (tx) => {
-    await holdLease(tx, session.run)
-    await settleOpen(tx, session.task.id, (condition) => (condition.type === 'work_appears' ? seen : undefined))
+export const resolveWork = (runContext: RunContext, seen: { satisfied: boolean; detail: string }): Promise<void> =>
+  runContext.context.db.transaction(async (tx) => {
+    await requireLease(tx, runContext.run)
+    await resolveOpenOf(tx, runContext.task.id, (condition) => (condition.type === 'work_appears' ? seen : undefined))
   })
 
-const requestedChecks = ({ task }: Session, planned: PlannedChecks): PlannedChecks => ({
+const requestedChecks = ({ task }: RunContext, planned: PlannedChecks): PlannedChecks => ({
   ...planned,
   commands: planned.commands.filter(
     (command) => task.commandSource !== 'inferred' || planned.fromContract.has(command),
@@ -33,8 +33,8 @@ const requestedChecks = ({ task }: Session, planned: PlannedChecks): PlannedChec
 })
 
 /** Why the checks do not prove that nothing had to be done; undefined = they do. */
-const doubtOf = (report: HonestReport): string | undefined => {
-  const failed = report.failed?.command ?? report.results.find((check) => !proves(check))?.command
+const doubtOf = (report: JudgedReport): string | undefined => {
+  const failed = report.failed?.command ?? report.results.find((check) => !isEvidence(check))?.command
   const listed = report.results.find(({ excused }) => excused?.because === 'fails on the base commit')?.command
   const command = failed ?? listed
   return command === undefined ? undefined : `${command} does not pass`
@@ -50,29 +50,29 @@ const isMissing = (check: ObservedCheck): boolean => {
 }
 
 interface CheckedUnchanged {
-  report: HonestReport
+  report: JudgedReport
   /** Checks that were left out because they cannot run here. */
   missing: Verdict['dropped']
 }
 
 /** Runs the checks and leaves out those that cannot run here. */
 const runPossible = async (
-  session: Session,
+  runContext: RunContext,
   asked: PlannedChecks,
-  check: Unchanged['check'],
+  check: UnchangedWork['check'],
 ): Promise<CheckedUnchanged> => {
   const missing: Verdict['dropped'] = []
   for (let left = asked; ;) {
     const report = await check(left)
-    const failed = report.failed === undefined ? undefined : await withFacts(session, report.failed)
-    if (letGo(session) || failed === undefined || !isMissing(failed)) return { report, missing }
+    const failed = report.failed === undefined ? undefined : await withRepairFacts(runContext, report.failed)
+    if (isReleased(runContext) || failed === undefined || !isMissing(failed)) return { report, missing }
     missing.push({ command: failed.command, reason: diagnose({ kind: 'check', check: failed }).evidence })
     left = { ...left, commands: left.commands.filter((command) => command !== failed.command) }
   }
 }
 
 /** Names the changes that were left out: an agent that only reads "no change" would write to the same place again. */
-const unchangedBecause = ({ run, collected }: Session, because: string) => {
+const unchangedBecause = ({ run, collected }: RunContext, because: string) => {
   const leftOut = collected?.leftOut ?? []
   return { kind: 'noChange', because, tree: run.tree ?? '', ...(leftOut.length === 0 ? {} : { leftOut }) } as const
 }
@@ -81,64 +81,71 @@ const unchangedBecause = ({ run, collected }: Session, because: string) => {
  * Checks that pass without a change, or cannot run, do not tell a finished task from one that was never started. So
  * the agent is asked once more, and a second "nothing to do" is accepted.
  */
-const askAgentAgain = async (session: Session, because: string): Promise<Next | undefined> => {
+const askAgentAgain = async (runContext: RunContext, because: string): Promise<PhaseResult | undefined> => {
   // A person who gives back unchanged work did so on purpose.
-  if (isGivenBack(session.task)) return undefined
-  const { diagnosis, step } = await decide(session.context, session.run, unchangedBecause(session, because))
-  return step.kind === 'recover' ? carryOut(session, { diagnosis, step }) : undefined
+  if (isGivenBack(runContext.task)) return undefined
+  const { diagnosis, step } = await chooseStoredRecovery(
+    runContext.context,
+    runContext.run,
+    unchangedBecause(runContext, because),
+  )
+  return step.kind === 'recover' ? carryOut(runContext, { diagnosis, step }) : undefined
 }
 
-const endUnchanged = async (session: Session, { report, missing }: CheckedUnchanged): Promise<Next> => {
-  const kept = keptVerdict(session.run.verdict)
+const endUnchanged = async (runContext: RunContext, { report, missing }: CheckedUnchanged): Promise<PhaseResult> => {
+  const kept = keptVerdict(runContext.run.verdict)
   const note =
     missing.length === 0
       ? 'the agent changed nothing, and every check of the task passes without a change'
       : 'the agent changed nothing, even when asked again, and the checks of the task cannot run here'
-  await save(session, {
+  await saveProgress(runContext, {
     phase: 'finish',
     verdict: {
       ...kept,
       ...{ outcome: outcomeOf(report.results, true), noChange: true, checks: report.results },
-      notes: [note, ...leftOutNotes(session.collected)],
+      notes: [note, ...leftOutNotes(runContext.collected)],
       dropped: [...kept.dropped, ...missing],
     },
   })
-  session.context.at('verified')
+  runContext.context.at('verified')
   return 'on'
 }
 
-export interface Unchanged {
+export interface UnchangedWork {
   planned: PlannedChecks
   dropped: Verdict['dropped']
-  check: (planned: PlannedChecks) => Promise<HonestReport>
+  check: (planned: PlannedChecks) => Promise<JudgedReport>
 }
 
 /** Phase `verify` for a turn without a change: stores the verdict, or asks the agent once more. */
-export const verifyUnchanged = async (session: Session, { planned, dropped, check }: Unchanged): Promise<Next> => {
-  const asked = requestedChecks(session, planned)
-  const doubt = async (because: string): Promise<Next> => {
-    await settleWork(session, { holds: false, detail: 'the agent again ended without a change' })
-    return recover(session, unchangedBecause(session, because))
+export const verifyUnchanged = async (
+  runContext: RunContext,
+  { planned, dropped, check }: UnchangedWork,
+): Promise<PhaseResult> => {
+  const asked = requestedChecks(runContext, planned)
+  const doubt = async (because: string): Promise<PhaseResult> => {
+    await resolveWork(runContext, { satisfied: false, detail: 'the agent again ended without a change' })
+    return recover(runContext, unchangedBecause(runContext, because))
   }
   if (asked.commands.length === 0)
     return doubt('the task has no check of its own that could show that nothing had to be done')
   const [gone] = dropped
   if (gone !== undefined) return doubt(`its check "${gone.command}" was dropped`)
-  const checked = await runPossible(session, asked, check)
-  if (letGo(session)) return 'ended'
+  const checked = await runPossible(runContext, asked, check)
+  if (isReleased(runContext)) return 'ended'
   const because = doubtOf(checked.report)
   if (because !== undefined) return doubt(because)
   const [missing] = checked.missing
   const passing = 'its checks pass without a change, so they do not prove that the task is done'
-  const again = await askAgentAgain(session, missing?.reason ?? passing)
+  const again = await askAgentAgain(runContext, missing?.reason ?? passing)
   if (again !== undefined) return again
-  await settleWork(session, {
-    holds: false,
+  await resolveWork(runContext, {
+    satisfied: false,
     detail: `asked again, it changed nothing, and its checks ${missing === undefined ? 'pass as they are' : 'cannot run here'}`,
   })
-  await session.context.db.transaction(async (tx) => {
-    await holdLease(tx, session.run)
-    await settleFeedback(tx, session, checked.report)
+  await runContext.context.db.transaction(async (tx) => {
+    await requireLease(tx, runContext.run)
+    await resolveFeedback(tx, runContext, checked.report)
   })
-  return endUnchanged(session, checked)
+  return endUnchanged(runContext, checked)
 }

@@ -1,27 +1,29 @@
 /** Takes the command that an agent was asked to suggest into the plan of checks, or refuses it with a reason. */
 import { join } from 'node:path'
 import { keptVerdict, lastLaunch } from '../../domain/run.ts'
-import { judges } from '../../recovery/command/replacement.ts'
-import { readSuggestion, type Need, type Suggestion } from '../../recovery/command/suggested.ts'
+import { isRealCheck } from '../../recovery/command/replacement.ts'
+import { readSuggestion, type RequiredInBase, type SuggestedCommand } from '../../recovery/command/suggested.ts'
 import { StaleError } from '../../store/db.ts'
-import { recoveriesOf, settleRecovery, type Recovery } from '../../store/recovery.ts'
-import { holdLease } from '../../store/run.ts'
+import { recoveriesOf, resolveRecovery, type Recovery } from '../../store/recovery.ts'
+import { requireLease } from '../../store/run.ts'
 import { setTaskCommands } from '../../store/task.ts'
 import { hasRule, makefiles } from '../checks/check-facts.ts'
 import { readLaunch } from '../agent/denials.ts'
-import { scriptsIn } from '../checks/repair-facts.ts'
-import { save, type Session } from '../core/session.ts'
+import { manifestScripts } from '../checks/repair-facts.ts'
+import { saveProgress, type RunContext } from '../core/run-context.ts'
 
 /**
  * What the suggestion needs and the base commit lacks; undefined = nothing. A command whose program or script the
  * agent wrote itself would prove nothing.
  */
-const lackOf = async (session: Session, need: Need): Promise<string | undefined> => {
+const lackOf = async (runContext: RunContext, need: RequiredInBase): Promise<string | undefined> => {
   const at = (path: string): Promise<string | undefined> =>
-    session.context.ports.git.textAt(session.context.shadow, session.run.baseCommit ?? '', path)
+    runContext.context.ports.git.textAt(runContext.context.shadow, runContext.run.baseCommit ?? '', path)
   if (need.kind === 'file') return (await at(need.path)) === undefined ? `no file ${need.path}` : undefined
   if (need.kind === 'script')
-    return judges(scriptsIn(await at(need.manifest))[need.name]) ? undefined : `no script "${need.name}" that judges`
+    return isRealCheck(manifestScripts(await at(need.manifest))[need.name])
+      ? undefined
+      : `no script "${need.name}" that judges`
   for (const name of need.file === undefined ? makefiles : [need.file]) {
     const text = await at(join(need.folder, name))
     if (text === undefined) continue
@@ -31,12 +33,12 @@ const lackOf = async (session: Session, need: Need): Promise<string | undefined>
   return 'no makefile'
 }
 
-const checkedSuggestion = async (session: Session, requested: string): Promise<Suggestion> => {
-  const { final, lastText } = readLaunch(session)
+const checkedSuggestion = async (runContext: RunContext, requested: string): Promise<SuggestedCommand> => {
+  const { final, lastText } = readLaunch(runContext)
   const read = readSuggestion(final?.text || lastText, requested)
   if (!read.ok) return read
   for (const need of read.needs) {
-    const lack = await lackOf(session, need)
+    const lack = await lackOf(runContext, need)
     if (lack !== undefined) return { ok: false, reason: `the base commit has ${lack} (${read.command})` }
   }
   return read
@@ -44,32 +46,32 @@ const checkedSuggestion = async (session: Session, requested: string): Promise<S
 
 /** Replaces the failing command by the suggestion, or resolves the recovery as failed. */
 const take = (
-  session: Session,
+  runContext: RunContext,
   { id, issueDetected }: Recovery,
   requested: string,
-  suggestion: Suggestion,
+  suggestion: SuggestedCommand,
 ): Promise<void> => {
-  const kept = keptVerdict(session.run.verdict)
-  return session.context.db.transaction(async (tx) => {
-    await holdLease(tx, session.run)
+  const kept = keptVerdict(runContext.run.verdict)
+  return runContext.context.db.transaction(async (tx) => {
+    await requireLease(tx, runContext.run)
     if (!suggestion.ok)
-      return settleRecovery(tx, id, 'failed', `the suggested command was refused: ${suggestion.reason}`)
+      return resolveRecovery(tx, id, 'failed', `the suggested command was refused: ${suggestion.reason}`)
     const by = suggestion.command
-    const commands = session.task.commands.map((command) => (command === requested ? by : command))
-    if (!(await setTaskCommands(tx, session.run, commands))) throw new StaleError(`task ${session.task.id}`)
+    const commands = runContext.task.commands.map((command) => (command === requested ? by : command))
+    if (!(await setTaskCommands(tx, runContext.run, commands))) throw new StaleError(`task ${runContext.task.id}`)
     const dropped = [...kept.dropped, { command: requested, reason: issueDetected, by }]
-    await save(session, { verdict: { ...kept, dropped } }, tx)
-    session.task = { ...session.task, commands }
+    await saveProgress(runContext, { verdict: { ...kept, dropped } }, tx)
+    runContext.task = { ...runContext.task, commands }
   })
 }
 
 /** Reads the suggestion of the last launch, if it was asked for one, and resolves the open recovery with it. */
-export const takeSuggestion = async (session: Session): Promise<void> => {
-  const requested = lastLaunch(session.run)?.ask
-  if (requested === undefined || session.run.verdict?.dropped.some(({ command }) => command === requested) === true)
+export const applySuggestion = async (runContext: RunContext): Promise<void> => {
+  const requested = lastLaunch(runContext.run)?.ask
+  if (requested === undefined || runContext.run.verdict?.dropped.some(({ command }) => command === requested) === true)
     return
-  const open = (await recoveriesOf(session.context.db, session.task.id)).find(
-    ({ status, runId, action }) => status === 'acting' && runId === session.run.id && action['ask'] === requested,
+  const open = (await recoveriesOf(runContext.context.db, runContext.task.id)).find(
+    ({ status, runId, action }) => status === 'acting' && runId === runContext.run.id && action['ask'] === requested,
   )
-  if (open !== undefined) await take(session, open, requested, await checkedSuggestion(session, requested))
+  if (open !== undefined) await take(runContext, open, requested, await checkedSuggestion(runContext, requested))
 }

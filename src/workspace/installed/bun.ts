@@ -1,7 +1,16 @@
 /** Bun's text lockfile. Bun keeps no list of its installed packages, so versions are read from the packages themselves. */
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { filterAsync, folderBelow, isFolder, leftOut, parsed, recordAt, textOf, type Held } from './read.ts'
+import {
+  filterConcurrently,
+  folderBelow,
+  isFolder,
+  wasLeftOut,
+  parsedRecord,
+  recordAt,
+  boundedText,
+  type TreeComparison,
+} from './bounded-read.ts'
 
 const maxManifestBytes = 1024 * 1024
 /** More than any project has. */
@@ -73,7 +82,7 @@ const versionAt = async (root: string, place: string, wanted: string): Promise<s
   }
   const folder = await folderBelow(root, place)
   if (folder === undefined) return undefined
-  const { version } = parsed(await textOf(join(folder, 'package.json'), maxManifestBytes))
+  const { version } = parsedRecord(await boundedText(join(folder, 'package.json'), maxManifestBytes))
   // The registry normalises other forms of versions, so they would differ from the manifest.
   return typeof version === 'string' && /^\d+\.\d+\.\d+/.test(version) ? version : undefined
 }
@@ -103,7 +112,7 @@ const holdDirect = async (walk: Walk, folder: string, workspace: Record<string, 
     else if (found === undefined) held.unclear = true
     else if (found !== wanted.version) different.push(`${name} is ${found} instead of ${wanted.version}`)
   }
-  if (missing.length > 0 && leftOut(all, missing.length, different.length)) held.unclear = true
+  if (missing.length > 0 && wasLeftOut(all, missing.length, different.length)) held.unclear = true
   else held.differences.push(...missing)
   held.differences.push(...different)
 }
@@ -116,7 +125,7 @@ const holdOthers = async ({ root, packages, held }: Walk, direct: ReadonlySet<st
   const wanted = Object.keys(packages)
     .filter((key) => !direct.has(key) && !inWorkspace.has(firstOf(key)))
     .flatMap((key) => wantedAt(packages, key) ?? [])
-  await filterAsync(wanted, async ({ key, version }) => {
+  await filterConcurrently(wanted, async ({ key, version }) => {
     const found = await versionAt(root, placeOf(key), version)
     if (typeof found !== 'string' || found === version) return false
     held.differences.push(`${key} is ${found} instead of ${version}`)
@@ -126,8 +135,8 @@ const holdOthers = async ({ root, packages, held }: Walk, direct: ReadonlySet<st
 
 const kinds = ['dependencies', 'devDependencies']
 
-export const bunDifferences = async (root: string, lockfile: string): Promise<Held> => {
-  const lock = parsed(withoutLooseCommas(lockfile))
+export const bunDifferences = async (root: string, lockfile: string): Promise<TreeComparison> => {
+  const lock = parsedRecord(withoutLooseCommas(lockfile))
   const packages = recordAt(lock, 'packages')
   // The paths of the lockfile must not lead out of the project.
   const workspaces = Object.entries(recordAt(lock, 'workspaces')).filter(

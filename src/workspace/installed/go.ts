@@ -1,5 +1,5 @@
 /** Compares Go's vendored packages with go.mod. Pure. */
-import type { Held } from './read.ts'
+import type { TreeComparison } from './bounded-read.ts'
 
 interface Module {
   requires: Map<string, string>
@@ -24,7 +24,7 @@ const moduleIn = (text: string): Module => {
 }
 
 /** Requirements of go.mod that the list of vendored packages lacks or has in another version. Replaced modules are skipped. */
-export const vendorDifferences = (goMod: string, list: string): Held => {
+export const vendorDifferences = (goMod: string, list: string): TreeComparison => {
   const { requires, replaced } = moduleIn(goMod)
   // The list of a go.work does not describe a single module. A list without these marks comes from an old version of Go.
   if (/^## workspace/m.test(list) || !/^## explicit/m.test(list) || goMod.includes('"'))

@@ -1,9 +1,19 @@
 /** Trees of `node_modules`: compares each manager's lockfile with its record of the install, and detects damaged packages. */
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { InstalledTree } from '../../recovery/probes/reading.ts'
+import type { InstalledTree } from '../../recovery/probes/measurement.ts'
 import { bunDifferences } from './bun.ts'
-import { filterAsync, hasBytes, isFolder, namesIn, parsed, recordAt, stateOf, textOf, type Held } from './read.ts'
+import {
+  filterConcurrently,
+  hasBytes,
+  isFolder,
+  entryNames,
+  parsedRecord,
+  recordAt,
+  treeStateOf,
+  boundedText,
+  type TreeComparison,
+} from './bounded-read.ts'
 import { berryDifferences, berryFolders, classicDifferences, isBerry, wantsTree, type DevNames } from './yarn.ts'
 
 const npmMarker = join('node_modules', '.package-lock.json')
@@ -13,9 +23,9 @@ const berryMarker = join('node_modules', '.yarn-state.yml')
 const nameIn = (key: string): string => key.slice(key.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
 /** Packages of npm's lockfile that npm's list of the installed tree lacks or has in another version. */
-const npmDifferences = (lockfile: string, marker: string): Held => {
-  const wanted = recordAt(parsed(lockfile), 'packages')
-  const there = recordAt(parsed(marker), 'packages')
+const npmDifferences = (lockfile: string, marker: string): TreeComparison => {
+  const wanted = recordAt(parsedRecord(lockfile), 'packages')
+  const there = recordAt(parsedRecord(marker), 'packages')
   const differences = Object.entries(wanted).flatMap(([key, { version, link, optional, devOptional }]) => {
     if (!key.includes('node_modules/') || link === true) return []
     const { [key]: found } = there
@@ -33,7 +43,7 @@ interface Manager {
   governs?: (lockfile: string) => boolean
   /** Whether the manager creates a tree; undefined = always. */
   settings?: { file: string; makeTree: (text: string | undefined) => boolean }
-  hold(lockfile: string, marker: string, devNames: DevNames): Held
+  hold(lockfile: string, marker: string, devNames: DevNames): TreeComparison
 }
 
 const managers: readonly Manager[] = [
@@ -64,9 +74,9 @@ export const lockNames: readonly string[] = [...managers.flatMap(({ lockfiles })
 
 type Compared = Pick<InstalledTree, 'lockfile' | 'state' | 'differences'>
 
-const told = (lockfile: string, held: Held): Compared => ({
+const told = (lockfile: string, held: TreeComparison): Compared => ({
   lockfile,
-  state: stateOf(held),
+  state: treeStateOf(held),
   differences: held.differences,
 })
 
@@ -76,9 +86,9 @@ const holdOne = async (
   { installed, devNames }: { installed: boolean; devNames: DevNames },
 ): Promise<Compared> => {
   const { settings, marker, hold } = manager
-  const makesTree = settings === undefined || settings.makeTree(await textOf(join(folder, settings.file)))
+  const makesTree = settings === undefined || settings.makeTree(await boundedText(join(folder, settings.file)))
   if (!installed) return { lockfile: name, state: makesTree ? 'absent' : 'unknown', differences: [] }
-  const list = await textOf(join(folder, marker))
+  const list = await boundedText(join(folder, marker))
   return list === undefined || !makesTree
     ? { lockfile: name, state: 'unknown', differences: [] }
     : told(name, hold(lockfile, list, devNames))
@@ -87,13 +97,13 @@ const holdOne = async (
 const compare = async (folder: string, installed: boolean, devNames: DevNames): Promise<Compared> => {
   for (const manager of managers)
     for (const name of manager.lockfiles) {
-      const lockfile = await textOf(join(folder, name))
+      const lockfile = await boundedText(join(folder, name))
       if (lockfile === undefined || manager.governs?.(lockfile) === false) continue
       return holdOne(folder, { manager, name, lockfile }, { installed, devNames })
     }
-  const lockfile = await textOf(join(folder, bunLock))
+  const lockfile = await boundedText(join(folder, bunLock))
   if (lockfile !== undefined && installed) return told(bunLock, await bunDifferences(folder, lockfile))
-  const [other = null] = await filterAsync([bunLock, unreadable], async (name) => hasBytes(join(folder, name)))
+  const [other = null] = await filterConcurrently([bunLock, unreadable], async (name) => hasBytes(join(folder, name)))
   return { lockfile: other, state: installed ? 'unknown' : 'absent', differences: [] }
 }
 
@@ -113,15 +123,15 @@ const topPackages = async (modules: string): Promise<string[]> => {
 
 /** Yarn's list of the installed tree; undefined if the project uses another linker or manager now, so that the list is stale. */
 const berryList = async (folder: string): Promise<string | undefined> => {
-  const lockfile = await textOf(join(folder, 'yarn.lock'))
-  if (lockfile === undefined || !isBerry(lockfile) || !wantsTree(await textOf(join(folder, berrySettings))))
+  const lockfile = await boundedText(join(folder, 'yarn.lock'))
+  if (lockfile === undefined || !isBerry(lockfile) || !wantsTree(await boundedText(join(folder, berrySettings))))
     return undefined
-  return textOf(join(folder, berryMarker))
+  return boundedText(join(folder, berryMarker))
 }
 
 /** The packages below `node_modules` according to the manager's own list. */
 const listedIn = async (folder: string): Promise<string[]> => {
-  const npms = recordAt(parsed(await textOf(join(folder, npmMarker))), 'packages')
+  const npms = recordAt(parsedRecord(await boundedText(join(folder, npmMarker))), 'packages')
   const keys = Object.keys(npms).filter((key) => key.startsWith('node_modules/') && npms[key]?.link !== true)
   return keys.length > 0 ? keys : berryFolders(await berryList(folder))
 }
@@ -130,9 +140,9 @@ const listedIn = async (folder: string): Promise<string[]> => {
 const damagedPackages = async (folder: string): Promise<string[]> => {
   const modules = join(folder, 'node_modules')
   const keys = await listedIn(folder)
-  const broken = await filterAsync(keys, async (key) => !(await hasBytes(join(folder, key, 'package.json'))))
+  const broken = await filterConcurrently(keys, async (key) => !(await hasBytes(join(folder, key, 'package.json'))))
   if (keys.length > 0) return broken.map((key) => `${nameIn(key)} has no package.json`)
-  const empty = await filterAsync(await topPackages(modules), async (name) => {
+  const empty = await filterConcurrently(await topPackages(modules), async (name) => {
     const manifest = await lstat(join(modules, name, 'package.json')).catch(() => undefined)
     if (manifest !== undefined) return manifest.isFile() && manifest.size === 0
     return (await readdir(join(modules, name)).catch(() => ['unreadable'])).length === 0
@@ -149,7 +159,7 @@ const dangles = async (link: string): Promise<boolean> => {
 /** Programs whose file is missing, but exists in the tree `beside`. Some packages never contain their program. */
 const damagedPrograms = async (folder: string, beside: string): Promise<string[]> => {
   const bin = join('node_modules', '.bin')
-  const broken = await filterAsync(await namesIn(join(beside, bin)), async (name) => {
+  const broken = await filterConcurrently(await entryNames(join(beside, bin)), async (name) => {
     if ((await dangles(join(beside, bin, name))) || !(await dangles(join(folder, bin, name)))) return false
     return true
   })

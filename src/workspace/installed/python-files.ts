@@ -37,7 +37,7 @@ export const isVersion = (found: string, wanted: string): boolean | undefined =>
   return there.public === asked.public && (asked.local === undefined || asked.local === there.local)
 }
 
-export interface Requirement {
+export interface PackageRequirement {
   name: string
   /** The accepted versions; empty = any version, or any in `range`. */
   versions: string[]
@@ -46,8 +46,8 @@ export interface Requirement {
   always: boolean
 }
 
-export interface Requirements {
-  found: Requirement[]
+export interface PackageRequirements {
+  found: PackageRequirement[]
   /** Whether every entry of the file was understood. */
   whole: boolean
 }
@@ -56,7 +56,7 @@ export interface Requirements {
 const harmless =
   /^(?:-i|-f|--(?:index-url|extra-index-url|find-links|trusted-host|no-index|pre|prefer-binary|only-binary|no-binary|require-hashes|hash))(?:[\s=]|$)/
 
-const requirementIn = (line: string): Requirement | undefined => {
+const requirementIn = (line: string): PackageRequirement | undefined => {
   const [, name, rest = ''] = /^([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(.*)$/.exec(line) ?? []
   if (name === undefined || (rest !== '' && !/^[=<>!~;]/.test(rest))) return undefined
   const [, pinned] = /^===?\s*([^\s,;*]+)$/.exec(rest) ?? []
@@ -66,8 +66,8 @@ const requirementIn = (line: string): Requirement | undefined => {
   return { name: normalName(name), versions: [], always, ...(rest === '' ? {} : { range: rest }) }
 }
 
-export const requirementsIn = (text: string): Requirements => {
-  const requirements: Requirements = { found: [], whole: true }
+export const requirementsIn = (text: string): PackageRequirements => {
+  const requirements: PackageRequirements = { found: [], whole: true }
   for (const raw of text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)) {
     const [plain = ''] = raw.split(/(?:^|\s)#/)
     const line = (plain.split(/\s--/)[0] ?? '').trim()
@@ -83,7 +83,7 @@ export const requirementsIn = (text: string): Requirements => {
 const maxVersions = 20
 
 /** Parses poetry.lock and uv.lock. Packages that are not from a registry have no version there. */
-export const lockedIn = (text: string): Requirements => {
+export const lockedIn = (text: string): PackageRequirements => {
   const versions = new Map<string, string[]>()
   let entry: { name?: string; version?: string; own?: boolean } | undefined
   let inside = false
@@ -150,5 +150,5 @@ const ofPython = new Set(
 )
 
 /** Whether no requirement can declare the module, because a build generates it or it is part of Python. */
-export const isNobodys = (module: string): boolean =>
+export const isUndeclarable = (module: string): boolean =>
   ofPython.has(module) || module.startsWith('_') || /_pb2(?:_grpc)?$|_version$/.test(module)

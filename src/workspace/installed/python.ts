@@ -4,19 +4,19 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { InstalledTree } from '../../recovery/probes/reading.ts'
-import { meets } from '../../recovery/version-range.ts'
+import type { InstalledTree } from '../../recovery/probes/measurement.ts'
+import { isInRange } from '../../recovery/version-range.ts'
 import {
   distributionIn,
-  isNobodys,
+  isUndeclarable,
   isVersion,
   lockedIn,
   normalName,
   requirementsIn,
-  type Requirement,
-  type Requirements,
+  type PackageRequirement,
+  type PackageRequirements,
 } from './python-files.ts'
-import { folderBelow, namesIn, stateOf, textOf, type Held } from './read.ts'
+import { folderBelow, entryNames, treeStateOf, boundedText, type TreeComparison } from './bounded-read.ts'
 
 interface Environment {
   /** Names of site-packages. */
@@ -29,14 +29,14 @@ interface Environment {
 
 const environmentIn = async (folder: string): Promise<Environment | undefined> => {
   const venv = await folderBelow(folder, '.venv')
-  const settings = venv === undefined ? undefined : await textOf(join(venv, 'pyvenv.cfg'))
+  const settings = venv === undefined ? undefined : await boundedText(join(venv, 'pyvenv.cfg'))
   if (venv === undefined || settings === undefined) return undefined
   const lib = await folderBelow(venv, 'lib')
-  const pythons = lib === undefined ? [] : (await namesIn(lib)).filter((name) => /^python\d[\d.]*t?$/.test(name))
+  const pythons = lib === undefined ? [] : (await entryNames(lib)).filter((name) => /^python\d[\d.]*t?$/.test(name))
   const [python] = pythons
   const packages = pythons.length === 1 ? await folderBelow(venv, `lib/${python}/site-packages`) : undefined
   if (packages === undefined) return undefined
-  const entries = await namesIn(packages)
+  const entries = await entryNames(packages)
   const versions = new Map<string, (string | undefined)[]>()
   let open = /^include-system-site-packages\s*=\s*true/im.test(settings)
   for (const entry of entries) {
@@ -48,14 +48,16 @@ const environmentIn = async (folder: string): Promise<Environment | undefined> =
   return { entries, versions, open }
 }
 
-const unclear: Held = { differences: [], unclear: true }
+const unclear: TreeComparison = { differences: [], unclear: true }
 
-const holdOne = ({ versions, open }: Environment, requirement: Requirement): Held => {
+const holdOne = ({ versions, open }: Environment, requirement: PackageRequirement): TreeComparison => {
   const { name, versions: wanted, range, always } = requirement
   const there = versions.get(name)
   if (there === undefined) return always && !open ? { differences: [`${name} is not installed`] } : unclear
   if (range !== undefined)
-    return there.some((found) => found !== undefined && meets(found, range) === true) ? { differences: [] } : unclear
+    return there.some((found) => found !== undefined && isInRange(found, range) === true)
+      ? { differences: [] }
+      : unclear
   if (wanted.length === 0) return { differences: [] }
   const held = there.flatMap((found) => wanted.map((one) => (found === undefined ? undefined : isVersion(found, one))))
   if (held.includes(true)) return { differences: [] }
@@ -68,7 +70,7 @@ const holdOne = ({ versions, open }: Environment, requirement: Requirement): Hel
 const maxRequirements = 20_000
 const maxSourceBytes = 16 * 1024 * 1024
 
-const hold = (environment: Environment, { found, whole }: Requirements): Held => {
+const hold = (environment: Environment, { found, whole }: PackageRequirements): TreeComparison => {
   if (found.length > maxRequirements) return unclear
   const held = found.map((requirement) => holdOne(environment, requirement))
   return {
@@ -77,7 +79,7 @@ const hold = (environment: Environment, { found, whole }: Requirements): Held =>
   }
 }
 
-const sources: readonly [file: string, read: (text: string) => Requirements][] = [
+const sources: readonly [file: string, read: (text: string) => PackageRequirements][] = [
   ['uv.lock', lockedIn],
   ['poetry.lock', lockedIn],
   ['requirements.txt', requirementsIn],
@@ -85,12 +87,12 @@ const sources: readonly [file: string, read: (text: string) => Requirements][] =
 
 interface Source {
   file: string
-  requirements: Requirements
+  requirements: PackageRequirements
 }
 
 const sourcesIn = async (folder: string): Promise<Source[]> => {
   const texts = await Promise.all(
-    sources.map(async ([file, read]) => ({ file, read, text: await textOf(join(folder, file), maxSourceBytes) })),
+    sources.map(async ([file, read]) => ({ file, read, text: await boundedText(join(folder, file), maxSourceBytes) })),
   )
   return texts.flatMap(({ file, read, text }) => (text === undefined ? [] : [{ file, requirements: read(text) }]))
 }
@@ -103,7 +105,7 @@ export const pythonTree = async (root: string, place: string): Promise<Installed
   if (environment === undefined || found.length === 0) return undefined
   const trees = found.map(({ file, requirements }) => {
     const held = hold(environment, requirements)
-    return { lockfile: file, state: stateOf(held), differences: held.differences }
+    return { lockfile: file, state: treeStateOf(held), differences: held.differences }
   })
   // No record says which of several files was installed, so the tree is stale only if it matches none of them.
   const tree = trees.find(({ state }) => state === 'same') ?? trees.find(({ state }) => state === 'unknown') ?? trees[0]
@@ -138,8 +140,8 @@ const isOwn = async (root: string, module: string): Promise<boolean | undefined>
 /** Whether another file of the project may declare the package that provides the module. */
 const mayDeclare = async (root: string, files: readonly string[], name: string): Promise<boolean> => {
   const read = new Set(files)
-  if ((await namesIn(root)).some((file) => !read.has(file) && otherManifests.test(file))) return true
-  const manifest = (await textOf(join(root, 'pyproject.toml'))) ?? ''
+  if ((await entryNames(root)).some((file) => !read.has(file) && otherManifests.test(file))) return true
+  const manifest = (await boundedText(join(root, 'pyproject.toml'))) ?? ''
   // A lockfile contains all requirements of pyproject.toml, except those added since.
   return files.some((file) => file.endsWith('.lock'))
     ? normalName(manifest).includes(name)
@@ -150,7 +152,7 @@ const mayDeclare = async (root: string, files: readonly string[], name: string):
 const lacks = (environment: Environment, found: readonly Source[], module: string): boolean =>
   !environment.open &&
   // All files must match, because any missing package might provide the module.
-  found.every(({ requirements }) => stateOf(hold(environment, requirements)) === 'same') &&
+  found.every(({ requirements }) => treeStateOf(hold(environment, requirements)) === 'same') &&
   !environment.entries.some((entry) => entry === module || entry.startsWith(`${module}.`)) &&
   !environment.entries.some((entry) => ownPaths.test(entry) && !standardPaths.test(entry))
 
@@ -160,7 +162,7 @@ export const declaresModule = async (root: string, module: string): Promise<bool
   const name = normalName(module)
   if (found.some(({ requirements }) => requirements.found.some((one) => one.name === name))) return true
   const environment = await environmentIn(root)
-  if (environment === undefined || found.length === 0 || isNobodys(module)) return undefined
+  if (environment === undefined || found.length === 0 || isUndeclarable(module)) return undefined
   const files = found.map(({ file }) => file)
   if (!lacks(environment, found, module) || (await mayDeclare(root, files, name))) return undefined
   return (await isOwn(root, module)) === false ? false : undefined

@@ -1,9 +1,9 @@
 /** Compares Yarn's lockfiles with Yarn's record of the install: version 1, and later ones with the node-modules linker. Pure. */
-import { leftOut, parsed, recordAt, type Held } from './read.ts'
+import { wasLeftOut, parsedRecord, recordAt, type TreeComparison } from './bounded-read.ts'
 
 /** Yarn 1 records the headers of its lockfile. An unknown header was added after the install. */
-export const classicDifferences = (lockfile: string, marker: string): Held => {
-  const known = recordAt(parsed(marker), 'lockfileEntries')
+export const classicDifferences = (lockfile: string, marker: string): TreeComparison => {
+  const known = recordAt(parsedRecord(marker), 'lockfileEntries')
   const wanted = lockfile.match(/^"?[^\s#"][^\n]*@[^\n]*:$/gm) ?? []
   const differences = wanted
     .flatMap((header) => header.slice(0, -1).split(', '))
@@ -151,7 +151,7 @@ const begin = (walk: Walk, workspace: Wanted, devNames: DevNames): Wanted[] => {
   return [true, false].flatMap((kind) => {
     const group = direct.filter(([name]) => dev.has(name) === kind).map(([, wanted]) => wanted)
     const missing = group.filter((one) => !isThere(walk, one))
-    if (!leftOut(group.length, missing.length, missing.filter(({ name }) => walk.there.old.has(name)).length))
+    if (!wasLeftOut(group.length, missing.length, missing.filter(({ name }) => walk.there.old.has(name)).length))
       return sift(walk, group)
     walk.unclear ||= group.length > 0
     return []
@@ -162,7 +162,7 @@ const begin = (walk: Walk, workspace: Wanted, devNames: DevNames): Wanted[] => {
  * Packages that the installed workspaces need according to the lockfile, but that the record of the install lacks. The lockfile
  * also contains entries for other systems, so only dependencies that are certainly needed here are followed.
  */
-export const berryDifferences = (lockfile: string, marker: string, devNames: DevNames): Held => {
+export const berryDifferences = (lockfile: string, marker: string, devNames: DevNames): TreeComparison => {
   const blocks = blocksIn(lockfile).filter(({ fields }) => fields.has('resolution'))
   const state = blocksIn(marker)
   if (blocks.length === 0 || !state.some(({ header }) => header === '__metadata'))

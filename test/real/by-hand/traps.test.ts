@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
-import { pointersTo } from '../../../sim/main.ts'
+import { pointersTo } from '../../../sim/simulate.ts'
 import type { ScriptInput } from '../../../sim/script.ts'
 import { groupOf, openUser, processesWith, until, type User } from '../user.ts'
 

@@ -1,5 +1,5 @@
 /** All rules. A new family is added only here. */
-import { agentRules } from './agent.ts'
+import { agentOutputRules } from './agent-output.ts'
 import { compiledRules } from './compiled.ts'
 import { generalRules } from './general.ts'
 import { gitRules } from './git.ts'
@@ -40,7 +40,7 @@ export const rules: readonly Rule[] = [
   ...nativeRules,
   ...gitRules,
   ...serviceRules,
-  ...agentRules,
+  ...agentOutputRules,
   ...moreRules,
   ...generalRules,
 ].sort((a, b) => b.specificity - a.specificity)

@@ -6,14 +6,14 @@
 import type { Label } from '../labels.ts'
 import type { Refinement } from '../refine.ts'
 
-export type Stream = 'stdout' | 'stderr' | 'either'
+export type RuleStream = 'stdout' | 'stderr' | 'either'
 
 export interface Rule {
   id: string
   family: string
   /** The tools with this wording; a standard (`POSIX`, `GNU`) where many tools share it. */
   tools: readonly string[]
-  stream: Stream
+  stream: RuleStream
   pattern: RegExp
   /** The rule applies only with one of these exit codes. */
   exits?: readonly number[]
@@ -34,7 +34,7 @@ export interface Rule {
 }
 
 type More = Partial<Pick<Rule, 'stream' | 'exits' | 'refine' | 'infra' | 'action' | 'code' | 'counter'>>
-export type Row = [
+export type RuleRow = [
   id: string,
   label: Label,
   specificity: number,
@@ -48,7 +48,7 @@ export type Row = [
 const toolsOf = (source: string): string[] =>
   source.split(', ').map((part) => part.replace(/(:.*| v?\d[\w.]*)$/, '').trim())
 
-export const rulesOf = (family: string, rows: readonly Row[]): Rule[] =>
+export const rulesOf = (family: string, rows: readonly RuleRow[]): Rule[] =>
   rows.map(([id, label, specificity, source, pattern, example, more]) => ({
     id: `${family}/${id}`,
     family,

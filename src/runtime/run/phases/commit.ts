@@ -2,14 +2,14 @@
  * Phase `commit`: makes one commit of the permitted paths. Equal input gives an equal commit, so the phase can be
  * repeated after a crash.
  */
-import { stillRed, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
-import { redText } from '../../../domain/still-red.ts'
+import { preexistingFailures, type CheckResult, type CommitIntent, type Verdict } from '../../../domain/run.ts'
+import { failuresText } from '../../../domain/preexisting-failures.ts'
 import { weakeningText } from '../../../recovery/weakened.ts'
 import { collectedWork } from '../../agent/collected.ts'
-import { save, type Session } from '../../core/session.ts'
-import { isHandedOver } from '../../landing/hand-overs.ts'
-import { checkFence } from '../fence.ts'
-import type { Next, Phase } from '../phase.ts'
+import { saveProgress, type RunContext } from '../../core/run-context.ts'
+import { publishesRunRefs } from '../../landing/run-refs.ts'
+import { checkChangedPaths } from '../path-fence.ts'
+import type { PhaseResult, Phase } from '../phase.ts'
 import { publishRun } from '../remote-run.ts'
 
 const checkLine = ({ command, excused }: CheckResult): string => {
@@ -32,13 +32,13 @@ const verdictParts = ({ outcome, checks, dropped, notes, weakened = [] }: Verdic
   ),
   ...part(
     'Still failing, as before the work:',
-    stillRed(checks).map((red) => redText([red])),
+    preexistingFailures(checks).map((red) => failuresText([red])),
   ),
   ...part('Tests and checks weakened:', weakened.map(weakeningText)),
   ...part('Noted:', notes),
 ]
 
-const bodyOf = ({ task, run }: Session): string =>
+const bodyOf = ({ task, run }: RunContext): string =>
   [task.instructions.slice(0, 2_000), ...(run.verdict === null ? [] : verdictParts(run.verdict))]
     .filter((text) => text !== '')
     .join('\n\n')
@@ -51,45 +51,45 @@ const stampOf = (now: Date): string => {
 }
 
 /** Author and time are stored once, so that a replay on another machine or at another time makes the same commit. */
-const intentOf = async (session: Session): Promise<CommitIntent> => {
-  const { context, run } = session
+const intentOf = async (runContext: RunContext): Promise<CommitIntent> => {
+  const { context, run } = runContext
   if (run.commitIntent !== null) return run.commitIntent
   const author = (await context.ports.git.authorOf(context.repository)) ?? null
   const intent = { author, at: stampOf(context.clock.now()) }
-  await save(session, { commitIntent: intent })
+  await saveProgress(runContext, { commitIntent: intent })
   context.at('commit-intended')
   return intent
 }
 
-const goBack = async (session: Session, phase: 'policy' | 'verify'): Promise<Next> => {
-  await save(session, { phase })
+const goBack = async (runContext: RunContext, phase: 'policy' | 'verify'): Promise<PhaseResult> => {
+  await saveProgress(runContext, { phase })
   return 'on'
 }
 
 /** Builds the commit, and publishes it where another engine may do the merge. */
-export const commit: Phase = async (session) => {
-  const { context, run, task } = session
+export const commit: Phase = async (runContext) => {
+  const { context, run, task } = runContext
   const base = run.baseCommit ?? ''
-  const found = await collectedWork(session)
+  const found = await collectedWork(runContext)
   // The commit must be exactly the tree that was checked. Since then the owner may have denied a path, or an engine
   // of an older version ran the checks.
-  const { violations } = await checkFence(session, found)
-  if (violations.length > 0) return goBack(session, 'policy')
-  if (run.verdict?.tree !== found.tree) return goBack(session, 'verify')
+  const { violations } = await checkChangedPaths(runContext, found)
+  if (violations.length > 0) return goBack(runContext, 'policy')
+  if (run.verdict?.tree !== found.tree) return goBack(runContext, 'verify')
   const { tree } = found
-  const { author, at } = await intentOf(session)
+  const { author, at } = await intentOf(runContext)
   const made = await context.ports.git.buildCommit(context.shadow, {
     ...(author === null ? { at } : { author, at }),
     base,
     tree,
     subject: task.title,
-    body: bodyOf(session),
+    body: bodyOf(runContext),
     trailers: { 'Unstuck-Task': task.id, 'Unstuck-Run': run.id, 'Unstuck-Epoch': String(run.epoch) },
   })
-  if (isHandedOver(context, session.goal))
+  if (publishesRunRefs(context, runContext.goal))
     await context.ports.git.handOver(context.repository, context.shadow, { runId: run.id, from: base, commit: made })
   context.at('commit-made')
-  if (session.goal.repoMode === 'remote') return publishRun(session, made)
-  await save(session, { phase: 'finish', commit: made })
+  if (runContext.goal.repoMode === 'remote') return publishRun(runContext, made)
+  await saveProgress(runContext, { phase: 'finish', commit: made })
   return 'on'
 }

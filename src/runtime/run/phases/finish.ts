@@ -2,7 +2,7 @@
 import { endSucceeded } from '../endings.ts'
 import type { Phase } from '../phase.ts'
 
-export const finish: Phase = async (session) => {
-  await endSucceeded(session)
+export const finish: Phase = async (runContext) => {
+  await endSucceeded(runContext)
   return 'ended'
 }

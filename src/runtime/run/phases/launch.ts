@@ -3,59 +3,59 @@ import { overrunOf, overrunText } from '../../../domain/budget.ts'
 import { mayStartWork } from '../../../domain/goal.ts'
 import { getGoal } from '../../../store/goal.ts'
 import { changeModes } from '../../agent/change-modes.ts'
-import { hasBegun, startLaunch } from '../../agent/launch.ts'
-import { mendBeforeLaunch } from '../../agent/re-entry.ts'
-import { endPrograms, keepSnapshot } from '../../agent/stop.ts'
-import type { Session } from '../../core/session.ts'
+import { mayHaveRun, startLaunch } from '../../agent/launch.ts'
+import { repairBeforeLaunch } from '../../agent/repair-workspace.ts'
+import { stopProcesses, keepSnapshot } from '../../agent/stop.ts'
+import type { RunContext } from '../../core/run-context.ts'
 import { fencedRecoveries } from '../../core/store-record.ts'
-import { abilitiesOf } from '../../harness/abilities.ts'
-import { limitOn } from '../../harness/accounts.ts'
+import { detectCapabilities } from '../../harness/detected-capabilities.ts'
+import { accountLimitOf } from '../../harness/accounts.ts'
 import { recover } from '../carry-out.ts'
-import { endCancelled, endHeld, endPaused } from '../endings.ts'
-import type { Next, Phase } from '../phase.ts'
+import { endCancelled, endAccountLimited, endPaused } from '../endings.ts'
+import type { PhaseResult, Phase } from '../phase.ts'
 
 /** Ends what an earlier launch left running and keeps its work, before the run ends. */
-const endEarlier = async (session: Session, reason: string): Promise<void> => {
-  await endPrograms(session, 'shutdown')
-  await keepSnapshot(session, reason)
+const endEarlier = async (runContext: RunContext, reason: string): Promise<void> => {
+  await stopProcesses(runContext, 'shutdown')
+  await keepSnapshot(runContext, reason)
 }
 
 /**
  * A launch starts new work, which is not allowed while the goal is paused, the account is at its limit, or a budget is
  * used up.
  */
-const refuseStart = async (session: Session): Promise<Next | undefined> => {
-  const { context, goal, run } = session
+const refuseStart = async (runContext: RunContext): Promise<PhaseResult | undefined> => {
+  const { context, goal, run } = runContext
   if (!mayStartWork(goal)) {
-    await endEarlier(session, `the goal is ${goal.state}`)
-    await (goal.state === 'cancelled' ? endCancelled(session) : endPaused(session))
+    await endEarlier(runContext, `the goal is ${goal.state}`)
+    await (goal.state === 'cancelled' ? endCancelled(runContext) : endPaused(runContext))
     return 'ended'
   }
-  const limit = await limitOn(context, context.db, run.harness)
+  const limit = await accountLimitOf(context, context.db, run.harness)
   if (limit !== undefined) {
-    await endEarlier(session, `its account is at its limit: ${limit.account}`)
-    await endHeld(session, limit)
+    await endEarlier(runContext, `its account is at its limit: ${limit.account}`)
+    await endAccountLimited(runContext, limit)
     return 'ended'
   }
   const overrun = overrunOf(goal.limits, run.spend, goal.spend)
   if (overrun !== undefined) {
-    await endPrograms(session, 'shutdown')
-    return recover(session, { kind: 'budget', text: overrunText(overrun) })
+    await stopProcesses(runContext, 'shutdown')
+    return recover(runContext, { kind: 'budget', text: overrunText(overrun) })
   }
   const locked = await changeModes(fencedRecoveries(context, run), context.ports.files, run.id)
   if (locked === undefined) return undefined
-  await endPrograms(session, 'shutdown')
-  return recover(session, { kind: 'directory', directory: locked })
+  await stopProcesses(runContext, 'shutdown')
+  return recover(runContext, { kind: 'directory', directory: locked })
 }
 
-export const launch: Phase = async (session) => {
-  const goal = await getGoal(session.context.db, session.goal.id)
-  if (goal !== undefined) session.goal = goal
-  if (!hasBegun(session)) {
-    const next = await refuseStart(session)
+export const launch: Phase = async (runContext) => {
+  const goal = await getGoal(runContext.context.db, runContext.goal.id)
+  if (goal !== undefined) runContext.goal = goal
+  if (!mayHaveRun(runContext)) {
+    const next = await refuseStart(runContext)
     if (next !== undefined) return next
-    await mendBeforeLaunch(session)
+    await repairBeforeLaunch(runContext)
   }
-  await startLaunch(session, await abilitiesOf(session))
+  await startLaunch(runContext, await detectCapabilities(runContext))
   return 'on'
 }

@@ -8,25 +8,25 @@ import { missingLogin } from '../../../harness/logins.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { appendEvent } from '../../../store/event.ts'
-import { holdLease } from '../../../store/run.ts'
-import { notePrepared, type Prepared } from '../../agent/prepared.ts'
-import { copiedPatterns, makeFresh, runSetup } from '../../checks/fresh-workspace.ts'
-import { askEarly } from '../../harness/abilities.ts'
-import { tendPackages } from '../../checks/tend-packages.ts'
+import { requireLease } from '../../../store/run.ts'
+import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
+import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh-workspace.ts'
+import { detectEarly } from '../../harness/detected-capabilities.ts'
+import { fillPackagePool } from '../../checks/fill-package-pool.ts'
 import { recover } from '../carry-out.ts'
-import { collectGiven } from '../collect-given.ts'
-import type { Next, Phase } from '../phase.ts'
+import { collectGivenBack } from '../collect-given-back.ts'
+import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
-import { lookAtDirectory } from '../../core/folder-access.ts'
+import { inspectDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
 import { bringBase } from '../remote-run.ts'
-import { makeEnvironment } from '../needed-installs.ts'
-import { placeOfChecks } from '../repair.ts'
-import { fencedRecoveries, settleOpen } from '../../core/store-record.ts'
-import { letGo, passedNames, save, type Session } from '../../core/session.ts'
-import { tellConflict } from '../../agent/earlier-diff.ts'
-import { takeOver } from '../../agent/take-over.ts'
+import { makeVirtualEnvironment } from '../install-needed.ts'
+import { commandContext } from '../repair.ts'
+import { fencedRecoveries, resolveOpenOf } from '../../core/store-record.ts'
+import { isReleased, passedVariables, saveProgress, type RunContext } from '../../core/run-context.ts'
+import { reportConflict } from '../../agent/earlier-diff.ts'
+import { resumeFromEarlier } from '../../agent/resume-from.ts'
 
 export interface NeededDirectories {
   workspace: string
@@ -44,21 +44,21 @@ export const prepareWorkerEnvironment = (
   { workspace, target, orchestrator }: NeededDirectories,
 ): ObservedDirectory | undefined => {
   for (const path of [target, orchestrator]) {
-    const found = lookAtDirectory(files, path)
+    const found = inspectDirectory(files, path)
     if (found !== undefined) return found
   }
-  const found = lookAtDirectory(files, workspace)
+  const found = inspectDirectory(files, workspace)
   if (found?.problem !== 'missing') return found
   files.mkdirSync(workspace, { recursive: true, mode: 0o700 })
-  return lookAtDirectory(files, workspace)
+  return inspectDirectory(files, workspace)
 }
 
-const checkProgram = (session: Session): void => {
+const checkProgram = (runContext: RunContext): void => {
   const missing = missingProgram(
-    session.context.ports.files,
-    session,
-    session.task.harness,
-    session.context.environment.PATH,
+    runContext.context.ports.files,
+    runContext,
+    runContext.task.harness,
+    runContext.context.environment.PATH,
   )
   if (missing !== undefined) throw new AppError('HARNESS_MISSING', missing)
 }
@@ -67,16 +67,16 @@ const checkProgram = (session: Session): void => {
  * Without credentials an agent CLI retries for minutes before it fails. If the owner passes it a program, arguments or
  * variables, these may log it in, and only a launch can tell.
  */
-const missingCredentials = ({ context, driver, harness }: Session): string | undefined => {
-  const passed = passedNames(context.config(), harness)
+const missingCredentials = ({ context, driver, harness }: RunContext): string | undefined => {
+  const passed = passedVariables(context.config(), harness)
   if (harness.command !== undefined || harness.args.length > 0 || passed.length > 0) return undefined
   const environment = allowedEnvironment(context.environment, driver.environment)
   return missingLogin(driver, environment, (path) => context.ports.files.existsSync(path))
 }
 
 /** Runs the owner's set-up command in the workspace, and captures the files it leaves. */
-const setUp = async (session: Session, base: string): Promise<{ failed?: Evidence; tree: string | null }> => {
-  const { context, paths, run } = session
+const setUp = async (runContext: RunContext, base: string): Promise<{ failed?: Evidence; tree: string | null }> => {
+  const { context, paths, run } = runContext
   const { workspace } = context.config()
   if (workspace.setup === undefined) return { tree: null }
   const folder = join(paths.root, 'setup')
@@ -84,7 +84,7 @@ const setUp = async (session: Session, base: string): Promise<{ failed?: Evidenc
   await context.ports.processes.sweep(`${run.id}-check`)
   context.ports.files.rmSync(folder, { recursive: true, force: true })
   const request = {
-    ...placeOfChecks(session, paths.workspace),
+    ...commandContext(runContext, paths.workspace),
     folder: (number: number) => join(folder, String(number)),
   }
   const failed = await runSetup(request, workspace)
@@ -97,13 +97,13 @@ const setUp = async (session: Session, base: string): Promise<{ failed?: Evidenc
 }
 
 /** Records an event if there is something to report. */
-const recordPrepared = async ({ context, run, task }: Session, prepared: Prepared): Promise<void> => {
+const emitPrepared = async ({ context, run, task }: RunContext, prepared: Prepared): Promise<void> => {
   const { laid, missing, copied, setupTree } = prepared
   if (laid.length + missing.length + copied.length === 0 && setupTree === null) return
   await context.db.transaction(async (tx) => {
-    await holdLease(tx, run)
-    await settleOpen(tx, task.id, (condition) =>
-      condition.type === 'workspace_ready' ? { holds: true, detail: 'the set-up passed' } : undefined,
+    await requireLease(tx, run)
+    await resolveOpenOf(tx, task.id, (condition) =>
+      condition.type === 'workspace_ready' ? { satisfied: true, detail: 'the set-up passed' } : undefined,
     )
     await appendEvent(tx, {
       type: 'run.workspace_prepared',
@@ -113,48 +113,48 @@ const recordPrepared = async ({ context, run, task }: Session, prepared: Prepare
   })
 }
 
-const prepareClone = async (session: Session, base: string): Promise<Next | undefined> => {
-  const { context, paths, run } = session
+const prepareClone = async (runContext: RunContext, base: string): Promise<PhaseResult | undefined> => {
+  const { context, paths, run } = runContext
   const { workspace: config } = context.config()
   // A crash may have left a clone of an older state of the goal branch.
   await context.ports.git.removeWorkspace(paths.workspace)
-  const fresh = await makeFresh(context.ports, {
+  const fresh = await makeFreshWorkspace(context.ports, {
     clone: { repository: context.repository, base, dir: paths.workspace, branch: `unstuck/run/${run.id}` },
     owners: context.repository,
     ...{ stateDir: context.stateDir, config, signal: context.stopping },
   })
   context.at('workspace-made')
   // In the background while the agent works: packages for its checks and for the next run.
-  void tendPackages(context)
+  void fillPackagePool(context)
   context.log.info({ run: run.id, ...fresh.dependencies }, 'dependencies of the workspace')
   if (fresh.copyProblem !== undefined)
-    return recover(session, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
-  const { failed, tree } = await setUp(session, base)
-  if (failed === undefined) await makeEnvironment(session)
-  if (letGo(session)) return 'ended'
-  if (failed !== undefined) return recover(session, failed, { source: 'engine' })
+    return recover(runContext, { kind: 'copy', text: `workspace.copy: ${fresh.copyProblem}` }, { source: 'engine' })
+  const { failed, tree } = await setUp(runContext, base)
+  if (failed === undefined) await makeVirtualEnvironment(runContext)
+  if (isReleased(runContext)) return 'ended'
+  if (failed !== undefined) return recover(runContext, failed, { source: 'engine' })
   const prepared = { ...fresh.submodules, copied: config.copy, setupTree: tree }
-  notePrepared(session, prepared)
-  await recordPrepared(session, prepared)
+  recordPrepared(runContext, prepared)
+  await emitPrepared(runContext, prepared)
   return undefined
 }
 
 /** A failed folder leads to another pass of this phase after a recovery, or to a question. */
-const checkFolders = async (session: Session): Promise<Next | undefined> => {
-  const { context, paths } = session
-  const failed = await changeModes(fencedRecoveries(context, session.run), context.ports.files, session.run.id)
-  if (failed !== undefined) return recover(session, { kind: 'directory', directory: failed }, { source: 'engine' })
+const checkFolders = async (runContext: RunContext): Promise<PhaseResult | undefined> => {
+  const { context, paths } = runContext
+  const failed = await changeModes(fencedRecoveries(context, runContext.run), context.ports.files, runContext.run.id)
+  if (failed !== undefined) return recover(runContext, { kind: 'directory', directory: failed }, { source: 'engine' })
   const found = prepareWorkerEnvironment(context.ports.files, {
     workspace: paths.root,
     target: context.repository.root,
     orchestrator: context.stateDir,
   })
   if (found === undefined) return undefined
-  return recover(session, { kind: 'directory', directory: found }, { source: 'engine' })
+  return recover(runContext, { kind: 'directory', directory: found }, { source: 'engine' })
 }
 
 /** The commit from which the work starts; for work in place, a commit of the folder's current state. */
-const baseOf = async ({ context, goal, paths, run }: Session): Promise<string> => {
+const baseOf = async ({ context, goal, paths, run }: RunContext): Promise<string> => {
   if (goal.repoMode === 'direct')
     return (
       run.baseCommit ??
@@ -171,31 +171,31 @@ const baseOf = async ({ context, goal, paths, run }: Session): Promise<string> =
 }
 
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
-export const prepare: Phase = async (session) => {
-  const { context, goal, paths } = session
+export const prepare: Phase = async (runContext) => {
+  const { context, goal, paths } = runContext
   // Before everything else: the configuration, which names the program, is in one of these folders.
-  const stopped = await checkFolders(session)
+  const stopped = await checkFolders(runContext)
   if (stopped !== undefined) return stopped
-  const { takenOver } = session.task
-  if (takenOver?.givenBack === true) return collectGiven(session, takenOver)
-  checkProgram(session)
-  const text = missingCredentials(session)
+  const { takenOver } = runContext.task
+  if (takenOver?.givenBack === true) return collectGivenBack(runContext, takenOver)
+  checkProgram(runContext)
+  const text = missingCredentials(runContext)
   if (text !== undefined) {
     const failure = { source: 'exit', type: 'authentication_failed', text } as const
     return recover(
-      session,
-      { kind: 'launch', harness: session.driver.name, failure, denials: [] },
+      runContext,
+      { kind: 'launch', harness: runContext.driver.name, failure, denials: [] },
       { source: 'engine' },
     )
   }
-  askEarly(session)
+  detectEarly(runContext)
   context.ports.files.mkdirSync(paths.agentDir, { recursive: true, mode: 0o700 })
-  const base = await baseOf(session)
-  if (goal.repoMode === 'remote') await bringBase(session, base)
-  const next = goal.repoMode === 'direct' ? undefined : await prepareClone(session, base)
+  const base = await baseOf(runContext)
+  if (goal.repoMode === 'remote') await bringBase(runContext, base)
+  const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
-  await takeOver(session, base)
-  if (goal.repoMode !== 'direct') await tellConflict(session)
-  await save(session, { phase: 'launch', baseCommit: base })
+  await resumeFromEarlier(runContext, base)
+  if (goal.repoMode !== 'direct') await reportConflict(runContext)
+  await saveProgress(runContext, { phase: 'launch', baseCommit: base })
   return 'on'
 }

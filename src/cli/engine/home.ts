@@ -1,0 +1,40 @@
+/** The repository that a command works on, and the folder with its state. The repository is the current folder, or the one that a URL names. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { stateDirOf } from '../../api/state-dir.ts'
+import { AppError } from '../../errors.ts'
+import { makeFolder } from '../../platform/make-folder.ts'
+import type { Repository } from '../../workspace/repository-types.ts'
+import { remoteRepository, repositoryName } from '../../workspace/remote.ts'
+import { remoteFromEnvironment } from '../../workspace/remote-url.ts'
+import { openRepository } from '../../workspace/repository.ts'
+import type { Io } from '../io.ts'
+
+export interface Home {
+  repository: Repository
+  stateDir: string
+}
+
+export const homeOf = async (io: Io): Promise<Home> => {
+  const address = remoteFromEnvironment(io.environment, io.cwd)
+  if (address !== undefined) {
+    const stateDir = stateDirOf(io.environment, address.id)
+    return { repository: remoteRepository(address, stateDir), stateDir }
+  }
+  const repository = await openRepository(io.cwd)
+  return { repository, stateDir: stateDirOf(io.environment, repository.id) }
+}
+
+/** Creates the folder in which the engine starts, if the repository is given by URL; otherwise it exists already. */
+export const makeRoot = ({ repository }: Home): void => {
+  if (repository.url !== undefined) makeFolder(repository.root, 0o700)
+}
+
+/** Throws NOT_FOUND if nothing has been run here yet: there is neither a complete embedded store nor the mark of one in PostgreSQL. */
+export const requireStore = ({ stateDir, repository }: Home): void => {
+  if (['store.complete', 'store.postgres'].some((name) => existsSync(join(stateDir, name)))) return
+  throw new AppError(
+    'NOT_FOUND',
+    `nothing has been run for ${repositoryName(repository)} yet; start with: unstuck run "<what you want done>"`,
+  )
+}

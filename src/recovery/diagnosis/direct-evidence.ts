@@ -1,0 +1,167 @@
+/**
+ * Kinds of evidence that determine the diagnosis by themselves. Each is one record: its label and meaning, the observation it
+ * needs, and the text and facts made of it. The types of evidence, label and facts are inferred from this table.
+ */
+import type { PreexistingFailure } from '../../domain/run.ts'
+import { failuresText } from '../../domain/preexisting-failures.ts'
+import { leftRunningLabel, leftRunningText } from '../left-running.ts'
+import { visiblePath } from '../policy/fold.ts'
+import type { LabelMeaning } from './labels.ts'
+
+interface Violation {
+  path: string
+  kind: string
+  rule: string
+}
+
+interface Kind<L extends string, Observed, Facts> extends LabelMeaning<L> {
+  words: (observed: Observed) => string
+  /** The facts that its playbooks need. */
+  facts: (observed: Observed) => Facts
+}
+
+const kind = <L extends string, Observed extends object, Facts extends object>(
+  record: Kind<L, Observed, Facts>,
+): Kind<L, Observed, Facts> => record
+
+const none = (): { none?: never } => ({})
+
+/** The observation is only a text. */
+const plain = <L extends string>(meaning: LabelMeaning<L>): Kind<L, { text: string }, { none?: never }> => ({
+  ...meaning,
+  words: ({ text }) => text,
+  facts: none,
+})
+
+const namedViolations = 5
+
+const violationText = ({ violations }: { violations: Violation[] }): string => {
+  const named = violations
+    .slice(0, namedViolations)
+    .map(({ path, kind, rule }) => `${visiblePath(path)} (${kind}: ${rule})`)
+  const more = violations.length > namedViolations ? `, and ${violations.length - namedViolations} more` : ''
+  return `changed paths outside the task's rules: ${named.join(', ')}${more}`
+}
+
+interface LeftOut {
+  path: string
+  reason: string
+}
+
+const leftOutText = (leftOut: readonly LeftOut[]): string => {
+  if (leftOut.length === 0) return 'no path differs from the base commit'
+  const named = leftOut.slice(0, namedViolations).map(({ path, reason }) => `${visiblePath(path)} (${reason})`)
+  const more = leftOut.length > namedViolations ? `, and ${leftOut.length - namedViolations} more` : ''
+  return `none of its changes can be committed: ${named.join(', ')}${more}`
+}
+
+const kinds = {
+  policy: kind({
+    ...{ rung: 5, label: 'policy_violation', failureCode: 'policy_violation', category: 'policy', retryable: true },
+    words: violationText,
+    facts: ({ violations }) => ({ paths: violations.map(({ path }) => path) }),
+  }),
+  /** `tests`: the tests that failed, each with the file that it was removed from. */
+  testsRemoved: kind({
+    ...{ rung: 4, label: 'tests_removed', failureCode: 'test_failure', category: 'test', retryable: false },
+    words: ({ tests }: { tests: string[] }) => `the work removed failing tests: ${tests.join(', ')}`,
+    facts: ({ tests }) => ({ tests }),
+  }),
+  /** `weakened`: the weakenings of checks and tests that the task does not name, as prose. */
+  weakened: kind({
+    ...{ rung: 4, label: 'checks_weakened', failureCode: 'policy_violation', category: 'policy', retryable: false },
+    words: ({ weakened }: { weakened: string[] }) =>
+      `you changed the definition of a check, or weakened a test: ${weakened.join('; ').slice(0, 2_000)}`,
+    facts: ({ weakened }) => ({ weakened }),
+  }),
+  /** `because`: why the task cannot count as done without a change. */
+  noChange: kind({
+    ...{ rung: 3, label: 'no_changes', failureCode: 'no_actionable_changes', category: 'noop', retryable: false },
+    words: ({ because, leftOut = [] }: { because: string; tree: string; leftOut?: LeftOut[] }) =>
+      `the agent ended without an error and ${leftOutText(leftOut)}; ${because}`,
+    facts: ({ tree }) => ({ tree }),
+  }),
+  unverified: kind({
+    ...{ rung: 4, label: 'not_verified', failureCode: 'verification_command_failed', category: 'test' },
+    retryable: false,
+    words: ({ reason }: { reason: string }) => reason,
+    facts: none,
+  }),
+  /** Everything passes except tests that fail on the base commit as well, and the agent got no feedback about them yet. */
+  redBefore: kind({
+    ...{ rung: 4, label: 'red_before', failureCode: 'test_failure', category: 'test', retryable: true },
+    words: ({ red }: { red: PreexistingFailure[] }) => `failed before the work and still fails: ${failuresText(red)}`,
+    facts: ({ red }) => ({ red }),
+  }),
+  budget: plain({ rung: 8, label: 'budget', failureCode: 'budget_exceeded', category: 'env', retryable: false }),
+  merge: kind({
+    ...{ rung: 7, label: 'git_conflict', failureCode: 'branch_diverged_requires_recreate', category: 'setup' },
+    retryable: false,
+    /** `onto`: the commit that the work conflicts with. `failed`: the check that fails on top of it although no path conflicts. */
+    words: ({ conflicts, failed }: { conflicts: string[]; onto: string; failed?: string }) =>
+      failed === undefined
+        ? `conflicting paths: ${conflicts.join(', ')}`
+        : `on top of what was merged in the meantime, a check fails: ${failed}`,
+    facts: ({ conflicts, onto }) => ({ conflicts, onto }),
+  }),
+  /** The git remote does not respond. */
+  remote: plain({
+    rung: 2,
+    label: 'remote_unreachable',
+    failureCode: 'environment_issue',
+    category: 'env',
+    retryable: true,
+  }),
+  /** The git remote refuses a push. */
+  refused: plain({
+    rung: 7,
+    label: 'push_refused',
+    failureCode: 'permission_or_auth_failure',
+    category: 'permission',
+    retryable: false,
+  }),
+  /** The owner's `workspace.setup` failed. `transient`: its output suggests that the same command may pass later. */
+  setup: kind({
+    ...{ rung: 0, label: 'workspace_setup_failed', failureCode: 'setup_or_bootstrap_issue', category: 'setup' },
+    retryable: true,
+    words: ({ command, cause }: { command: string; cause: string; transient: boolean }) =>
+      `workspace.setup "${command}" failed: ${cause}`,
+    facts: ({ transient }) => ({ transient }),
+  }),
+  /** A file of `workspace.copy` cannot be copied. */
+  copy: plain({
+    rung: 0,
+    label: 'workspace_copy_failed',
+    failureCode: 'setup_or_bootstrap_issue',
+    category: 'setup',
+    retryable: false,
+  }),
+  /** Processes of the run that could not be ended. What they write during the checks would count as work of the run. */
+  leftRunning: kind({
+    ...{ rung: 0, label: leftRunningLabel, failureCode: 'environment_issue', category: 'env', retryable: false },
+    words: leftRunningText,
+    facts: none,
+  }),
+  workspace: plain({ rung: 0, label: 'prepare', failureCode: 'environment_issue', category: 'env', retryable: false }),
+}
+
+type Kinds = typeof kinds
+
+export type DirectEvidence = {
+  [K in keyof Kinds]: { kind: K } & Parameters<Kinds[K]['words']>[0]
+}[keyof Kinds]
+
+export type DirectFinding = {
+  [K in keyof Kinds]: { label: Kinds[K]['label']; facts: ReturnType<Kinds[K]['facts']> }
+}[keyof Kinds]
+
+export const isDirectEvidence = (evidence: { kind: string }): evidence is DirectEvidence =>
+  Object.hasOwn(kinds, evidence.kind)
+
+/** The casts are needed because the compiler cannot relate a kind's record to its observation. */
+export const diagnoseDirectly = (
+  evidence: DirectEvidence,
+): Omit<LabelMeaning<string>, 'label'> & { evidence: string } & DirectFinding => {
+  const { words, facts, ...meaning } = kinds[evidence.kind] as Kind<string, DirectEvidence, object>
+  return { ...meaning, evidence: words(evidence), facts: facts(evidence) } as ReturnType<typeof diagnoseDirectly>
+}

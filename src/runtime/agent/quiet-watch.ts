@@ -1,0 +1,214 @@
+/**
+ * Polls a running agent that prints nothing: what it printed last, and whether a process of its tree uses processor time.
+ * `recovery/stall.ts` decides from these polls. Used by runs of the engine and by `unstuck exec`, so it knows neither store nor run.
+ */
+import type { Transcript, ReportedError, Conclusion } from '../../harness/driver.ts'
+import type { ProcessUsage } from '../../process/usage.ts'
+import { isExplained } from '../../recovery/diagnosis/launch-failure.ts'
+import { loopOf, mostFrequentCall, type LoopLimits } from '../../recovery/doom-loop.ts'
+import {
+  asksForAnswer,
+  usedCpuMs,
+  isAgentDeath,
+  isQuestionTool,
+  isStallCause,
+  observeSilence,
+  sampleIntervalMs,
+  noSilence,
+  stallText,
+  type ActivitySample,
+  type Silence,
+  type StallKind,
+  type StallLimits,
+  type StallCause,
+  type NoProgress,
+} from '../../recovery/stall.ts'
+import type { Clock } from '../core/context.ts'
+import { openedIn } from './launch-evidence.ts'
+
+/** Characters that are quoted of an agent's last output. */
+const longestWords = 500
+
+export interface QuietObservation {
+  quietSeconds: number
+  processes: number
+  cpuPercent: number
+  /** The beginning of a line that the agent did not finish, such as a prompt. */
+  unfinished?: string
+}
+
+export interface QuietWatchOptions {
+  clock: Pick<Clock, 'elapsed' | 'every'>
+  limits: StallLimits
+  usage(): ProcessUsage[]
+  /** The end of an unfinished line of its output. */
+  unfinished(): string
+  /** True = silence is not counted now. */
+  isPaused(): boolean
+  /** The agent has been quiet for a while. This is only reported. */
+  onQuiet(seen: QuietObservation): void
+  /** A limit was exceeded. Called once; polling has ended. */
+  onStall(stall: StallKind, seen: QuietObservation): void
+}
+
+export interface StallWatch {
+  onLine(stream: 'stdout' | 'stderr', before: Transcript, after: Transcript): void
+  end(): void
+}
+
+/** Number of tool calls that have ended. If it rises with a line, the line was a tool result. */
+const ended = (reading: Transcript): number => reading.toolCalls - reading.openCalls.length
+
+interface Sample {
+  at: number
+  usage: ProcessUsage[]
+}
+
+/** Share of one core that was used. Undefined = unknown: no earlier sample, or a process waits for a processor on a busy machine. */
+const shareOf = (before: Sample | undefined, now: Sample): number | undefined =>
+  before === undefined || now.at <= before.at || now.usage.some(({ runnable }) => runnable)
+    ? undefined
+    : usedCpuMs(before.usage, now.usage) / (now.at - before.at)
+
+/** The state of the polls of one agent. */
+interface Polls {
+  quiet: Silence
+  /** Output arrived since the last poll. */
+  heard: boolean
+  afterToolResult: boolean
+  toolRuns: boolean
+  sample: Sample | undefined
+  unfinished: string
+  /** Name of an open tool call that asks a person. */
+  question: string | undefined
+  polledAt: number
+}
+
+const noPolls = (polledAt: number): Polls => ({
+  quiet: noSilence,
+  heard: true,
+  afterToolResult: false,
+  toolRuns: false,
+  sample: undefined,
+  unfinished: '',
+  question: undefined,
+  polledAt,
+})
+
+/** Compares the processor time of the process tree with the last sample. An agent that printed is working, so the samples restart. */
+const takeSample = (polls: Polls, watched: QuietWatchOptions): number | undefined => {
+  const next = polls.heard ? undefined : { at: polls.polledAt, usage: watched.usage() }
+  const cpuShare = next === undefined ? undefined : shareOf(polls.sample, next)
+  polls.sample = next
+  return cpuShare
+}
+
+/** What can be observed since the last poll. */
+const poll = (polls: Polls, watched: QuietWatchOptions): ActivitySample => {
+  const begun = watched.unfinished()
+  // A line that grows is output, although the reader gets it only when it is complete.
+  if (watched.isPaused() || begun !== polls.unfinished) polls.heard = true
+  polls.unfinished = begun
+  const now = watched.clock.elapsed()
+  const passedMs = now - polls.polledAt
+  polls.polledAt = now
+  const prompt = asksForAnswer(begun) ? begun : polls.question
+  const cpuShare = takeSample(polls, watched)
+  const { heard, afterToolResult, toolRuns } = polls
+  polls.heard = false
+  return {
+    ...{ passedMs, hadOutput: heard, afterToolResult, toolRuns },
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(cpuShare === undefined ? {} : { cpuShare }),
+  }
+}
+
+const quietedOf = ({ quiet, sample, unfinished }: Polls, { cpuShare = 0 }: ActivitySample): QuietObservation => ({
+  quietSeconds: Math.round(quiet.quietMs / 1000),
+  processes: sample?.usage.length ?? 0,
+  cpuPercent: Math.round(cpuShare * 1000) / 10,
+  ...(unfinished === '' ? {} : { unfinished }),
+})
+
+const onLine = (polls: Polls, stream: 'stdout' | 'stderr', before: Transcript, after: Transcript): void => {
+  polls.heard = true
+  // Output on standard error is no turn of the model, unless the CLI reports a retry there.
+  if (stream === 'stdout' || after.retry !== before.retry) polls.afterToolResult = ended(after) > ended(before)
+  if (after.openCalls.length > 0) polls.afterToolResult = false
+  polls.toolRuns = after.openCalls.some(({ tool }) => !isQuestionTool(tool))
+  polls.question = after.openCalls.find(({ tool }) => isQuestionTool(tool))?.tool
+}
+
+/** Polls until `end` is called or a limit is exceeded. */
+export const watchQuiet = (watched: QuietWatchOptions): StallWatch => {
+  const { clock, limits } = watched
+  const polls = noPolls(clock.elapsed())
+  const pollOnce = (): void => {
+    const seen = poll(polls, watched)
+    const { silence, stall, probe } = observeSilence(polls.quiet, seen, limits)
+    polls.quiet = silence
+    if (stall === undefined && probe === undefined) return
+    const quieted = quietedOf(polls, seen)
+    if (stall === undefined) return watched.onQuiet(quieted)
+    endPolls()
+    watched.onStall(stall, quieted)
+  }
+  const endPolls = clock.every(sampleIntervalMs(limits), pollOnce)
+  return { onLine: (stream, before, after) => onLine(polls, stream, before, after), end: endPolls }
+}
+
+/** The call that was open when it stopped or died. */
+const openCallOf = (reading: Transcript): string | undefined => {
+  const call = reading.openCalls.at(-1)
+  if (call === undefined) return undefined
+  const about = call.command ?? call.path
+  return about === undefined ? call.tool : `${call.tool}: ${about}`
+}
+
+/** The text that explains a stall, and the tool call that was open. `question`: the unfinished line of the agent. */
+export const stallDescription = (
+  stalled: StallCause,
+  reading: Transcript,
+  { stall, loops, question }: { stall: StallLimits; loops: LoopLimits; question: string },
+): { text: string; call?: string } => {
+  // The last calls may be others than the loop: the agent continued until it was stopped.
+  if (stalled === 'doom_loop') return loopOf(reading.calls, loops) ?? mostFrequentCall(reading.calls)
+  const call = openCallOf(reading)
+  const text = stallText(stalled, stall, { call, question })
+  return { text, ...(call === undefined ? {} : { call }) }
+}
+
+/** The last output of an agent that died without a known cause; undefined = it did not die, or a rule explains its end. */
+const deathText = (driver: string, reading: Transcript, failure: ReportedError): string | undefined => {
+  if (!isAgentDeath(failure.type)) return undefined
+  if (failure.source !== 'stderr') return failure.text
+  if (isExplained({ harness: driver, failure, ...openedIn(reading) })) return undefined
+  return `${driver} ended without its final event; its last output was: ${failure.text.trim().slice(-longestWords)}`
+}
+
+interface EndedTurn {
+  driver: string
+  reading: Transcript
+  settled: Conclusion
+  /** Why Unstuck stopped it; undefined = it was not stopped. */
+  cause: string | undefined
+}
+
+/**
+ * Why an unfinished turn made no progress. Undefined = it was neither stopped for a stall nor died, or the CLI itself reported why it
+ * was silent (a retry, a limit): then the provider is the cause, not the agent.
+ */
+export const stallOf = (
+  { driver, reading, settled, cause }: EndedTurn,
+  { question, ...limits }: { stall: StallLimits; loops: LoopLimits; question: () => string },
+): { kind: NoProgress; text: string; call?: string } | undefined => {
+  if (settled.ok || reading.retry !== undefined || reading.limit !== undefined) return undefined
+  if (isStallCause(cause))
+    return { kind: cause, ...stallDescription(cause, reading, { ...limits, question: question() }) }
+  const text = deathText(driver, reading, settled.error)
+  if (text === undefined) return undefined
+  const call = openCallOf(reading)
+  return call === undefined
+    ? { kind: 'agent_died', text }
+    : { kind: 'agent_died', text: `${text}, with this call open: ${call}`, call }
+}

@@ -1,0 +1,139 @@
+/**
+ * Every attempt after the first continues from the files of the attempt before, and its agent gets a report: how that attempt ended
+ * and what was tried. In direct mode the files are in the folder anyway. Without this each attempt would start from nothing.
+ */
+import { lastLaunch, type Run } from '../../domain/run.ts'
+import { installedPatterns } from '../../recovery/install.ts'
+import { recoveriesOfRun } from '../../store/recovery.ts'
+import { listRuns } from '../../store/run.ts'
+import type { OverlayResult } from '../../workspace/overlay.ts'
+import { runPaths, type Context } from '../core/context.ts'
+import { triedLines } from '../core/tried.ts'
+import { readOutput } from './denials.ts'
+import { harnessNamed } from '../harness/harness-choice.ts'
+import { repairWorkspace } from './repair-workspace.ts'
+import type { RunContext } from '../core/run-context.ts'
+import { earlierReportFile, hasCommits, listChanges } from './progress-summary.ts'
+
+const limited: readonly (string | undefined)[] = ['quota_failure', 'account_limited']
+
+/** Beginning of a signature: failure code and label. */
+const outage = 'environment_issue/network_unreachable: '
+
+const isOutage = ({ errorMeta }: Pick<Run, 'errorMeta'>): boolean => errorMeta?.signature.startsWith(outage) === true
+
+/** Attempts that ended for a reason outside the work: they teach nothing, so the attempt before them is used. */
+const cutShort: readonly (string | undefined)[] = ['interrupted', 'paused']
+
+/** The attempt from which a run of this number continues; undefined = none. */
+export const attemptBefore = <R extends Pick<Run, 'number' | 'errorMeta'>>(
+  runs: readonly R[],
+  number: number,
+): R | undefined =>
+  runs
+    .filter((run) => run.number < number && !cutShort.includes(run.errorMeta?.failureCode))
+    .toSorted((one, other) => one.number - other.number)
+    .at(-1)
+
+const longestWords = 300
+const longestEnding = 700
+const mostTried = 6
+
+const lastWords = ({ context }: RunContext, before: Run): string => {
+  const launch = lastLaunch(before)
+  const dir = runPaths(context, before.id).launch(launch?.number ?? 1)
+  // The output of a run on another host is not here.
+  if (launch === undefined || !context.ports.files.existsSync(dir)) return ''
+  const { driver } = harnessNamed(context.config(), before.harness)
+  return readOutput(context, driver, dir).lastText.trim().slice(0, longestWords)
+}
+
+/** For the next agent: why the attempt ended. */
+const endingOf = (before: Run): string => {
+  if (isOutage(before)) return 'because its checks could not reach the network, not because of its work'
+  const { failureCode, message = '' } = before.errorMeta ?? {}
+  if (limited.includes(failureCode)) return 'by a limit of its account, not by its work'
+  return message === '' ? 'and its work was not merged' : `with ${message.slice(0, longestEnding)}`
+}
+
+const triedBefore = async ({ context }: RunContext, before: Run): Promise<string[]> => {
+  const tried = (await recoveriesOfRun(context.db, before.id)).filter(({ action }) => action.type !== 'wait')
+  if (tried.length === 0) return []
+  return [`Recoveries in it that did not finish the task: ${triedLines(tried.slice(-mostTried)).join('; ')}.`]
+}
+
+/** Which of its files are in the workspace, and which are not. */
+const leftOf = ({ written, kept }: OverlayResult): string[] => [
+  ...(written.length === 0
+    ? []
+    : [
+        'Its changes are in the workspace already, not checked yet (see "git status" and "git diff"). Read them first. Continue from them where they are right, and do not start over.',
+        listChanges(written),
+      ]),
+  ...(kept.length === 0
+    ? []
+    : [`Left out, because others have changed these files meanwhile: ${kept.slice(0, 10).join(', ')}`]),
+]
+
+/** The hint for a launch that never started because the run ended first. */
+const pendingHint = (before: Run): string[] => {
+  const launch = lastLaunch(before)
+  return launch === undefined || launch.gateOpened || launch.hint === null ? [] : [launch.hint]
+}
+
+/** The report for the next agent. */
+const handOverOf = async (runContext: RunContext, before: Run, over: OverlayResult): Promise<string> => {
+  const words = lastWords(runContext, before)
+  return [
+    before.launches.length === 0
+      ? `A person worked on this task before you; that ended ${endingOf(before)}.`
+      : `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
+    ...(await triedBefore(runContext, before)),
+    ...pendingHint(before),
+    ...leftOf(over),
+    ...(words === '' ? [] : [`Its last words: ${words}`]),
+  ].join('\n')
+}
+
+const nothing: OverlayResult = { written: [], kept: [] }
+
+/** Applies the newest snapshot of that run, or else its commit, to this run's workspace. */
+export const restoreEarlierWork = async (
+  context: Context,
+  before: Run,
+  place: { onto: string; into: string },
+): Promise<OverlayResult> => {
+  const { git } = context.ports
+  if (before.baseCommit === null) return nothing
+  const snapshot = (await git.listSnapshots(context.shadow, before.id)).at(-1)?.commit ?? before.commit
+  if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
+  // In a repository that does not ignore its packages the snapshot holds them. They are left out: the next run installs its own.
+  const packages = installedPatterns(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
+  // Files outside the allowed paths would only be refused again.
+  const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
+  return git.layOver(context.shadow, {
+    ...{ snapshot, from: before.baseCommit, ...place },
+    exclude: [...packages, ...outside],
+  })
+}
+
+/** Part of phase `prepare`, on a fresh workspace: restores the files and writes the report. */
+export const resumeFromEarlier = async (runContext: RunContext, base: string): Promise<void> => {
+  const { context, goal, paths, run } = runContext
+  const { files, git } = context.ports
+  files.rmSync(earlierReportFile(paths), { force: true })
+  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  if (before === undefined) return
+  // An attempt that was claimed and never launched has nothing to report, unless it holds a person's work.
+  if (before.launches.length === 0 && (await git.listSnapshots(context.shadow, before.id)).length === 0) return
+  const over =
+    goal.repoMode === 'direct'
+      ? nothing
+      : await restoreEarlierWork(context, before, { onto: base, into: paths.workspace })
+  if (over.written.length > 0) await repairWorkspace(runContext)
+  files.writeFileSync(earlierReportFile(paths), await handOverOf(runContext, before, over))
+  context.log.info(
+    { run: run.id, from: before.id, files: over.written.length },
+    'the run continues from the one before it',
+  )
+}

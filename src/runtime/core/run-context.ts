@@ -1,0 +1,91 @@
+/** The context of one run that this engine executes: what its phases share, and the fenced way to store its progress. */
+import type { Config, HarnessConfig } from '../../config.ts'
+import type { Goal } from '../../domain/goal.ts'
+import type { Run } from '../../domain/run.ts'
+import type { Task } from '../../domain/task.ts'
+import type { Driver } from '../../harness/driver.ts'
+import { mustSucceed } from '../../store/db.ts'
+import { saveRun, type RunProgress } from '../../store/run.ts'
+import type { Queryable } from '../../store/db.ts'
+import type { PortLease } from '../../process/port-lease.ts'
+import type { Refs } from '../../workspace/refs.ts'
+import type { ChangeList } from '../../workspace/repository-types.ts'
+import { runPaths, type Context, type RunPaths } from './context.ts'
+
+/** The result of the search for secrets in the new lines of a tree. */
+export interface SecretSearch {
+  tree: string
+  /** By path: the rules that matched, with line numbers. */
+  found: ReadonlyMap<string, string>
+  /** Changed files that are too large to be searched. */
+  tooLarge: readonly string[]
+}
+
+export interface RunContext {
+  context: Context
+  goal: Goal
+  task: Task
+  run: Run
+  driver: Driver
+  harness: HarnessConfig
+  paths: RunPaths
+  /** Aborted with the reason `cancelled` (by a person) or `lease-lost` (another engine may own the task). */
+  abort: AbortController
+  /** When the lease was last renewed, in `clock.elapsed()`, which a jump of the wall clock does not change. */
+  renewedAt: number
+  /** Called at each renewal of the lease: tells the shim that the agent may continue. */
+  onRenewed?: () => void
+  /** This engine re-attached to the run, so it is unknown how the last process that wrote to its workspace ended. */
+  isReattached?: boolean
+  /** TCP ports reserved for the run. */
+  ports?: PortLease | undefined
+  /** See collected.ts. */
+  collected?: ChangeList
+  /** See secret-lines.ts. */
+  secretSearch?: SecretSearch
+  /** Refs of the user's repository before the agent ran; absent after a restart of the engine. */
+  refs?: { refs: Refs; readAt: number }
+}
+
+export interface RunContextParts {
+  goal: Goal
+  task: Task
+  run: Run
+  driver: Driver
+  harness: HarnessConfig
+}
+
+export const createRunContext = (context: Context, parts: RunContextParts): RunContext => ({
+  context,
+  ...parts,
+  paths: runPaths(context, parts.run.id),
+  abort: new AbortController(),
+  renewedAt: context.clock.elapsed(),
+})
+
+/** The folder in which the agent works. */
+export const workTreeOf = (session: Pick<RunContext, 'goal' | 'context' | 'paths'>): string =>
+  session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.workspace
+
+/** The folder in which checks run: a clean clone, in direct mode the user's folder. */
+export const checkedTreeOf = (session: Pick<RunContext, 'goal' | 'context' | 'paths'>): string =>
+  session.goal.repoMode === 'direct' ? session.context.repository.root : session.paths.checked
+
+/** Stores progress of the run in the given transaction, or in its own: a phase and its event are written together or not at all. Throws if the lease is lost. */
+export const saveProgress = async (runContext: RunContext, progress: RunProgress, tx?: Queryable): Promise<void> => {
+  const write = async (inside: Queryable) => mustSucceed(await saveRun(inside, runContext.run, progress))
+  runContext.run = tx === undefined ? await runContext.context.db.transaction(write) : await write(tx)
+}
+
+/** True = stop working on this run and write nothing more: the engine shuts down, the run was cancelled, or its lease is lost. */
+export const isReleased = (runContext: RunContext): boolean =>
+  runContext.context.stopping.aborted || runContext.abort.signal.aborted
+
+export const stopSignal = (runContext: RunContext): AbortSignal =>
+  AbortSignal.any([runContext.context.stopping, runContext.abort.signal])
+
+/** Names of environment variables that the owner passes to agents and commands. */
+export const passedVariables = (config: Config, harness: HarnessConfig): string[] => [
+  ...config.env,
+  ...(harness.env ?? []),
+]

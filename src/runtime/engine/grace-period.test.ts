@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { clockJump, type Clocks } from './grace-period.ts'
+
+const before: Clocks = { monotonic: 1_000, wall: 50_000, store: 90_000, queryMs: 2 }
+/** All three went on by `mono`, and some by more. */
+const after = (mono: number, more: { wall?: number; store?: number; asked?: number } = {}): Clocks => ({
+  monotonic: before.monotonic + mono,
+  wall: before.wall + mono + (more.wall ?? 0),
+  store: before.store + mono + (more.store ?? 0),
+  queryMs: more.asked ?? 2,
+})
+
+describe('between two looks at the clocks', () => {
+  it.each<[string, Clocks]>([
+    ['the passing of time', after(3_000)],
+    ['a late look', after(50_000)],
+    ['a clock that is adjusted a little', after(3_000, { wall: 900 })],
+    ['a store that was slow to answer', after(40_000, { store: 35_000, asked: 36_000 })],
+  ])('%s is no jump', (_title, now) => expect(clockJump(before, now, 60)).toBeUndefined())
+
+  it.each<[string, Clocks, RegExp]>([
+    ['a process that was stopped', after(61_000), /did nothing for 61 s/],
+    ['a machine that slept', after(3_000, { wall: 600_000, store: 600_000 }), /slept for 600 s/],
+    ["the store's clock ahead", after(3_000, { store: 3_600_000 }), /clock of the store jumped ahead by 3600 s/],
+    ["the store's clock back", after(3_000, { store: -3_600_000 }), /clock of the store jumped back by 3600 s/],
+    ["this machine's clock alone", after(3_000, { wall: -90_000 }), /clock of this machine jumped back by 90 s/],
+  ])('%s is told', (_title, now, text) => expect(clockJump(before, now, 60)).toMatch(text))
+})

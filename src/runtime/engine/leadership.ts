@@ -1,0 +1,62 @@
+/**
+ * The leadership among engines that share a store, as this engine sees it: a term that begins with the advisory lock,
+ * and a store that refuses writes of an older term. An embedded store has one engine, which is always the leader.
+ */
+import { fencedByTerm, currentLeader, becomeLeader, endSilentLeaderSession } from '../../store/leader.ts'
+import { finishCancels } from '../people/commands.ts'
+import type { Context } from '../core/context.ts'
+import type { GracePeriod } from './grace-period.ts'
+import { dropUnusedRunRefs } from '../landing/run-refs.ts'
+import { requeueInterruptedMerges } from '../landing/merge-queue.ts'
+
+export interface Leadership {
+  /** The context for the leader's jobs; undefined = another engine is the leader. */
+  context(): Promise<Context | undefined>
+  /** Called after a write was refused: the term is over. */
+  markLost(): void
+}
+
+/** Milliseconds between two checks for a silent leader. */
+const unseatEveryMs = 1_000
+
+/** Becomes the leader and returns the term. Finishes first what the previous leader left half done. */
+const beginTerm = async (context: Context, engineId: string, gracePeriod: GracePeriod): Promise<number> => {
+  const term = await becomeLeader(context.db, engineId)
+  // Live owners need time to prove it: their renewals may have waited for the store as long as this engine did.
+  gracePeriod.begin()
+  const own = { ...context, db: fencedByTerm(context.db, term) }
+  await requeueInterruptedMerges(own)
+  await finishCancels(own, 0)
+  // A leader that was killed after a merge could not drop the refs that the merge had used.
+  await dropUnusedRunRefs(own)
+  return term
+}
+
+/**
+ * Tracks the leadership of this engine. While another engine is the leader, it also ends the session of a leader that
+ * does not respond.
+ */
+export const createLeadership = (context: Context, engineId: string, gracePeriod: GracePeriod): Leadership => {
+  let term: number | undefined
+  let checkedAt = Number.NEGATIVE_INFINITY
+  const endSilentLeader = async (): Promise<void> => {
+    if (!gracePeriod.isOver() || context.clock.elapsed() - checkedAt < unseatEveryMs) return
+    checkedAt = context.clock.elapsed()
+    const gone = await endSilentLeaderSession(context.db)
+    if (gone !== undefined) context.log.warn(gone, 'the database session of a leader that did not respond was ended')
+  }
+  return {
+    context: async () => {
+      if (context.db.isLeader !== undefined && !context.db.isLeader()) {
+        term = undefined
+        await endSilentLeader()
+        return undefined
+      }
+      // The lock may have moved to another session and back between two checks.
+      if (term !== undefined && (await currentLeader(context.db)).term !== term) term = undefined
+      term ??= await beginTerm(context, engineId, gracePeriod)
+      return { ...context, db: fencedByTerm(context.db, term) }
+    },
+    markLost: () => (term = undefined),
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Removes what retention no longer needs: installed packages when their run has ended; workspaces when the run's work
+ * is merged, or after 14 days; snapshots after 14 days; results of checks after 14 days, or when they take too much
+ * space; the ref of a run on a git remote together with its workspace; a published ref in the repository when its
+ * merge has ended. Artifacts of runs that are still needed are never removed.
+ */
+import { join } from 'node:path'
+import { messageOf } from '../../errors.ts'
+import { installedPatterns } from '../../recovery/install.ts'
+import { getRun } from '../../store/run.ts'
+import { listLiveGoals } from '../../store/goal.ts'
+import { getTask, takenOverFolders } from '../../store/task.ts'
+import { dropCachedChecks, cacheLimitReason } from '../checks/limit-check-cache.ts'
+import { fillPackagePool } from '../checks/fill-package-pool.ts'
+import { checkCaches, runPaths, type Context } from '../core/context.ts'
+import { dropUnusedRunRef, localRunRef, listUnusedRunRefs } from '../landing/run-refs.ts'
+import { dropRunRef, listRunRefs, runRef } from '../core/remote-link.ts'
+
+const retentionMs = 14 * 24 * 3600 * 1000
+const cachesMaxBytes = 8 * 1024 ** 3
+
+export interface RemovedArtifact {
+  kind: 'workspace' | 'packages' | 'snapshot' | 'ref' | 'checks' | 'remote ref'
+  id: string
+  reason: string
+  /** Its size on disk. */
+  bytes?: number
+}
+
+const removedFile = (context: Context, runId: string): string => join(runPaths(context, runId).root, 'packages-removed')
+
+/**
+ * Removes the packages of an ended run and returns their folders; with `dryRun` nothing is removed. A running run
+ * needs its packages.
+ */
+const dropPackages = async (context: Context, runId: string, dryRun: boolean): Promise<string[]> => {
+  const { files, git } = context.ports
+  const { root, workspace } = runPaths(context, runId)
+  const run = await getRun(context.db, runId)
+  if (run === undefined || run.state === 'running' || !files.existsSync(workspace)) return []
+  if ((await takenOverFolders(context.db)).includes(workspace)) return []
+  const more = installedPatterns(run.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
+  const keepIn = join(root, 'packages-changed')
+  const found = await git.removePackages(context.shadow, { workspace, base: run.baseCommit, more, keepIn, dryRun })
+  if (!dryRun) files.writeFileSync(removedFile(context, runId), '', { mode: 0o600 })
+  return found
+}
+
+const runIds = (context: Context): string[] => {
+  const folder = join(context.stateDir, 'runs')
+  return context.ports.files.existsSync(folder) ? context.ports.files.readdirSync(folder) : []
+}
+
+/**
+ * In the background: returns the ports of an ended run and removes its packages. A failure is logged, and the next
+ * start tries again.
+ */
+export const releaseRun = async (context: Context, runId: string): Promise<void> => {
+  try {
+    if (context.stopping.aborted || context.ports.files.existsSync(removedFile(context, runId))) return
+    if ((await getRun(context.db, runId))?.state !== 'running') {
+      context.ports.processes.releasePorts(context.cacheDir, runId)
+      // Left if an engine was killed while checks ran and the run then ended without them.
+      const { checked } = runPaths(context, runId)
+      if (context.ports.files.existsSync(checked)) await context.ports.git.removeWorkspace(checked)
+      dropCachedChecks(context, { all: false, dryRun: false })
+    }
+    const freed = await dropPackages(context, runId, false)
+    if (freed.length === 0) return
+    context.log.info({ run: runId, freed }, 'the packages of an ended run were removed')
+    void fillPackagePool(context)
+  } catch (error) {
+    context.log.warn({ run: runId, error: messageOf(error) }, 'the packages of a run could not be removed')
+  }
+}
+
+/**
+ * Empties the package caches when they are too large and no run is running, because checks may be using them. The next
+ * checks fill them again.
+ */
+const boundCaches = async (context: Context): Promise<void> => {
+  const { git } = context.ports
+  const caches = checkCaches(context)
+  if ((await git.bytesOf(caches)) <= cachesMaxBytes) return
+  for (const runId of runIds(context)) if ((await getRun(context.db, runId))?.state === 'running') return
+  await git.removeWorkspace(caches)
+}
+
+/** Removes what an engine that was killed left behind, and what has grown since the last start. */
+export const releaseEndedRuns = async (context: Context): Promise<void> => {
+  for (const runId of runIds(context)) await releaseRun(context, runId)
+  await boundCaches(context)
+  await fillPackagePool(context)
+}
+
+const sizeOf = async (context: Context, folder: string, names: readonly string[]): Promise<{ bytes: number }> => {
+  let bytes = 0
+  for (const name of names) bytes += await context.ports.git.bytesOf(join(folder, name))
+  return { bytes }
+}
+
+/**
+ * Why a run's workspace may be removed; undefined = it stays. A person may be working in it, even if no run ever
+ * started there.
+ */
+const workspaceReason = async (context: Context, runId: string): Promise<string | undefined> => {
+  if ((await takenOverFolders(context.db)).includes(runPaths(context, runId).workspace)) return undefined
+  const run = await getRun(context.db, runId)
+  if (run === undefined) return 'the store has no such run'
+  if (run.state === 'running') return undefined
+  const task = await getTask(context.db, run.taskId)
+  if (task?.status === 'done') return 'its work is merged'
+  const ended = run.endedAt ?? run.startedAt
+  return context.clock.now().getTime() - ended.getTime() > retentionMs ? 'it ended more than 14 days ago' : undefined
+}
+
+/** Why a run's ref on the remote may be removed. A ref of a run unknown to this store belongs to another store. */
+const refReason = async (context: Context, runId: string): Promise<string | undefined> =>
+  (await getRun(context.db, runId)) === undefined ? undefined : workspaceReason(context, runId)
+
+/** Runs last, because the remote may be unreachable: local artifacts are removed by then. */
+const cleanRemote = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+  if (context.remote === undefined) return []
+  const removed: RemovedArtifact[] = []
+  for (const [runId, commit] of await listRunRefs(context.remote)) {
+    const reason = await refReason(context, runId)
+    if (reason === undefined || (!dryRun && !(await dropRunRef(context, runId, commit)))) continue
+    removed.push({ kind: 'remote ref', id: runRef(runId), reason })
+  }
+  return removed
+}
+
+/** An ended run keeps its workspace for some time, but not its packages. */
+const cleanRun = async (context: Context, runId: string, dryRun: boolean): Promise<RemovedArtifact | undefined> => {
+  const { files, git } = context.ports
+  const { workspace } = runPaths(context, runId)
+  if (!files.existsSync(workspace)) return undefined
+  const reason = await workspaceReason(context, runId)
+  if (reason !== undefined) {
+    const size = await sizeOf(context, workspace, [''])
+    if (!dryRun) await git.removeWorkspace(workspace)
+    return { kind: 'workspace', id: runId, reason, ...size }
+  }
+  const found = await dropPackages(context, runId, true)
+  if (found.length === 0) return undefined
+  const size = await sizeOf(context, workspace, found)
+  if (!dryRun) await dropPackages(context, runId, false)
+  return { kind: 'packages', id: runId, reason: 'its run has ended', ...size }
+}
+
+/** Results of checks are reused for work on the same files, so without a live goal none is needed. */
+const cleanChecks = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+  const all = (await listLiveGoals(context.db)).length === 0
+  const { count, bytes } = dropCachedChecks(context, { all, dryRun })
+  if (count === 0) return []
+  return [
+    {
+      kind: 'checks',
+      id: count === 1 ? '1 result' : `${count} results`,
+      reason: all ? 'no goal is open' : cacheLimitReason,
+      bytes,
+    },
+  ]
+}
+
+/** Removes everything that retention no longer needs and lists it; with `dryRun` it only lists. */
+export const removeExpired = async (context: Context, dryRun: boolean): Promise<RemovedArtifact[]> => {
+  const { git } = context.ports
+  const removed: RemovedArtifact[] = []
+  for (const runId of runIds(context)) {
+    const cleaned = await cleanRun(context, runId, dryRun)
+    if (cleaned !== undefined) removed.push(cleaned)
+  }
+  for (const snapshot of await git.listSnapshots(context.shadow)) {
+    if (context.clock.now().getTime() - new Date(snapshot.at).getTime() <= retentionMs) continue
+    removed.push({ kind: 'snapshot', id: snapshot.id, reason: 'it is older than 14 days' })
+    if (!dryRun) await git.dropSnapshot(context.shadow, snapshot.id)
+  }
+  for (const runId of await listUnusedRunRefs(context)) {
+    removed.push({ kind: 'ref', id: localRunRef(runId), reason: 'no merge needs it' })
+    if (!dryRun) await dropUnusedRunRef(context, runId)
+  }
+  removed.push(...(await cleanChecks(context, dryRun)))
+  return [...removed, ...(await cleanRemote(context, dryRun))]
+}

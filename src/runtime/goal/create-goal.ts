@@ -1,0 +1,173 @@
+/**
+ * Creates a goal from a sentence, a checklist or a task file, without a model. Goal, tasks and goal branch are created
+ * together or not at all.
+ */
+import { whyNotAllowed } from '../../wide-folder.ts'
+import type { Goal } from '../../domain/goal.ts'
+import { noSpend } from '../../domain/budget.ts'
+import { AppError } from '../../errors.ts'
+import { mustSucceed } from '../../store/db.ts'
+import { insertGoal, moveGoal } from '../../store/goal.ts'
+import { insertTasks, type NewTask } from '../../store/task.ts'
+import type { TopOfCommit } from '../../workspace/tree.ts'
+import { goalBranch, goalRef, type Context } from '../core/context.ts'
+import type { GoalInput } from './goal-input.ts'
+import { chooseHarness } from '../harness/harness-choice.ts'
+import { inferredChecks, manifestNames, topOfFolder } from '../checks/infer-from-files.ts'
+import { firstChecks } from '../checks/first-checks.ts'
+import { forgetOrphanBranch, recordOrphanBranch } from './orphan-branches.ts'
+import { readContract } from '../checks/verify-contract.ts'
+
+/** What the user chose for this goal on top of the input text. */
+export interface GoalOptions {
+  autoMerge: boolean
+  repoMode: Goal['repoMode']
+  allowedDirs: string[]
+  harness: string | null
+  limits: Partial<Goal['limits']>
+}
+
+const topOf = async (context: Context, start: Start): Promise<TopOfCommit> => {
+  // With a remote there is only a mirror here, so the commit shows what clones will contain.
+  if (context.remote !== undefined && start.head !== null)
+    return context.ports.git.topOfCommit(context.repository, start.head, manifestNames)
+  return topOfFolder(context.ports.files, context.repository.root)
+}
+
+interface Plan {
+  goalId: string
+  input: GoalInput
+  options: GoalOptions
+  top: TopOfCommit
+}
+
+const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewTask[] => {
+  const config = context.config()
+  const inferred = inferredChecks(top)
+  const ids = new Map(input.tasks.map((task) => [task.id, context.newId('t')]))
+  return input.tasks.map((task, index) => {
+    const checks = firstChecks(task, config, inferred)
+    return {
+      id: ids.get(task.id) as string,
+      goalId,
+      number: index + 1,
+      title: task.title,
+      instructions: task.instructions,
+      role: task.role,
+      allowedPaths: task.allowedPaths,
+      deniedPaths: task.deniedPaths,
+      commands: checks.commands,
+      commandSource: checks.source,
+      dependsOn: task.after.map((id) => ids.get(id) as string),
+      // Work in place shares one folder, so its tasks must run one at a time.
+      targetArea: options.repoMode === 'direct' ? `direct:${goalId}` : (task.targetArea ?? null),
+      harness: chooseHarness(
+        context.ports.files,
+        config,
+        task.harness ?? options.harness ?? undefined,
+        context.environment.PATH,
+      ),
+      model: task.model ?? null,
+      priority: task.priority,
+    }
+  })
+}
+
+interface Start {
+  branch: string | null
+  head: string | null
+}
+
+/** An engine works either in a folder or on a git remote: a goal of the other mode would have nothing to work on. */
+const checkMode = ({ remote }: Context, { repoMode }: GoalOptions): void => {
+  if ((remote !== undefined) === (repoMode === 'remote')) return
+  throw new AppError(
+    'INPUT_INVALID',
+    remote === undefined
+      ? 'repoMode is "remote", but this engine works in a folder; start an engine with --repo <url>'
+      : `repoMode is "${repoMode}", but this engine works on ${remote.url}; use "remote"`,
+  )
+}
+
+const startOf = async (context: Context, options: GoalOptions): Promise<Start> => {
+  checkMode(context, options)
+  if (context.remote !== undefined) {
+    const { branch, commit } = await context.remote.head()
+    return { branch, head: commit }
+  }
+  if (options.repoMode === 'direct') return { branch: null, head: null }
+  const now = await context.ports.git.openRepository(context.repository.root)
+  if (now.commonDir === null) {
+    throw new AppError(
+      'NOT_A_REPOSITORY',
+      `${now.root} is not a git repository; run "git init" and commit there, or use --direct to work in place`,
+    )
+  }
+  if (now.head === null) {
+    throw new AppError('REPOSITORY_STATE', `${now.root} has no commit yet; make a first commit, then run again`)
+  }
+  return { branch: now.branch, head: now.head }
+}
+
+/**
+ * On a remote the branch is pushed at once: a user without the right to push learns it before any agent is paid for.
+ */
+const makeBranch = async (context: Context, goalId: string, start: string): Promise<void> => {
+  if (context.remote === undefined) {
+    await context.ports.git.ensureGoalBranch(context.repository, { name: goalBranch(goalId), start })
+    return
+  }
+  const pushed = await context.remote.push([{ ref: goalRef(goalId), to: start, expected: null }])
+  if (pushed.kind === 'done') return
+  throw new AppError(
+    'REMOTE_REFUSED',
+    `${context.remote.url} refused the branch ${goalBranch(goalId)} (${pushed.detail}); allow this user to push branches that start with unstuck/, then run again`,
+  )
+}
+
+const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOptions): string[] => {
+  const dirs = [...new Set([...options.allowedDirs, ...input.allowedDirs])]
+  const refused = dirs.map((dir) => whyNotAllowed(ports.files, dir)).find((words) => words !== undefined)
+  if (refused !== undefined) throw new AppError('INPUT_INVALID', `allowedDirs: ${refused}`)
+  return dirs
+}
+
+/**
+ * Creates the goal with its tasks and its branch. Throws `AppError` before anything is stored if the input, the mode
+ * or the repository does not allow it.
+ */
+export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
+  const config = context.config()
+  // An unreadable contract is reported now instead of when the first task is verified.
+  readContract(context.ports.files, context.repository.root)
+  const allowedDirs = allowedDirsOf(context, input, options)
+  const start = await startOf(context, options)
+  const id = context.newId('g')
+  const tasks = newTasks(context, { goalId: id, input, options, top: await topOf(context, start) })
+  // The branch first: a goal without its branch could not land, while a branch without a goal does no harm.
+  if (start.head !== null) {
+    if (context.remote === undefined) recordOrphanBranch(context, id, start.head)
+    await makeBranch(context, id, start.head)
+  }
+  const goal = await context.db.transaction(async (tx) => {
+    const created = await insertGoal(tx, {
+      id,
+      title: input.title,
+      requirement: input.requirement,
+      repoMode: options.repoMode,
+      targetBranch: start.branch,
+      baseCommit: start.head,
+      headCommit: start.head,
+      autoMerge: options.autoMerge,
+      allowedDirs,
+      limits: { ...config.limits, ...options.limits },
+      spend: noSpend,
+    })
+    await insertTasks(tx, tasks)
+    return mustSucceed(await moveGoal(tx, created, 'planned', tasks.length === 1 ? '1 task' : `${tasks.length} tasks`))
+  })
+  context.at('goal-created')
+  forgetOrphanBranch(context, id)
+  context.wake()
+  return goal
+}

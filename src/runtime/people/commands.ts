@@ -1,0 +1,316 @@
+/**
+ * The commands of a person: pause, resume, retry, cancel, land. Every change goes through the flow tables, so a command that comes
+ * too late is an error and changes nothing.
+ */
+import { offersChoice, type ChoiceKind } from '../../domain/escalation.ts'
+import { goalEnded, waitsForBranch, type BrokenBranch, type Goal } from '../../domain/goal.ts'
+import { taskEnded, type Task } from '../../domain/task.ts'
+import { AppError } from '../../errors.ts'
+import { liftLimits } from '../../store/account.ts'
+import type { MoveResult, Queryable } from '../../store/db.ts'
+import { answerEscalation, listEscalations, pendingEscalationOf } from '../../store/escalation.ts'
+import { appendEvent } from '../../store/event.ts'
+import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
+import { listMerges, moveMerge } from '../../store/merge.ts'
+import { listRuns } from '../../store/run.ts'
+import { getTask, listTasks, moveTask } from '../../store/task.ts'
+import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
+import type { Context } from '../core/context.ts'
+import { actorName, hintText } from '../core/person-text.ts'
+import { failOpenRecoveries } from '../core/store-record.ts'
+import { keepPersonsWork } from './take-over-folder.ts'
+
+/** Cancels a task that an executor holds, and resolves when its run has ended. */
+export type CancelRunning = (taskId: string) => Promise<void>
+
+export const movedOrThrow = <T>(moved: MoveResult<T>): T => {
+  if (moved.ok) return moved.value
+  throw new AppError(moved.code === 'stale' ? 'STALE' : 'ILLEGAL', moved.message)
+}
+
+export const goalNamed = async (db: Queryable, id: string): Promise<Goal> => {
+  const goal = await getGoal(db, id)
+  if (goal === undefined) throw new AppError('NOT_FOUND', `there is no goal ${id}; "unstuck status" lists them`)
+  return goal
+}
+
+export const taskNamed = async (db: Queryable, id: string): Promise<Task> => {
+  const task = await getTask(db, id)
+  if (task === undefined) throw new AppError('NOT_FOUND', `there is no task ${id}; "unstuck tasks" lists them`)
+  return task
+}
+
+const answer = async (tx: Queryable, taskId: string, choice: ChoiceKind): Promise<void> => {
+  const pending = await pendingEscalationOf(tx, taskId)
+  if (pending !== undefined) movedOrThrow(await answerEscalation(tx, pending, choice))
+}
+
+/** Answers the questions about the goal as a whole. `resume` answers only those that offer it: not the one about cancelled tasks. */
+const answerGoal = async (tx: Queryable, goalId: string, choice: ChoiceKind): Promise<void> => {
+  const pending = (await listEscalations(tx, { goalId, pendingOnly: true })).filter(({ taskId }) => taskId === null)
+  for (const entry of pending.filter((entry) => choice !== 'resume' || offersChoice(entry, choice))) {
+    movedOrThrow(await answerEscalation(tx, entry, choice))
+    // The person has removed the obstacle, so landing is tried again from the first attempt.
+    if (entry.kind === 'blocker') await progressGoal(tx, goalId, { landing: { tries: 0, refused: null } })
+  }
+}
+
+/** Continues a goal that waited for a person or had failed, after one of its tasks was answered. A paused goal stays paused. */
+export const reopenGoal = async (tx: Queryable, goalId: string): Promise<void> => {
+  const goal = await goalNamed(tx, goalId)
+  if (goal.state === 'awaiting_human') movedOrThrow(await moveGoal(tx, goal, 'answered', 'a question was answered'))
+  if (goal.state === 'failed') movedOrThrow(await moveGoal(tx, goal, 'retried', 'a task was retried'))
+}
+
+/** The options of a retry. */
+export interface RetryOptions {
+  /** Every later attempt reads it, until a newer hint replaces it; '' removes it. */
+  hint?: string | undefined
+  /** Name of the person. */
+  by?: string | undefined
+  /** The choice of the question that the retry answers. */
+  choice?: ChoiceKind
+  /** Runs in the same transaction before the task is queued; returns the changed task. */
+  before?: (tx: Queryable, task: Task) => Promise<Task>
+  /** Runs in the same transaction after the task is queued. */
+  after?: (tx: Queryable) => Promise<void>
+}
+
+interface Retried {
+  choice: ChoiceKind
+  said?: Pick<Task, 'hint'> & { by: string }
+}
+
+const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): Promise<void> => {
+  // The person may have raised the limit of the account, so its old reset time no longer counts.
+  if (task.status === 'blocked(quota_wait)') await liftLimits(tx, task.harness)
+  const hint = said === undefined ? {} : { hint: said.hint }
+  const payload = { reason: 'manual_requeue', ...said }
+  movedOrThrow(await moveTask(tx, task, 'retried', { resetBudget: true, takenOver: null, ...hint, payload }))
+  await answer(tx, task.id, choice)
+}
+
+const givenToAgents = 'before a retry: your own changes'
+const beforeCancel = 'before a cancel: your own changes'
+
+export const retryTask = async (context: Context, id: string, options: RetryOptions = {}): Promise<Task> => {
+  const { hint, by, choice = 'retry', before, after } = options
+  const said = hint === undefined ? {} : { said: { hint: hintText(context, hint), by: actorName(by) } }
+  await keepPersonsWork(context, await taskNamed(context.db, id), givenToAgents)
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    const goal = await goalNamed(tx, task.goalId)
+    if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
+      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
+    }
+    await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
+    await after?.(tx)
+    // The question about cancelled tasks no longer applies when none is left.
+    if (!(await listTasks(tx, goal.id)).some(({ status }) => status === 'cancelled'))
+      await answerGoal(tx, goal.id, 'retry')
+    await reopenGoal(tx, task.goalId)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+const retriablePlaces: readonly Task['status'][] = [
+  'blocked(awaiting_human)',
+  'blocked(quota_wait)',
+  'failed',
+  'cancelled',
+]
+
+/** A task that a person has taken over is retried only by its own id, not with its goal. */
+const retriable = ({ status, takenOver }: Task): boolean => retriablePlaces.includes(status) && takenOver === null
+
+/** Gives up the commits of a lost goal branch: the merge queue starts the goal again, and no task of it starts before. */
+const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {
+  if (broken === null) return
+  await progressGoal(tx, id, { landing: { outdated: true, broken: { ...broken, again: true, question: null } } })
+}
+
+/** Retries every task of a goal that failed, waits for a person or was cancelled; recoveries and spend are counted from zero. */
+export const retryGoal = async (context: Context, id: string): Promise<Goal> => {
+  await context.db.transaction(async (tx) => {
+    const goal = await goalNamed(tx, id)
+    const tasks = (await listTasks(tx, id)).filter(retriable)
+    const broken = waitsForBranch(goal) ? goal.landing.broken : null
+    if ((tasks.length === 0 && broken === null) || goal.state === 'cancelled') {
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} is ${goal.state} and has no task to retry; "unstuck tasks" shows what each of them waits for`,
+      )
+    }
+    for (const task of tasks) await retryOne(tx, task, { choice: 'retry' })
+    await answerGoal(tx, id, 'retry')
+    await giveUpBranch(tx, id, broken)
+    await resetGoalSpend(tx, id)
+    if (goal.state === 'paused') movedOrThrow(await moveGoal(tx, goal, 'resumed', 'retried by a person'))
+    else await reopenGoal(tx, id)
+  })
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+const dropMerge = async (tx: Queryable, taskId: string, goalId: string): Promise<void> => {
+  const entries = await listMerges(tx, { goalId })
+  for (const entry of entries.filter((candidate) => candidate.taskId === taskId && candidate.state === 'pending')) {
+    movedOrThrow(await moveMerge(tx, entry, 'cancelled'))
+  }
+}
+
+/** Refuses to cancel a task whose run still lives: it may have been claimed meanwhile, or its engine is shutting down. */
+const refuseUnderRun = async (tx: Queryable, task: Task): Promise<void> => {
+  const [run] = task.status === 'running' ? await listRuns(tx, { taskId: task.id, state: 'running' }) : []
+  if (run !== undefined)
+    throw new AppError(
+      'STALE',
+      `run ${run.id} of task ${task.number} has not ended yet; wait until "unstuck status" shows its end, then repeat the cancel`,
+    )
+}
+
+/** Stops the run of the task and cancels it. `check`: runs in the same transaction and may throw to refuse. */
+export const cancelTask = async (
+  context: Context,
+  id: string,
+  cancelRunning: CancelRunning,
+  check?: (tx: Queryable) => Promise<void>,
+): Promise<Task> => {
+  const seen = await taskNamed(context.db, id)
+  if (seen.status === 'running') await cancelRunning(id)
+  await keepPersonsWork(context, seen, beforeCancel)
+  await context.db.transaction(async (tx) => {
+    const task = await taskNamed(tx, id)
+    await check?.(tx)
+    await refuseUnderRun(tx, task)
+    if (task.status !== 'cancelled') {
+      const merging = (await listMerges(tx, { goalId: task.goalId, state: 'processing' })).some(
+        (entry) => entry.taskId === id,
+      )
+      if (merging)
+        throw new AppError(
+          'STALE',
+          `task ${task.number} is being merged at this moment; check it again with "unstuck status"`,
+        )
+      movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
+      await failOpenRecoveries(tx, id, cancelledByPerson)
+    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
+    await dropMerge(tx, id, task.goalId)
+    await answer(tx, id, 'cancel')
+    const goal = await goalNamed(tx, task.goalId)
+    if (goal.state === 'awaiting_human') await reopenGoal(tx, task.goalId)
+  })
+  context.wake()
+  return taskNamed(context.db, id)
+}
+
+/** Open recoveries of a cancelled task fail with this detail, because their post-condition can no longer be observed. */
+const cancelledByPerson = 'the task was cancelled by a person'
+
+/** Cancels the tasks of a goal that no executor runs. */
+const cancelRest = async (context: Context, tx: Queryable, goalId: string): Promise<void> => {
+  const rest = (await listTasks(tx, goalId)).filter((task) => !taskEnded(task.status) && task.status !== 'running')
+  for (const task of rest) {
+    movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person', with: 'goal' } }))
+    await failOpenRecoveries(tx, task.id, cancelledByPerson)
+    await dropMerge(tx, task.id, goalId)
+    await answer(tx, task.id, 'cancel')
+  }
+  await answerGoal(tx, goalId, 'cancel')
+}
+
+/** Longer than a cancel waits for its agents to end, so that a cancel in progress is left alone. */
+export const cancelGraceSeconds = 90
+
+/**
+ * Finishes cancels that a crash or an outage interrupted: the goal was cancelled, and some of its tasks were not. Running tasks are
+ * cancelled by their executors.
+ */
+export const finishCancels = async (context: Context, afterSeconds: number): Promise<void> => {
+  for (const goalId of await halfCancelledGoals(context.db, afterSeconds))
+    await context.db.transaction((tx) => cancelRest(context, tx, goalId))
+}
+
+export const cancelGoal = async (context: Context, id: string, cancelRunning: CancelRunning): Promise<Goal> => {
+  const goal = await goalNamed(context.db, id)
+  // The goal first, so that no task starts while the running ones are stopped.
+  movedOrThrow(await context.db.transaction((tx) => moveGoal(tx, goal, 'cancelled', 'cancelled by a person')))
+  const tasks = (await listTasks(context.db, id)).filter((task) => !taskEnded(task.status))
+  await Promise.all(tasks.filter((task) => task.status === 'running').map((task) => cancelRunning(task.id)))
+  for (const task of tasks) await keepPersonsWork(context, task, beforeCancel)
+  await context.db.transaction((tx) => cancelRest(context, tx, id))
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+export const pauseGoal = async (context: Context, id: string): Promise<Goal> => {
+  await context.db.transaction(async (tx) =>
+    movedOrThrow(await moveGoal(tx, await goalNamed(tx, id), 'paused', 'paused by a person')),
+  )
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+/** Requests the landing of a ready goal, also if `autoMerge` is off. The engine lands it and stores the result with the goal. */
+export const landGoal = async (context: Context, id: string): Promise<Goal> => {
+  const present = await findBranches(context)()
+  await context.db.transaction(async (tx) => {
+    const goal = await goalNamed(tx, id)
+    if (goal.state === 'done') return
+    if (goal.state !== 'ready')
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} is ${goal.state}, and only a ready goal can land; "unstuck status" shows what it waits for`,
+      )
+    if (goal.targetBranch === null)
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${id} was started on no branch (HEAD was detached); check out the branch that is to have it, then: ${usableLandCommand(goal, present) ?? missingBranchText(goal)}`,
+      )
+    await progressGoal(tx, id, { reason: landCommand(goal), landing: { asked: true, tries: 0, refused: null } })
+    await appendEvent(tx, { type: 'goal.landing_asked', goalId: id, payload: { branch: goal.targetBranch } })
+  })
+  context.wake()
+  return goalNamed(context.db, id)
+}
+
+/** After a resume: a replaced repository counts as the same one, and a branch that could not be restored is tried again. */
+const trustBranch = (broken: BrokenBranch | null): BrokenBranch | null =>
+  broken === null || broken.reason === 'replaced' ? null : { ...broken, tries: 0 }
+
+const resumeOne = async (context: Context, { id }: Goal): Promise<void> => {
+  await context.db.transaction(async (tx) => {
+    const goal = await goalNamed(tx, id)
+    movedOrThrow(await moveGoal(tx, goal, 'resumed', 'resumed by a person'))
+    if (waitsForBranch(goal)) await progressGoal(tx, id, { landing: { broken: trustBranch(goal.landing.broken) } })
+    await answerGoal(tx, goal.id, 'resume')
+    for (const task of (await listTasks(tx, goal.id)).filter(
+      ({ status, takenOver }) => status === 'blocked(awaiting_human)' && takenOver === null,
+    )) {
+      const pending = await pendingEscalationOf(tx, task.id)
+      if (pending?.kind === 'blocker') await retryOne(tx, task, { choice: 'resume' })
+    }
+  })
+}
+
+/** Resumes one goal (`id`) or every paused goal (null). Tasks that stopped for a permission problem are retried. */
+export const resumeGoals = async (context: Context, id: string | null): Promise<Goal[]> => {
+  const paused =
+    id === null
+      ? (await listLiveGoals(context.db)).filter((goal) => goal.state === 'paused')
+      : [await goalNamed(context.db, id)]
+  if (paused.length === 0) throw new AppError('ILLEGAL', 'no goal is paused; "unstuck status" shows what waits for you')
+  for (const goal of paused) {
+    if (goal.state === 'awaiting_human')
+      throw new AppError(
+        'ILLEGAL',
+        `goal ${goal.id} is not paused but waits for answers: use "unstuck retry" or "unstuck cancel" on its tasks`,
+      )
+    if (goalEnded(goal.state))
+      throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; there is nothing to resume`)
+    await resumeOne(context, goal)
+  }
+  context.wake()
+  return Promise.all(paused.map((goal) => goalNamed(context.db, goal.id)))
+}
