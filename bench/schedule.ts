@@ -253,7 +253,7 @@ const startOne = async (engine: Engine, body: string): Promise<number> => {
   for (;;) {
     const events = await engine.ask<EventView[]>(`/events?goal=${goal.id}&limit=100`)
     const at = (wanted: (event: EventView) => boolean): number =>
-      Date.parse(String(events.find((event) => wanted(event))?.at ?? ''))
+      Date.parse(events.find((event) => wanted(event))?.at ?? '')
     if (events.some(({ type }) => ended.test(type)))
       return (
         at(({ type, payload }) => type === 'run.phase' && payload.to === 'supervise') -

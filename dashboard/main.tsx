@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { createRoot } from 'react-dom/client'
 import { beginSession } from './data/session.ts'
 import { showKeptTheme } from './parts/theme.tsx'
-import { Shell } from './shell.tsx'
+import { Shell } from './page-frame.tsx'
 import './style.css'
 
 const always = { networkMode: 'always', retry: false } as const

@@ -99,7 +99,7 @@ const prepare = (one: LiveCase, folder: string, env: NodeJS.ProcessEnv): void =>
   if (one.before !== undefined) spawnSync('bash', ['-c', one.before], { cwd: folder, env, stdio: 'ignore' })
 }
 
-/** Calls `doWork` with a folder of its own, on a disk of one megabyte if the case needs a full disk. */
+/** Calls `work` with a folder of its own, on a disk of one megabyte if the case needs a full disk. */
 const inFolder = <T>(one: LiveCase, work: (folder: string) => T): T => {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-live-')))
   const folder = join(top, 'app')

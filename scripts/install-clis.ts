@@ -1,6 +1,6 @@
 /**
  * Installs the exact versions of the agent CLIs that the heavy tests use, once per machine, into a cache outside the repository,
- * and prints `{ "claude": <path>, "codex": <path> }`. Names as arguments choose other CLIs (`geminiProtocol` and `opencode` are not used in
+ * and prints `{ "claude": <path>, "codex": <path> }`. Names as arguments choose other CLIs (`gemini` and `opencode` are not used in
  * CI). An install is made in a temporary folder and moved to its path after `--version` succeeded, so that an incomplete install
  * is never used.
  */

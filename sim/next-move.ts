@@ -8,7 +8,7 @@ import { AppError } from '../src/errors.ts'
 import type { ModelTurn, Conversation, ScriptFault, SimScript } from './script.ts'
 import { isModelTurn, isFault } from './script.ts'
 
-/** `step` is the index in `steps`; undefined after the last step. With a fault, `answerCommand` is the answer that the fault spoils. */
+/** `step` is the index in `steps`; undefined after the last step. With a fault, `answer` is the answer that the fault spoils. */
 export interface ScriptMove {
   step: number | undefined
   waitSeconds: number

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { agentDerivation } from '../src/domain/agent.ts'
 import { flows } from '../src/domain/flows.ts'
-import { eventTypes, sentenceOf } from '../src/runtime/people/explain.ts'
+import { eventTypes, sentenceOf } from '../src/runtime/people/event-sentences.ts'
 
 const source = fileURLToPath(new URL('../src', import.meta.url))
 

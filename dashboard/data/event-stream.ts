@@ -21,7 +21,10 @@ const readMessages = (text: string, arrived: (seq: number) => void): string => {
 }
 
 /** Reads until the stream ends or is aborted; throws when the connection breaks. */
-export const readEventStream = async (response: Response, { opened, arrived, signal }: EventStream): Promise<void> => {
+export const followEventStream = async (
+  response: Response,
+  { opened, arrived, signal }: EventStream,
+): Promise<void> => {
   if (!response.ok || response.body === null) return
   opened()
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

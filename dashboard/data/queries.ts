@@ -14,7 +14,7 @@ const againMs = 2_000
 const interval = (query: Query<never, Error>): number => (query.state.status === 'error' ? againMs : slowMs)
 const options = { refetchInterval: interval as () => number, refetchIntervalInBackground: true }
 
-/** `wholeNumber` = with every goal that has ended, up to the limit of the API; false = with the newest; null = no request. */
+/** `whole` = with every goal that has ended, up to the limit of the API; false = with the newest; null = no request. */
 export const useStatus = (whole: boolean | null) =>
   useQuery({
     ...options,

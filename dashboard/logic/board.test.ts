@@ -18,7 +18,7 @@ const task = (change: Partial<BoardTask>): BoardTask => ({
   harness: 'codex',
   model: null,
   priority: 0,
-  status: 'queued',
+  ...{ status: 'queued', place: 'queued' },
   state: 'queued',
   retry: null,
   hint: null,

@@ -68,7 +68,7 @@ export const GoalActions = ({ goal, question }: GoalActionsProps) => (
   />
 )
 
-/** `wholeNumber` = on the page of the goal; `question` = the one that this page shows below the head. */
+/** `whole` = on the page of the goal; `question` = the one that this page shows below the head. */
 export const GoalHead = ({ goal, whole, question }: GoalActionsProps & { whole: boolean }) => (
   <article className="goal" aria-label={`Goal ${visible(goal.title)}`}>
     <GoalTitle goal={goal} whole={whole} />

@@ -18,7 +18,7 @@ import type { EventHub } from './event-hub.ts'
 import { checkFilter, handlersOf, type HandlerParts } from './handlers.ts'
 import type { StreamLimits } from './limits.ts'
 import { openapiDocument } from './openapi.ts'
-import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './page.ts'
+import { buildingPage, contentPolicy, failedPage, missingPage, refusedPage } from './html-pages.ts'
 import { mayBeAbsent, routes, type Route } from './routes.ts'
 import { sinkOf, type SinkLimits } from './sink.ts'
 

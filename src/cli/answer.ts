@@ -2,7 +2,7 @@
 import type { Answered, Escalation } from '../api/contract.ts'
 import { questionLines } from '../domain/question-lines.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import type { JsonOption } from './command.ts'
+import type { JsonOption } from './command-options.ts'
 import type { Client } from './engine/client.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'

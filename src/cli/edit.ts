@@ -1,7 +1,7 @@
 /** The work of `unstuck edit`: shows a task as its next run will see it, or changes the task and says when that applies. */
 import type { EditRequest, Task, TaskView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import type { JsonOption } from './command.ts'
+import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'

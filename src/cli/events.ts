@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView } from '../api/contract.ts'
 import { exitCodes } from '../errors.ts'
-import { sentenceOf } from '../runtime/people/explain.ts'
-import type { JsonOption } from './command.ts'
+import { sentenceOf } from '../runtime/people/event-sentences.ts'
+import type { JsonOption } from './command-options.ts'
 import type { Client } from './engine/client.ts'
 import { findEngine } from './engine/connect.ts'
 import { followEvents } from './engine/follow-events.ts'
@@ -26,10 +26,7 @@ const showEvents = (io: Io, batch: EventView[], options: JsonOption): void => {
   for (const event of batch) {
     if (options.json === true) printJson(io, event)
     else
-      printLine(
-        io,
-        `${secondText(String(event.at), now)} ${event.type.padEnd(24)} ${localTimes(safe(sentenceOf(event)), now)}`,
-      )
+      printLine(io, `${secondText(event.at, now)} ${event.type.padEnd(24)} ${localTimes(safe(sentenceOf(event)), now)}`)
   }
 }
 

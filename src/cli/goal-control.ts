@@ -1,7 +1,7 @@
-/** The work of `approve`, `retry`, `cancel`, `pauseCommand` and `resume`. */
+/** The work of `approve`, `retry`, `cancel`, `pause` and `resume`. */
 import type { Goal, Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import type { JsonOption } from './command.ts'
+import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'

@@ -11,7 +11,7 @@ import { foundHarnesses, harnessView, type FoundHarness, type HarnessView } from
 import { homeOf } from './engine/home.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
-import type { JsonOption } from './command.ts'
+import type { JsonOption } from './command-options.ts'
 
 const viewOf = async (io: Io, found: FoundHarness): Promise<HarnessView> => {
   if (!found.asks || found.path === null) return harnessView(found, null)

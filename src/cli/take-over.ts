@@ -1,7 +1,7 @@
 /** The work of `unstuck take-over` and `unstuck give-back`, for a person who does a task without an agent. */
 import type { Task } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
-import type { JsonOption } from './command.ts'
+import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'

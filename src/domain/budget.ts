@@ -33,7 +33,7 @@ export interface Overrun {
 
 const over = (limit: number | undefined, spent: number): boolean => limit !== undefined && limit > 0 && spent >= limit
 
-/** The first limit that is reached, those of the run first; undefined while none is. `goalSchema` excludes the spend of `run`. */
+/** The first limit that is reached, those of the run first; undefined while none is. `goal` excludes the spend of `run`. */
 export const overrunOf = (limits: Limits, run: Spend, goal: Spend): Overrun | undefined => {
   const rows: [Overrun['scope'], keyof Spend, number | undefined, number][] = [
     ['run', 'tokens', limits.runTokens, run.tokens],

@@ -5,7 +5,7 @@
 
 export interface TokenShape {
   name: string
-  /** A cheap test first: a text without the `hintChoice` has no such token. */
+  /** A cheap test first: a text without the `hint` has no such token. */
   hint: string
   body: string
   /** Replaces `body` for files, where ordinary code also matches `body`; null = the pattern is too vague for files. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { sep } from 'node:path'
 import { capabilitiesOf } from '../harness/capabilities.ts'
-import { loginStamp } from '../harness/logins.ts'
+import { loginStamp } from '../harness/cli-login.ts'
 import type { Transcript, Conclusion } from '../harness/driver.ts'
 import { loopLimits, loopOf } from '../recovery/doom-loop.ts'
 import type { ObservedDenial, ObservedStall } from '../recovery/evidence.ts'
@@ -25,7 +25,7 @@ import { systemClock } from '../runtime/core/system-clock.ts'
 import { restrictedDenial } from './restriction.ts'
 import { launchAgent, type AgentEnd, type RunningAgent } from './agent-process.ts'
 import type { LineChange } from '../harness/user-command.ts'
-import type { ExecParts } from './contract.ts'
+import type { ExecParts } from './exec-events.ts'
 
 export interface EndedLaunch {
   transcript: Transcript
@@ -68,7 +68,7 @@ const watchLoops = ({ loops, emit }: ExecParts, stop: (cause: 'doom_loop') => vo
   }
 }
 
-/** Stops the agent for a stall, a loop, lingering or the user's signal. `readOnly` returns what was read so far. */
+/** Stops the agent for a stall, a loop, lingering or the user's signal. `reading` returns what was read so far. */
 const watchAgent = (parts: ExecParts, agent: RunningAgent, reading: () => Transcript): Watch => {
   const { emit, stall, signal } = parts
   const quiet = watchQuiet({

@@ -1,7 +1,7 @@
 /** The recovery record of one `unstuck exec`. It is held in memory, and its outcomes are emitted as events. */
 import { randomUUID } from 'node:crypto'
 import type { ChosenRecovery, RecordedRecovery, RecoveryRecord } from '../runtime/core/recovery-record.ts'
-import type { ExecParts } from './contract.ts'
+import type { ExecParts } from './exec-events.ts'
 
 /** Stands in for the task and run that a record refers to. */
 export const execRun = { id: 'exec', runId: 'exec' } as const

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { capabilitiesOf } from '../harness/capabilities.ts'
-import { renewedLogin } from '../harness/logins.ts'
+import { renewedLogin } from '../harness/cli-login.ts'
 import { isCorrectable, mustBeCorrected } from '../recovery/diagnosis/launch-failure.ts'
 import type { Evidence, ObservedDenial } from '../recovery/evidence.ts'
 import { playbooks } from '../recovery/ladder.ts'
@@ -27,7 +27,7 @@ import {
 } from '../runtime/core/recovery-record.ts'
 import type { LineChange } from '../harness/user-command.ts'
 import type { ChangedLine } from './agent-command.ts'
-import type { ExecParts } from './contract.ts'
+import type { ExecParts } from './exec-events.ts'
 import { giveUpEnding, type ExecEnding } from './ending.ts'
 import { rulesIn, type EndedLaunch } from './launch-once.ts'
 import { anyFileChanged } from './refusal.ts'

@@ -1,6 +1,6 @@
 /** What a user can do about a refusal or a failure, in the options of the CLI that reported it. */
 import type { Driver } from '../harness/driver.ts'
-import { folderOf, type Refused } from '../harness/remedy-words.ts'
+import { folderInWords, type Refused } from '../harness/remedy-words.ts'
 import { shellQuoted } from '../recovery/command/replacement.ts'
 
 /** How to allow a refused call, as the rest of "To allow it: …". */
@@ -10,7 +10,7 @@ export const remedyOf = (driver: Driver, refused: Refused, stderr: readonly stri
   if (kind === 'filesystem')
     return target === undefined
       ? 'correct the mode or the owner of the folder'
-      : `make ${shellQuoted(folderOf(refused))} writable for this user: chmod u+rwx ${shellQuoted(folderOf(refused))}`
+      : `make ${shellQuoted(folderInWords(refused))} writable for this user: chmod u+rwx ${shellQuoted(folderInWords(refused))}`
   return driver.remedy?.(refused, { stderr }) ?? 'allow it by the options of that program'
 }
 

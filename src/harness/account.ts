@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Driver } from './driver.ts'
-import { loginOf } from './logins.ts'
+import { loginOf } from './cli-login.ts'
 
 export interface AccountParts {
   driver: Pick<Driver, 'name' | 'environment' | 'login'>

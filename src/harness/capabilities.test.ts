@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { capabilitiesOf, nearestVersion, cliVersionIn, type MeasuredVersion } from './capabilities.ts'
 import { drivers } from './drivers.ts'
-import { loginOf, loginStamp, missingLogin, renewedLogin } from './logins.ts'
+import { loginOf, loginStamp, missingLogin, renewedLogin } from './cli-login.ts'
 
 const row = (version: string): MeasuredVersion => ({
   version,

@@ -9,7 +9,7 @@ import type { Denial, OpenCall } from './driver.ts'
 import { objectAt, textAt } from './json-line.ts'
 import type { JsonObject } from './json-line.ts'
 import { cut, firstLine } from './transcript.ts'
-import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
+import { doubleQuoted, folderInWords, orAllowDir, type Refused } from './remedy-words.ts'
 import { commandParts } from './tool-rules.ts'
 
 interface Rule {
@@ -132,4 +132,6 @@ const toolRemedy = ({ tool, target, text }: Refused): string => {
 }
 
 export const claudeRemedy = (refused: Refused): string =>
-  refused.kind === 'scope' ? orAllowDir(`--add-dir ${shellQuoted(folderOf(refused))}`, refused) : toolRemedy(refused)
+  refused.kind === 'scope'
+    ? orAllowDir(`--add-dir ${shellQuoted(folderInWords(refused))}`, refused)
+    : toolRemedy(refused)

@@ -5,7 +5,7 @@
 import { shellQuoted } from '../recovery/command/replacement.ts'
 import type { Denial } from './driver.ts'
 import { cut } from './transcript.ts'
-import { folderOf, type Refused } from './remedy-words.ts'
+import { folderInWords, type Refused } from './remedy-words.ts'
 
 const logLine = /^\d{4}-\d\d-\d\dT[\d:.]+Z {1,2}(?:ERROR|WARN) ([\w:]+): (.*)$/
 
@@ -42,7 +42,7 @@ export const codexRefusalWords: readonly RegExp[] = [readOnly]
 export const codexRemedy = (refused: Refused): string => {
   if (refused.kind === 'tool' && readOnly.test(refused.text)) return 'add -s workspace-write'
   if (refused.kind === 'scope' || refused.target !== undefined) {
-    const folder = shellQuoted(folderOf(refused))
+    const folder = shellQuoted(folderInWords(refused))
     return `add -s workspace-write, and for a folder outside --add-dir ${folder} (or unstuck exec --allow-dir ${folder} -- …)`
   }
   return 'choose a wider sandbox, such as -s workspace-write'

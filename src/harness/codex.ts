@@ -7,7 +7,7 @@ import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
 import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
-import { folderIn, type LoginTraces } from './logins.ts'
+import { folderIn, type LoginTraces } from './cli-login.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {

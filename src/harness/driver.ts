@@ -5,7 +5,7 @@
  */
 
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
-import type { LoginTraces } from './logins.ts'
+import type { LoginTraces } from './cli-login.ts'
 import type { DriverName } from './names.ts'
 import type { Refused } from './remedy-words.ts'
 import type { UserCommand } from './user-command.ts'
@@ -37,7 +37,7 @@ export interface LaunchRequest {
   program?: string[]
   /** Further arguments from `harness.<name>.args`, before the prompt. */
   extraArgs: string[]
-  /** `textWithoutNul`, `stdin` or `file`: how the `command` driver hands over the prompt. */
+  /** `argument`, `stdin` or `file`: how the `command` driver hands over the prompt. */
   promptMode?: 'argument' | 'stdin' | 'file'
 }
 

@@ -7,7 +7,7 @@ import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { objectAt, textAt } from './json-line.ts'
 import { cut, firstLine } from './transcript.ts'
-import { doubleQuoted, folderOf, orAllowDir, type Refused } from './remedy-words.ts'
+import { doubleQuoted, folderInWords, orAllowDir, type Refused } from './remedy-words.ts'
 import { commandParts } from './tool-rules.ts'
 
 const fileTools = new Set([
@@ -86,7 +86,7 @@ export const geminiRefusalWords: readonly RegExp[] = [/^Access denied: plan path
 
 export const geminiRemedy = (refused: Refused): string => {
   const { kind, tool, target } = refused
-  if (kind === 'scope') return orAllowDir(`--include-directories ${shellQuoted(folderOf(refused))}`, refused)
+  if (kind === 'scope') return orAllowDir(`--include-directories ${shellQuoted(folderInWords(refused))}`, refused)
   if (tool !== 'run_shell_command') return 'add --approval-mode auto_edit'
   if (target === undefined) return 'add --approval-mode yolo'
   const rules = commandParts(target).map((part) => `--allowed-tools ${doubleQuoted(`run_shell_command(${part})`)}`)

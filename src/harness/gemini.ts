@@ -6,7 +6,7 @@ import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Transcrip
 import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
-import type { LoginTraces } from './logins.ts'
+import type { LoginTraces } from './cli-login.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyTranscript, hasFailingExit, faultOfStatus, concludeFailed, concludeFinal } from './transcript.ts'

@@ -6,7 +6,7 @@ import type { Denial, OpenCall } from './driver.ts'
 import type { JsonObject } from './json-line.ts'
 import { textAt } from './json-line.ts'
 import { cut } from './transcript.ts'
-import { folderOf, type Refused } from './remedy-words.ts'
+import { folderInWords, type Refused } from './remedy-words.ts'
 
 const fileTools = new Set(['edit', 'glob', 'grep', 'list', 'lsp', 'multiedit', 'patch', 'apply_patch', 'read', 'write'])
 const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'webfetch', 'websearch', 'codesearch'])
@@ -14,7 +14,7 @@ const ownTools = new Set([...fileTools, 'bash', 'skill', 'task', 'todowrite', 'w
 export const opencodePath = (input: JsonObject | undefined): string | undefined =>
   textAt(input, 'filePath') ?? textAt(input, 'path')
 
-/** A permission set to `authorizedFetch` is refused, because there is no person; the CLI then exits with 0 and without a final event. */
+/** A permission set to `ask` is refused, because there is no person; the CLI then exits with 0 and without a final event. */
 export const permissionRejected = /^The user rejected permission to use this specific tool call\./
 const ruled = /^The user has specified a rule which prevents you from using this specific tool call\./
 /** The sentence quotes the relevant rules; the last one is of the permission that refused. */
@@ -72,7 +72,7 @@ export const opencodeRemedy = (refused: Refused, { stderr }: { stderr: readonly 
   const { kind, text, tool } = refused
   const isOutside = kind === 'scope' || permission === 'external_directory'
   const key = isOutside ? 'external_directory' : (permission ?? (tool === 'write' ? 'edit' : tool))
-  const dir = kind === 'scope' ? folderOf(refused) : (pattern ?? '').replace(/\/\*+$/, '')
+  const dir = kind === 'scope' ? folderInWords(refused) : (pattern ?? '').replace(/\/\*+$/, '')
   const value = isOutside && dir !== '' ? `{ "${dir}/**": "allow" }` : '"allow"'
   const setting = `set "permission": { "${key}": ${value} } in opencode.json`
   // `--auto` allows what would be asked, and nothing that is denied.

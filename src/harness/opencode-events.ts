@@ -1,5 +1,5 @@
 /**
- * Parses the `--format json` output of `opencode run`. It has no final event: a step that ends with `stopCommand` is the end unless another
+ * Parses the `--format json` output of `opencode run`. It has no final event: a step that ends with `stop` is the end unless another
  * step begins. Tool calls are reported when they are over. The CLI's own retries have no event, but each of these is a retry: a step
  * that begins again, a step that ends for an unknown reason, and a line of the log.
  */

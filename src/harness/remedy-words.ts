@@ -10,8 +10,8 @@ export type Refused = Pick<ObservedDenial, 'kind' | 'tool' | 'text'> &
 export const doubleQuoted = (text: string): string => (/["$`\\!]/.test(text) ? shellQuoted(text) : `"${text}"`)
 
 /** The folder to allow: the existing one, else the parent of the refused path. */
-export const folderOf = ({ directory, target }: Refused): string =>
+export const folderInWords = ({ directory, target }: Refused): string =>
   directory ?? (target === undefined ? '<dir>' : dirname(target))
 
 export const orAllowDir = (option: string, refused: Refused): string =>
-  `add ${option} to the agent's command, or run unstuck exec --allow-dir ${shellQuoted(folderOf(refused))} -- …`
+  `add ${option} to the agent's command, or run unstuck exec --allow-dir ${shellQuoted(folderInWords(refused))} -- …`

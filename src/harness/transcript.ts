@@ -137,7 +137,7 @@ const withAnswer = (reading: Transcript, id: string, answer: string): Transcript
   return { ...reading, calls: reading.calls.with(at, { ...made, answer: endsOf(answer, longestAnswer).join('\n') }) }
 }
 
-/** `answerCommand`: the result of the call, where the CLI reports it. */
+/** `answer`: the result of the call, where the CLI reports it. */
 export const withoutOpenCall = (reading: Transcript, id: string, answer?: string): Transcript => {
   const closed = { ...reading, openCalls: reading.openCalls.filter((call) => call.id !== id) }
   return answer === undefined ? closed : withAnswer(closed, id, answer)

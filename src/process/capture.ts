@@ -1,7 +1,7 @@
 /** Copies the pipes of a supervised program into the log files of its launch folder, until the pipes close or fall silent. */
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import type { LaunchSpec, OutputStream } from './contract.ts'
+import type { LaunchSpec, OutputStream } from './shim-protocol.ts'
 import { writeRecord } from './folder.ts'
 import { createOutput } from './output.ts'
 import { createRedactor } from './redact.ts'

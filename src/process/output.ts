@@ -26,7 +26,7 @@ export interface OutputOptions {
   secretMaxBytes: number
 }
 
-/** The largest length up to `limitOrNone` that does not split a UTF-8 character. */
+/** The largest length up to `limit` that does not split a UTF-8 character. */
 const characterEnd = (bytes: Buffer, limit: number): number => {
   let end = limit
   while (end > limit - 4 && end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--

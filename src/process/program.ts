@@ -17,7 +17,8 @@ export const hasAccess = (path: string, mode: number): boolean => {
   }
 }
 
-export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+export const isProgramFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** Existing files that the program's name can refer to, in the order of the PATH. */
 export const filesOfProgram = (program: string, { cwd, environment }: ProgramContext): string[] => {
@@ -46,9 +47,9 @@ const hasInterpreter = (path: string): boolean => {
 
 /** A program that cannot be started is launched without the shell, because the system's error says more than a shell's exit status. */
 const canStart = (program: string, place: ProgramContext): boolean =>
-  isFolder(place.cwd) &&
+  isProgramFolder(place.cwd) &&
   filesOfProgram(program, place).some(
-    (path) => !isFolder(path) && hasAccess(path, constants.X_OK) && hasInterpreter(path),
+    (path) => !isProgramFolder(path) && hasAccess(path, constants.X_OK) && hasInterpreter(path),
   )
 
 /** The command line that starts the program with this mark (platform/mark.ts). */

@@ -3,8 +3,8 @@
  * complete output (bounded, redacted) stays in the launch folder; its head and tail are returned.
  */
 import type { ProcessIdentity } from '../platform/process.ts'
-import type { LaunchSpec, LaunchState, Shim, OutputStream } from './contract.ts'
-import { openGate, requestStop, startShim, touchKeepAlive, waitForExit } from './launch.ts'
+import type { LaunchSpec, LaunchState, Shim, OutputStream } from './shim-protocol.ts'
+import { openGate, requestStop, startShim, touchKeepAlive, waitForExit } from './shim-client.ts'
 import { sweep } from './sweep.ts'
 import { readSegments } from './tail.ts'
 

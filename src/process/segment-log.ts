@@ -6,7 +6,7 @@
  */
 import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { OutputStream } from './contract.ts'
+import type { OutputStream } from './shim-protocol.ts'
 
 export const segmentName = (stream: OutputStream, offset: number): string =>
   `${stream}-${String(offset).padStart(12, '0')}`

@@ -15,10 +15,10 @@ import { text } from 'node:stream/consumers'
 import { releaseMark, markOf } from '../platform/mark.ts'
 import { identityOf, type ProcessIdentity } from '../platform/process.ts'
 import { followOutputs } from './capture.ts'
-import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './contract.ts'
+import type { ExitRecord, LaunchExit, LaunchSpec, ShimOrder, StopCause } from './shim-protocol.ts'
 import { createTree, launchName, markerName, signalMember } from './find.ts'
 import { launchFilePath, readRecord, shimName, writeFirstRecord, writeRecord } from './folder.ts'
-import { hasAccess, filesOfProgram, isFolder, withMark } from './program.ts'
+import { hasAccess, filesOfProgram, isProgramFolder, withMark } from './program.ts'
 import { watchKeepAlive, type KeepAliveWatch } from './keep-alive.ts'
 import { secretValues } from './redact.ts'
 import { endTree } from './end-tree.ts'
@@ -94,12 +94,12 @@ const spawnFault = ({ spec, environment }: Ordered, error: unknown): string => {
   const program = spec.argv[0] ?? ''
   const { code = String(error) } = error as NodeJS.ErrnoException
   if (!existsSync(spec.cwd)) return `the working folder ${spec.cwd} does not exist`
-  if (!isFolder(spec.cwd)) return `the working folder ${spec.cwd} is not a folder`
+  if (!isProgramFolder(spec.cwd)) return `the working folder ${spec.cwd} is not a folder`
   if (!hasAccess(spec.cwd, constants.X_OK)) return `the working folder ${spec.cwd} cannot be entered (${code})`
   const [file] = filesOfProgram(program, { cwd: spec.cwd, environment })
   if (file === undefined)
     return `the program ${program} was not found${program.includes('/') ? '' : ' on PATH'} (${code})`
-  if (isFolder(file)) return `the program ${file} is a folder (${code})`
+  if (isProgramFolder(file)) return `the program ${file} is a folder (${code})`
   if (!hasAccess(file, constants.X_OK)) return `the program ${file} is not executable (${code})`
   if (code === 'ENOENT') return `the program ${file} names an interpreter that does not exist (${code})`
   return `the program ${file} could not be started (${code})`

@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ShimOrder } from './contract.ts'
+import type { ShimOrder } from './shim-protocol.ts'
 
 /** Delay after a launch, whose last steps need the processor first. It is short because a refused agent is relaunched soon. */
 const refillMs = 25

@@ -4,8 +4,8 @@
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { OutputStream } from './contract.ts'
-import { createOverCheck } from './launch.ts'
+import type { OutputStream } from './shim-protocol.ts'
+import { createOverCheck } from './shim-client.ts'
 import { segmentName } from './segment-log.ts'
 import { createFolderWatch } from './folder-watch.ts'
 

@@ -106,7 +106,7 @@ export interface ObservedStall {
 
 export type Evidence =
   /**
-   * `nextMove`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
+   * `next`: a harness that the task could continue with, whose account is not at a limit. `renewedLogin`: the file of the login,
    * if it was renewed after the launch began. `opened`: a session was open before the failure. `refused`: what was refused,
    * according to the failure itself.
    */

@@ -5,7 +5,7 @@
  * file: a task to make `node check.mjs` pass is not a task to change that file.
  */
 import type { Weakening } from '../domain/run.ts'
-import { parsePathRule, pathMatcher, ruleText } from './policy/rule.ts'
+import { parsePathRule, pathMatcher, ruleText } from './policy/path-rule.ts'
 
 export interface NamingTask {
   title: string

@@ -6,7 +6,7 @@
 import { classify } from './diagnosis/classify.ts'
 import { labels, type Label } from './diagnosis/labels.ts'
 import type { ObservedCheck } from './evidence.ts'
-import { disk, files, memory, network, port } from './probes/machine.ts'
+import { disk, files, memory, network, port } from './probes/machine-probes.ts'
 import { packages, runtime } from './probes/project.ts'
 import type { ProbedFailure, ProbeFinding, MeasurementRequest, Measurement } from './probes/measurement.ts'
 

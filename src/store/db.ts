@@ -13,7 +13,7 @@ export interface Queryable {
 }
 
 export interface Db extends Queryable {
-  /** Commits when `doWork` resolves, rolls back when it rejects. Cannot be nested. */
+  /** Commits when `work` resolves, rolls back when it rejects. Cannot be nested. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   /** Runs several statements without parameters (migrations). A failed script leaves no transaction open. */
   script(text: string): Promise<void>

@@ -41,7 +41,7 @@ const isIdentity = (value: unknown): value is ProcessIdentity => {
   return typeof host === 'string' && typeof pid === 'number' && typeof startTime === 'string'
 }
 
-/** The holder of the lock; one with `readOnly` releases it within a moment. */
+/** The holder of the lock; one with `reading` releases it within a moment. */
 export type Holder = ProcessIdentity & { reading?: boolean }
 
 const parsed = (text: string): Holder | undefined => {

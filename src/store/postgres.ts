@@ -81,7 +81,7 @@ const borrow = async ({ place, pool, session, patienceMs }: Link): Promise<PoolC
   }
 }
 
-/** Runs `doWork` on one connection. A broken connection is discarded, and the error becomes STORE_UNAVAILABLE. */
+/** Runs `work` on one connection. A broken connection is discarded, and the error becomes STORE_UNAVAILABLE. */
 const using = async <T>(link: Link, work: (client: PoolClient) => Promise<T>): Promise<T> => {
   const client = await borrow(link)
   try {

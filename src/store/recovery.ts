@@ -10,7 +10,7 @@ export interface Recovery {
   goalId: string
   taskId: string
   runId: string
-  /** The harness that failed (`workerCommand` in the public event). */
+  /** The harness that failed (`worker` in the public event). */
   worker: string
   playbook: string
   rung: number

@@ -11,7 +11,8 @@ import { lstatInside } from './changes.ts'
 import type { Repository } from './repository-types.ts'
 import { copyInstalled } from './copy-installed.ts'
 import { copyTree } from './copy-tree.ts'
-import { installedFolders, isFolder, packageKeyOf, lockfileOf } from './package-kind.ts'
+import { isFolder } from './installed/bounded-read.ts'
+import { installedFolders, packageKeyOf, lockfileOf } from './package-kind.ts'
 import { poolKindOf, returnTree, takeReadyTree, registerKind } from './package-pool.ts'
 
 export interface Preparation {

@@ -11,7 +11,7 @@ export interface BranchCommit {
   trailers: Record<string, string>
 }
 
-/** The first-parent commits from `tip` back to `generatedPage` (excluded), newest first, at most `limitOrNone`. */
+/** The first-parent commits from `tip` back to `head` (excluded), newest first, at most `limit`. */
 export const commitsBetween = async (
   repository: Repository,
   { head, tip }: { head: string; tip: string },

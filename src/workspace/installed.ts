@@ -114,7 +114,7 @@ export interface InstalledReport {
 }
 
 /**
- * The installed packages below `root`: each folder with packages or with a lockfile for packages. `casesOf`: only this ecosystem.
+ * The installed packages below `root`: each folder with packages or with a lockfile for packages. `of`: only this ecosystem.
  * `name`: a missing package of Node or module of Python. `beside`: the checkout that the packages were copied from.
  */
 export const inspectInstalled = async (

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readFile, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isFolder } from './installed/bounded-read.ts'
 
 const lockfiles = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'bun.lockb']
 /** Written by the package managers at the end of an install. A changed marker means another installed tree. */
@@ -10,9 +11,6 @@ const installMarkers = ['.package-lock.json', '.modules.yaml', '.yarn-integrity'
 const deepest = 4
 
 const read = async (path: string): Promise<Buffer | undefined> => readFile(path).catch(() => undefined)
-
-export const isFolder = async (path: string): Promise<boolean> =>
-  (await lstat(path).catch(() => undefined))?.isDirectory() === true
 
 /** Roots of the user's checkout, and of a workspace at one of its commits. */
 export interface CheckoutAndWorkspace {

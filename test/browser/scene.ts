@@ -18,12 +18,12 @@ import { commitAll, put, user } from '../workspace/scene.ts'
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const agent = (path: string): string => join(checkout, path)
 
-export type TaskInput = Partial<GoalRequest['input']['tasks'][number]>
+export type SceneTask = Partial<GoalRequest['input']['tasks'][number]>
 
 export interface BrowserScene {
   url(): string
   api<T>(path: string, body?: unknown): Promise<T>
-  begin(title: string, tasks: TaskInput[]): Promise<GoalView>
+  begin(title: string, tasks: SceneTask[]): Promise<GoalView>
   status(): Promise<StatusView>
   /** Tells the talking agent: how many lines it has to have said, and that it may end. */
   say(lines: number): void

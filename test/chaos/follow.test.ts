@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { GoalView, EventView } from '../../src/api/contract.ts'
 import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
 import { closeScene, openScene, type Scene } from './rounds.ts'
-import { allEvents } from './invariants.ts'
+import { storedEvents } from './invariants.ts'
 import { ask, makeTemplate, notesOf, until } from './world.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
@@ -95,7 +95,7 @@ describe('a followed goal whose engine is killed', () => {
       const printed = lines.slice(0, -1) as EventView[]
       expect({ code, result }).toMatchObject({ code: 0, result: { type: 'result', goal: { state: 'ready' } } })
       const goalId = printed[0]?.goalId
-      const stored = (await allEvents(scene.world)).filter((event) => event.goalId === goalId)
+      const stored = (await storedEvents(scene.world)).filter((event) => event.goalId === goalId)
       expect(printed.map((event) => event.seq)).toEqual(stored.map((event) => event.seq))
       expect(stored.filter((event) => event.type === 'run.reattached').length).toBeGreaterThan(0)
     } finally {

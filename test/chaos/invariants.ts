@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DoctorView, GoalView, Recovery, Run, StatusView, EventView } from '../../src/api/contract.ts'
 import { livenessOf, processesWithEnvironment, processTable, type ProcessIdentity } from '../../src/platform/process.ts'
-import { ask, git, must, notesOf, type World } from './world.ts'
+import { ask, gitOutput, must, notesOf, type World } from './world.ts'
 
 /** What the engine had acknowledged before it was killed. */
 export interface Acknowledged {
@@ -18,7 +18,7 @@ export const nothingAcknowledged = (): Acknowledged => ({ goals: new Set(), even
 const textOf = (event: EventView): string =>
   JSON.stringify([event.type, event.goalId, event.taskId, event.runId, event.payload])
 
-export const allEvents = async (world: World): Promise<EventView[]> => {
+export const storedEvents = async (world: World): Promise<EventView[]> => {
   const found: EventView[] = []
   for (;;) {
     const page = await must<EventView[]>(world, `/events?after=${found.at(-1)?.seq ?? 0}&limit=1000`)
@@ -145,7 +145,7 @@ const recoveryBreaches = (goal: GoalView, recoveries: Recovery[]): string[] => {
 }
 
 const trailers = (world: World, range: string, key: string): string[] =>
-  git(world.repo, 'log', `--format=%(trailers:key=${key},valueonly,separator=%x2C)`, range)
+  gitOutput(world.repo, 'log', `--format=%(trailers:key=${key},valueonly,separator=%x2C)`, range)
     .split('\n')
     .filter((line) => line !== '')
 
@@ -153,8 +153,8 @@ const branchBreaches = (world: World, goal: GoalView): string[] => {
   const found: string[] = []
   const ref = `refs/heads/${goal.branch}`
   const range = `${world.base}..${ref}`
-  if (git(world.repo, 'rev-parse', ref) !== goal.headCommit) found.push(`${ref} is not where the store says`)
-  if (git(world.repo, 'rev-list', '--merges', range) !== '') found.push(`${ref} is not linear`)
+  if (gitOutput(world.repo, 'rev-parse', ref) !== goal.headCommit) found.push(`${ref} is not where the store says`)
+  if (gitOutput(world.repo, 'rev-list', '--merges', range) !== '') found.push(`${ref} is not linear`)
   const [runs, tasks] = [trailers(world, range, 'Unstuck-Run'), trailers(world, range, 'Unstuck-Task')]
   for (const [kind, all] of [
     ['run', runs],
@@ -167,12 +167,13 @@ const branchBreaches = (world: World, goal: GoalView): string[] => {
     if (!tasks.includes(task.id)) found.push(`task ${task.title} is done and not on ${ref}`)
     else if (
       task.harness in startsOf &&
-      git(world.repo, 'show', `${ref}:parts/${task.harness}.json`) !== `{"task":"${task.harness}"}`
+      gitOutput(world.repo, 'show', `${ref}:parts/${task.harness}.json`) !== `{"task":"${task.harness}"}`
     )
       found.push(`the work of ${task.title} is not on ${ref}`)
   }
   for (const id of tasks) if (!done.some((task) => task.id === id)) found.push(`task ${id} is on ${ref} and not done`)
-  if (Number(git(world.repo, 'rev-list', '--count', range)) !== done.length) found.push(`${ref} holds foreign commits`)
+  if (Number(gitOutput(world.repo, 'rev-list', '--count', range)) !== done.length)
+    found.push(`${ref} holds foreign commits`)
   return found
 }
 
@@ -180,15 +181,16 @@ const checkoutBreaches = (world: World, all: GoalView[]): string[] => {
   const landed = all.find((goal) => goal.autoMerge && goal.state === 'done')
   const wanted = landed?.headCommit ?? world.base
   const found: string[] = []
-  if (git(world.repo, 'symbolic-ref', 'HEAD') !== 'refs/heads/main') found.push('the checkout is on another branch')
-  if (git(world.repo, 'rev-parse', 'main') !== wanted)
+  if (gitOutput(world.repo, 'symbolic-ref', 'HEAD') !== 'refs/heads/main')
+    found.push('the checkout is on another branch')
+  if (gitOutput(world.repo, 'rev-parse', 'main') !== wanted)
     found.push(`main is not at ${landed === undefined ? 'its old commit' : 'the landed goal'}`)
-  const changed = world.kind === 'remote' ? '' : git(world.repo, 'status', '--porcelain')
+  const changed = world.kind === 'remote' ? '' : gitOutput(world.repo, 'status', '--porcelain')
   if (changed !== '') found.push(`the checkout is not clean: ${changed}`)
-  const refs = git(world.repo, 'for-each-ref', '--format=%(refname)').split('\n')
+  const refs = gitOutput(world.repo, 'for-each-ref', '--format=%(refname)').split('\n')
   const known = new Set(['refs/heads/main', ...all.map((goal) => `refs/heads/${goal.branch}`)])
   for (const ref of refs) if (!known.has(ref)) found.push(`the repository has a new ref ${ref}`)
-  git(world.repo, 'fsck', '--connectivity-only')
+  gitOutput(world.repo, 'fsck', '--connectivity-only')
   return found
 }
 
@@ -213,7 +215,7 @@ export const breachesOf = async (world: World, { seen, exact }: Expectation): Pr
     await must<Run[]>(world, '/runs'),
     await must<Recovery[]>(world, '/recoveries'),
     await must<DoctorView>(world, '/doctor'),
-    await allEvents(world),
+    await storedEvents(world),
   ]
   const local = status.goals.filter((goal) => goal.repoMode !== 'direct')
   const tasks = status.goals.flatMap((goal) => goal.tasks)

@@ -14,16 +14,16 @@ import {
   makeWorld,
   pollMs,
   removeWorld,
-  startEngine,
+  startEngineProcess,
   until,
   untilReady,
-  type Engine,
+  type EngineProcess,
   type World,
 } from './world.ts'
 
 export interface Scene {
   world: World
-  engines: Engine[]
+  engines: EngineProcess[]
   seen: Acknowledged
 }
 
@@ -35,8 +35,8 @@ export const openScene = async (template: string, options: Parameters<typeof mak
 
 export const closeScene = (scene: Scene): Promise<void> => removeWorld(scene.world, scene.engines)
 
-export const start = async (scene: Scene, crash: Record<string, string> = {}): Promise<Engine> => {
-  const engine = startEngine(scene.world, crash)
+export const start = async (scene: Scene, crash: Record<string, string> = {}): Promise<EngineProcess> => {
+  const engine = startEngineProcess(scene.world, crash)
   scene.engines.push(engine)
   await untilReady(scene.world, engine)
   return engine
@@ -69,7 +69,7 @@ const over = (status: StatusView): boolean =>
   })
 
 /** Until every goal has ended or waits for a person. */
-export const untilOver = (scene: Scene, engine: Engine): Promise<void> =>
+export const untilOver = (scene: Scene, engine: EngineProcess): Promise<void> =>
   until(
     'the goal ends or waits for a person',
     async () => {
@@ -82,7 +82,7 @@ export const untilOver = (scene: Scene, engine: Engine): Promise<void> =>
   )
 
 /** Until the engine has died by SIGKILL at its point. Ending without it means that the point was not reached. */
-const untilKilled = async (scene: Scene, engine: Engine): Promise<void> => {
+const untilKilled = async (scene: Scene, engine: EngineProcess): Promise<void> => {
   await until(
     'the crash point is reached',
     async () => {
@@ -114,7 +114,7 @@ const postIfMissing = async (scene: Scene, request: GoalRequest, wanted: number)
 }
 
 /** Stops the engine in order, and says what is wrong in the end. */
-export const finish = async (scene: Scene, engine: Engine, exact: boolean): Promise<string[]> => {
+export const finishRound = async (scene: Scene, engine: EngineProcess, exact: boolean): Promise<string[]> => {
   const breaches = await breachesOf(scene.world, { seen: scene.seen, exact })
   await ask(scene.world, 'POST', '/shutdown')
   const { code } = await engine.ended
@@ -146,7 +146,7 @@ const killAtRandom = async (scene: Scene, round: Round, before: () => Promise<vo
   const already = round.real === null ? 0 : 1
   for (const [index, ms] of round.kill.delaysMs.entries()) {
     // The first engine is given time to be there, so that the moments fall into work; later ones may die while starting.
-    const engine = index === 0 ? await start(scene) : startEngine(scene.world)
+    const engine = index === 0 ? await start(scene) : startEngineProcess(scene.world)
     if (index > 0) scene.engines.push(engine)
     else await before()
     const dead = delay(ms).then(() => engine.child.kill('SIGKILL'))
@@ -175,5 +175,5 @@ export const playRound = async (scene: Scene, round: Round, real: Real | undefin
   await postIfMissing(scene, goals[round.kind], real === undefined ? 1 : 2)
   const found = (await real?.release(scene)) ?? []
   await untilOver(scene, engine)
-  return [...found, ...(await finish(scene, engine, true))]
+  return [...found, ...(await finishRound(scene, engine, true))]
 }

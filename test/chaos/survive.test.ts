@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Goal, Run } from '../../src/api/contract.ts'
 import { livenessOf, processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
-import { launchState, openGate, startShim, touchKeepAlive, waitForExit } from '../../src/process/launch.ts'
+import { launchState, openGate, startShim, touchKeepAlive, waitForExit } from '../../src/process/shim-client.ts'
 import { sql } from '../../src/store/db.ts'
 import { openStore } from '../../src/store/open.ts'
-import { allEvents, livingOf } from './invariants.ts'
+import { storedEvents, livingOf } from './invariants.ts'
 import { dice, settingsOf } from './plan.ts'
-import { closeScene, finish, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
+import { closeScene, finishRound, look, openScene, post, start, untilOver, type Scene } from './rounds.ts'
 import {
   ask,
   cacheHome,
@@ -21,11 +21,11 @@ import {
   makeTemplate,
   must,
   notesOf,
-  startEngine,
+  startEngineProcess,
   startProgram,
   until,
   untilReady,
-  type Engine,
+  type EngineProcess,
 } from './world.ts'
 
 let template = ''
@@ -45,7 +45,7 @@ const open = async (options: Partial<Parameters<typeof openScene>[1]> = {}): Pro
   return scene
 }
 
-const kill = async (engine: Engine): Promise<void> => {
+const kill = async (engine: EngineProcess): Promise<void> => {
   engine.child.kill('SIGKILL')
   await engine.ended
 }
@@ -76,7 +76,7 @@ test('an agent whose engine never returns ends by itself, and its task is tried 
   const second = await start(here)
   await untilOver(here, second)
   expect((await runsOf(here)).map(({ state }) => state)).toEqual(['cancelled', 'success'])
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('a goal that is paused while its gate opens, and an engine killed before it noted that: the agent is not left behind', async () => {
@@ -98,7 +98,7 @@ test('a goal that is paused while its gate opens, and an engine killed before it
   await untilOver(here, second)
   expect((await runsOf(here)).map(({ id, state }) => [id, state])).toEqual([[run, 'success']])
   expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('an agent that ended while no engine was there is settled from its files', async () => {
@@ -113,14 +113,14 @@ test('an agent that ended while no engine was there is settled from its files', 
   await untilOver(here, second)
   expect((await runsOf(here)).map(({ state, launches }) => [state, launches.length])).toEqual([['success', 1]])
   expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('kills in the very first start leave a store that opens', async () => {
   const here = await open({ firstStart: true })
   const roll = dice(settingsOf(process.env).seed + 2)
   for (let kills = 0; kills < 4; kills += 1) {
-    const engine = startEngine(here.world)
+    const engine = startEngineProcess(here.world)
     here.engines.push(engine)
     await delay(300 + Math.floor(roll() * 2_500))
     await kill(engine)
@@ -128,7 +128,7 @@ test('kills in the very first start leave a store that opens', async () => {
   const engine = await start(here)
   await post(here, goalFor('alpha'))
   await untilOver(here, engine)
-  expect(await finish(here, engine, true)).toEqual([])
+  expect(await finishRound(here, engine, true)).toEqual([])
 })
 
 test('a killed shim takes its agent with it and the task is tried again', async () => {
@@ -145,7 +145,7 @@ test('a killed shim takes its agent with it and the task is tried again', async 
     ['cancelled', 1],
     ['success', 2],
   ])
-  expect(await finish(here, engine, false)).toEqual([])
+  expect(await finishRound(here, engine, false)).toEqual([])
 })
 
 test('a shim that is killed while no engine is there leaves no agent and no stuck task', async () => {
@@ -160,7 +160,7 @@ test('a shim that is killed while no engine is there leaves no agent and no stuc
   expect(processesWithEnvironment('UNSTUCK_RUN', run)).toEqual([])
   release(here)
   await untilOver(here, second)
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('a correction whose launch was lost is given again and not counted as without effect', async () => {
@@ -175,13 +175,13 @@ test('a correction whose launch was lost is given again and not counted as witho
   )
   release(here)
   await untilOver(here, engine)
-  expect(await finish(here, engine, false)).toEqual([])
+  expect(await finishRound(here, engine, false)).toEqual([])
 })
 
 test('engine and parent killed together: the next "up" takes the agent over', async () => {
   const here = await open()
   const cli = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'unstuck.js')
-  const up = async (): Promise<Engine> => {
+  const up = async (): Promise<EngineProcess> => {
     const parent = startProgram(here.world, [cli, 'up'])
     here.engines.push(parent)
     await untilReady(here.world, parent)
@@ -197,7 +197,7 @@ test('engine and parent killed together: the next "up" takes the agent over', as
   release(here)
   await untilOver(here, second)
   expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('a killed engine is started again by its parent', async () => {
@@ -217,7 +217,7 @@ test('a killed engine is started again by its parent', async () => {
   release(here)
   await untilOver(here, parent)
   expect(notesOf(here.world).filter(({ event }) => event === 'start')).toHaveLength(1)
-  expect(await finish(here, parent, false)).toEqual([])
+  expect(await finishRound(here, parent, false)).toEqual([])
 })
 
 test('a second engine is refused while the first one lives, and changes nothing', async () => {
@@ -225,14 +225,14 @@ test('a second engine is refused while the first one lives, and changes nothing'
   const engine = await start(here)
   await post(here, goalFor('alpha'))
   await look(here)
-  const second = startEngine(here.world)
+  const second = startEngineProcess(here.world)
   here.engines.push(second)
   await until('the second engine is refused', () => hasEnded(second))
   expect(second.child.exitCode).not.toBe(0)
   expect(readFileSync(join(here.world.root, 'daemon.log'), 'utf8')).toContain('holds')
   await untilOver(here, engine)
-  expect((await allEvents(here.world)).filter(({ type }) => type === 'engine.started')).toHaveLength(1)
-  expect(await finish(here, engine, true)).toEqual([])
+  expect((await storedEvents(here.world)).filter(({ type }) => type === 'engine.started')).toHaveLength(1)
+  expect(await finishRound(here, engine, true)).toEqual([])
 })
 
 test.each(['goals', 'tasks'])('a cancel that a crash cut short is finished by the next engine (%s)', async (kind) => {
@@ -256,7 +256,7 @@ test.each(['goals', 'tasks'])('a cancel that a crash cut short is finished by th
       ) === true
     )
   })
-  expect(await finish(here, second, false)).toEqual([])
+  expect(await finishRound(here, second, false)).toEqual([])
 })
 
 test('a launch folder that was begun again belongs to one shim only', async () => {

@@ -44,7 +44,7 @@ export interface World {
   base: string
 }
 
-export interface Engine {
+export interface EngineProcess {
   child: ChildProcess
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
@@ -61,7 +61,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const agentProgram = join(here, '..', 'fixture', 'chaos', 'agent.mjs')
 const daemonProgram = join(here, '..', 'support', 'daemon.ts')
 
-export const git = (cwd: string, ...args: string[]): string =>
+export const gitOutput = (cwd: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.invalid', ...args], {
     cwd,
     encoding: 'utf8',
@@ -88,9 +88,9 @@ export const makeTemplate = async (): Promise<string> => {
   }
   const repo = join(root, 'git')
   writeFileSync(join(repo, '.gitignore'), 'held\ngo\n')
-  git(repo, 'init', '-q', '-b', 'main')
-  git(repo, 'add', '-A')
-  git(repo, 'commit', '-qm', 'Start')
+  gitOutput(repo, 'init', '-q', '-b', 'main')
+  gitOutput(repo, 'add', '-A')
+  gitOutput(repo, 'commit', '-qm', 'Start')
   writeFileSync(join(repo, '.git', 'info', 'exclude'), '.unstuck\n')
   const store = await openStore({ stateDir: join(root, 'state'), cacheDir: join(cacheHome(), 'unstuck') })
   await store.close()
@@ -147,7 +147,7 @@ const configOf = (world: Pick<World, 'root' | 'ledger' | 'outside'>, options: Wo
 export const makeWorld = async (template: string, options: WorldOptions): Promise<World> => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-chaos-')))
   const places = { root, repo: join(root, 'repo'), outside: join(root, 'outside'), ledger: join(root, 'ledger.jsonl') }
-  if (options.kind === 'remote') git(template, 'clone', '-q', '--bare', join(template, 'git'), places.repo)
+  if (options.kind === 'remote') gitOutput(template, 'clone', '-q', '--bare', join(template, 'git'), places.repo)
   else cpSync(join(template, options.kind === 'direct' ? 'plain' : 'git'), places.repo, { recursive: true })
   for (const folder of [places.outside, join(root, 'home')]) mkdirSync(folder)
   appendFileSync(places.ledger, '')
@@ -163,7 +163,7 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
   }
   const address = remoteFromEnvironment(environment, root)
   const { id } = address ?? (await openRepository(places.repo))
-  const base = options.kind === 'direct' ? '' : git(places.repo, 'rev-parse', 'HEAD')
+  const base = options.kind === 'direct' ? '' : gitOutput(places.repo, 'rev-parse', 'HEAD')
   const stateDir = stateDirOf(environment, id)
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const owners = join(address === undefined ? places.repo : mirrorRoot(stateDir), '.unstuck')
@@ -177,15 +177,15 @@ export const makeWorld = async (template: string, options: WorldOptions): Promis
 /** The user goes on meanwhile: what is built upon is another commit from here on. */
 export const commitByHand = (world: World): void => {
   writeFileSync(join(world.repo, 'by-hand.txt'), 'mine')
-  git(world.repo, 'add', 'by-hand.txt')
-  git(world.repo, 'commit', '-qm', 'By hand')
-  world.base = git(world.repo, 'rev-parse', 'HEAD')
+  gitOutput(world.repo, 'add', 'by-hand.txt')
+  gitOutput(world.repo, 'commit', '-qm', 'By hand')
+  world.base = gitOutput(world.repo, 'rev-parse', 'HEAD')
 }
 
 export const engineLog = (world: World): string => join(world.root, 'daemon.log')
 
 /** Starts a program of ours in the world's repository, with the world's environment. */
-export const startProgram = (world: World, argv: string[], more: Record<string, string> = {}): Engine => {
+export const startProgram = (world: World, argv: string[], more: Record<string, string> = {}): EngineProcess => {
   const log = openSync(engineLog(world), 'a')
   const child = spawn(process.execPath, argv, {
     cwd: world.repo,
@@ -200,10 +200,10 @@ export const startProgram = (world: World, argv: string[], more: Record<string, 
   return { child, ended }
 }
 
-export const startEngine = (world: World, crash: Record<string, string> = {}): Engine =>
+export const startEngineProcess = (world: World, crash: Record<string, string> = {}): EngineProcess =>
   startProgram(world, [daemonProgram], crash)
 
-export const hasEnded = ({ child }: Engine): boolean => child.exitCode !== null || child.signalCode !== null
+export const hasEnded = ({ child }: EngineProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
 /** Waits for a condition; the deadline is generous because the machines of CI are small and busy; CHAOS_PATIENCE shortens it. */
 export const until = async (what: string, holds: () => boolean | Promise<boolean>, seconds = 120): Promise<void> => {
@@ -253,7 +253,7 @@ export const must = async <T>(world: World, path: string): Promise<T> => {
   return value
 }
 
-export const untilReady = (world: World, engine: Engine): Promise<void> =>
+export const untilReady = (world: World, engine: EngineProcess): Promise<void> =>
   until('the engine is ready', async () => hasEnded(engine) || (await ask(world, 'GET', '/health')) !== undefined)
 
 type TaskInput = GoalRequest['input']['tasks'][number]
@@ -300,7 +300,7 @@ export const notesOf = (world: World): Note[] =>
     .map((line) => JSON.parse(line) as Note)
 
 /** Ends what is left of a world after a failure, by pid, and removes it. */
-export const removeWorld = async (world: World, engines: Engine[]): Promise<void> => {
+export const removeWorld = async (world: World, engines: EngineProcess[]): Promise<void> => {
   for (const engine of engines) if (!hasEnded(engine)) engine.child.kill('SIGKILL')
   await Promise.all(engines.map((engine) => engine.ended))
   const runs = new Set(notesOf(world).map((note) => note.run))

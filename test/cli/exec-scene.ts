@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import type { ExecEvent, ExecResult } from '../../src/exec/contract.ts'
+import type { ExecEvent, ExecResult } from '../../src/exec/exec-events.ts'
 import { faultAgent } from '../process/bench.ts'
 
 const agents = join(import.meta.dirname, '..', '..', 'sim', 'agents')
@@ -41,7 +41,7 @@ export const openExecScene = () => {
     const words = [process.execPath, join(agents, agent), answerOf(name, path), ...args]
     program(name, `exec ${words.join(' ')} "$@"`)
   }
-  /** `claudeOutput` is a fault agent whose work is `made.txt`; `memory` holds the pid of the launch with the fault. */
+  /** `claude` is a fault agent whose work is `made.txt`; `memory` holds the pid of the launch with the fault. */
   const plays = (agent: string, often: 'once' | 'always'): void => {
     for (const path of [memory, join(work, 'made.txt')]) rmSync(path, { force: true })
     const flags = ['--answer', answerOf('fault', 'made.txt'), ...(often === 'once' ? ['--once', memory] : [])]

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ExecEvent } from '../../src/exec/contract.ts'
+import type { ExecEvent } from '../../src/exec/exec-events.ts'
 import { isGone, openExecScene, shortClocks } from './exec-scene.ts'
 
 const { root, work, outside, memory, program, speaksLike, plays, start, exec, events, clear } = openExecScene()

@@ -99,8 +99,8 @@ test('README lists exactly the commands that exist', () => {
   const declared = readdirSync(join(root, 'src/cli/commands')).flatMap(
     (name) => /^([a-z-]+)\.ts$/.exec(name)?.[1] ?? [],
   )
-  // `overviewCommand` is `unstuck` without a command; `engine` is what `upCommand` starts.
-  const commands = declared.filter((name) => name !== 'home' && name !== 'engine')
+  // `overview` is `unstuck` without a command; `engine` is what `up` starts.
+  const commands = declared.filter((name) => name !== 'overview' && name !== 'engine')
   expect([...new Set(named)].filter((name) => name !== 'unstuck').toSorted()).toEqual(commands.toSorted())
 })
 
@@ -110,10 +110,10 @@ describe('the example of `unstuck status` in README', () => {
   const limit = "You've hit your limit · resets 11:13pm (UTC)"
   const shown = ['Add a benchmark', 'Cache the tokens', 'Write the changelog', 'Split the lexer']
   const tasks = [
-    { place: 'done' },
-    { place: 'failed', retry: { count: 1, limit: 6, reason: 'provider_overloaded', at: after(24) } },
-    { place: 'blocked(awaiting_human)' },
-    { place: 'blocked(quota_wait)', retry: { count: 1, limit: 6, reason: 'quota_wait', at: after(8604) } },
+    { status: 'done' },
+    { status: 'failed', retry: { count: 1, limit: 6, reason: 'provider_overloaded', at: after(24) } },
+    { status: 'blocked(awaiting_human)' },
+    { status: 'blocked(quota_wait)', retry: { count: 1, limit: 6, reason: 'quota_wait', at: after(8604) } },
   ].map((task, index) => ({
     ...{
       id: `t-${index + 1}`,

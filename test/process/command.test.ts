@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { livenessOf } from '../../src/platform/process.ts'
 import { type CommandRequest, type CommandResult, runCommand } from '../../src/process/run-command.ts'
-import { launchState } from '../../src/process/launch.ts'
+import { launchState } from '../../src/process/shim-client.ts'
 import { allLines, baseEnvironment, createBench, faultAgent, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()

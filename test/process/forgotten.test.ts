@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { makeGroup, ownGroup, removeGroup } from '../../src/platform/group.ts'
 import { markOf } from '../../src/platform/mark.ts'
 import type { ProcessIdentity } from '../../src/platform/process.ts'
-import { launchState, openGate, requestStop, waitForExit } from '../../src/process/launch.ts'
+import { launchState, openGate, requestStop, waitForExit } from '../../src/process/shim-client.ts'
 import { sweep } from '../../src/process/sweep.ts'
 import { allLines, createBench, exitOf, isGone, shell, until } from './bench.ts'
 

@@ -1,6 +1,6 @@
 /** What cannot be ended: it is told with its pid and name, and no check of the run begins. */
 import { afterAll, expect, test } from 'vitest'
-import type { ExecEvent, ExecParts } from '../../src/exec/contract.ts'
+import type { ExecEvent, ExecParts } from '../../src/exec/exec-events.ts'
 import { leftRunningEnding as endOfExec } from '../../src/exec/ending.ts'
 import type { RunSigns } from '../../src/process/sweep.ts'
 import { diagnose } from '../../src/recovery/diagnosis.ts'
@@ -8,7 +8,7 @@ import { questionOf } from '../../src/runtime/core/question.ts'
 import type { RunContext } from '../../src/runtime/core/run-context.ts'
 import { endLeftRunning } from '../../src/runtime/run/end-left-running.ts'
 import { openPlainUser } from '../support/plain-user.ts'
-import { openGate, requestStop } from '../../src/process/launch.ts'
+import { openGate, requestStop } from '../../src/process/shim-client.ts'
 import { allLines, createBench, exitOf, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()

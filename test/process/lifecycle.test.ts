@@ -2,8 +2,15 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, utimesSync,
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
-import type { LaunchSpec } from '../../src/process/contract.ts'
-import { launchState, openGate, requestStop, startShim, touchKeepAlive, waitForExit } from '../../src/process/launch.ts'
+import type { LaunchSpec } from '../../src/process/shim-protocol.ts'
+import {
+  launchState,
+  openGate,
+  requestStop,
+  startShim,
+  touchKeepAlive,
+  waitForExit,
+} from '../../src/process/shim-client.ts'
 import { allLines, baseEnvironment, createBench, exitOf, faultAgent, isGone, shell, until } from './bench.ts'
 
 const bench = createBench()

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { openGate, requestStop } from '../../src/process/launch.ts'
+import { openGate, requestStop } from '../../src/process/shim-client.ts'
 import { followStreams, readSegments, type TailItem } from '../../src/process/tail.ts'
 import { allLines, createBench, exitOf, faultAgent, nodeProgram, shell, until } from './bench.ts'
 

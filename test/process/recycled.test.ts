@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, i
 import { engineIdentity } from '../../src/cli/engine/connect.ts'
 import type { Home } from '../../src/cli/engine/home.ts'
 import { bootId, identityOf, livenessOf, type ProcessIdentity } from '../../src/platform/process.ts'
-import { launchState, requestStop } from '../../src/process/launch.ts'
+import { launchState, requestStop } from '../../src/process/shim-client.ts'
 import { leasePorts, releasePorts } from '../../src/process/port-lease.ts'
 import { endRemaining, sweep } from '../../src/process/sweep.ts'
 import { sql } from '../../src/store/db.ts'

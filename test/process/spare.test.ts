@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { identityOf, processTable, type ProcessIdentity } from '../../src/platform/process.ts'
-import { openGate } from '../../src/process/launch.ts'
+import { openGate } from '../../src/process/shim-client.ts'
 import { keepSpare, readySpare } from '../../src/process/spare.ts'
 import { allLines, createBench, exitOf, isGone, shell, until } from './bench.ts'
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ownGroup } from '../../src/platform/group.ts'
 import { processesWithEnvironment, type ProcessIdentity } from '../../src/platform/process.ts'
-import { launchState, openGate, requestStop, unfinishedLine, waitForExit } from '../../src/process/launch.ts'
+import { launchState, openGate, requestStop, unfinishedLine, waitForExit } from '../../src/process/shim-client.ts'
 import { sweep } from '../../src/process/sweep.ts'
 import { treeUsage } from '../../src/process/usage.ts'
 import { allLines, createBench, exitOf, faultAgent, fixture, isGone, shell, until } from './bench.ts'
@@ -235,7 +235,7 @@ describe('when the engine is killed', () => {
     keepAliveMs: number,
   ): Promise<{ dir: string; marker: string; agent: number }> => {
     const spec = bench.spec(argv, { keepAliveMs, graceMs: 200 })
-    const launch = fileURLToPath(new URL('../../src/process/launch.ts', import.meta.url))
+    const launch = fileURLToPath(new URL('../../src/process/shim-client.ts', import.meta.url))
     const dir = bench.folder()
     const engine = spawn(process.execPath, [fixture('engine.mjs'), launch, dir, JSON.stringify(spec)], {
       stdio: 'ignore',

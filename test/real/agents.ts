@@ -15,7 +15,7 @@ import { parseScript } from '../../sim/script.ts'
 import type { Sim } from '../../sim/server.ts'
 import { startSim } from '../../sim/server.ts'
 
-export interface Ended {
+export interface EndedAgent {
   code: number | null
   signal: NodeJS.Signals | null
   events: Record<string, any>[]
@@ -24,11 +24,11 @@ export interface Ended {
 }
 
 export interface Running {
-  ended: Promise<Ended>
+  ended: Promise<EndedAgent>
   kill: (signal: NodeJS.Signals) => void
 }
 
-export interface Bench {
+export interface AgentBench {
   root: string
   repo: string
   sim: Sim
@@ -52,7 +52,7 @@ const launch = (argv: string[], cwd: string, env: NodeJS.ProcessEnv): Running =>
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
-  const ended = new Promise<Ended>((resolve, reject) => {
+  const ended = new Promise<EndedAgent>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) =>
       resolve({
@@ -90,7 +90,7 @@ const launchers = (
   clis: CliPaths,
   pointers: Pointers,
   { repo, home }: { repo: string; home: string },
-): Pick<Bench, 'sandbox' | 'claude' | 'codex'> => {
+): Pick<AgentBench, 'sandbox' | 'claude' | 'codex'> => {
   const base = { PATH: process.env.PATH, HOME: home, CODEX_HOME: join(home, '.codex'), TERM: 'dumb' }
   const sandbox = codexSandboxWorks(clis.codex, join(home, '.codex')) ? 'workspace-write' : 'danger-full-access'
   const output = ['--output-format', 'stream-json', '--verbose', '--permission-mode', 'acceptEdits']
@@ -110,7 +110,7 @@ const launchers = (
 }
 
 /** The prompt comes first in `flags`. */
-export const openBench = async (conversations: ScriptInput['conversations']): Promise<Bench> => {
+export const openBench = async (conversations: ScriptInput['conversations']): Promise<AgentBench> => {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'unstuck-ci')
   const clis = installClis(process.env)
   const root = mkdtempSync(join(cache, 'bench-'))

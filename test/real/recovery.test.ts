@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
-import { openUser, until, type Ended, type Printed, type User } from './user.ts'
+import { openUser, until, type EndedCommand, type Printed, type User } from './user.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -39,7 +39,7 @@ const writeTasks = (harness: string, commands: string[]): string => {
   return file
 }
 
-const goalOf = (ended: Ended): Printed => {
+const goalOf = (ended: EndedCommand): Printed => {
   const last = ended.stdout.trim().split('\n').at(-1) ?? ''
   expect(last, ended.stderr).toMatch(/^\{"type":"result"/)
   return (JSON.parse(last) as Printed).goal as Printed

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { CliName } from '../../scripts/install-clis.ts'
 import type { ScriptInput } from '../../sim/script.ts'
-import { openUser, type Ended, type Printed, type User } from './user.ts'
+import { openUser, type EndedCommand, type Printed, type User } from './user.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
@@ -76,7 +76,7 @@ const writeTasks = ({ root }: User, tasks: { name: string; cli: CliName }[]): st
   return file
 }
 
-const goalOf = ({ stdout, stderr }: Ended): Printed => {
+const goalOf = ({ stdout, stderr }: EndedCommand): Printed => {
   const last = stdout.trim().split('\n').at(-1) ?? ''
   expect(last, stderr).toMatch(/^\{"type":"result"/)
   return (JSON.parse(last) as Printed).goal as Printed

@@ -3,18 +3,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ScriptInput } from '../../sim/script.ts'
-import type { Bench, Ended, Running } from './agents.ts'
+import type { AgentBench, EndedAgent, Running } from './agents.ts'
 import { openBench, untilExists } from './agents.ts'
 
 type Steps = ScriptInput['conversations'][number]['steps']
 
-let bench: Bench | undefined
+let bench: AgentBench | undefined
 afterEach(async () => {
   await bench?.close()
   bench = undefined
 })
 
-const open = async (...steps: Steps): Promise<Bench> => {
+const open = async (...steps: Steps): Promise<AgentBench> => {
   bench = await openBench([{ name: 'job', match: 'JOB-7', steps }])
   return bench
 }
@@ -37,11 +37,11 @@ interface Agent {
   name: string
   first: (prompt: string) => Running
   resume: (prompt: string, session: string) => Running
-  sessionOf: (ended: Ended) => string
-  finalText: (ended: Ended) => string | undefined
+  sessionOf: (ended: EndedAgent) => string
+  finalText: (ended: EndedAgent) => string | undefined
 }
 
-const last = (ended: Ended): Record<string, any> => ended.events.at(-1) ?? {}
+const last = (ended: EndedAgent): Record<string, any> => ended.events.at(-1) ?? {}
 
 const agents: Agent[] = [
   {

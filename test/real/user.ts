@@ -25,7 +25,7 @@ import type { Sim } from '../../sim/server.ts'
 import { startSim } from '../../sim/server.ts'
 import { codexSandboxWorks } from './agents.ts'
 
-export interface Ended {
+export interface EndedCommand {
   code: number | null
   stdout: string
   stderr: string
@@ -33,10 +33,10 @@ export interface Ended {
 
 export interface Started {
   kill: (signal: NodeJS.Signals) => void
-  ended: Promise<Ended>
+  ended: Promise<EndedCommand>
 }
 
-export interface Executed extends Ended {
+export interface Executed extends EndedCommand {
   of: (type: string) => Printed[]
   result: Printed
 }
@@ -54,7 +54,7 @@ export interface User {
   configure: (change: Printed) => void
   /** Merges into the entry of a harness there; `as`: into a copy of it by that name. */
   configureHarness: (name: CliName, change: Printed, as?: string) => void
-  unstuck: (...args: string[]) => Promise<Ended>
+  unstuck: (...args: string[]) => Promise<EndedCommand>
   /** The same, while it runs. */
   start: (...args: string[]) => Started
   /** Runs an agent command under `unstuck exec --json`. */
@@ -103,7 +103,7 @@ const start = (args: string[], cwd: string, env: NodeJS.ProcessEnv): Started => 
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
-  const ended = new Promise<Ended>((resolve, reject) => {
+  const ended = new Promise<EndedCommand>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, ...text }))
   })
@@ -184,7 +184,7 @@ const leaveWith = async (root: string, unstuck: User['unstuck']): Promise<string
   return processesWith(root).map(({ line }) => line)
 }
 
-const executed = (ended: Ended): Executed => {
+const executed = (ended: EndedCommand): Executed => {
   const events = ended.stdout
     .split('\n')
     .filter((line) => line !== '')

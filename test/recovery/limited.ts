@@ -1,7 +1,7 @@
 /** An agent whose account is at its limit, for tests that wait for the reset. */
-import type { Agent } from './scene.ts'
+import type { FaultAgent } from './scene.ts'
 
-/** Refuses until `numberOfSeconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
+/** Refuses until `seconds` after it was first asked, in the words of the subscription's limit. Counts its starts. */
 export const limitedFor = (seconds: number, name: string): string => `
     begin()
     count('TOP/starts-${name}')
@@ -17,4 +17,4 @@ export const limitedFor = (seconds: number, name: string): string => `
     put('made.txt', 'made')
     end()`
 
-export const limited = (seconds: number): Agent => ({ driver: 'claude', program: limitedFor(seconds, 'limited') })
+export const limited = (seconds: number): FaultAgent => ({ driver: 'claude', program: limitedFor(seconds, 'limited') })

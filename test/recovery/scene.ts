@@ -73,7 +73,7 @@ const forever = () => setInterval(() => {}, 1000)
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
-export interface Agent {
+export interface FaultAgent {
   driver: 'claude' | 'codex' | 'gemini' | 'opencode' | 'acp' | 'command'
   /** JavaScript behind the lines above, or the command line of another program. `TOP` stands for the scene's folder. */
   program: string | string[]
@@ -98,7 +98,7 @@ const task = (input: Partial<TaskInput>, index: number): TaskInput => ({
 
 const makeRepository = (
   top: string,
-  agents: Record<string, Agent>,
+  agents: Record<string, FaultAgent>,
   { more: moreHarness, ...config }: { more?: object },
   more: Record<string, string>,
 ): string => {
@@ -204,7 +204,7 @@ export interface SceneOptions extends Pick<ServeOptions, 'playbooks' | 'notifica
 }
 
 export const openScene = async (
-  agents: Record<string, Agent>,
+  agents: Record<string, FaultAgent>,
   config: object = {},
   { environment: more, files = {}, harness = {}, start: startOther, remote, ...options }: SceneOptions = {},
 ): Promise<Scene> => {

@@ -1,4 +1,4 @@
-/** What is kept of checks stays within its bounds, and goes by `removeExpired` when no goal is open. */
+/** What is kept of checks stays within its bounds, and goes by `clean` when no goal is open. */
 import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

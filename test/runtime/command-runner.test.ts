@@ -16,7 +16,7 @@ import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { realPorts } from '../../src/runtime/core/ports.ts'
 import { systemClock } from '../../src/runtime/core/system-clock.ts'
 import { runChecks } from '../../src/runtime/checks/command-runner.ts'
-import type { CheckReport } from '../../src/runtime/checks/request.ts'
+import type { CheckReport } from '../../src/runtime/checks/check-request.ts'
 
 let top: string
 let workspace: string

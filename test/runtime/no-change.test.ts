@@ -4,16 +4,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
-import { sentenceOf } from '../../src/runtime/people/explain.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { sentenceOf } from '../../src/runtime/people/event-sentences.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 
 const note = (name: string): string => `
   const start = count('TOP/${name}.starts'); put('TOP/${name}.args.' + start, JSON.stringify(args))
   const nudged = args.some((text) => text.includes('You ended your turn'));`
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   satisfied: claude(`${note('satisfied')} begin(); end({ result: 'It is like that already.' })`),
   second: claude(`begin(); put('made.txt', 'made'); end()`),
   talkative: claude(

@@ -2,7 +2,7 @@
  * What a coding agent does in one start, as acts in time: lines that the real drivers read, edits in its workspace, mischief
  * with the user's refs, and how it ends. Written in the words that the CLIs really print.
  */
-import type { LaunchSpec } from '../../src/process/contract.ts'
+import type { LaunchSpec } from '../../src/process/shim-protocol.ts'
 import type { Dice } from './dice.ts'
 import { assertion, brokenBy } from './suite.ts'
 import type { Behaviour, TaskPlan } from './plan.ts'

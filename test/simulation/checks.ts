@@ -1,6 +1,6 @@
 /** Verification commands: what comes out of one depends on the files it looks at, and on nothing else. */
 import type { CommandRequest, CommandResult } from '../../src/process/run-command.ts'
-import { filesOfProgram, type SimLaunch } from './processes.ts'
+import { simulatedProgramFiles, type SimLaunch } from './processes.ts'
 import type { Incarnation } from './engine.ts'
 import { cloneDirOf, type Tree } from './git.ts'
 import { failingTests, report } from './suite.ts'
@@ -9,7 +9,7 @@ import type { World } from './world.ts'
 const isBelow = (path: string, dir: string): boolean => path === dir || path.startsWith(`${dir}/`)
 
 const workTreeOf = ({ git }: World, cwd: string): Tree | undefined =>
-  filesOfProgram(git, isBelow(cwd, git.root) ? git.root : (cloneDirOf(git, cwd) ?? cwd))
+  simulatedProgramFiles(git, isBelow(cwd, git.root) ? git.root : (cloneDirOf(git, cwd) ?? cwd))
 
 const plain = { signal: null, timedOut: false, stdout: '', stderr: '', stdoutTruncated: false, stderrTruncated: false }
 

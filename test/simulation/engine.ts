@@ -8,16 +8,16 @@ import type { Ports, Processes } from '../../src/runtime/core/ports.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
-import { isLaunchOver } from '../../src/process/launch.ts'
+import { isLaunchOver } from '../../src/process/shim-client.ts'
 import { faultError, diskFull } from './faults.ts'
 import { runCheck } from './checks.ts'
 import type { FaultKind } from './plan.ts'
-import type { Owner } from './scheduler.ts'
+import type { ScheduledOwner } from './scheduler.ts'
 import type { World } from './world.ts'
 
 export class Killed extends Error {}
 
-export interface Incarnation extends Owner {
+export interface Incarnation extends ScheduledOwner {
   number: number
   stopping: AbortController
   context: Context

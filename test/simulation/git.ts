@@ -40,7 +40,7 @@ export type Now<T> = { [K in keyof T]: T[K] extends (...args: infer A) => Promis
 
 export interface SimGit {
   root: string
-  refs: Refs
+  refs: SimulatedRefs
   trees: Map<string, Tree>
   commits: Map<string, Commit>
   userObjects: Set<string>
@@ -58,7 +58,7 @@ export interface SimGit {
 }
 
 /** With the log that git keeps of a branch. */
-export class Refs extends Map<string, string> {
+export class SimulatedRefs extends Map<string, string> {
   readonly moves: { ref: string; to: string; note: string }[] = []
 
   move(ref: string, to: string, note: string): void {
@@ -99,7 +99,7 @@ const merge = (trees: {
   return { files, conflicts }
 }
 
-export const trailersOf = (message: string): Record<string, string> =>
+export const simulatedTrailers = (message: string): Record<string, string> =>
   Object.fromEntries([...message.matchAll(/^(Unstuck-\w+): (.+)$/gm)].map((match) => [match[1], match[2]]))
 
 const createObjects = () => {
@@ -228,7 +228,7 @@ const landingCalls = (state: State) => {
       const found: { commit: string; parent: string | null; trailers: Record<string, string> }[] = []
       for (let at = range.tip; at !== range.head && found.length < limit;) {
         const [parent = null] = state.commits.get(at)?.parents ?? []
-        found.push({ commit: at, parent, trailers: trailersOf(state.commits.get(at)?.message ?? '') })
+        found.push({ commit: at, parent, trailers: simulatedTrailers(state.commits.get(at)?.message ?? '') })
         if (parent === null) break
         at = parent
       }
@@ -406,7 +406,7 @@ export const createGit = (root: string, files: Tree): SimGit => {
   const state: State = {
     ...objects,
     root,
-    refs: new Refs(),
+    refs: new SimulatedRefs(),
     userObjects: new Set(),
     shadowObjects: new Set(),
     userFiles: new Map(files),

@@ -7,7 +7,7 @@ import type { Flow } from '../../src/domain/flow.ts'
 import { isLanding } from '../../src/domain/goal.ts'
 import { lastLaunch, type Run } from '../../src/domain/run.ts'
 import { holdsAreas, taskEnded, type Task } from '../../src/domain/task.ts'
-import { parsePathRule } from '../../src/recovery/policy/rule.ts'
+import { parsePathRule } from '../../src/recovery/policy/path-rule.ts'
 import { checkPathPolicy } from '../../src/recovery/policy/path-policy.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
@@ -15,7 +15,7 @@ import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
 import { createAutonomy } from './autonomy.ts'
 import { failingTests } from './suite.ts'
-import { trailersOf } from './git.ts'
+import { simulatedTrailers } from './git.ts'
 import type { Look, RowChange } from './mirror.ts'
 import type { SimLaunch } from './processes.ts'
 import { createTarget } from './target.ts'
@@ -216,7 +216,7 @@ const checkBranches = (world: World, { changes }: Look): void => {
     const seen = new Set<string>()
     for (let at = goal.headCommit; at !== goal.baseCommit;) {
       const commit = world.git.commits.get(at)
-      const taskId = trailersOf(commit?.message ?? '')['Unstuck-Task']
+      const taskId = simulatedTrailers(commit?.message ?? '')['Unstuck-Task']
       if (commit === undefined || taskId === undefined)
         return world.violated('one owner', `goal ${goal.id} holds the foreign commit ${at}`)
       if (seen.has(taskId)) return world.violated('one owner', `task ${taskId} is merged twice into ${goal.id}`)

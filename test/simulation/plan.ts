@@ -280,7 +280,7 @@ export const without = (plan: Plan, names: ReadonlySet<string>): Plan => ({
 })
 
 /** Everything that can be taken away, what disturbs first. */
-export const partsOf = (plan: Plan): string[] => [
+export const planParts = (plan: Plan): string[] => [
   ...plan.events.map(({ id }) => id),
   ...plan.faults.map(({ id }) => id),
   ...plan.goals.map(({ id }) => id),

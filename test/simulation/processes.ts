@@ -4,7 +4,7 @@
  * files is kept here; a lost shim leaves its program running, as in the real world.
  */
 import { AppError } from '../../src/errors.ts'
-import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/contract.ts'
+import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/shim-protocol.ts'
 import type { ProcessIdentity } from '../../src/platform/process.ts'
 import type { ProcessUsage } from '../../src/process/usage.ts'
 import { scriptOf, type Act, type Script } from './agents.ts'
@@ -75,7 +75,7 @@ export interface ProcessParts {
 
 const graceful = 1_500
 
-export const filesOfProgram = (git: SimGit, cwd: string): Map<string, string> | undefined =>
+export const simulatedProgramFiles = (git: SimGit, cwd: string): Map<string, string> | undefined =>
   cwd === git.root ? git.userFiles : git.clones.get(cwd)?.files
 
 const tamper = (git: SimGit, launch: SimLaunch, what: 'goal' | 'main' | 'delete', goalRef: string): void => {
@@ -101,7 +101,7 @@ const tamper = (git: SimGit, launch: SimLaunch, what: 'goal' | 'main' | 'delete'
 
 const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {
   const { git } = parts
-  const files = filesOfProgram(git, launch.spec.cwd)
+  const files = simulatedProgramFiles(git, launch.spec.cwd)
   if (act.kind === 'line') launch.lines[act.stream].push(act.text)
   if (act.kind === 'edit') {
     if (!launch.found.has(act.path)) launch.found.set(act.path, files?.get(act.path))

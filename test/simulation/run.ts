@@ -4,10 +4,10 @@ import { Killed } from './engine.ts'
 import type { FaultKind, Plan } from './plan.ts'
 import { answerOne, cleanUp, giveGoal, happen } from './people.ts'
 import { tables, type SyncStore } from './pglite-sync.ts'
-import { createWorld, type Hooks, type Violation, type World } from './world.ts'
+import { createWorld, type Hooks, type BrokenInvariant, type World } from './world.ts'
 
 export interface Outcome {
-  violation: Violation | undefined
+  violation: BrokenInvariant | undefined
   transitions: number
   steps: number
   virtualMs: number
@@ -18,7 +18,7 @@ export interface Outcome {
   ends: Record<string, number>
 }
 
-export interface RunOptions {
+export interface SimulationOptions {
   hooks?: Hooks
   /** More events of the scheduler than this are a livelock. */
   steps?: number
@@ -99,7 +99,7 @@ const reset = (store: SyncStore): void => {
   store.simple('update leader set engine_id = null, term = 0')
 }
 
-export const runPlan = async (plan: Plan, store: SyncStore, options: RunOptions = {}): Promise<Outcome> => {
+export const runPlan = async (plan: Plan, store: SyncStore, options: SimulationOptions = {}): Promise<Outcome> => {
   reset(store)
   const world = createWorld(plan, store, options.hooks)
   if (options.each !== undefined) {

@@ -4,7 +4,7 @@
  */
 
 /** Whose event it is: those of a dead owner never happen, those of a suspended one wait. */
-export interface Owner {
+export interface ScheduledOwner {
   alive: boolean
   suspendedUntil: number
 }
@@ -12,7 +12,7 @@ export interface Owner {
 interface Entry {
   at: number
   order: number
-  owner: Owner | null
+  owner: ScheduledOwner | null
   work: () => void | Promise<unknown>
   cancelled: boolean
 }
@@ -20,8 +20,8 @@ interface Entry {
 export interface Scheduler {
   /** Milliseconds since the world began; never jumps. */
   now(): number
-  /** Runs `doWork` in `ms`; the function given back calls it off. */
-  after(ms: number, work: () => void | Promise<unknown>, owner?: Owner | null): () => void
+  /** Runs `work` in `ms`; the function given back calls it off. */
+  after(ms: number, work: () => void | Promise<unknown>, owner?: ScheduledOwner | null): () => void
   /** Runs the next event; false when there is none. */
   step(): Promise<boolean>
   steps(): number

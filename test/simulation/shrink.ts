@@ -1,5 +1,5 @@
 /** Makes a failing seed smaller: takes parts away, halves first and then one by one, as long as the same promise breaks. */
-import { makePlan, partsOf, without } from './plan.ts'
+import { makePlan, planParts, without } from './plan.ts'
 import type { SyncStore } from './pglite-sync.ts'
 import { runPlan, type Outcome } from './run.ts'
 import type { Hooks } from './world.ts'
@@ -38,7 +38,7 @@ export const shrink = async (request: ShrinkRequest, store: SyncStore): Promise<
     outcome = next
     return true
   }
-  const left = (): string[] => partsOf(without(plan, best))
+  const left = (): string[] => planParts(without(plan, best))
   for (let size = Math.ceil(left().length / 2); size >= 1 && runs < most; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     const parts = left()
     for (let at = 0; at < parts.length && runs < most; at += size) await drop(parts.slice(at, at + size))

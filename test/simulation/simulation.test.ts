@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSyncStore, type SyncStore } from './pglite-sync.ts'
-import { makePlan, partsOf, without, type Plan } from './plan.ts'
+import { makePlan, planParts, without, type Plan } from './plan.ts'
 import { planted } from './planted.ts'
 import { aGoal, aPlan, aTask } from './plans.ts'
 import { runPlan, type Outcome } from './run.ts'
@@ -79,9 +79,9 @@ describe('planted bugs', () => {
       { seed: String(seed), start: new Set(), hooks: bug.hooks, steps: 100_000, most: 25 },
       store,
     )
-    const left = partsOf(without(makePlan(String(seed)), small.without))
+    const left = planParts(without(makePlan(String(seed)), small.without))
     expect(small.outcome.violation?.promise).toBe(bug.breaks)
-    expect(left.length).toBeLessThan(partsOf(makePlan(String(seed))).length / 2)
+    expect(left.length).toBeLessThan(planParts(makePlan(String(seed))).length / 2)
   })
 })
 

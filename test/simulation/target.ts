@@ -3,7 +3,7 @@
  * leaves it, it only moves forward, and what lands on it passes every test that passed before. What an agent did to it in mischief
  * may be taken back.
  */
-import { trailersOf } from './git.ts'
+import { simulatedTrailers } from './git.ts'
 import { failingTests } from './suite.ts'
 import type { World } from './world.ts'
 
@@ -29,7 +29,7 @@ const reachable = (world: World, tip: string): Set<string> => {
 const messageOf = (world: World, commit: string): string => world.git.commits.get(commit)?.message ?? ''
 
 const isLanded = (world: World, commit: string): boolean =>
-  trailersOf(messageOf(world, commit))['Unstuck-Task'] !== undefined
+  simulatedTrailers(messageOf(world, commit))['Unstuck-Task'] !== undefined
 
 const isByHand = (world: World, commit: string): boolean => messageOf(world, commit).startsWith(byHand)
 

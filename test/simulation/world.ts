@@ -19,7 +19,7 @@ import type { Plan, TaskPlan } from './plan.ts'
 import { createProcesses, type ProcessWorld } from './processes.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 
-export interface Violation {
+export interface BrokenInvariant {
   promise: string
   text: string
 }
@@ -62,7 +62,7 @@ export interface World {
   checks: Map<string, Checked[]>
   current: Incarnation | undefined
   offsets: { machine: number; store: number }
-  violation: Violation | undefined
+  violation: BrokenInvariant | undefined
   /** When something disturbed the world last. */
   disturbedAt: number
   latency(op: string): number

@@ -12,7 +12,7 @@ import { openPglite } from '../../src/store/pglite.ts'
 import { finishRun, getRun, judgeRun, listRuns, saveRun } from '../../src/store/run.ts'
 import { insertTasks, listTasks, moveTask } from '../../src/store/task.ts'
 import { loadTemplate } from '../../src/store/template.ts'
-import { illegalTarget, someCommands, someGoals, someProbes, type Probe } from '../support/commands.ts'
+import { illegalTarget, someCommands, someGoals, someProbes, type CommandProbe } from '../support/commands.ts'
 import { movesOf } from '../support/model.ts'
 import { apply, newWorld, waitLimit, type Move, type World } from '../support/world.ts'
 import { agents, empty, goal, task } from './scene.ts'
@@ -82,7 +82,7 @@ const play = async (tx: Queryable, move: Move): Promise<void> => {
   }
 }
 
-const tryIllegal = async (tx: Queryable, world: World, probe: Probe): Promise<void> => {
+const tryIllegal = async (tx: Queryable, world: World, probe: CommandProbe): Promise<void> => {
   const target = illegalTarget(world, probe)
   if (target === undefined) return
   const moved =

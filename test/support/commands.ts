@@ -35,7 +35,7 @@ export const someCommands = (most: number, least = 0): fc.Arbitrary<Command[]> =
 
 const allTriggers = [...new Set(flows.flatMap((flow) => flow.rows.map((row) => row.trigger)))]
 
-export interface Probe {
+export interface CommandProbe {
   entity: 'goal' | 'task' | 'merge'
   pick: number
   trigger: string
@@ -52,8 +52,11 @@ export const someProbes = fc.array(
 )
 
 /** What a probe hits, when its move is illegal there. */
-export const illegalTarget = (world: World, probe: Probe): { id: string; flow: Flow; from: string } | undefined => {
-  const lists: Record<Probe['entity'], { flow: Flow; list: { id: string; from: string }[] }> = {
+export const illegalTarget = (
+  world: World,
+  probe: CommandProbe,
+): { id: string; flow: Flow; from: string } | undefined => {
+  const lists: Record<CommandProbe['entity'], { flow: Flow; list: { id: string; from: string }[] }> = {
     goal: { flow: goalFlow, list: world.goals.map(({ id, state }) => ({ id, from: state })) },
     task: { flow: taskFlow, list: world.tasks.map(({ id, status }) => ({ id, from: status })) },
     merge: { flow: mergeFlow, list: world.merges.map(({ id, state }) => ({ id, from: state })) },

@@ -139,8 +139,8 @@ test('a registry out of reach: the merge waits, and no agent does its work again
   expect(recoveries.slice(0, -1).filter(({ status }) => status !== 'failed')).toEqual([])
   const begins = (await scene.events(goal, 'merge.processing'))
     .filter(({ taskId }) => taskId === last?.taskId)
-    .map(({ at }) => Date.parse(String(at)))
-  const dues = recoveries.map(({ startedAt, action }) => Date.parse(String(startedAt)) + Number(action['delayMs']))
+    .map(({ at }) => Date.parse(at))
+  const dues = recoveries.map(({ startedAt, action }) => Date.parse(startedAt) + Number(action['delayMs']))
   expect(begins.slice(1).map((at, index) => at >= (dues[index] ?? Infinity))).toEqual(dues.map(() => true))
   const found = [{ probe: 'network', points: 'environment', text: expect.stringContaining('cannot be reached') }]
   expect(await probed('away')).toEqual(recoveries.map(() => ({ taskId: last?.taskId, command: 'node away.js', found })))

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Action, Playbook } from '../../src/recovery/playbook.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 /** A package with one dependency, which comes from the repository itself: its install needs no network. */
 const packageOf = (folder: string, more: object = {}): Record<string, string> => {
@@ -154,9 +154,9 @@ let scene: Scene
 const goals = new Map<string, string>()
 const goalOf = (name: string): string => goals.get(name) as string
 
-const agentsOf = (used: readonly Case[]): Record<string, Agent> =>
+const agentsOf = (used: readonly Case[]): Record<string, FaultAgent> =>
   Object.fromEntries(
-    used.map(({ name, program = '', below, answer = '' }): [string, Agent] => [
+    used.map(({ name, program = '', below, answer = '' }): [string, FaultAgent] => [
       name,
       {
         driver: 'claude',

@@ -1,14 +1,14 @@
 /** Agents without a driver of their own: what their last words say of the provider, through the whole engine. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const command = (program: string): Agent => ({ driver: 'command', program })
+const command = (program: string): FaultAgent => ({ driver: 'command', program })
 
 /** Says this and fails at its first start, then does the work. */
-const once = (name: string, says: string): Agent =>
+const once = (name: string, says: string): FaultAgent =>
   command(`if (count('TOP/${name}.starts') === 1) { ${says}; process.exit(1) } put('made.txt', args.join(' '))`)
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   overloaded: once('overloaded', `console.error('Error: 529 {"error":{"type":"overloaded_error"}}')`),
   // As a CLI in its text mode does: on standard output.
   limited: once('limited', `console.log("You've hit your usage limit. Try again in 4s.")`),

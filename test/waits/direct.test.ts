@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventView, ExplainView, ReportView, StatusView } from '../../src/api/contract.ts'
 import { goalLines, reportLines, createPaint, statusLines } from '../../src/cli/render.ts'
-import { sentenceOf } from '../../src/runtime/people/explain.ts'
+import { sentenceOf } from '../../src/runtime/people/event-sentences.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
 const entry = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { playbooks } from '../../src/recovery/ladder.ts'
 import type { Action, Playbook } from '../../src/recovery/playbook.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 interface Case {
   playbook: string
   label: string
-  agent: Agent
+  agent: FaultAgent
   commands?: string[]
   allowOutside?: true
   /** The same kind of action, without what it is for. */
@@ -25,7 +25,7 @@ interface Case {
   ends: 'paused' | 'awaiting_human'
 }
 
-const untrusting: Agent = {
+const untrusting: FaultAgent = {
   driver: 'codex',
   program: `
     if (!args.includes('--skip-git-repo-check')) {
@@ -38,7 +38,7 @@ const untrusting: Agent = {
     print({ type: 'turn.completed', usage: { input_tokens: 10, output_tokens: 1, cached_input_tokens: 0 } })`,
 }
 
-const fenced: Agent = {
+const fenced: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -47,7 +47,7 @@ const fenced: Agent = {
     end()`,
 }
 
-const locked: Agent = {
+const locked: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -58,7 +58,7 @@ const locked: Agent = {
 }
 
 /** The two commands as one line are allowed from the start, one of them alone is not. */
-const asking: Agent = {
+const asking: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -68,7 +68,7 @@ const asking: Agent = {
 }
 
 /** Overloaded until 60 seconds after it was first asked. */
-const overloaded: Agent = {
+const overloaded: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -80,7 +80,7 @@ const overloaded: Agent = {
 }
 
 /** The limit of the account is reached until 60 seconds after it was first asked; the CLI says so in its limit event. */
-const limited: Agent = {
+const limited: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -95,7 +95,7 @@ const limited: Agent = {
 }
 
 /** Its session grows too long while it works; one that is told so, and what is there, comes to the end. */
-const overlong: Agent = {
+const overlong: FaultAgent = {
   driver: 'claude',
   program: `
     begin()
@@ -111,12 +111,12 @@ const overlong: Agent = {
 /** Does what it is told is missing, and nothing of it before. */
 const told = (text: string): string => `args.some((text) => text.includes(${JSON.stringify(text)}))`
 
-const mending: Agent = {
+const mending: FaultAgent = {
   driver: 'claude',
   program: `begin(); put('other.txt', 'x'); if (${told('node here.js')} && ${told('Your work was checked')}) put('made.txt', 'made'); end()`,
 }
 
-const straying: Agent = {
+const straying: FaultAgent = {
   driver: 'claude',
   program: `begin(); put('made.txt', 'made')
     if (${told('.unstuck/stray.txt')}) (await import('node:fs')).rmSync('.unstuck/stray.txt', { force: true })
@@ -124,7 +124,7 @@ const straying: Agent = {
     end()`,
 }
 
-const removing: Agent = {
+const removing: FaultAgent = {
   driver: 'claude',
   program: `begin(); put('made.txt', 'made')
     if (${told('Restore these tests')}) {
@@ -136,7 +136,7 @@ const removing: Agent = {
 
 const green = "const { test } = require('node:test')\ntest('is green', () => {})"
 
-const weakening: Agent = {
+const weakening: FaultAgent = {
   driver: 'claude',
   program: `begin(); put('made.txt', 'made')
     const { rmSync } = await import('node:fs')
@@ -145,31 +145,31 @@ const weakening: Agent = {
     end()`,
 }
 
-const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
+const steady: FaultAgent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
-const silent: Agent = {
+const silent: FaultAgent = {
   driver: 'claude',
   program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else forever()`,
 }
 
-const circling: Agent = {
+const circling: FaultAgent = {
   driver: 'claude',
   program: `begin()
     if (hinted) { put('made.txt', 'made'); end() }
     else setInterval(() => { const id = 'c' + Math.random(); call(id, 'Bash', { command: 'ls' }); answered(id, 'x') }, 50)`,
 }
 
-const dying: Agent = {
+const dying: FaultAgent = {
   driver: 'claude',
   program: `begin(); if (hinted) { put('made.txt', 'made'); end() } else process.kill(process.pid, 'SIGKILL')`,
 }
 
-const idle: Agent = {
+const idle: FaultAgent = {
   driver: 'claude',
   program: `begin(); if (args.some((text) => text.includes('You ended your turn'))) put('made.txt', 'made'); end()`,
 }
 
-const forgetful: Agent = {
+const forgetful: FaultAgent = {
   driver: 'claude',
   program: `
     if (!args.some((text) => text.includes('could not be resumed'))) {

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Goal, Task } from '../../src/api/contract.ts'
 import { startTimeOf } from '../../src/platform/process.ts'
-import { faultProgram, openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { faultProgram, openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 
 /** All write their pid, so that a test can see whether they are gone. */
 const pid = (name: string): string => `put('TOP/${name}.pid', String(process.pid));`
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   steady: claude(`begin(); put('made.txt', 'made'); end()`),
   noticed: claude(`begin(); denied('TOP/outside/other.txt'); put('made.txt', 'made'); end()`),
   fenced: claude(`begin(); denied('TOP/outside/made.txt'); end()`),

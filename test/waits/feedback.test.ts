@@ -5,7 +5,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const asserting = (name: string, file: string, value: string): string =>
   `test(${JSON.stringify(name)}, () => assert.equal(require('./${file}'), ${JSON.stringify(value)}))`
@@ -39,7 +39,7 @@ const write = (path, value) => put(path, 'module.exports = ' + JSON.stringify(va
 const checks = ['node ok.js', 'node --test sum.test.js']
 const cases: Record<
   string,
-  { driver: Agent['driver']; program: string; commands?: string[]; allowedPaths?: string[] }
+  { driver: FaultAgent['driver']; program: string; commands?: string[]; allowedPaths?: string[] }
 > = {
   listens: {
     driver: 'command',

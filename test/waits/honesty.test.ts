@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 const testFile = (...tests: [name: string, holds: boolean][]): string =>
   [
@@ -100,7 +100,7 @@ const goalOf = (name: string): string => goals.get(name) as string
 
 beforeAll(async () => {
   const agents = Object.fromEntries(
-    cases.map(({ name, program }): [string, Agent] => [
+    cases.map(({ name, program }): [string, FaultAgent] => [
       name,
       { driver: 'claude', program: `begin(); ${program}; end()` },
     ]),

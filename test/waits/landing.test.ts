@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { GoalView } from '../../src/api/contract.ts'
-import { openScene, type Agent, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
 /** Changes one line of a file by what it finds there; none ends before the test lets all go. */
-const editor = (name: string, path: string, line: number): Agent => ({
+const editor = (name: string, path: string, line: number): FaultAgent => ({
   driver: 'command',
   program: `
     put('TOP/begun-${name}', '')
@@ -41,7 +41,7 @@ afterEach(async () => {
   for (const scene of opened.splice(0)) await scene.clear()
 })
 
-const open = async (agents: Record<string, Agent>, options: SceneOptions = {}): Promise<Scene> => {
+const open = async (agents: Record<string, FaultAgent>, options: SceneOptions = {}): Promise<Scene> => {
   const scene = await openScene(agents, { maxParallel: 4 }, { files, ...options })
   opened.push(scene)
   return scene

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 
 /** The arguments of every start. */
 const first = (name: string): string => `
@@ -19,7 +19,7 @@ const again = (calls: string): string => `let made = 0
 const ask = (command: string, answer: string): string =>
   `call('c' + made, 'Bash', { command: ${command} }); answered('c' + made, ${answer});`
 
-const circles: Record<string, Agent> = {
+const circles: Record<string, FaultAgent> = {
   circling: claude(
     `${first('circling')} begin(); ${thenDone} put('part.txt', 'part'); ${again(ask(`'npm test'`, `'1 failing'`))}`,
   ),

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { playbooks } from '../../src/recovery/ladder.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const steady: Agent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
+const steady: FaultAgent = { driver: 'claude', program: `begin(); put('made.txt', 'made'); end()` }
 
 /** Stands for an installed CLI. */
-const codex: Agent = {
+const codex: FaultAgent = {
   driver: 'codex',
   program: `
     if (args[0] === '--version') console.log('codex-cli 0.900.0')
@@ -145,7 +145,7 @@ test('a chmod that does not help pauses the goal with the words of the founding 
 test('a refusal that names no path is cured by the allowed directories, one after the other', async () => {
   const rejected =
     '2026-11-21T20:45:37.270737Z ERROR codex_core::tools::router: error=patch rejected: writing outside of the project; rejected by user approval settings'
-  const codex: Agent = {
+  const codex: FaultAgent = {
     driver: 'codex',
     program: `
     print({ type: 'thread.started', thread_id: 'thread-1' })

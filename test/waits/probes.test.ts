@@ -8,7 +8,7 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sentenceOf } from '../../src/runtime/people/explain.ts'
+import { sentenceOf } from '../../src/runtime/people/event-sentences.ts'
 import { openScene, type Scene } from '../recovery/scene.ts'
 
 let server: Server

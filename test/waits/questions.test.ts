@@ -7,12 +7,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Escalation } from '../../src/api/contract.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 const made = `put('made.txt', 'made'); end()`
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   steady: claude(`begin(); ${made}`),
   wide: claude(`begin(); put('src/db.ts', 'x'); ${made}`),
   shell: claude(`begin()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
 import { limited, limitedFor } from '../recovery/limited.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
@@ -70,7 +70,7 @@ test('a person may have a parked task tried again at once', { timeout: 60_000 },
   await scene.until(goal, 'ready')
 })
 
-const openFailover = (agents: Record<string, Agent>, failover: string[]) =>
+const openFailover = (agents: Record<string, FaultAgent>, failover: string[]) =>
   openScene(agents, {}, { harness: { failover } })
 
 const waitingFor = (goal: string, place: string) =>
@@ -119,7 +119,7 @@ test(
 )
 
 /** Another run spends the refresh token that both hold, and writes what it got; `helps`: with that login it goes well. */
-const outrun = (helps: boolean, login = "'renewed'"): Agent => ({
+const outrun = (helps: boolean, login = "'renewed'"): FaultAgent => ({
   driver: 'claude',
   program: `
     begin()
@@ -176,7 +176,7 @@ test(
       'if (Date.now() < resets) {',
       "if (Date.now() < resets) {\n      put('half.txt', 'half')",
     )
-    const helper: Agent = {
+    const helper: FaultAgent = {
       driver: 'codex',
       program: `
     print({ type: 'thread.started', thread_id: 'thread-1' })
@@ -205,7 +205,7 @@ test(
   'work that one harness does not get right goes on with the next one, which is told what fails',
   { timeout: 120_000 },
   async () => {
-    const able: Agent = {
+    const able: FaultAgent = {
       driver: 'command',
       program: `put('told.txt', args.join(' ')); if (existsSync('wrong.txt')) put('made.txt', 'made')`,
     }
@@ -233,11 +233,11 @@ test(
   'a task that is queued for a limited account begins under the harness of harness.failover',
   { timeout: 90_000 },
   async () => {
-    const helper: Agent = {
+    const helper: FaultAgent = {
       driver: 'claude',
       program: "begin(); put(args.length + '.txt', args.join(' ')); put('made.txt', 'made'); end()",
     }
-    const worn: Agent = { driver: 'claude', program: limitedFor(3600, 'worn') }
+    const worn: FaultAgent = { driver: 'claude', program: limitedFor(3600, 'worn') }
     scene = await openFailover({ worn, helper }, ['helper'])
     const first = await scene.goal([{ harness: 'worn' }])
     await scene.until(first, 'ready')

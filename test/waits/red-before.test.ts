@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines, reportLines } from '../../src/cli/render.ts'
 import type { ReportView } from '../../src/api/contract.ts'
-import { openScene, type Agent, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 
 const suite = (path: string): string => `
 const { test } = require('node:test')
@@ -32,7 +32,7 @@ const files = {
 const told = `const told = args.some((text) => text.includes('failed before'));`
 const starts = (name: string): string => `${told} put('TOP/${name}.' + count('TOP/${name}.starts'), args.join(' '));`
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   noter: { driver: 'claude', program: `${starts('noter')} begin(); put('notes/parser.txt', 'Fixed.'); end()` },
   mender: {
     driver: 'claude',

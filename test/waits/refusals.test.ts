@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPaint, goalLines } from '../../src/cli/render.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 /** Makes what its check asks for, and is refused one more file unless it was given that folder. */
-const half = (path: string): Agent => ({
+const half = (path: string): FaultAgent => ({
   driver: 'claude',
   program: `
     begin()
@@ -28,7 +28,7 @@ const readOnly =
 
 const trust = 'Not inside a trusted directory and --skip-git-repo-check was not specified.'
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   half: half('TOP/outside/more.txt'),
   halfElsewhere: half('TOP/elsewhere/more.txt'),
   // Needs two folders, and asks for the second when it has the first.

@@ -7,14 +7,14 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { AgentFault, Job } from '../../bench/autonomy/job.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
 afterEach(async () => scene.clear())
 
 const agentFile = join(import.meta.dirname, '..', '..', 'bench', 'autonomy', 'agent.ts')
 
-const scripted: Agent = {
+const scripted: FaultAgent = {
   driver: 'command',
   program: [process.execPath, agentFile, '--jobs', 'TOP/repo/jobs.json', '--memory', 'TOP/outside'],
 }

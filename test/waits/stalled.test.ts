@@ -7,12 +7,12 @@ import { cpSync, existsSync, globSync, readFileSync, renameSync, rmSync, writeFi
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { GoalView, ReportView } from '../../src/api/contract.ts'
-import { openScene, type Agent, type Scene, type SceneOptions } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene, type SceneOptions } from '../recovery/scene.ts'
 
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
-const writes = (name: string): Agent => ({
+const writes = (name: string): FaultAgent => ({
   driver: 'command',
   program: `put('${name}.txt', '${name} ' + count('TOP/starts-${name}')); put('made.txt', 'made')`,
 })

@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTimeOf } from '../../src/platform/process.ts'
-import { faultProgram, openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { faultProgram, openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 
 /** Its pid at the first start, the arguments of every start, and how it goes on once it was told of its stop. */
 const first = (name: string): string => `
@@ -15,7 +15,7 @@ const first = (name: string): string => `
 const thenDone = `if (hinted) { put('made.txt', existsSync('part.txt') ? 'after part' : 'alone'); end(); process.exit(0) }`
 const burn = (seconds: number): string => `const until = Date.now() + ${seconds * 1000}; while (Date.now() < until);`
 
-const agents: Record<string, Agent> = {
+const agents: Record<string, FaultAgent> = {
   silent: claude(`${first('silent')} begin(); ${thenDone} put('part.txt', 'part'); forever()`),
   // A tool that waits for something elsewhere, longer than silence may last; and one that never comes back.
   waiting: claude(`${first('waiting')} begin(); call('c1', 'Bash', { command: 'gh run watch' })

@@ -5,19 +5,19 @@ import { homedir, hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { commitAll, makeRepository, user } from '../workspace/scene.ts'
-import { openScene, type Agent, type Scene } from '../recovery/scene.ts'
+import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 
 let scene: Scene
 afterEach(() => scene?.clear())
 
-const claude = (program: string): Agent => ({ driver: 'claude', program })
+const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: scene.root, encoding: 'utf8' }).trim()
 const filesOf = (goal: string): string[] => git('ls-tree', '-r', '--name-only', `unstuck/goal/${goal}`).split('\n')
 const prepared = async (goal: string) =>
   (await scene.events(goal, 'run.workspace_prepared')).map(({ payload }) => payload)
 
 /** Ends well only where it finds what was promised, and notes what it was told. */
-const looking = (...files: string[]): Agent =>
+const looking = (...files: string[]): FaultAgent =>
   claude(`begin()
     put('TOP/prompt', args.join(' '))
     if (${JSON.stringify(files)}.every((path) => existsSync(path))) put('made.txt', 'made')
@@ -117,7 +117,7 @@ describe('workspace.setup', () => {
 })
 
 describe('submodules', () => {
-  const withSubmodule = async (agent: Agent): Promise<void> => {
+  const withSubmodule = async (agent: FaultAgent): Promise<void> => {
     scene = await openScene({ agent })
     const library = join(scene.top, 'library')
     makeRepository(library, { 'lib.js': 'module.exports = 1' })

@@ -60,7 +60,7 @@ const newCommit = (name: string): string => {
   return commitAll(work, name)
 }
 
-/** A commit of `doWork`, brought into the mirror as the runtime does it: by objects alone. */
+/** A commit of `work`, brought into the mirror as the runtime does it: by objects alone. */
 const bring = ({ root }: Repository, commit: string): void => {
   user(root, 'fetch', '--quiet', '--no-write-fetch-head', work, commit)
 }

@@ -1,5 +1,5 @@
 /** `unstuck answer`: shows a question, or carries out one of its choices. */
-import { jsonOption, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command-options.ts'
 import type { AnswerOptions } from '../answer.ts'
 
 export const register: Register = (program, act) => {

@@ -1,5 +1,5 @@
 /** `unstuck cancel`: ends a task or goal. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

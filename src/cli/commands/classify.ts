@@ -1,6 +1,6 @@
 /** `unstuck classify`: says what the output of a failed command means. */
 import type { ClassifyOptions } from '../classify.ts'
-import { exitStatus, type Register } from '../command.ts'
+import { exitStatus, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

@@ -1,6 +1,6 @@
 /** `unstuck clean`: removes workspaces, snapshots and check results that are no longer needed. */
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 
 interface CleanOptions extends JsonOption {

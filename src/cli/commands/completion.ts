@@ -1,7 +1,7 @@
 /** `unstuck completion`: prints a script that completes commands and options in a shell. */
 import { Argument } from 'commander'
 import { exitCodes } from '../../errors.ts'
-import type { Register } from '../command.ts'
+import type { Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

@@ -1,5 +1,5 @@
 /** `unstuck demo`: plays six tasks that fail in six ways. */
-import { collectValues, type Register } from '../command.ts'
+import { collectValues, type Register } from '../command-options.ts'
 import type { DemoOptions } from '../demo/demo.ts'
 
 export const register: Register = (program, act) => {

@@ -1,7 +1,7 @@
 /** `unstuck diff`: shows what a run changed; for a task its newest run, for a goal the newest run of each task. */
 import type { DiffView, GoalView, Run } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { diffLines } from '../diff-lines.ts'
 import type { Client } from '../engine/client.ts'
 import { printLine, printJson, type Io } from '../io.ts'

@@ -1,7 +1,7 @@
 /** `unstuck doctor`: checks the invariants of the store, through the engine or, if none is running, directly. */
 import type { DoctorView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
 

@@ -1,5 +1,5 @@
 /** `unstuck edit`: shows or changes a task. */
-import { collectValues, jsonOption, type Register } from '../command.ts'
+import { collectValues, jsonOption, type Register } from '../command-options.ts'
 import type { EditCommandOptions } from '../edit.ts'
 
 export const register: Register = (program, act) => {

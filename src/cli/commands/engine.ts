@@ -1,6 +1,6 @@
 /** `unstuck engine` (hidden): runs the engine process, which `unstuck up` starts. Exits with 0 after a requested stop. */
 import { exitCodes } from '../../errors.ts'
-import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command-options.ts'
 import type { Io } from '../io.ts'
 
 interface EngineOptions extends DatabaseOption {

@@ -1,5 +1,5 @@
 /** `unstuck events`: lists everything that happened. */
-import { jsonOption, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command-options.ts'
 import type { EventsOptions } from '../events.ts'
 
 export const register: Register = (program, act) => {

@@ -1,5 +1,5 @@
 /** `unstuck exec`: supervises one headless agent command, without a project, store or engine. */
-import { collectValues, positiveNumber, type Register } from '../command.ts'
+import { collectValues, positiveNumber, type Register } from '../command-options.ts'
 import { knownHarnesses } from '../../harness/names.ts'
 import type { ExecOptions } from '../exec/exec.ts'
 

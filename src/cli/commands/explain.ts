@@ -1,7 +1,7 @@
 /** `unstuck explain`: tells the story of a task, run or goal. */
 import type { ExplainView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, safe } from '../render.ts'
 import { localTimes, secondText } from '../times.ts'

@@ -1,5 +1,5 @@
 /** `unstuck give-back`: hands back a task, so that the person's work is checked and landed. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

@@ -1,5 +1,5 @@
 /** `unstuck harness`: lists the agent CLIs and their capabilities. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

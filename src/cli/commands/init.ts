@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exitCodes } from '../../errors.ts'
-import type { Register } from '../command.ts'
+import type { Register } from '../command-options.ts'
 import { printLine, type Io } from '../io.ts'
 
 interface Found {

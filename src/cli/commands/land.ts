@@ -1,5 +1,5 @@
 /** `unstuck land`: lands a ready goal on the user's branch. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program
@@ -12,7 +12,9 @@ export const register: Register = (program, act) => {
     .action((id: string, options: JsonOption) =>
       act(async (io) => {
         const { withLive } = await import('../live/live.ts')
-        return withLive(io, options, async (live) => (await import('../run/land.ts')).landCommand(live, id, options))
+        return withLive(io, options, async (live) =>
+          (await import('../run/land.ts')).landGoalCommand(live, id, options),
+        )
       }),
     )
 }

@@ -1,7 +1,7 @@
 /** `unstuck login-url`: prints a new one-time login; starts the engine if none is running. */
 import type { LoginUrl } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 
 const loginUrl = async (io: Io, options: JsonOption): Promise<number> => {

@@ -1,5 +1,5 @@
 /** `unstuck logs`: shows what the agents of a run, task or goal said and did, and what the checks printed. */
-import { jsonOption, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command-options.ts'
 import type { LogsOptions } from '../logs.ts'
 
 export const register: Register = (program, act) => {

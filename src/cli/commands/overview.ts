@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { AppError } from '../../errors.ts'
 import { nearestWord } from '../../validation.ts'
-import type { Register } from '../command.ts'
+import type { Register } from '../command-options.ts'
 
 const unknownCommand = (word: string, names: readonly string[]): string => {
   const guess = nearestWord(word, names)

@@ -1,7 +1,7 @@
 /** `unstuck report`: summarises what landed, was recovered, waits and was spent; reads the store directly if no engine is running. */
 import type { ReportView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, reportLines } from '../render.ts'
 

@@ -1,5 +1,5 @@
 /** `unstuck restore`: lists snapshots, or restores one. */
-import { jsonOption, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command-options.ts'
 import type { RestoreOptions } from '../restore.ts'
 
 export const register: Register = (program, act) => {

@@ -1,5 +1,5 @@
 /** `unstuck resume`: resumes a paused goal, or all of them. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

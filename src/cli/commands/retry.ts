@@ -1,5 +1,5 @@
 /** `unstuck retry`: tries a task or goal again. */
-import { jsonOption, type Register } from '../command.ts'
+import { jsonOption, type Register } from '../command-options.ts'
 import type { RetryCommandOptions } from '../goal-control.ts'
 
 export const register: Register = (program, act) => {

@@ -6,7 +6,7 @@ import {
   withDatabase,
   type DatabaseOption,
   type Register,
-} from '../command.ts'
+} from '../command-options.ts'
 import type { RunOptions } from '../run/request.ts'
 
 export const register: Register = (program, act) => {
@@ -40,7 +40,7 @@ Examples:
         const io = withDatabase(given, options)
         // The live block appears before the rest is loaded, which can take seconds on a busy machine.
         const { withLive } = await import('../live/live.ts')
-        return withLive(io, options, async (live) => (await import('../run/run.ts')).runCommand(live, goal, options))
+        return withLive(io, options, async (live) => (await import('../run/run.ts')).runGoal(live, goal, options))
       }),
     )
 }

@@ -1,7 +1,7 @@
 /** `unstuck runs`: lists all runs, or those of a task. */
 import type { Run } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { safe } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
@@ -19,7 +19,7 @@ const outcomeText = ({ state, phase, verdict, errorMeta }: Run): string => {
 
 export const runLine = (run: Run, now: Date): string => {
   const launches = run.launches.length > 1 ? `, ${run.launches.length} launches` : ''
-  const lasted = (Date.parse(String(run.endedAt ?? now.toISOString())) - Date.parse(String(run.startedAt))) / 1000
+  const lasted = (Date.parse(run.endedAt ?? now.toISOString()) - Date.parse(run.startedAt)) / 1000
   const when = `${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(lasted)}`
   return `${run.id}  ${when}  task ${run.taskId}, attempt ${run.number}  ${run.harness}${launches}  ${outcomeText(run)}`
 }

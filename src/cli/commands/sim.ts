@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { InvalidArgumentError } from 'commander'
 import { simHelp } from '../../../sim/help.ts'
 import { exitCodes } from '../../errors.ts'
-import type { Register } from '../command.ts'
+import type { Register } from '../command-options.ts'
 import { printJson, type Io } from '../io.ts'
 
 interface SimOptions {

@@ -1,7 +1,7 @@
 /** `unstuck status`: shows goals, tasks with their next step, and open questions. */
 import type { StatusView } from '../../api/contract.ts'
 import { exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
 

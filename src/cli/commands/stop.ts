@@ -1,5 +1,5 @@
 /** `unstuck stop`: shuts down the engine of a repository. */
-import type { Register } from '../command.ts'
+import type { Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

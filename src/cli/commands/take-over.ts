@@ -1,5 +1,5 @@
 /** `unstuck take-over`: lets a person work on a task instead of an agent. */
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

@@ -1,7 +1,7 @@
 /** `unstuck tasks`: lists all tasks, or those of a goal. */
 import type { StatusView, TaskView } from '../../api/contract.ts'
 import { AppError, exitCodes } from '../../errors.ts'
-import { jsonOption, type JsonOption, type Register } from '../command.ts'
+import { jsonOption, type JsonOption, type Register } from '../command-options.ts'
 import { printLine, printJson, type Io } from '../io.ts'
 import { createPaint, taskLine } from '../render.ts'
 import { durationText, whenText } from '../times.ts'
@@ -13,7 +13,7 @@ interface TasksOptions extends JsonOption {
 /** When the newest run of a task started, and how long it took. */
 const attemptText = ({ run }: TaskView, now: string): string => {
   if (run === null) return ''
-  const seconds = (Date.parse(String(run.endedAt ?? now)) - Date.parse(String(run.startedAt))) / 1000
+  const seconds = (Date.parse(run.endedAt ?? now) - Date.parse(run.startedAt)) / 1000
   return ` ${whenText(run.startedAt, now)}, ${run.endedAt === null ? 'for' : 'took'} ${durationText(seconds)}`
 }
 

@@ -1,5 +1,5 @@
 /** `unstuck up`: runs the engine of a repository under a parent that restarts it after a crash. */
-import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import { databaseOption, positiveNumber, withDatabase, type DatabaseOption, type Register } from '../command-options.ts'
 import type { UpOptions } from '../engine/up.ts'
 
 export const register: Register = (program, act) => {

@@ -1,5 +1,5 @@
 /** `unstuck worker`: runs an engine that only executes tasks. */
-import { databaseOption, withDatabase, type DatabaseOption, type Register } from '../command.ts'
+import { databaseOption, withDatabase, type DatabaseOption, type Register } from '../command-options.ts'
 
 export const register: Register = (program, act) => {
   program

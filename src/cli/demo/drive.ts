@@ -57,7 +57,7 @@ export const waitForFile = async (path: string, signal: AbortSignal): Promise<bo
   return true
 }
 
-/** Sends SIGKILL to the engine process, but not to its parent `upCommand`. Returns its pid, or undefined if no engine was running. */
+/** Sends SIGKILL to the engine process, but not to its parent `up`. Returns its pid, or undefined if no engine was running. */
 export const killEngine = async (io: Io, scene: DemoFolders): Promise<number | undefined> => {
   const { stateDir } = await homeOf({ ...io, cwd: scene.repository, environment: scene.environment })
   const { identity } = JSON.parse(readFileSync(join(stateDir, 'engine.json'), 'utf8')) as { identity: ProcessIdentity }

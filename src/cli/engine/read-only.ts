@@ -37,7 +37,7 @@ const readStore = async <T>(io: Io, home: Home, work: (reading: ReadOnlyClient) 
   }
 }
 
-/** Calls `doWork` with the API of this repository. Without an engine the store stays locked until `doWork` ends, so `doWork` must not follow anything. */
+/** Calls `work` with the API of this repository. Without an engine the store stays locked until `work` ends, so `work` must not follow anything. */
 export const readOnly = async <T>(io: Io, work: (reading: ReadOnlyClient) => Promise<T>): Promise<T> => {
   const home = await homeOf(io)
   for (const began = performance.now(); ; await delay(pollMs)) {

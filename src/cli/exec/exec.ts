@@ -5,13 +5,13 @@ import { realFiles } from '../../runtime/core/files.ts'
 import { whyNotAllowed } from '../../wide-folder.ts'
 import { AppError } from '../../errors.ts'
 import { agentCommand } from '../../exec/agent-command.ts'
-import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import type { ExecEvent, ExecResult } from '../../exec/exec-events.ts'
 import { superviseCommand } from '../../exec/supervise-command.ts'
 import { defaultLoopSettings, type LoopSettings } from '../../recovery/doom-loop.ts'
 import { defaultStallSettings, type StallSettings } from '../../recovery/stall.ts'
 import { printJson, type Io } from '../io.ts'
 import { createPaint } from '../render.ts'
-import { showOutput } from './output.ts'
+import { showOutput } from './exec-output.ts'
 
 export interface ExecOptions {
   harness: string

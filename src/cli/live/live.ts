@@ -1,10 +1,10 @@
 /**
- * The live view of `run` and `landCommand` on a terminal: one block, redrawn in status until the goal has ended. Other output of the
+ * The live view of `run` and `landGoalCommand` on a terminal: one block, redrawn in status until the goal has ended. Other output of the
  * command scrolls above the block. Without a terminal nothing is shown, and the engine is not polled for it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ActivityView, GoalView } from '../../api/contract.ts'
-import type { JsonOption } from '../command.ts'
+import type { JsonOption } from '../command-options.ts'
 import type { Client } from '../engine/client.ts'
 import type { Io } from '../io.ts'
 import { createPaint } from '../render.ts'

@@ -7,7 +7,7 @@ export interface Terminal {
   columns(): number
   rows(): number
   write(text: string): void
-  /** Calls `doWork` when the size changes. Returns a function that ends this. */
+  /** Calls `work` when the size changes. Returns a function that ends this. */
   onResize(work: () => void): () => void
 }
 

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EventView, GoalView } from '../../api/contract.ts'
 import { goalEnded, isLanding } from '../../domain/goal.ts'
 import { AppError } from '../../errors.ts'
-import { repeatedByQuestion, sentenceOf } from '../../runtime/people/explain.ts'
+import { sentenceOf } from '../../runtime/people/event-sentences.ts'
+import { repeatedByQuestion } from '../../runtime/people/explain.ts'
 import type { Client } from '../engine/client.ts'
 import { connect } from '../engine/connect.ts'
 import { followEvents } from '../engine/follow-events.ts'
@@ -26,7 +27,7 @@ const quietTypes = new Set([
 const eventLine = (event: EventView, numbers: Map<string, number>): string => {
   const task = event.taskId === null ? '' : ` task ${numbers.get(event.taskId) ?? '?'}:`
   const now = new Date()
-  return `${secondText(String(event.at), now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
+  return `${secondText(event.at, now)}${task} ${localTimes(safe(sentenceOf(event)), now)}`
 }
 
 const needsNoFollowing = (goal: GoalView): boolean =>

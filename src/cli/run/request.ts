@@ -9,7 +9,7 @@ import { inferredChecks, topOfFolder } from '../../runtime/checks/infer-from-fil
 import { realFiles } from '../../runtime/core/files.ts'
 import { whyNotAllowed, whyTooWide } from '../../wide-folder.ts'
 import { readGoal, type GoalInput } from '../../runtime/goal/goal-input.ts'
-import type { JsonOption } from '../command.ts'
+import type { JsonOption } from '../command-options.ts'
 import type { Home } from '../engine/home.ts'
 import { printLine, type Io } from '../io.ts'
 import { safe } from '../render.ts'
@@ -70,7 +70,7 @@ interface Given {
   config: Config
 }
 
-export const goalRequest = (io: Io, { home, input, options, config }: Given) => ({
+export const goalRequestOf = (io: Io, { home, input, options, config }: Given) => ({
   input,
   options: {
     autoMerge: options.merge ?? config.autoMerge,
@@ -85,7 +85,7 @@ export const goalRequest = (io: Io, { home, input, options, config }: Given) => 
   },
 })
 
-type Request = ReturnType<typeof goalRequest>
+type Request = ReturnType<typeof goalRequestOf>
 
 export const checkFolder = (home: Home, options: Request['options']): void => {
   const { repository } = home

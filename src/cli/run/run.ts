@@ -11,7 +11,7 @@ import { printLine, printJson } from '../io.ts'
 import type { Live } from '../live/live.ts'
 import { safe } from '../render.ts'
 import { followToEnd } from './end.ts'
-import { checkFolder, goalCheckLines, readGoalInput, goalRequest, showPlan, type RunOptions } from './request.ts'
+import { checkFolder, goalCheckLines, readGoalInput, goalRequestOf, showPlan, type RunOptions } from './request.ts'
 
 /** Reports a harness that cannot be used together with the task that names it. */
 const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: string) => string): void => {
@@ -28,12 +28,12 @@ const checkHarnesses = (words: string[], input: GoalInput, harnessOf: (name?: st
   }
 }
 
-export const runCommand = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
+export const runGoal = async (live: Live, words: string[], options: RunOptions): Promise<number> => {
   const { io } = live
   const input = readGoalInput(io, words.join(' '))
   const home = await homeOf(io)
   const config = loadConfig({ root: home.repository.root, environment: io.environment })
-  const request = goalRequest(io, { home, input, options, config })
+  const request = goalRequestOf(io, { home, input, options, config })
   checkFolder(home, request.options)
   const harnessOf = (name?: string): string =>
     chooseHarness(realFiles, config, name ?? options.harness, io.environment.PATH)

@@ -3,7 +3,7 @@
  * The replacement may check less than the requested command, so the verdict lists it. Pure.
  */
 import { planCommand, type CommandStep } from './plan.ts'
-import { packageScriptIn, type PackageManager } from './script.ts'
+import { packageScriptIn, type PackageManager } from './package-script.ts'
 
 /** Purposes: the names of scripts that have one, and the scripts that may replace them, best first. */
 const intents: readonly { asked: RegExp; scripts: readonly string[] }[] = [

@@ -6,7 +6,7 @@
 import { programName, readCommand } from '../diagnosis/argv.ts'
 import { planCommand, programOf, type CommandStep } from './plan.ts'
 import { commandText, namesCheck } from './replacement.ts'
-import { makeTargetsIn, packageScriptIn } from './script.ts'
+import { makeTargetsIn, packageScriptIn } from './package-script.ts'
 
 /** What the base commit must contain; paths are relative to its top. */
 export type RequiredInBase =
@@ -127,7 +127,7 @@ const lineOf = (answer: string): string | undefined => {
   return line === undefined || lines.length > 1 ? undefined : line.replace(/^`(.*)`$/, '$1').replace(/^\$ /, '')
 }
 
-/** Whether the reply `answerCommand` may replace the command `failed`, and what the base commit must contain for that. */
+/** Whether the reply `answer` may replace the command `failed`, and what the base commit must contain for that. */
 export const readSuggestion = (answer: string, failed: string): SuggestedCommand => {
   const command = lineOf(answer.slice(0, 20_000))
   if (command === undefined) return { ok: false, reason: 'the reply is not a single command' }

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkPathPolicy, symlinkStaysInside } from './path-policy.ts'
 import type { ChangedPath, PathPolicyInput } from './path-policy.ts'
-import { parsePathRule } from './rule.ts'
-import type { PathRule } from './rule.ts'
+import { parsePathRule } from './path-rule.ts'
+import type { PathRule } from './path-rule.ts'
 
 const rules = (...texts: string[]): PathRule[] =>
   texts.map((text) => {

@@ -5,8 +5,8 @@
  * followed: the text of the target decides.
  */
 import { foldPath } from './fold.ts'
-import { foldedMatcher, pathMatcher, ruleText } from './rule.ts'
-import type { PathRule } from './rule.ts'
+import { foldedMatcher, pathMatcher, ruleText } from './path-rule.ts'
+import type { PathRule } from './path-rule.ts'
 import { secretRuleFor } from './secrets.ts'
 
 /** A changed path with git's file modes (`120000` symlink, `160000` nested repository, `000000` absent). */

@@ -107,7 +107,7 @@ const lineFinder = (text: string): ((offset: number) => number) => {
   }
 }
 
-/** One finding for each line in which a secret begins. `pauseCommand` is called between chunks, to yield the thread. */
+/** One finding for each line in which a secret begins. `pause` is called between chunks, to yield the thread. */
 export const findSecrets = async (
   text: string,
   pause: () => Promise<void> = () => Promise.resolve(),

@@ -4,7 +4,7 @@
  * the list, because most of them contain only settings. There the content decides (`secret-text.ts`).
  */
 import { foldPath } from './fold.ts'
-import { pathMatcher } from './rule.ts'
+import { pathMatcher } from './path-rule.ts'
 
 /** A folder of such a name protects everything below it as well. */
 const secretGlobs: readonly string[] = [

@@ -1,5 +1,5 @@
 /** Whether new path rules allow more than the old ones. In doubt they do, which only makes Unstuck ask for a reason. */
-import { parsePathRule } from './rule.ts'
+import { parsePathRule } from './path-rule.ts'
 
 export interface TaskPaths {
   allowedPaths: readonly string[]

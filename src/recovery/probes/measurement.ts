@@ -42,7 +42,7 @@ export type MeasurementRequest =
   | { probe: 'memory' }
   | { probe: 'port'; port: number }
   | { probe: 'network'; hosts: string[] }
-  /** `casesOf`: the ecosystem that the failure is about, where known; `name`: a package of Node or a module of Python. */
+  /** `of`: the ecosystem that the failure is about, where known; `name`: a package of Node or a module of Python. */
   | { probe: 'packages'; of?: TreeEcosystem; name?: string }
   | { probe: 'runtime' }
   | { probe: 'files' }
@@ -51,7 +51,7 @@ export type Measurement =
   | { probe: 'disk'; places: FileSystemSpace[] }
   /** `killed`: the number of processes that the kernel's OOM killer ended while the check ran. */
   | { probe: 'memory'; killed: number; freeMb: number | undefined }
-  /** `owner`: null = no process listens on the port. `casesOf`: the run of Unstuck that started it. */
+  /** `owner`: null = no process listens on the port. `of`: the run of Unstuck that started it. */
   | { probe: 'port'; port: number; owner: { pid?: number; program?: string; of?: string } | null }
   /** `trouble`: why the target cannot be reached; undefined = it responds. */
   | { probe: 'network'; targets: { host: string; port: number; from: string; trouble: string | undefined }[] }

@@ -11,7 +11,7 @@ const caps = { role: 950, host: 550, failures: 1_500, person: 1_030, task: 6_500
 /** Characters for earlier attempts where the other parts leave room. */
 const longestFailures = 5_000
 
-/** The text within `limitOrNone` characters, with a note of how many were cut. */
+/** The text within `limit` characters, with a note of how many were cut. */
 export const cutWithNote = (text: string, limit: number): string => {
   if (text.length <= limit) return text
   const note = (missing: number): string => `\n[${missing} characters left out]`

@@ -6,7 +6,7 @@ import type { RunContext } from '../core/run-context.ts'
 import { resolveOpenOf } from '../core/store-record.ts'
 import { observeLaunchDenials } from './denials.ts'
 import { launchOutcome, type WatchedLaunch } from './post-conditions.ts'
-import type { LaunchResult } from './supervise.ts'
+import type { LaunchResult } from './follow-launch.ts'
 
 export const resolveLaunchRecoveries = async (
   runContext: RunContext,

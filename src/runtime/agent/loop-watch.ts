@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { Transcript } from '../../harness/driver.ts'
-import type { OutputStream } from '../../process/contract.ts'
+import type { OutputStream } from '../../process/shim-protocol.ts'
 import { isRepeating, loopLimits, loopOf, type LoopLimits } from '../../recovery/doom-loop.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
 
@@ -68,7 +68,7 @@ const isComparisonDue = (
   { toolCalls, calls }: Transcript,
 ): boolean => toolCalls - comparedAt >= callsWithoutChange && isRepeating(calls)
 
-/** Watches until a loop is found or `end` is called; a loop calls `stopCommand` once. `dir`: folder of the launch. */
+/** Watches until a loop is found or `end` is called; a loop calls `stop` once. `dir`: folder of the launch. */
 export const watchLoops = (runContext: RunContext, dir: string, stop: () => void): LoopWatch => {
   const limits = loopLimits(runContext.context.config().doomLoop)
   const comparisons: Comparisons = {

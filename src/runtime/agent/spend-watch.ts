@@ -2,7 +2,7 @@
 import { addSpend, overrunOf, type Overrun, type Spend } from '../../domain/budget.ts'
 import type { Launch } from '../../domain/run.ts'
 import type { Transcript } from '../../harness/driver.ts'
-import type { LaunchExit } from '../../process/contract.ts'
+import type { LaunchExit } from '../../process/shim-protocol.ts'
 import { getGoal } from '../../store/goal.ts'
 import type { RunContext } from '../core/run-context.ts'
 
@@ -31,7 +31,7 @@ export interface SpendWatch {
   end(): void
 }
 
-/** Watches until `end` is called or a limit is reached; a limit calls `stopCommand` once. `readOnly`: the output parsed so far. */
+/** Watches until `end` is called or a limit is reached; a limit calls `stop` once. `reading`: the output parsed so far. */
 export const watchSpend = (
   runContext: RunContext,
   launch: Launch,

@@ -26,7 +26,7 @@ export interface StallWatchOptions {
   isPaused: () => boolean
 }
 
-/** Watches until `end` is called or a limit is exceeded; then `stopCommand` is called once. */
+/** Watches until `end` is called or a limit is exceeded; then `stop` is called once. */
 export const watchStalls = (
   runContext: RunContext,
   { dir, isPaused }: StallWatchOptions,

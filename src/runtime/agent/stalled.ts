@@ -4,7 +4,7 @@
  */
 import { lastLaunch } from '../../domain/run.ts'
 import type { Transcript, Conclusion } from '../../harness/driver.ts'
-import type { StopCause } from '../../process/contract.ts'
+import type { StopCause } from '../../process/shim-protocol.ts'
 import { loopLimits } from '../../recovery/doom-loop.ts'
 import type { ObservedStall } from '../../recovery/evidence.ts'
 import { stallLimits, type NoProgress } from '../../recovery/stall.ts'

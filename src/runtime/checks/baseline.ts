@@ -10,7 +10,7 @@ import { makeCleanWorkspace, runSetup } from './fresh-workspace.ts'
 import { carryOutInstalls } from './install.ts'
 import { cacheResult, cachedResult, type Baseline, type CacheLocation } from './check-cache.ts'
 import { runChecks } from './command-runner.ts'
-import type { CheckReport, CheckRequest } from './request.ts'
+import type { CheckReport, CheckRequest } from './check-request.ts'
 
 /** `installs`: those of the work's checks, so that both run with the same packages. */
 export interface BaseLocation extends CacheLocation {
@@ -63,7 +63,7 @@ const checkBase = async (place: BaseLocation, request: CheckRequest, command: st
   return request.signal.aborted ? unknown('the run was ended meanwhile') : baselineOf(report, command)
 }
 
-/** Runs `doWork` in a clean workspace of the base commit, and removes the workspace afterwards. */
+/** Runs `work` in a clean workspace of the base commit, and removes the workspace afterwards. */
 const inCleanWorkspace = async (
   place: BaseLocation,
   request: CheckRequest,

@@ -5,12 +5,12 @@ import { withoutStep } from '../../recovery/command/chain.ts'
 import { narrowStep, recursiveScript } from '../../recovery/command/narrowing.ts'
 import { planCommand, type CommandStep } from '../../recovery/command/plan.ts'
 import { commandText } from '../../recovery/command/replacement.ts'
-import { makeTargetsIn, packageScriptIn } from '../../recovery/command/script.ts'
+import { makeTargetsIn, packageScriptIn } from '../../recovery/command/package-script.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { installsIn } from '../../recovery/install.ts'
 import { readIfFile, type Files } from '../core/files.ts'
 import { packagesIn } from './monorepo-packages.ts'
-import type { CheckRequest } from './request.ts'
+import type { CheckRequest } from './check-request.ts'
 
 /** The folder after the `cd` parts of one command. Not ok = it does not exist, or it is outside the workspace. */
 export const commandDirectory = (

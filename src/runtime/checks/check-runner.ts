@@ -21,7 +21,7 @@ import type { Baseline } from './check-cache.ts'
 import type { MachineView } from '../core/context.ts'
 import { probeFailure } from './probes.ts'
 import { runChecks } from './command-runner.ts'
-import type { CheckReport, CheckRequest } from './request.ts'
+import type { CheckReport, CheckRequest } from './check-request.ts'
 
 /** One finding about a failure; recorded as an event with the verdict. */
 export type CheckFinding =

@@ -13,7 +13,7 @@ import { linesIn, type FailedOutput } from '../../recovery/failing-set.ts'
 import { checkFacts, commandDirectory } from './check-facts.ts'
 import { packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
-import type { CheckReport, CheckRequest } from './request.ts'
+import type { CheckReport, CheckRequest } from './check-request.ts'
 
 const graceMs = 5_000
 /** Bytes of output kept in memory. Two runs are compared by it; the rest stays in the files of the folder. */

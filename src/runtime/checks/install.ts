@@ -9,7 +9,7 @@ import { commandEnvironment } from '../../process/environment.ts'
 import { linesIn } from '../../recovery/failing-set.ts'
 import { npmVariables, packageVariables } from '../core/package-variables.ts'
 import { cacheVariables } from './private-caches.ts'
-import type { CheckRequest } from './request.ts'
+import type { CheckRequest } from './check-request.ts'
 
 export type InstallRequest = Omit<CheckRequest, 'commands' | 'source' | 'passed'>
 

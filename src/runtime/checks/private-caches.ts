@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { readIfFile, type Files } from '../core/files.ts'
-import type { CheckRequest } from './request.ts'
+import type { CheckRequest } from './check-request.ts'
 
 type CacheRequest = Pick<CheckRequest, 'ports' | 'workspace' | 'environment' | 'caches'>
 

@@ -7,7 +7,7 @@ import { measurementsFor } from '../../recovery/probe.ts'
 import type { MeasurementRequest, Measurement } from '../../recovery/probes/measurement.ts'
 import { registriesOf } from './registries.ts'
 import { requirementsOf } from './requirements.ts'
-import type { ProbeRequest } from './request.ts'
+import type { ProbeRequest } from './check-request.ts'
 
 const megabytesFree = ({ machine }: ProbeRequest): number | undefined => machine.now('/').freeMemoryMb
 

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { commandEnvironment } from '../../process/environment.ts'
-import type { ProbeRequest } from './request.ts'
+import type { ProbeRequest } from './check-request.ts'
 import { textOrEmpty } from './requirements.ts'
 
 export interface Registry {

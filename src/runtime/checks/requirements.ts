@@ -4,7 +4,7 @@ import { commandEnvironment } from '../../process/environment.ts'
 import type { ToolRequirement } from '../../recovery/probes/measurement.ts'
 import { requirementFiles, versionCommands, versionIn } from '../../recovery/probes/requirements.ts'
 import type { Files } from '../core/files.ts'
-import type { ProbeRequest } from './request.ts'
+import type { ProbeRequest } from './check-request.ts'
 
 /** The text of a regular file, else ''. A pipe that an agent created would block the engine for ever. */
 export const textOrEmpty = (files: Files, path: string): string => {

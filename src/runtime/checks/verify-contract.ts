@@ -10,7 +10,7 @@ import { roles, type Role, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { inOrder } from '../../recovery/command/order.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
-import { parsePathRule, pathMatcher } from '../../recovery/policy/rule.ts'
+import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
 import { explainIssue, parseJson } from '../../validation.ts'
 import type { Files } from '../core/files.ts'
 

@@ -56,9 +56,9 @@ export interface Clock {
   now(): Date
   /** Resolves after `ms` or at once when `signal` aborts. */
   wait(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls `doWork` once after `ms`, unless the returned function is called before. */
+  /** Calls `work` once after `ms`, unless the returned function is called before. */
   after(ms: number, work: () => void): () => void
-  /** Calls `doWork` every `ms` until the returned function is called. */
+  /** Calls `work` every `ms` until the returned function is called. */
   every(ms: number, work: () => void): () => void
   /** Milliseconds since an arbitrary moment, for measuring durations; a jump of the wall clock does not change it. */
   elapsed(): number
@@ -86,7 +86,7 @@ export interface Context {
   at(point: CrashPoint): void
   log: Logger
   repository: Repository
-  /** Set if the repository is given by URL; `repositoryOption` is then Unstuck's mirror of it. */
+  /** Set if the repository is given by URL; `repository` is then Unstuck's mirror of it. */
   remote?: RemoteLink | undefined
   shadow: Shadow
   stateDir: string

@@ -13,7 +13,7 @@ import {
   touchKeepAlive,
   unfinishedLine,
   waitForExit,
-} from '../../process/launch.ts'
+} from '../../process/shim-client.ts'
 import { redactText } from '../../process/redact.ts'
 import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'

@@ -54,7 +54,7 @@ export const chooseRecovery = async (
   return { diagnosis, step: nextStep(diagnosis, await record.history(), policy, task) }
 }
 
-/** Resolves every open recovery for which `observeLaunchDenials` returns an outcome; the others stay open. */
+/** Resolves every open recovery for which `observe` returns an outcome; the others stay open. */
 export const resolveOpen = async <R extends RecordedRecovery>(
   record: { history(): Promise<readonly R[]>; resolve: RecoveryRecord['resolve'] },
   observe: (condition: PostCondition, recovery: R) => PostConditionOutcome,

@@ -66,7 +66,7 @@ export const recordIntent = (
     attempt: step.attempt,
   })
 
-/** Resolves every open recovery of a task for which `observeLaunchDenials` returns an outcome; the others stay open. */
+/** Resolves every open recovery of a task for which `observe` returns an outcome; the others stay open. */
 export const resolveOpenOf = (
   tx: Queryable,
   taskId: string,

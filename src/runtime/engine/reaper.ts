@@ -14,7 +14,7 @@ import { dropDanglingLease, getRun, lockExpiredLease } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { readVitals, type EngineVitals, type LeaseVitals, type Vitals } from '../../store/vitals.ts'
 import type { Context } from '../core/context.ts'
-import { interruptRun } from '../run/endings.ts'
+import { interruptRun } from '../run/interruptions.ts'
 
 export type Reap =
   | { kind: 'engine'; engineId: string; evidence: string }

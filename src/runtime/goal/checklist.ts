@@ -4,7 +4,7 @@
  * instructions. Boxes in code fences are examples. This file only reads; `goal-input.ts` checks the result as a whole.
  */
 import { AppError } from '../../errors.ts'
-import { parsePathRule } from '../../recovery/policy/rule.ts'
+import { parsePathRule } from '../../recovery/policy/path-rule.ts'
 import { harnessNamePattern } from '../../config-schema.ts'
 import { nearestWord, valueText } from '../../validation.ts'
 import { maxTitle } from '../core/task-fields.ts'

@@ -19,7 +19,7 @@ const directory = z
 const idText = 'a short text without white space or commas'
 const id = lineField(idText, 64).regex(/^[^\s,]+$/, { error: `allowed: ${idText}` })
 
-export const taskSchema = z.strictObject({
+export const writtenTaskSchema = z.strictObject({
   id: id
     .exactOptional()
     .meta({ description: 'Name that other tasks use in "after". Default: the position of the task, from 1.' }),
@@ -59,7 +59,7 @@ export const taskFileObject = z.strictObject({
     description: 'What the tasks are for, in words; its first line is the title.',
   }),
   tasks: z
-    .array(taskSchema, { error: 'allowed: a list of tasks' })
+    .array(writtenTaskSchema, { error: 'allowed: a list of tasks' })
     .min(1, { error: 'allowed: at least one task' })
     .max(maxTasks, { error: `allowed: at most ${maxTasks} tasks` }),
   allowedDirs: listField(directory, 'a list of absolute folders')
@@ -67,7 +67,7 @@ export const taskFileObject = z.strictObject({
     .meta({ description: 'Folders outside the workspace that agents may use.' }),
 })
 
-export type TaskFileTask = z.output<typeof taskSchema>
+export type TaskFileTask = z.output<typeof writtenTaskSchema>
 export type TaskFile = z.output<typeof taskFileObject>
 
 /** The published JSON Schema; `scripts/generate.ts` writes it to schema/tasks.schema.json. */
@@ -77,7 +77,7 @@ export const taskFileSchema = (): Record<string, unknown> => ({
 })
 
 const knownKeys = (at: readonly PropertyKey[]): string[] =>
-  Object.keys(at[0] === 'tasks' ? taskSchema.shape : taskFileObject.shape).filter((key) => key !== '$schema')
+  Object.keys(at[0] === 'tasks' ? writtenTaskSchema.shape : taskFileObject.shape).filter((key) => key !== '$schema')
 
 /** Throws `INPUT_INVALID` with the file, the JSON path, the value found and what is allowed. */
 export const readTaskFile = (name: string, content: string): TaskFile => {

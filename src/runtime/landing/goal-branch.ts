@@ -22,7 +22,7 @@ export const findBranches =
     }
   }
 
-/** Like `landCommand`; null if it would name a branch that does not exist. */
+/** Like `landGoalCommand`; null if it would name a branch that does not exist. */
 export const usableLandCommand = (
   goal: Pick<Goal, 'id' | 'targetBranch'>,
   present: ReadonlySet<string>,

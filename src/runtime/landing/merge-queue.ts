@@ -66,7 +66,7 @@ const recordRemote = async (landing: MergeAttempt, landedCommit: string): Promis
   await dropRunRef(landing.context, landing.run.id, landing.entry.commit)
 }
 
-/** Like `landCommand`, for the goal branch on the remote. */
+/** Like `landGoalCommand`, for the goal branch on the remote. */
 const landRemote = async (landing: MergeAttempt): Promise<void> => {
   const { context, goal, entry } = landing
   const head = goalHead(goal)

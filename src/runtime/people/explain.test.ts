@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { StoredEvent } from '../../store/event.ts'
-import { sentenceOf, storyOf } from './explain.ts'
+import { sentenceOf } from './event-sentences.ts'
+import { storyOf } from './explain.ts'
 
 const event = (type: string, payload: object, taskId = 't-1'): StoredEvent =>
   ({ id: 1, type, at: new Date(0), goalId: 'g-1', taskId, runId: null, payload }) as unknown as StoredEvent

@@ -7,7 +7,7 @@ import type { Evidence } from '../../recovery/evidence.ts'
 import type { LadderStep } from '../../recovery/ladder.ts'
 import type { Action, ActionIn } from '../../recovery/playbook.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
-import { keepSnapshot } from '../agent/stop.ts'
+import { keepSnapshot } from '../agent/stop-agent.ts'
 import {
   dispatchAction,
   type ActionHandlers,
@@ -42,7 +42,7 @@ const taskActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'task'>> = {
   },
 }
 
-/** Actions that a run may choose; those of scope `goalSchema` belong to the merge queue. */
+/** Actions that a run may choose; those of scope `goal` belong to the merge queue. */
 type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
 
 const actions: ActionHandlers<RunContext, PhaseResult, OfRun> = { ...launchActions, ...runActions, ...taskActions }

@@ -1,6 +1,6 @@
 /** No check starts while a process of the run is alive: it could repair or break the work while the check runs. */
 import type { Evidence } from '../../recovery/evidence.ts'
-import { runSigns } from '../agent/stop.ts'
+import { runSigns } from '../agent/stop-agent.ts'
 import type { RunContext } from '../core/run-context.ts'
 
 /** Ends processes that the run's agents left behind. Evidence of those that cannot be ended, or undefined. */

@@ -6,7 +6,7 @@ import type { AccountLimit } from '../../domain/account.ts'
 import type { Goal } from '../../domain/goal.ts'
 import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
-import type { ErrorMeta, Run, Weakening } from '../../domain/run.ts'
+import type { ErrorMeta, Weakening } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { limitAccount } from '../../store/account.ts'
@@ -15,23 +15,17 @@ import { openEscalation } from '../../store/escalation.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
-import { finishRun, judgeRun, listRuns } from '../../store/run.ts'
+import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
-import { cancelChoice, retryChoice } from '../core/choices.ts'
 import { unapprovedWeakenings, weakeningReason, weakenedQuestion } from '../core/weakened-question.ts'
 import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
 import type { ActionOf, ChosenRecovery, RecoveryDecision } from '../core/recovery-record.ts'
 import { failAttemptRecoveries, failOpenRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
-import { questionWithTried, triedLines } from '../core/tried.ts'
+import { triedLines } from '../core/tried.ts'
 import type { RunContext } from '../core/run-context.ts'
-
-/**
- * Interruptions without a fault of the task (lost shim, reboot) requeue it. After this many in one retry budget a
- * person is asked.
- */
-export const interruptionLimit = 3
+import { cancellation } from './interruptions.ts'
 
 /** The stored reason of a failed run, from its diagnosis. */
 export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}): ErrorMeta => ({
@@ -257,69 +251,6 @@ export const endAccountLimited = async (runContext: RunContext, { account, until
       }),
     )
   })
-}
-
-const interruption = (reason: string): ErrorMeta => ({
-  source: 'engine',
-  failureCode: 'interrupted',
-  message: reason,
-  evidence: reason,
-  signature: 'interrupted',
-})
-
-const cancellation: ErrorMeta = {
-  source: 'person',
-  failureCode: 'cancelled',
-  message: 'cancelled by a person',
-  evidence: '',
-  signature: 'cancelled',
-}
-
-/**
- * Ends an interrupted run: the attempt does not count and the task is requeued, unless interruptions repeat. A run
- * that a person asked to end is cancelled instead.
- */
-export const interruptRun = async (context: Context, tx: Queryable, run: Run, reason: string): Promise<Run> => {
-  const task = await getTask(tx, run.taskId)
-  if (task === undefined) throw new Error(`task ${run.taskId} is gone from the store`)
-  const isCancelled = run.stopAsked !== null || (await getGoal(tx, run.goalId))?.state === 'cancelled'
-  const earlier = (await listRuns(tx, { taskId: task.id, state: 'cancelled' })).filter(
-    (old) => old.epoch > task.countFromEpoch && old.errorMeta?.failureCode === 'interrupted',
-  )
-  const [trigger, meta] = isCancelled
-    ? (['cancelled', cancellation] as const)
-    : (['interrupted', interruption(reason)] as const)
-  const ended = mustSucceed(await finishRun(tx, run, trigger, meta))
-  await progressGoal(tx, run.goalId, { spend: ended.spend })
-  if (isCancelled) await failOpenRecoveries(tx, task.id, 'the task was cancelled')
-  if (isCancelled || earlier.length < interruptionLimit) {
-    mustSucceed(await moveTask(tx, task, trigger, { runId: run.id, payload: { reason } }))
-    return ended
-  }
-  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason } }))
-  const happened = `Task ${task.number} "${task.title}" was interrupted ${earlier.length + 1} times: ${reason}.`
-  const tried = [`restarted the attempt ${earlier.length} times, with the same result`]
-  await openEscalation(tx, {
-    id: context.newId('q'),
-    goalId: run.goalId,
-    taskId: task.id,
-    runId: run.id,
-    kind: 'exhausted',
-    ...{ question: questionWithTried(happened, tried), happened, tried },
-    details: `The output of the last attempt: unstuck logs ${run.id}. The whole story: unstuck explain ${task.id}`,
-    choices: [retryChoice(task.id), cancelChoice(task.id)],
-  })
-  return ended
-}
-
-/**
- * The run was interrupted without a fault of its own: its task is requeued, or a person is asked after repeated
- * interruptions.
- */
-export const endInterrupted = async (runContext: RunContext, reason: string): Promise<void> => {
-  runContext.run = await runContext.context.db.transaction((tx) =>
-    interruptRun(runContext.context, tx, runContext.run, reason),
-  )
 }
 
 /**

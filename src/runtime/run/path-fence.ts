@@ -1,7 +1,7 @@
 /** Compares what an agent changed with the paths that its task may change. */
 import { AppError } from '../../errors.ts'
 import { checkPathPolicy, type PathPolicyVerdict } from '../../recovery/policy/path-policy.ts'
-import { parsePathRule, type PathRule } from '../../recovery/policy/rule.ts'
+import { parsePathRule, type PathRule } from '../../recovery/policy/path-rule.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { secretLines } from './secret-lines.ts'

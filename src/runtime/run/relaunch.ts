@@ -1,7 +1,7 @@
 /** Actions of scope `launch`: the same run starts its agent again with something changed. */
 import { carriedVerdict, lastLaunch } from '../../domain/run.ts'
 import { nextLaunch } from '../agent/next-launch.ts'
-import { correctedLaunch } from '../agent/launch.ts'
+import { correctedLaunch } from '../agent/start-launch.ts'
 import { progressSummary } from '../agent/progress-summary.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'

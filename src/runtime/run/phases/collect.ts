@@ -1,4 +1,4 @@
-/** Phase `collectValues`: captures what the agent left, before verification can write into the workspace. */
+/** Phase `collect`: captures what the agent left, before verification can write into the workspace. */
 import { mustBeCorrected } from '../../../recovery/diagnosis/launch-failure.ts'
 import { collectNow, isUnchanged } from '../../agent/collected.ts'
 import { observedDenials, readLaunch, openDenials } from '../../agent/denials.ts'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { AppError } from '../../../errors.ts'
-import { missingLogin } from '../../../harness/logins.ts'
+import { missingLogin } from '../../../harness/cli-login.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
 import { appendEvent } from '../../../store/event.ts'

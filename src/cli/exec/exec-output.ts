@@ -1,5 +1,5 @@
 /** The output of `unstuck exec`: what the agent says goes to standard output, our remarks to standard error, so that a pipe gets only the agent's text. */
-import type { ExecEvent, ExecResult } from '../../exec/contract.ts'
+import type { ExecEvent, ExecResult } from '../../exec/exec-events.ts'
 import { failureAdvice, refusedSubject } from '../../exec/remedy.ts'
 import type { Driver } from '../../harness/driver.ts'
 import type { Io } from '../io.ts'

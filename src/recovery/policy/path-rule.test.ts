@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import picomatch from 'picomatch/posix.js'
 import { describe, expect, it } from 'vitest'
-import { parsePathRule, pathMatcher } from './rule.ts'
+import { parsePathRule, pathMatcher } from './path-rule.ts'
 
 const ruleOf = (text: string) => {
   const parsed = parsePathRule(text)

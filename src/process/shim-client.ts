@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync 
 import { isAbsolute } from 'node:path'
 import { AppError, messageOf } from '../errors.ts'
 import { livenessOf, type ProcessIdentity } from '../platform/process.ts'
-import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './contract.ts'
+import type { ExitRecord, LaunchSpec, LaunchState, Shim, StopCause } from './shim-protocol.ts'
 import { launchName, markerName } from './find.ts'
 import { launchFilePath, readRecord, shimName, writeFirstRecord } from './folder.ts'
 import { sendOrder, spawnShim, takeSpare } from './spare.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { planCommand } from './plan.ts'
-import { makeTargetsIn, packageScriptIn } from './script.ts'
+import { makeTargetsIn, packageScriptIn } from './package-script.ts'
 
 const argv = (text: string): string[] => {
   const plan = planCommand(text)

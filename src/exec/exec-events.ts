@@ -4,7 +4,7 @@ import type { LoopSettings } from '../recovery/doom-loop.ts'
 import type { RetryPolicy } from '../recovery/playbook.ts'
 import type { StallCause, StallSettings } from '../recovery/stall.ts'
 import type { QuietObservation } from '../runtime/agent/quiet-watch.ts'
-import type { OutputStream } from '../process/contract.ts'
+import type { OutputStream } from '../process/shim-protocol.ts'
 import type { AgentCommand } from './agent-command.ts'
 
 /** Events as the founding document prints them; `note` and `output` are the agent's own words. */

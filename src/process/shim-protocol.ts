@@ -32,7 +32,7 @@ export interface LaunchSpec {
   /** A folder that only this launch uses: a process that still works there at the end belongs to its tree. */
   ownFolder?: string
   stdinFile: string | null
-  /** The program is stopped with cause `limitOrNone` after this long. */
+  /** The program is stopped with cause `limit` after this long. */
   limitMs: number
   /** The program is stopped with cause `abandoned` when `keepalive` did not change for this long. */
   keepAliveMs: number

@@ -1,7 +1,7 @@
 /** The frame of every page: the repository, the connection to the engine, the open questions, and the page itself. */
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { isRequestFailure } from './data/client.ts'
-import { useLive, type StreamState } from './data/live.ts'
+import { useLive, type StreamState } from './data/live-updates.ts'
 import { useHealth, useStatus } from './data/queries.ts'
 import { useShortcuts } from './data/shortcuts.ts'
 import type { BoardGoal } from './logic/board.ts'

@@ -5,7 +5,7 @@
 import { useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { authorizedFetch } from './client.ts'
-import { readEventStream } from './event-stream.ts'
+import { followEventStream } from './event-stream.ts'
 import { onRequest } from './queries.ts'
 
 const reopenMs = 1_500
@@ -56,7 +56,7 @@ const createFollower = (from: number, refresh: () => void, report: (state: Strea
     const { signal } = left
     const init = { headers: { accept: 'text/event-stream' }, signal }
     await authorizedFetch(`/events?after=${last}`, init)
-      .then((response) => readEventStream(response, { opened, arrived, signal }))
+      .then((response) => followEventStream(response, { opened, arrived, signal }))
       .catch(() => undefined) // a broken connection is reopened like one that ended
     if (signal.aborted) return
     report('lost')

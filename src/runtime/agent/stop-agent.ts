@@ -1,6 +1,6 @@
 /** Stops the processes of a run, after its work was kept as a snapshot. */
 import { lastLaunch, shimsOf } from '../../domain/run.ts'
-import type { StopCause } from '../../process/contract.ts'
+import type { StopCause } from '../../process/shim-protocol.ts'
 import type { RunSigns } from '../../process/sweep.ts'
 import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
