@@ -147,7 +147,7 @@ export interface MadeCall {
   /** Digest of tool and input; absent where the CLI does not report the whole input. */
   key?: string
   /** Its result without the middle of a long one; absent until there is a result. */
-  answer?: string
+  result?: string
 }
 
 /** Everything parsed so far from one launch's output. Parsing the same output again gives the same value. */

@@ -112,7 +112,7 @@ const endsOf = (text: string, each: number): string[] =>
   text.length <= 2 * each ? [text] : [text.slice(0, each), text.slice(-each)]
 
 const longestInput = 50_000
-const longestAnswer = 2_000
+const longestResult = 2_000
 
 const keyOf = (call: OpenCall, input: unknown): string => {
   const text = JSON.stringify(input) ?? ''
@@ -130,17 +130,17 @@ export const withOpenCall = (reading: Transcript, call: OpenCall, input?: unknow
   }
 }
 
-const withAnswer = (reading: Transcript, id: string, answer: string): Transcript => {
+const withResult = (reading: Transcript, id: string, result: string): Transcript => {
   const at = reading.calls.findLastIndex((call) => call.id === id)
   const made = reading.calls[at]
   if (made === undefined) return reading
-  return { ...reading, calls: reading.calls.with(at, { ...made, answer: endsOf(answer, longestAnswer).join('\n') }) }
+  return { ...reading, calls: reading.calls.with(at, { ...made, result: endsOf(result, longestResult).join('\n') }) }
 }
 
-/** `answer`: the result of the call, where the CLI reports it. */
-export const withoutOpenCall = (reading: Transcript, id: string, answer?: string): Transcript => {
+/** `result`: the result of the call, where the CLI reports it. */
+export const withoutOpenCall = (reading: Transcript, id: string, result?: string): Transcript => {
   const closed = { ...reading, openCalls: reading.openCalls.filter((call) => call.id !== id) }
-  return answer === undefined ? closed : withAnswer(closed, id, answer)
+  return result === undefined ? closed : withResult(closed, id, result)
 }
 
 const exitTypeOf = (reading: Transcript, exit: AgentExit): ExitType => {

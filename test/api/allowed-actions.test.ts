@@ -110,7 +110,7 @@ const takeOver = async (id: string): Promise<void> => {
 }
 
 interface Situation {
-  place: TaskStatus
+  status: TaskStatus
   prepare: (id: string) => Promise<unknown>
   repoMode?: Goal['repoMode']
 }
@@ -118,32 +118,32 @@ interface Situation {
 const none = async (): Promise<void> => undefined
 
 const situations: Record<string, Situation> = {
-  queued: { place: 'queued', prepare: none },
+  queued: { status: 'queued', prepare: none },
   'given back, and not begun': {
-    place: 'queued',
+    status: 'queued',
     prepare: async (id) => {
       await takeOver(id)
       await giveBackTask(context, id)
     },
   },
-  running: { place: 'running', prepare: claim },
-  failed: { place: 'failed', prepare: endAs('run_failed') },
-  'at the limit of an account': { place: 'blocked(quota_wait)', prepare: endAs('quota_reached') },
-  'waiting to be merged': { place: 'blocked(awaiting_judge)', prepare: holdMerge(false) },
-  'being merged': { place: 'blocked(awaiting_judge)', prepare: holdMerge(true) },
-  'needs rework': { place: 'blocked(needs_rework)', prepare: block('needs_rework') },
-  'links an issue': { place: 'blocked(issue_linking)', prepare: block('issue_linking') },
-  'asks a question': { place: 'blocked(awaiting_human)', prepare: (id) => store.ask(id) },
-  'asks for an approval': { place: 'blocked(awaiting_human)', prepare: (id) => store.hold(id, 'c0ffee') },
-  'asks for an approval in place': {
-    place: 'blocked(awaiting_human)',
+  running: { status: 'running', prepare: claim },
+  failed: { status: 'failed', prepare: endAs('run_failed') },
+  'at the limit of an account': { status: 'blocked(quota_wait)', prepare: endAs('quota_reached') },
+  'waiting to be merged': { status: 'blocked(awaiting_judge)', prepare: holdMerge(false) },
+  'being merged': { status: 'blocked(awaiting_judge)', prepare: holdMerge(true) },
+  'needs rework': { status: 'blocked(needs_rework)', prepare: block('needs_rework') },
+  'links an issue': { status: 'blocked(issue_linking)', prepare: block('issue_linking') },
+  'asks a question': { status: 'blocked(awaiting_human)', prepare: (id) => store.ask(id) },
+  'asks for an approval': { status: 'blocked(awaiting_human)', prepare: (id) => store.hold(id, 'c0ffee') },
+  'asks for an approval in status': {
+    status: 'blocked(awaiting_human)',
     prepare: (id) => store.hold(id, 'c0ffee'),
     repoMode: 'direct',
   },
-  'taken over': { place: 'blocked(awaiting_human)', prepare: takeOver },
-  cancelled: { place: 'cancelled', prepare: (id) => cancelTask(context, id, endRun) },
+  'taken over': { status: 'blocked(awaiting_human)', prepare: takeOver },
+  cancelled: { status: 'cancelled', prepare: (id) => cancelTask(context, id, endRun) },
   done: {
-    place: 'done',
+    status: 'done',
     prepare: async (id) => {
       await claim(id)
       for (const run of await listRuns(store.db, { taskId: id, state: 'running' }))
@@ -193,7 +193,7 @@ describe('a task', () => {
   }
 
   /** `isDirect`: a take-over needs no clone there, and its rule does not depend on the mode. */
-  const make = async ({ place, prepare, repoMode }: Situation, state: GoalState, isDirect: boolean) => {
+  const make = async ({ status, prepare, repoMode }: Situation, state: GoalState, isDirect: boolean) => {
     await empty()
     const { goal, tasks } = await store.goal()
     const id = tasks[0]?.id ?? ''
@@ -202,16 +202,16 @@ describe('a task', () => {
     for (const trigger of triggersTo[state]) await store.move(goal.id, trigger)
     if (isDirect) await execute("update goal set repo_mode = 'direct' where id = $1", goal.id)
     const view = (await goalView(store.db, goal.id))?.tasks[0]
-    expect(view?.status).toBe(place)
+    expect(view?.status).toBe(status)
     return { id, listed: view?.actions ?? [], version: view?.version }
   }
 
   const cases = Object.entries(situations).flatMap(([name, situation]) =>
-    goalStatesFor(situation.place).map((state) => [name, state, situation] as const),
+    goalStatesFor(situation.status).map((state) => [name, state, situation] as const),
   )
 
   test('every status has a situation', () => {
-    expect(new Set(Object.values(situations).map(({ place }) => place))).toEqual(new Set(taskFlow.states))
+    expect(new Set(Object.values(situations).map(({ status }) => status))).toEqual(new Set(taskFlow.states))
   })
 
   test.each(cases)('%s, in a goal that is %s', async (_name, state, situation) => {
@@ -269,7 +269,7 @@ describe('a goal', () => {
 
   const statesOf = (content: (typeof contents)[number]): GoalState[] => [
     'planning',
-    ...goalStatesFor(situations[content]?.place ?? 'queued'),
+    ...goalStatesFor(situations[content]?.status ?? 'queued'),
   ]
   const cases = [
     ...contents.flatMap((content) => statesOf(content).map((state) => [state, content, 'nothing special'] as const)),

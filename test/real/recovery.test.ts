@@ -129,7 +129,7 @@ describe('Claude writes to a directory outside its workspace', () => {
     const ended = await user!.unstuck('run', writeTasks('claude', ['npm run check']), '--json')
     expect(ended.code).toBe(3)
     const goal = goalOf(ended)
-    expect(goal).toMatchObject({ state: 'paused', tasks: [{ place: 'blocked(awaiting_human)' }] })
+    expect(goal).toMatchObject({ state: 'paused', tasks: [{ status: 'blocked(awaiting_human)' }] })
     const before = await user!.events(goal.id)
     const text = `Persistent permission error for Claude on ${outside}. Manual intervention required.`
     expect(ofType(before, 'blocker').map(({ payload }) => payload)).toEqual([
@@ -233,7 +233,7 @@ test.each(['claude', 'codex'])('a check whose script does not exist is dropped a
   await open(() => [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }])
   putUnderGit(user!)
   const goal = goalOf(await user!.unstuck('run', writeTasks(cli, ['npm run lint', 'npm run check']), '--json'))
-  expect(goal).toMatchObject({ state: 'ready', tasks: [{ place: 'done', commands: ['npm run check'] }] })
+  expect(goal).toMatchObject({ state: 'ready', tasks: [{ status: 'done', commands: ['npm run check'] }] })
   const [run] = await runsOf()
   expect(run?.verdict).toMatchObject({
     outcome: 'verified',

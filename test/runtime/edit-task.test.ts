@@ -52,7 +52,7 @@ describe('an edit of a task in the queue', () => {
     const edited = await requestEdit(store.context, id, { allowedPaths: ['src/a/**'], commands: ['node a.js'] })
     expect(edited).toMatchObject({
       ...{ allowedPaths: ['src/a/**'], areas: ['src/a'], commands: ['node a.js'], originalCommands: ['node a.js'] },
-      ...{ commandSource: 'task', pendingEdit: null, place: 'queued' },
+      ...{ commandSource: 'task', pendingEdit: null, status: 'queued' },
     })
     expect([edited, store.wakes()]).toEqual([await store.task(id), wakes + 1])
   })
@@ -82,7 +82,7 @@ describe('an edit during an attempt', () => {
     expect(await store.task(task.id)).toMatchObject({ title: 'Task 1', commands: ['node dropped.js'] })
     expect(await end({ task, run }, 'escalated')).toMatchObject({
       ...{ title: 'Mine', commands: ['node mine.js'], originalCommands: ['node mine.js'], pendingEdit: null },
-      place: 'blocked(awaiting_human)',
+      status: 'blocked(awaiting_human)',
     })
     expect((await edits(task.id)).map(({ payload }) => payload.counts)).toEqual(['next attempt', 'next attempt'])
   })
@@ -92,7 +92,7 @@ describe('an edit during an attempt', () => {
     await requestEdit(store.context, task.id, { title: 'Later' })
     expect((await end({ task, run }, 'run_succeeded')).title).toBe('Task 1')
     await move(task.id, 'merged')
-    expect(await store.task(task.id)).toMatchObject({ place: 'done', title: 'Task 1', pendingEdit: null })
+    expect(await store.task(task.id)).toMatchObject({ status: 'done', title: 'Task 1', pendingEdit: null })
   })
 
   test('counts when its work could not land', async () => {

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { execaSync } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Denial } from '../../src/harness/driver.ts'
+import { drivers } from '../../src/harness/drivers.ts'
 import { allowedDirectories, observedDenials } from '../../src/runtime/agent/denials.ts'
 import { directoryFacts } from '../../src/recovery/diagnosis/directory.ts'
 import type { ObservedDirectory } from '../../src/recovery/evidence.ts'
@@ -74,7 +75,7 @@ const sessionWith = (allowed: string[], configured: string[] = []): RunContext =
   ({
     goal: { allowedDirs: allowed, repoMode: 'local' },
     paths: { workspace: make('workspace') },
-    driver: { name: 'claude', defaultProgram: null },
+    driver: { ...drivers.claude, defaultProgram: null },
     run: { launches: [] },
     context: { ports: realPorts, config: () => ({ allowedDirs: configured }) },
   }) as unknown as RunContext
@@ -201,20 +202,20 @@ describe('a change of mode', () => {
     const path = locked(0o2070)
     const { chmod } = directoryFacts(inspectDirectory(realFiles, path) as ObservedDirectory)
     expect(chmod).toEqual({ directory: path, oldMode: '2070', newMode: '2770' })
-    expect(change(path, '2070', '2770')).toMatchObject({ holds: true, detail: expect.stringContaining('2070') })
+    expect(change(path, '2070', '2770')).toMatchObject({ satisfied: true, detail: expect.stringContaining('2070') })
     expect(modeOf(path)).toBe('2770')
   })
   test('is made once: what it has reached already is left as it is', () => {
     const path = locked(0o750)
-    expect(change(path, '0050', '0750')).toMatchObject({ holds: true })
+    expect(change(path, '0050', '0750')).toMatchObject({ satisfied: true })
     expect(modeOf(path)).toBe('750')
   })
   test('is not made where the mode is another by now, or a link stands in its place', () => {
     const path = locked(0o070)
-    expect(change(path, '0500', '0700')).toMatchObject({ holds: false })
+    expect(change(path, '0500', '0700')).toMatchObject({ satisfied: false })
     symlinkSync(path, join(top, 'link'))
     expect(change(join(top, 'link'), '0070', '0770')).toMatchObject({
-      holds: false,
+      satisfied: false,
       detail: expect.stringContaining('link'),
     })
     expect(modeOf(path)).toBe('70')
@@ -231,7 +232,7 @@ describe('a change of mode', () => {
     symlinkSync(path, join(top, 'to-home'))
     expect(inspectDirectory(home, join(top, 'to-home'))?.spared).toBe(`leads to ${path}, which is the home folder`)
     const made = changeMode(home, { directory: path, oldMode: '0500', newMode: '0700' })
-    expect([made, modeOf(path)]).toEqual([{ holds: false, detail: `${path} is the home folder` }, '500'])
+    expect([made, modeOf(path)]).toEqual([{ satisfied: false, detail: `${path} is the home folder` }, '500'])
 
     const hooks = make('repository/.git/hooks')
     chmodSync(hooks, 0o500)
@@ -240,7 +241,7 @@ describe('a change of mode', () => {
     for (const done of [path, hooks]) chmodSync(done, 0o700)
   })
   test('of a folder that is gone fails', () => {
-    expect(change(join(top, 'gone'), '0500', '0700')).toMatchObject({ holds: false })
+    expect(change(join(top, 'gone'), '0500', '0700')).toMatchObject({ satisfied: false })
   })
 
   const program = 'test/fixture/process/change-mode.ts'
@@ -261,7 +262,7 @@ describe('a change of mode', () => {
     const path = locked(0o2070)
     plain.give(path)
     chmodSync(path, 0o2070) // a change of owner takes the set-group bit away
-    expect(asPlainUser(path)).toMatchObject({ seen: { problem: 'no access', isOurs: true }, made: { holds: true } })
+    expect(asPlainUser(path)).toMatchObject({ seen: { problem: 'no access', isOurs: true }, made: { satisfied: true } })
     expect(modeOf(path)).toBe('2770')
   })
 
@@ -272,7 +273,7 @@ describe('a change of mode', () => {
     const { seen, made } = asPlainUser(path)
     expect(seen).toMatchObject({ path, problem: 'no access', isOurs: false })
     expect(directoryFacts(seen)).toEqual({ directory: path, chmodFailed: expect.stringContaining('another user') })
-    expect(made).toEqual({ holds: false, detail: `${path} belongs to another user` })
+    expect(made).toEqual({ satisfied: false, detail: `${path} belongs to another user` })
   })
 })
 

@@ -175,7 +175,7 @@ describe('is not done', () => {
   ])('%s: asked once more, and then a person is', async (name, why) => {
     await ended(name)
     const goal = goalOf(name)
-    expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
     expect(startsOf(name)).toBe(2)
     const [run, ...more] = await scene.runs(goal)
     expect(more).toEqual([])

@@ -86,7 +86,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       await activeGoal(db, 'g', [{}])
       await agents(db, 'a1')
       const { task: taken, run, lease } = await claimed(db, 'a1')
-      expect(taken).toMatchObject({ place: 'running', epoch: 1 })
+      expect(taken).toMatchObject({ status: 'running', epoch: 1 })
       expect(run).toMatchObject({
         state: 'running',
         phase: 'prepare',
@@ -132,7 +132,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
           await claimTask(tx, { agentId: 'a1', runId: first.run.id, ttlSeconds: 300 })
         }),
       ).rejects.toMatchObject({ code: '23505' })
-      expect(await task(db, 'g-t1')).toMatchObject({ place: 'queued', epoch: 1 })
+      expect(await task(db, 'g-t1')).toMatchObject({ status: 'queued', epoch: 1 })
       expect(await listAgents(db)).toMatchObject([{ state: 'idle' }])
       expect(await countOf(db, 'event')).toBe(before + 4)
     })
@@ -269,7 +269,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
         }),
       ).rejects.toThrow('the power went')
       expect(await goal(db, 'g')).toMatchObject({ state: 'active', version: active.version })
-      expect(await task(db, 'g-t1')).toMatchObject({ place: 'queued' })
+      expect(await task(db, 'g-t1')).toMatchObject({ status: 'queued' })
       expect(await typesOf(db)).toEqual(before)
     })
 
@@ -354,7 +354,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
         mustSucceed(await finishRun(tx, run, 'failed', null))
         const retry = { reason: 'x', at: new Date(0), count: 1, limit: 5 }
         const failed = mustSucceed(await moveTask(tx, await task(tx, 'g-t1'), 'run_failed', { retry }))
-        expect(mustSucceed(await moveTask(tx, failed, 'retry_due'))).toMatchObject({ place: 'queued', retry: null })
+        expect(mustSucceed(await moveTask(tx, failed, 'retry_due'))).toMatchObject({ status: 'queued', retry: null })
       })
       expect(await nextRetryAt(db)).toBeUndefined()
       expect((await typesOf(db)).at(-1)).toBe('task.requeued')
@@ -580,7 +580,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
       })
       // It is refused before the queue is looked at: the search locks what it finds.
       expect(asked).toHaveLength(1)
-      expect(await task(db, 'g-t2')).toMatchObject({ place: 'queued', epoch: 0 })
+      expect(await task(db, 'g-t2')).toMatchObject({ status: 'queued', epoch: 0 })
     })
 
     it('registering again keeps a leased slot busy', async () => {
@@ -616,7 +616,7 @@ export const exerciseStore = (open: () => Promise<Db>): void => {
     it('needs_human of older data is read as awaiting_judge', async () => {
       await activeGoal(db, 'g', [{}])
       await db.query(sql`update task set state = 'blocked', block_reason = 'needs_human'`)
-      expect(await task(db, 'g-t1')).toMatchObject({ place: 'blocked(awaiting_judge)' })
+      expect(await task(db, 'g-t1')).toMatchObject({ status: 'blocked(awaiting_judge)' })
     })
 
     it('the database itself refuses a second running run and a second lease of a task', async () => {

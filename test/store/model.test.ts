@@ -34,7 +34,7 @@ const endRun = async (tx: Queryable, move: Extract<Move, { entity: 'run' }>): Pr
 
 const moveOneTask = async (tx: Queryable, move: Extract<Move, { entity: 'task' }>): Promise<void> => {
   const retry = { reason: 'overload', at: new Date(0), count: 1, limit: waitLimit }
-  const change = { ...(move.wait === true ? { retry } : {}), newCount: move.newCount === true }
+  const change = { ...(move.wait === true ? { retry } : {}), resetBudget: move.resetBudget === true }
   mustSucceed(await moveTask(tx, await task(tx, move.id), move.trigger, change))
 }
 

@@ -50,7 +50,7 @@ const reopen = (goal: Goal): Move[] => {
 }
 
 const retryMoves = (world: World, task: Task, choice: ChoiceKind): Move[] => [
-  { entity: 'task', id: task.id, trigger: 'retried', newCount: true },
+  { entity: 'task', id: task.id, trigger: 'retried', resetBudget: true },
   ...answerTo(world, task.id, choice),
 ]
 

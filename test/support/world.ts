@@ -26,7 +26,7 @@ export interface World {
 
 export type Move =
   | { entity: 'goal'; id: string; trigger: string }
-  | { entity: 'task'; id: string; trigger: string; wait?: boolean; newCount?: boolean }
+  | { entity: 'task'; id: string; trigger: string; wait?: boolean; resetBudget?: boolean }
   | { entity: 'claim'; agentId: string; runId: string; taskId: string }
   | { entity: 'run'; id: string; trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled' }
   | { entity: 'judge'; runId: string }
@@ -170,7 +170,7 @@ const moveTask = (world: World, move: Extract<Move, { entity: 'task' }>): void =
   const spent = world.waits.get(task.id) ?? 0
   task.retry = move.wait === true ? { reason: 'overload', at: epoch, count: spent + 1, limit: waitLimit } : null
   if (move.wait === true || ['interrupted', 'conflicted'].includes(move.trigger)) world.waits.set(task.id, spent + 1)
-  if (move.newCount === true) world.waits.delete(task.id)
+  if (move.resetBudget === true) world.waits.delete(task.id)
 }
 
 const ask = (world: World, move: Extract<Move, { entity: 'ask' }>): void => {

@@ -182,7 +182,7 @@ describe('is recovered from', { timeout: 400_000 }, () => {
   test.each(rows.filter(({ recovery }) => recovery !== undefined))('$code by $recovery', async (row) => {
     const { place, tried, codes, told, asked, run } = await look(row)
     expect({ place, codes, tried, told, asked }).toEqual({
-      ...{ place: 'done', codes: [row.code], asked: [] },
+      ...{ status: 'done', codes: [row.code], asked: [] },
       ...{ tried: [[row.recovery, 'success']], told: [[row.recovery, 'success']] },
     })
     expect(run?.verdict?.outcome).toBe('verified')
@@ -194,7 +194,7 @@ describe('goes to a person, and nothing of it is merged', { timeout: 400_000 }, 
     const { place, tried, told, asked, run } = await look(row)
     const vain = (row.inVain ?? []).map((playbook) => [playbook, 'failed'])
     expect({ place, tried, told, asked }).toEqual({
-      ...{ place: 'blocked(awaiting_human)', asked: [row.code] },
+      ...{ status: 'blocked(awaiting_human)', asked: [row.code] },
       ...{ tried: vain, told: vain },
     })
     expect(run).toMatchObject({ state: 'failed', commit: null, errorMeta: { failureCode: row.code } })

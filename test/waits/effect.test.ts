@@ -400,7 +400,7 @@ describe('as they are', () => {
     const { scene } = opened
     const goal = opened.goals[cases.indexOf(row)] as string
     await scene.until(goal, 'ready', 'paused', 'awaiting_human')
-    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'done' })
     expect(await scene.recoveries(goal)).toMatchObject([
       { playbook: row.playbook, label: row.label, status: 'success', counted: row.counted, attempt: 1 },
     ])
@@ -428,7 +428,7 @@ describe('without effect', () => {
       const { scene } = opened
       const goal = opened.goals[cases.indexOf(row)] as string
       await scene.until(goal, 'ready', row.ends)
-      expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+      expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
       expect(await scene.recoveries(goal)).toMatchObject([
         { playbook: row.playbook, label: row.label, status: 'failed', counted: row.counted, attempt: 1 },
       ])

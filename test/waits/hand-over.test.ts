@@ -96,7 +96,7 @@ describe('a task that a person has taken over', () => {
     const launched = readFileSync(prompts, 'utf8')
     expect(await ran('give-back', id)).toContain('is being checked')
     const landed = await inState(goal, 'ready', 'awaiting_human')
-    expect([landed.state, only(landed)]).toMatchObject(['ready', { place: 'done', takenOver: null }])
+    expect([landed.state, only(landed)]).toMatchObject(['ready', { status: 'done', takenOver: null }])
     expect(filesAt(scene.root, landed.branch)).toContain('src/new.txt')
     expect(user(scene.root, 'show', `${landed.branch}:src/work.txt`)).toContain('done by hand')
     const last = (await runsOf(id)).at(-1)
@@ -130,7 +130,7 @@ describe('a task that a person has taken over', () => {
       choice: 'take_over',
     })
     expect([answered.line, answered.state]).toEqual([`cd ${folder}`, 'resolved'])
-    expect(only(await now(goal))).toMatchObject({ place: 'blocked(awaiting_human)', takenOver: { folder } })
+    expect(only(await now(goal))).toMatchObject({ status: 'blocked(awaiting_human)', takenOver: { folder } })
     // Nothing of what the person did is lost when agents get the task back.
     await ran('retry', id)
     const again = await inState(await now(goal), 'awaiting_human')
@@ -159,7 +159,7 @@ describe('a task that a person has taken over', () => {
     expect(question?.question).toMatch(/README\.md/)
     expect(only(asked).place).toBe('blocked(awaiting_human)')
     await ran('cancel', id)
-    expect(only(await now(goal))).toMatchObject({ place: 'cancelled', takenOver: null })
+    expect(only(await now(goal))).toMatchObject({ status: 'cancelled', takenOver: null })
     const { stderr, exitCode } = await scene.cli('give-back', id)
     expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringContaining(`unstuck take-over ${id}`)])
     expect(existsSync(folder)).toBe(true)

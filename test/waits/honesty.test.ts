@@ -128,11 +128,11 @@ const messageOf = (name: string): string =>
 
 const isDone = async (name: string): Promise<void> => {
   await scene.until(goalOf(name), 'ready', 'awaiting_human')
-  expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
+  expect(await scene.task(goalOf(name))).toMatchObject({ status: 'done' })
 }
 const isAsked = async (name: string): Promise<string> => {
   await scene.until(goalOf(name), 'ready', 'awaiting_human')
-  expect(await scene.task(goalOf(name))).toMatchObject({ place: 'blocked(awaiting_human)' })
+  expect(await scene.task(goalOf(name))).toMatchObject({ status: 'blocked(awaiting_human)' })
   const run = (await scene.runs(goalOf(name))).at(-1)
   expect(run?.state).toBe('failed')
   return run?.errorMeta?.evidence ?? ''

@@ -35,7 +35,7 @@ test(
     await scene.until(third, 'ready')
     const held = await scene.task(second)
     expect(held).toMatchObject({
-      place: 'queued',
+      status: 'queued',
       nextStep: {
         owner: 'dispatcher',
         text: 'the limit of limited resets',

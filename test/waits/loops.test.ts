@@ -83,7 +83,7 @@ const ended = (name: string) => scene.until(goalOf(name), 'ready', 'awaiting_hum
 
 const isLeftAlone = async (name: string): Promise<void> => {
   await ended(name)
-  expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
+  expect(await scene.task(goalOf(name))).toMatchObject({ status: 'done' })
   expect(await scene.recoveries(goalOf(name))).toEqual([])
   expect(startsOf(name)).toBe(1)
 }
@@ -100,7 +100,7 @@ describe('goes in circles and is started afresh, with the call named', { timeout
   ])('%s', async (name, made, seen) => {
     await ended(name)
     const goal = goalOf(name)
-    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'done' })
     expect(scene.show('made.txt', goal)).toBe(made)
     expect(startsOf(name)).toBe(2)
     const [recovery, ...more] = await scene.recoveries(goal)
@@ -116,7 +116,7 @@ describe('goes in circles and is started afresh, with the call named', { timeout
   test('twice, and then one question', async () => {
     await ended('for-ever')
     const goal = goalOf('for-ever')
-    expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
     expect(startsOf('for-ever')).toBe(3)
     expect((await scene.recoveries(goal)).map(({ status }) => status)).toEqual(['failed', 'failed'])
     const [run] = await scene.runs(goal)

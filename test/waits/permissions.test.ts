@@ -44,7 +44,7 @@ describe('before the launch', () => {
     chmodSync(scene.root, 0o550)
     const goal = await scene.goal([{}])
     await scene.until(goal, 'ready', 'paused', 'awaiting_human')
-    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'done' })
     expect(modeOf(scene.root)).toBe('750')
     const events = await scene.events(goal, 'recovery')
     expect(events.map(({ payload }) => payload)).toMatchObject([
@@ -82,7 +82,7 @@ describe('before the launch', () => {
     const goal = await scene.goal([{ harness: 'codex' }])
     await scene.until(goal, 'ready', 'paused', 'awaiting_human')
     const task = await scene.task(goal)
-    expect(task).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(task).toMatchObject({ status: 'blocked(awaiting_human)' })
     expect(await scene.questions()).toMatchObject([
       {
         question: expect.stringContaining('harness "codex" cannot log in'),
@@ -120,7 +120,7 @@ test('a chmod that does not help pauses the goal with the words of the founding 
     chmodSync(scene.root, 0o550)
     const goal = await scene.goal([{}])
     await scene.until(goal, 'ready', 'paused', 'awaiting_human')
-    expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
     expect(await scene.recoveries(goal)).toMatchObject([{ playbook: 'owner-bits', status: 'failed' }])
     const [blocker, ...more] = await scene.events(goal, 'blocker')
     expect(more).toEqual([])
@@ -159,7 +159,7 @@ test('a refusal that names no path is cured by the allowed directories, one afte
     mkdirSync(join(scene.top, 'other'))
     const goal = await scene.goal([{}])
     await scene.until(goal, 'ready', 'paused')
-    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'done' })
     const events = await scene.events(goal, 'recovery')
     expect(events.map(({ payload }) => [payload['action_taken'], payload['status']])).toEqual([
       ['RELAUNCH_WITH_ADD_DIR', 'failed'],

@@ -147,7 +147,7 @@ describe('an edit', () => {
     const goal = await stuck()
     const { id } = only(goal)
     expect(await ran('edit', id, '--title', 'Write it')).toContain(`unstuck retry ${id}`)
-    expect(only(await now(goal))).toMatchObject({ title: 'Write it', place: 'blocked(awaiting_human)' })
+    expect(only(await now(goal))).toMatchObject({ title: 'Write it', status: 'blocked(awaiting_human)' })
     expect(await ran('edit', id)).toMatch(/Write it[\s\S]*node never\.mjs[\s\S]*--add-path/)
   })
 
@@ -156,12 +156,16 @@ describe('an edit', () => {
     const { id } = only(goal)
     const args = ['--check', 'node check.mjs', '--text', 'Write the word.', '--harness', 'second']
     expect(await ran('edit', id, ...args)).toMatch(/next run/)
-    expect(only(await now(goal))).toMatchObject({ place: 'running', commands: ['node never.mjs'], harness: 'scripted' })
+    expect(only(await now(goal))).toMatchObject({
+      status: 'running',
+      commands: ['node never.mjs'],
+      harness: 'scripted',
+    })
     rmSync(held)
     const asked = await inState(goal, 'awaiting_human', 'ready')
     // The attempt that was under way was judged by the check that it began with.
     expect(only(asked)).toMatchObject({
-      place: 'blocked(awaiting_human)',
+      status: 'blocked(awaiting_human)',
       commands: ['node check.mjs'],
       pendingEdit: null,
     })

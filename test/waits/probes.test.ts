@@ -130,7 +130,7 @@ test('a registry that is out of reach: a wait, and the work goes on when the reg
   await scene.waitFor('the wait', async () => (await scene.recoveries(goal)).at(0))
   registry = await listening(registryPort)
   await scene.until(goal, 'ready', 'awaiting_human')
-  expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+  expect(await scene.task(goal)).toMatchObject({ status: 'done' })
   expect(await scene.recoveries(goal)).toMatchObject(
     expect.arrayContaining([
       expect.objectContaining({
@@ -148,7 +148,7 @@ const mended = async (goal: string) =>
 
 test('packages that an agent left damaged are laid again before its next launch, and what it wrote there is kept', async () => {
   const { goal, run } = await ended('torn')
-  expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+  expect(await scene.task(goal)).toMatchObject({ status: 'done' })
   expect(await mended(goal)).toEqual([{ damage: ['node_modules: dep has no package.json'], laid: true }])
   const aside = join(scene.top, 'home')
   const kept = readdirSync(aside, { recursive: true, encoding: 'utf8' }).filter((path) =>
@@ -164,7 +164,7 @@ test('packages that are damaged when an engine takes a run up again reach no che
   await scene.restart()
   writeFileSync(join(scene.top, 'go'), '')
   await scene.until(goal, 'ready', 'awaiting_human')
-  expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+  expect(await scene.task(goal)).toMatchObject({ status: 'done' })
   // It fails with the packages of the agent's workspace: it ran with others, in the one run that there was.
   expect(await scene.runs(goal)).toMatchObject([
     { verdict: { outcome: 'verified', checks: [{ command: checks.orphaned, exitCode: 0 }] } },

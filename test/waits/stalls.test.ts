@@ -89,7 +89,7 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
   test('an agent that is silent, in its session and on its own work', async () => {
     await ended('silent')
     const goal = goalOf('silent')
-    expect(await scene.task(goal)).toMatchObject({ place: 'done' })
+    expect(await scene.task(goal)).toMatchObject({ status: 'done' })
     expect(scene.show('made.txt', goal)).toBe('after part')
     const [run, ...more] = await scene.runs(goal)
     expect(more).toEqual([])
@@ -176,7 +176,7 @@ test('a question of the model by a tool is one that nobody will answer', { timeo
 describe('is left alone', { timeout: 120_000 }, () => {
   test.each(['computing', 'building', 'talking', 'waiting'])('%s', async (name) => {
     await ended(name)
-    expect(await scene.task(goalOf(name))).toMatchObject({ place: 'done' })
+    expect(await scene.task(goalOf(name))).toMatchObject({ status: 'done' })
     expect(await scene.events(goalOf(name), 'run.stalled')).toEqual([])
     expect(await scene.recoveries(goalOf(name))).toEqual([])
     expect(startsOf(name)).toBe(1)
@@ -197,7 +197,7 @@ test('a session that is not there any more is replaced by a fresh one', { timeou
 test('five restarts, each another one, and then one question', { timeout: 120_000 }, async () => {
   await ended('hopeless')
   const goal = goalOf('hopeless')
-  expect(await scene.task(goal)).toMatchObject({ place: 'blocked(awaiting_human)' })
+  expect(await scene.task(goal)).toMatchObject({ status: 'blocked(awaiting_human)' })
   expect(startsOf('hopeless')).toBe(6)
   const recoveries = await scene.recoveries(goal)
   // The second stop found new work: the first restart helped. Then nothing was added any more.

@@ -46,7 +46,7 @@ export const failureEvidence = ({
   renewedLogin,
   ...said
 }: FailedLaunch): Evidence => {
-  const failure = { ...error, said: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
+  const failure = { ...error, messageTime: { at: said.endedAt, timeZone: timeZoneOf(said.environment) } }
   const failed = { harness, failure, ...openedIn(reading) }
   return {
     ...{ kind: 'launch', ...failed, denials, refused: observeRefusal(refusalIn(failed)) },

@@ -13,7 +13,7 @@ const facts = (status: TaskStatus, more: Record<string, unknown> = {}): TaskFact
     id: 't-1',
     goalId: 'g-1',
     number: 1,
-    place: status,
+    status,
     dependsOn: [],
     retry: null,
     takenOver: null,
@@ -58,7 +58,7 @@ const queuedFor = (engines: { id: string }[], task: object = {}, queue: object =
 }
 
 const other = (more: object = {}) => ({
-  ...{ id: 't-9', goalId: 'g-1', number: 9, title: 'Other', place: 'running', areas: ['src/api'] },
+  ...{ id: 't-9', goalId: 'g-1', number: 9, title: 'Other', status: 'running', areas: ['src/api'] },
   ...more,
 })
 const lease = (more: object = {}) => ({
@@ -118,7 +118,7 @@ describe('why a queued task is not taken', () => {
     ],
     [
       'its area is held until a merge of another goal',
-      queuedFor([engine()], {}, { areaHolders: [other({ goalId: 'g-2', place: 'blocked(awaiting_judge)' })] }),
+      queuedFor([engine()], {}, { areaHolders: [other({ goalId: 'g-2', status: 'blocked(awaiting_judge)' })] }),
       'area',
       'dispatcher',
       /^waiting until the work of task 9 "Other" of goal g-2 in src is merged$/,
@@ -171,7 +171,7 @@ describe('why a queued task is not taken', () => {
       goalId: 'g-1',
       number,
       title: 'x',
-      place: 'queued',
+      status: 'queued',
     }))
     const task = { dependsOn: tasks.map(({ id }) => id) }
     expect(waitingOn(facts('queued', { task, tasks }))?.text).toBe(
@@ -239,7 +239,7 @@ describe('who takes the next step', () => {
       'one that waits for another',
       facts('queued', {
         task: { dependsOn: ['t-0'] },
-        tasks: [{ id: 't-0', goalId: 'g-1', number: 7, title: 'Seven', place: 'running' }],
+        tasks: [{ id: 't-0', goalId: 'g-1', number: 7, title: 'Seven', status: 'running' }],
       }),
       'dispatcher',
       /^waiting for task 7 "Seven"$/,
