@@ -44,7 +44,7 @@ describe('an agent without output', () => {
     expect(found).toMatchObject({ stall: 'silence', looks: 8_000 / every })
   })
   it('whose tree uses the processor is at work, however long', () => {
-    expect(after(10_000, () => ({ ...idle, cpuShare: 0.05 }))).toMatchObject({ quiet: { quietMs: 0 } })
+    expect(after(10_000, () => ({ ...idle, cpuShare: 0.05 }))).toMatchObject({ silence: { quietMs: 0 } })
   })
   it('of whose processor time nothing is known is not stuck: one signal is none', () => {
     const { cpuShare: _unknown, ...unknown } = idle
@@ -84,7 +84,7 @@ describe('an agent without output', () => {
   })
   it('of an engine that slept is not older for it', () => {
     const found = observeSilence(noSilence, { ...idle, passedMs: 3_600_000 }, limits)
-    expect(found).toEqual({ quiet: { quietMs: 2 * every, probed: false } })
+    expect(found).toEqual({ silence: { quietMs: 2 * every, probed: false } })
   })
   it('is never stuck by a clock that is off', () => {
     const off = { ...limits, silenceMs: Number.POSITIVE_INFINITY, probeMs: Number.POSITIVE_INFINITY }
@@ -110,7 +110,7 @@ it('any sign of life begins all clocks anew', () => {
         for (const sign of signs) {
           const { cpuShare: _share, ...unknown } = idle
           const share = sign === 'busy' ? { cpuShare: 0.5 } : { cpuShare: 0 }
-          const seen = sign === 'unknown' ? unknown : { ...idle, ...share, heard: sign === 'heard' }
+          const seen = sign === 'unknown' ? unknown : { ...idle, ...share, hadOutput: sign === 'heard' }
           found = observeSilence(found.silence, seen, limits)
           quiet = sign === 'heard' ? 0 : quiet + (sign === 'idle' ? every : 0)
           expect(found.silence.quietMs).toBe(quiet)

@@ -22,7 +22,15 @@ let engine: Server
 let place = 'running'
 /** Responses of an engine, as far as these commands ask it. */
 const task = () => ({
-  ...{ id: 't-1', number: 1, title: 'Write the endpoint 修复登录', place, harness: 'x', nextStep: null, recoveries: 0 },
+  ...{
+    id: 't-1',
+    number: 1,
+    title: 'Write the endpoint 修复登录',
+    status: place,
+    harness: 'x',
+    nextStep: null,
+    recoveries: 0,
+  },
   ...{ commands: ['npm test'], commandSource: 'task', role: 'worker', dependsOn: [] },
   run: { id: 'r-1', phase: 'supervise', startedAt: new Date().toISOString(), notes: [], outcome: null },
 })
@@ -99,7 +107,7 @@ const hidden = '\u001b[?25l'
 test('run shows what happens in place, and ends without it', async () => {
   const { child, shows, screen } = onTerminal('run something')
   await shows('starting …')
-  await shows('the agent works')
+  await shows('the agent is working')
   await shows('1,234 tokens')
   await shows('      reading src/server.ts')
   expect(screen()).toMatch(moved)
@@ -113,7 +121,7 @@ test('run shows what happens in place, and ends without it', async () => {
 
 test('a signal leaves nothing to restore', async () => {
   const { child, shows, screen, pid } = onTerminal('run something')
-  await shows('the agent works')
+  await shows('the agent is working')
   process.kill(pid(), 'SIGTERM')
   const { exitCode } = await child
   expect(exitCode).toBe(143)

@@ -241,7 +241,7 @@ describe('an answer to a question', () => {
   test('names what is wrong with it, and changes nothing', async () => {
     const { task, question } = await asked()
     await refused(answer('q-no', 'retry'), 'NOT_FOUND', /no question q-no/)
-    await refused(answer(question, 'widen'), 'INPUT_INVALID', /^choice: "widen" is not offered.*retry, cancel/)
+    await refused(answer(question, 'widen'), 'INPUT_INVALID', /^choice: .*does not offer "widen".*retry, cancel/)
     await refused(answer(question, 'retry', 'text'), 'INPUT_INVALID', /^input: .*takes no text/)
     expect((await store.task(task)).status).toBe('blocked(awaiting_human)')
   })

@@ -75,7 +75,7 @@ const sessionWith = (allowed: string[], configured: string[] = []): RunContext =
   ({
     goal: { allowedDirs: allowed, repoMode: 'local' },
     paths: { workspace: make('workspace') },
-    driver: { ...drivers.claude, defaultProgram: null },
+    driver: { name: 'claude', defaultProgram: null, measured: drivers.claude.measured },
     run: { launches: [] },
     context: { ports: realPorts, config: () => ({ allowedDirs: configured }) },
   }) as unknown as RunContext

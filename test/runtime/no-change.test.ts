@@ -196,7 +196,7 @@ describe('is not done', () => {
       {
         playbook: 'doom-loop-restart',
         status: 'success',
-        issueDetected: expect.stringContaining('4 of the last 4 times: run_shell_command: ls'),
+        issueDetected: expect.stringContaining('4 of the last 4): run_shell_command: ls'),
       },
     ])
     expect(existsSync(join(scene.top, 'looping.args.3'))).toBe(false)

@@ -54,7 +54,7 @@ const play = async (keys: string[] | undefined, refuse = false) => {
   const next = async (): Promise<string | undefined> => keys?.shift()
   const io = {
     ...{ colours: false, signal: new AbortController().signal, out: (text: string) => void printed.push(text) },
-    ...(keys === undefined ? {} : { keys: { key: next, line: next } }),
+    ...(keys === undefined ? {} : { prompt: { key: next, line: next } }),
   } as unknown as Io
   await askAtEnd(io, client, 'g-1')
   return { posted, text: printed.join('') }

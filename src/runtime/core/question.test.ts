@@ -20,7 +20,7 @@ it.each([
   ['gemini', 'run_shell_command', '"--allowed-tools", "run_shell_command(npm --version)" to harness.gemini.args'],
 ] as const)('a command that %s refused is allowed by a rule in the configuration', (name, tool, rule) => {
   expect(detailsOf(name, { tool, target: 'npm --version > v.txt' })).toContain(
-    `To allow it: add ${rule} in .unstuck/config.json, then unstuck resume.`,
+    `To allow it for every run: add ${rule} in .unstuck/config.json, then unstuck resume`,
   )
 })
 

@@ -104,7 +104,7 @@ const set = (task: ChecklistItem, word: Word, value: string, place: Location): v
         throw fail(
           place.name,
           place.line,
-          `harness is ${valueText(harness)}; allowed: the name of a harness, such as claude or codex`,
+          `harness is ${valueText(harness)}; allowed: the name of a harness (unstuck harness lists them)`,
         )
       task.harness = harness
     }
