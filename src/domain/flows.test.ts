@@ -4,7 +4,7 @@ import { transitionOf, type Flow, type FlowRow } from './flow.ts'
 import { flows } from './flows.ts'
 import { blockReasonOf, blockReasons, statusOf, readBlockReason, stateOf, taskFlow, taskStates } from './task.ts'
 
-/** The states that the specification lists, word for word. */
+/** The public states, word for word: stores and programs of users hold them. */
 const listed: Record<string, string> = {
   goal: 'planning active paused awaiting_human ready done failed cancelled',
   run: 'running success failed cancelled',

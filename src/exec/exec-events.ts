@@ -7,7 +7,7 @@ import type { QuietObservation } from '../runtime/agent/quiet-watch.ts'
 import type { OutputStream } from '../process/shim-protocol.ts'
 import type { AgentCommand } from './agent-command.ts'
 
-/** Events as the founding document prints them; `note` and `output` are the agent's own words. */
+/** Events in the form that users' programs match on, so it does not change; `note` and `output` are the agent's own words. */
 export type ExecEvent =
   | { type: 'launch'; number: number; harness: string; resumed: boolean; because: string | null; argv: string[] }
   | ({ type: 'note' } & AgentNote)

@@ -35,7 +35,7 @@ const rules: Rule[] = [
     starts: /^[^\n]{1,1000}? needs approval\. The path is inside the working directories for this session \('/,
     kind: 'tool',
   },
-  // The founding document's words.
+  // Wording of earlier versions.
   { starts: /^Access blocked\b(?! by (?:\w+ ){0,3}policy\b)/, kind: 'path' },
   { starts: /^Permission to use \w+ (?:with .+ )?has been denied/, kind: 'tool' },
   { starts: /^Cannot write to (.+?) while in plan mode\./, kind: 'tool' },

@@ -21,7 +21,7 @@ const denial = (kind: ObservedDenial['kind'], extra: Partial<ObservedDenial> = {
   ...extra,
 })
 
-/** The trigger map of the founding document, as it is printed there. */
+/** The public map from wording to issue type. */
 const seedMap = readFileSync(new URL('../../test/fixture/seeds/trigger-map.md', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('| **'))

@@ -9,7 +9,7 @@ export interface Repository {
   root: string
   /** Realpath of the git common directory, or null. */
   commonDir: string | null
-  /** `<basename>-<12 hex of sha256(realpath of common directory or folder)>` (SPEC §1). */
+  /** `<basename>-<12 hex of sha256(realpath of common directory or folder)>`. */
   id: string
   /** Short name of the checked-out branch; null if HEAD is detached, the branch has no commit, or for a plain folder. */
   branch: string | null

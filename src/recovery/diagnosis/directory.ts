@@ -24,7 +24,7 @@ export const directoryFacts = ({ path, mode, isOurs, spared, failed }: ObservedD
   return { directory: path, chmod: { directory: path, oldMode: octal(mode), newMode: octal(mode | ownerBits) } }
 }
 
-/** With the messages of the founding document's `prepare_worker_environment`. */
+/** The messages are public: programs of users match on them. */
 export const diagnoseDirectory = (directory: ObservedDirectory): Finding => {
   const { path, problem, failed } = directory
   if (problem !== 'no access') {

@@ -3,7 +3,7 @@
  * the first action. A label whose remedy is a change of the code never drops the failed check.
  */
 
-/** The family of playbooks that a diagnosis belongs to: see the specification, or docs/recovery.md. */
+/** The family of playbooks that a diagnosis belongs to: see docs/recovery.md. */
 export type Rung = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
 export type Category = 'env' | 'setup' | 'permission' | 'policy' | 'noop' | 'test' | 'flaky' | 'model' | 'model_loop'

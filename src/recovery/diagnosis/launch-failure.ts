@@ -1,6 +1,6 @@
 /**
  * Rules for what agent CLIs report, as data: which CLI, where the text comes from, what it means. Sources: the trigger map of
- * the founding documents (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. The first match wins.
+ * the public vocabulary (marked `seed`) and the measured wording of the CLIs named in docs/harnesses.md. The first match wins.
  * Text counts only in a structured error field or on the CLI's own stderr with a failing exit. The provider's rules (`limit.ts`)
  * come first, because providers also use "Permission denied", for a suspended account.
  */

@@ -256,7 +256,7 @@ describe('who takes the next step', () => {
       'a failed task with a retry',
       facts('failed', { task: { retry: { reason: 'overload', at, count: 2, limit: 6 } } }),
       'cycle manager',
-      /^next attempt \(retry 2 of 6 after overload\)$/,
+      /^next attempt \(retry 2 of 6, last failure: overload\)$/,
     ],
     ['an unjudged run', facts('blocked(awaiting_judge)', { runs: [success] }), 'judge', /waiting for its review/],
     [

@@ -230,7 +230,7 @@ export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
         ? undefined
         : {
             owner: 'cycle manager',
-            text: `next attempt (retry ${task.retry.count} of ${task.retry.limit} after ${task.retry.reason})`,
+            text: `next attempt (retry ${task.retry.count} of ${task.retry.limit}, last failure: ${task.retry.reason.replaceAll('_', ' ')})`,
             at: task.retry.at,
           }
     case 'blocked(quota_wait)':
