@@ -218,7 +218,7 @@ describe('unstuck land', () => {
     })
     expect(await cli(scene, 'land', goal)).toMatchObject({
       code: 5,
-      output: expect.stringMatching(/is active, and only a ready one can land/),
+      output: expect.stringMatching(/is active, and only a ready goal can land/),
     })
   })
 
