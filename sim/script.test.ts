@@ -87,10 +87,10 @@ test('the first conversation whose match occurs is played, or else the default o
 test('the step depends only on the turns in the request, not on earlier requests', () => {
   const steps = conversation({ write: { path: 'a', content: '' } }, { wait: 2 }, { shell: 'x' }, { text: 'end' })
   expect(nextMove(steps, 0, never)).toMatchObject({ step: 0, waitSeconds: 0 })
-  expect(nextMove(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, answer: { command: 'x' } })
+  expect(nextMove(steps, 1, never)).toMatchObject({ step: 2, waitSeconds: 2, turn: { command: 'x' } })
   expect(nextMove(steps, 1, never)).toMatchObject({ step: 2 })
   expect(nextMove(steps, 2, never)).toMatchObject({ step: 3 })
-  expect(nextMove(steps, 3, never)).toMatchObject({ step: undefined, answer: { kind: 'text' } })
+  expect(nextMove(steps, 3, never)).toMatchObject({ step: undefined, turn: { kind: 'text' } })
   expect(nextMove(steps, 99, never)).toMatchObject({ step: undefined })
 })
 

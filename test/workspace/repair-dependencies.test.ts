@@ -49,7 +49,7 @@ const whole = (request: RepairRequest): void =>
 test('an undamaged tree is not changed', async () => {
   const request = await prepared()
   const before = lstatSync(join(request.workspace, 'node_modules')).ino
-  expect(await repairDependencies(request)).toEqual({ damage: [], laid: 'copied' })
+  expect(await repairDependencies(request)).toEqual({ damage: [], restored: 'copied' })
   expect(lstatSync(join(request.workspace, 'node_modules')).ino).toBe(before)
   expect(existsSync(request.asideDir)).toBe(false)
 })
@@ -71,7 +71,7 @@ test.each<[string, (modules: string) => void, string]>([
   const modules = join(request.workspace, 'node_modules')
   put(modules, { 'patched.txt': 'by the agent' })
   damage(modules)
-  expect(await repairDependencies(request)).toEqual({ damage: [`node_modules: ${text}`], laid: 'copied' })
+  expect(await repairDependencies(request)).toEqual({ damage: [`node_modules: ${text}`], restored: 'copied' })
   whole(request)
   expect(readFileSync(join(request.asideDir, '1/patched.txt'), 'utf8')).toBe('by the agent')
 })
@@ -84,7 +84,7 @@ test('a cache that is damaged as well is refilled from the checkout', async () =
   truncateSync(join(kind, 'node_modules/dep/package.json'))
   for (const ready of readdirSync(join(kind, 'ready'))) truncateSync(join(kind, 'ready', ready, 'dep/package.json'))
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
-  expect(await repairDependencies(request)).toMatchObject({ laid: 'copied' })
+  expect(await repairDependencies(request)).toMatchObject({ restored: 'copied' })
   whole(request)
   expect(readFileSync(join(request.workspace, 'node_modules/dep/package.json'), 'utf8')).toBe('{}')
 })
@@ -94,13 +94,13 @@ test('if the checkout is damaged too, or has another lockfile, the packages are 
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
   truncateSync(join(scene.root, 'node_modules/dep/package.json'))
   rmSync(request.cacheDir, { recursive: true })
-  expect(await repairDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(await repairDependencies(request)).toMatchObject({ restored: 'skipped' })
   expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
   put(scene.root, { 'node_modules/dep/package.json': '{}' })
   await prepareDependencies(request)
   put(request.workspace, { 'package-lock.json': lock.replaceAll('1.0.0', '2.0.0') })
   truncateSync(join(request.workspace, 'node_modules/dep/package.json'))
-  expect(await repairDependencies(request)).toMatchObject({ laid: 'skipped' })
+  expect(await repairDependencies(request)).toMatchObject({ restored: 'skipped' })
   expect(existsSync(join(request.workspace, 'node_modules'))).toBe(false)
   expect(readdirSync(request.asideDir)).toEqual(['1', '2'])
 })
@@ -130,7 +130,7 @@ test('packages that only Yarn lists are repaired as well', async () => {
   put(request.workspace, { 'node_modules/two/index.js': '' })
   expect(await repairDependencies(request)).toEqual({
     damage: ['node_modules: two has no package.json'],
-    laid: 'copied',
+    restored: 'copied',
   })
   whole(request)
 })
