@@ -223,7 +223,7 @@ test('a retry is told how the attempt before it ended, and begins on its work', 
   const next = promptsOf('deaf')[3] ?? ''
   expect(next).toContain('The attempt before this one')
   expect(next).toContain('node --test sum.test.js')
-  expect(next).toContain('check-feedback (failed')
+  expect(next).toContain('Recoveries in it that did not finish the task: sent the failure back to the agent')
   expect(next).toContain('sum.js')
   expect(await ended('deaf')).toBe('awaiting_human')
 })

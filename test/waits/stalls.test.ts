@@ -125,7 +125,7 @@ describe('is ended and started again with a hint', { timeout: 120_000 }, () => {
     expect(await scene.recoveries(goal)).toMatchObject([
       {
         ...{ playbook: 'stall-restart', label: 'hanging_tool', status: 'success' },
-        issueDetected: 'the tool Bash: npm ci ran 8 s without output or processor time',
+        issueDetected: 'the tool Bash: npm ci ran for 8 s without output or processor time',
       },
     ])
     const [stalled] = await scene.events(goal, 'run.stalled')
