@@ -40,8 +40,8 @@ export default defineConfig({
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 900_000,
           hookTimeout: 300_000,
-          // What waits by nature leaves the machine to others.
-          maxWorkers: 2,
+          // Most of these tests wait, so more of them than there are cores run side by side.
+          maxWorkers: 4,
         },
       },
       {

@@ -108,10 +108,12 @@ export const resumeChoice = (goal: Id): Choice => ({
   input: null,
 })
 
+const goalOrTask = (id: Id): string => (id.startsWith('g-') ? 'goal' : 'task')
+
 export const cancelChoice = (id: Id): Choice => ({
   ...{ id: 'cancel', kind: 'cancel' },
-  label: `Cancel the ${id.startsWith('g-') ? 'goal' : 'task'}`,
-  effect: 'It ends. Its changes are kept as a snapshot.',
+  label: `Cancel the ${goalOrTask(id)}`,
+  effect: `The ${goalOrTask(id)} ends. Its changes are kept as a snapshot.`,
   command: `unstuck cancel ${id}`,
   input: null,
 })
