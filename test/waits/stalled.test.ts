@@ -204,7 +204,7 @@ describe('a repository that was deleted and made again at the same path', () => 
         goalId: first,
         choices: [{ kind: 'retry' }, { kind: 'resume' }, { kind: 'cancel' }],
       })
-      expect(question?.question).toContain('another repository')
+      expect(question?.question).toContain('was replaced')
       expect(has(scene, branchOf(first))).toBe(false)
       expect(git(scene.root, 'ls-tree', '--name-only', 'main')).not.toContain('a.txt')
       await scene.post(`/goals/${first}/retry`)
@@ -263,7 +263,7 @@ describe('a goal that was started on no branch', () => {
     writeFileSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', `${goal}.lock`), '')
     rmSync(join(scene.root, '.git', 'refs', 'heads', 'unstuck', 'goal', goal))
     expect(await commandOf(scene, goal)).toBeNull()
-    expect((await goalOf(scene, goal)).reason).toContain('is not there')
+    expect((await goalOf(scene, goal)).reason).toContain('is missing')
     expect((await scene.get<ReportView>('/report?since=2020-01-01T00:00:00Z')).ready).not.toMatchObject([
       { command: expect.stringContaining('git merge') as string },
     ])
