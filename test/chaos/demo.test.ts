@@ -15,8 +15,8 @@ describe('unstuck demo', () => {
         [true, 'missing-script-drop (DROP_COMMAND)'],
         [true, 'transient-backoff (WAIT_AND_REQUEUE)'],
         [true, 'directory-scope-relaunch (RELAUNCH_WITH_ADD_DIR)'],
-        [true, 'restarted engine, re-attached to the running agent'],
-        [true, 'merge queue, rebased and verified again'],
+        [true, 'the restarted engine, which re-attached to the running agent'],
+        [true, 'the merge queue, which rebased the work and verified it again'],
         [true, 'git-trust-relaunch (RELAUNCH_WITH_SKIP_GIT_CHECK)'],
       ])
       expect(report.tasks.every((task) => Number(task.recovered?.ms) > 0)).toBe(true)
