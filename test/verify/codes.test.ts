@@ -169,7 +169,7 @@ const look = async (row: Row) => {
   await scene.until(goal, 'ready', 'awaiting_human')
   const tried = await scene.recoveries(goal)
   return {
-    place: (await scene.task(goal)).place,
+    status: (await scene.task(goal)).status,
     tried: tried.map(({ playbook, status }) => [playbook, status]),
     codes: tried.map(({ signature }) => signature.split('/')[0]),
     told: (await scene.events(goal, 'recovery')).map(({ payload }) => [payload['playbook'], payload['status']]),
@@ -180,8 +180,8 @@ const look = async (row: Row) => {
 
 describe('is recovered from', { timeout: 400_000 }, () => {
   test.each(rows.filter(({ recovery }) => recovery !== undefined))('$code by $recovery', async (row) => {
-    const { place, tried, codes, told, asked, run } = await look(row)
-    expect({ place, codes, tried, told, asked }).toEqual({
+    const { status, tried, codes, told, asked, run } = await look(row)
+    expect({ status, codes, tried, told, asked }).toEqual({
       ...{ status: 'done', codes: [row.code], asked: [] },
       ...{ tried: [[row.recovery, 'success']], told: [[row.recovery, 'success']] },
     })
@@ -191,9 +191,9 @@ describe('is recovered from', { timeout: 400_000 }, () => {
 
 describe('goes to a person, and nothing of it is merged', { timeout: 400_000 }, () => {
   test.each(rows.filter(({ recovery }) => recovery === undefined))('$code', async (row) => {
-    const { place, tried, told, asked, run } = await look(row)
+    const { status, tried, told, asked, run } = await look(row)
     const vain = (row.inVain ?? []).map((playbook) => [playbook, 'failed'])
-    expect({ place, tried, told, asked }).toEqual({
+    expect({ status, tried, told, asked }).toEqual({
       ...{ status: 'blocked(awaiting_human)', asked: [row.code] },
       ...{ tried: vain, told: vain },
     })

@@ -85,8 +85,10 @@ describe('before the launch', () => {
     expect(task).toMatchObject({ status: 'blocked(awaiting_human)' })
     expect(await scene.questions()).toMatchObject([
       {
-        question: expect.stringContaining('harness "codex" cannot log in'),
-        details: expect.stringMatching(/neither CODEX_API_KEY is set, nor is there .*auth\.json[^]*codex login/),
+        question: expect.stringMatching(
+          /harness "codex" cannot log in.*neither CODEX_API_KEY is set, nor is there .*auth\.json/,
+        ),
+        details: expect.stringContaining('codex login'),
       },
     ])
     expect((await scene.runs(goal)).map(({ launches }) => launches)).toEqual([[]])

@@ -105,7 +105,7 @@ describe('a hint', () => {
   })
 
   test.each([
-    ['too long', 'x'.repeat(1_001), /at most 1000 characters/],
+    ['too long', 'x'.repeat(1_001), /1001 characters; at most 1000/],
     ['with a control character', 'red \u001b[31m', /control character/],
   ])('%s is refused, and nothing moves', async (_what, hint, wanted) => {
     const goal = await stuck()
