@@ -102,7 +102,7 @@ it('show what the store holds, at the same time, write nothing and leave no proc
   const before = await digests()
   const [status, events] = await Promise.all([cli('status'), cli('events')])
   expect(status).toMatchObject({ code: 0, output: expect.stringContaining(goal) })
-  expect(events).toMatchObject({ code: 0, output: expect.stringContaining('the engine stopped') })
+  expect(events).toMatchObject({ code: 0, output: expect.stringContaining('the engine shut down') })
   expect(programs()).toEqual([])
   expect(['engine.json', 'store.lock'].filter((name) => existsSync(join(stateDir, name)))).toEqual([])
   expect(await digests()).toEqual(before)

@@ -34,6 +34,7 @@ const steady = (text: string): string =>
   text
     .replaceAll(work, '<repo>')
     .replaceAll(root, '<home>')
+    .replace(/\bon \w{3} \d{1,2} \w{3} at (?=\d\d:)/g, 'at ')
     .replace(/(?:\b\w{3} \d{1,2} \w{3} )?\d\d:\d\d(?::\d\d)?/g, '<time>')
     .replace(/\b(in|for) \d+ (?:d|h|min|s)\b(?: \d+ (?:h|min)\b)?/g, '$1 <a while>')
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
