@@ -193,7 +193,7 @@ test('a process of an own session that ignores SIGTERM is ended, and nothing of 
 })
 
 test('an agent that kills its shim again and again is ended each time and becomes one question', async () => {
-  await expectOneQuestion(scene, await work('kills-shim'), /interrupted 4 times \(last: /)
+  await expectOneQuestion(scene, await work('kills-shim'), /interrupted 4 times: /)
   await scene.expectUnharmed()
 })
 
