@@ -13,7 +13,7 @@ import { workTreeOf } from '../core/run-context.ts'
 
 type DiffSource = 'commit' | 'workspace' | 'collected' | 'snapshot' | 'none'
 
-interface RunDiff extends Omit<Patch, 'text'> {
+export interface RunDiff extends Omit<Patch, 'text'> {
   run: string
   /** Where the changes were read; `none` = there are none. */
   source: DiffSource
