@@ -229,7 +229,7 @@ test('a second engine is refused while the first one lives, and changes nothing'
   here.engines.push(second)
   await until('the second engine is refused', () => hasEnded(second))
   expect(second.child.exitCode).not.toBe(0)
-  expect(readFileSync(join(here.world.root, 'daemon.log'), 'utf8')).toContain('holds')
+  expect(readFileSync(join(here.world.root, 'daemon.log'), 'utf8')).toContain('uses this store')
   await untilOver(here, engine)
   expect((await storedEvents(here.world)).filter(({ type }) => type === 'engine.started')).toHaveLength(1)
   expect(await finishRound(here, engine, true)).toEqual([])
