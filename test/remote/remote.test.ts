@@ -311,5 +311,5 @@ it('where the shadow lacks them too it asks once, resumes when somebody pushed t
 
 it('a goal of a folder is refused, with what to give instead', async () => {
   await open(() => undefined)
-  await expect(scene.goal([{}], { repoMode: 'local' })).rejects.toThrow(/give \\"remote\\"/)
+  await expect(scene.goal([{}], { repoMode: 'local' })).rejects.toThrow(/use \\"remote\\"/)
 })
