@@ -23,7 +23,7 @@ export const isAgentDeath = (errorType: string | undefined): boolean =>
 
 /** Milliseconds; Infinity = the clock is off. */
 export interface StallLimits {
-  /** Quiet at a prompt with a question that nobody will answer. */
+  /** Quiet at a prompt with a question that no person will answer. */
   waitingForPersonMs: number
   /** Quiet after the result of the last tool call: the model's next step never came. */
   stuckAfterToolResultMs: number

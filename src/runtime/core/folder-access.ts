@@ -12,7 +12,7 @@ import type { Files } from './files.ts'
 
 type Inspection = Pick<Files, 'accessSync' | 'homeDir' | 'realpathSync' | 'statSync' | 'userId'>
 
-/** Why the mode of a folder must not be changed, whoever owns it; undefined = it may be. */
+/** Why the mode of a folder must not be changed, regardless of its owner; undefined = it may be. */
 const sparedFor = (files: Inspection, path: string): string | undefined =>
   whyTooWide(files, path) ?? (path.split('/').includes('.git') ? 'belongs to git' : undefined)
 

@@ -107,7 +107,7 @@ const land = async (landing: MergeAttempt): Promise<void> => {
   const head = goalHead(goal)
   const integrated = await git.integrate(context.shadow, { commit: entry.commit, onto: head })
   // Commits are deterministic, so a matching hash proves that this commit was published before a crash. A trailer
-  // proves nothing: anybody with write access to the repository can write one.
+  // proves nothing: anyone with write access to the repository can write one.
   if (integrated.ok && (await git.readRef(context.repository, goalRef(goal.id))) === integrated.commit)
     return record(landing, integrated.commit)
   await restoreGoalBranch(context, goal)
