@@ -113,7 +113,11 @@ test('a port that another program has: named with its process, in question, even
 
 test('a package that nothing declares: the work is at fault, and no install would help', async () => {
   const { run, question, found } = await ended('undeclared')
-  expect(found[0]).toMatchObject({ probe: 'packages', points: 'work', text: expect.stringContaining('declares left-pad') })
+  expect(found[0]).toMatchObject({
+    probe: 'packages',
+    points: 'work',
+    text: expect.stringContaining('declares left-pad'),
+  })
   expect(run?.errorMeta?.failureCode).toBe('verification_command_failed')
   expect(question?.question).toContain('the check `node use.js` fails: ')
 })

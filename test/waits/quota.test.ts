@@ -28,7 +28,7 @@ test(
     const [view] = (await scene.get<{ goals: Parameters<typeof goalLines>[1][] }>('/status')).goals
     const now = new Date(at.getTime() - 79_000).toISOString()
     expect(goalLines(createPaint(false), view!, now).join('\n')).toMatch(
-      /blocked\(quota_wait\).*\n.*quota 79s, at \d\d:/,
+      /blocked\(quota_wait\).*\n.*quota 79s, (?:on \w{3} \d+ \w{3} )?at \d\d:/,
     )
 
     await scene.restart()
