@@ -28,7 +28,7 @@ const remedy: Record<string, string> = {
   'untracked-in-the-way': 'move or remove these files',
   'branch-missing': 'create the branch again',
   conflict: 'resolve the conflict by hand',
-  outrun: 'wait until nobody pushes to it',
+  outrun: 'wait for the pushes to it to stop',
   refused: 'allow this push on the remote',
   checks: 'fix that',
   'still-failing': 'accept these failures',

@@ -1,5 +1,5 @@
 /**
- * Who moves a task next, why it waits and until when, in words for a person. Undefined = nobody does, which breaks the
+ * Who moves a task next, why it waits and until when, in words for a person. Undefined = no owner, which breaks the
  * invariant "nothing is silently stuck": `unstuck doctor` reports such a task. Why a queued task is not taken is decided by
  * `claimability`; here its reasons only get their words. Pure.
  */
@@ -91,7 +91,7 @@ const areaText = ({ goalId }: Task, { area, holder }: ClaimBlocker & { cause: 'a
 const installedText = (harnesses: readonly string[]): string =>
   harnesses.length === 0 ? 'none' : [...new Set(harnesses)].sort().join(', ')
 
-/** No engine can take the task before somebody starts or changes an engine. */
+/** No running engine can take the task: an engine has to be started or changed first. */
 const engineText = (
   { harness, role }: Task,
   blocker: Extract<ClaimBlocker, { cause: 'no_engine' | 'engine_away' | 'no_harness' | 'draining' | 'no_role' }>,

@@ -1,5 +1,5 @@
 /**
- * Handles a turn that succeeded and changed nothing. The task counts as done only if checks that somebody asked for
+ * Handles a turn that succeeded and changed nothing. The task counts as done only if requested checks
  * show that nothing had to be done. Checks inferred from the repository pass whatever the task says, so they prove
  * nothing here.
  */
