@@ -13,11 +13,13 @@ import {
   limitOrNone,
   listOf,
   pathRule,
+  trueOrFalse,
   numberOfSeconds,
   lineOfText,
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
 import { defaultStallSettings } from './recovery/stall.ts'
@@ -119,6 +121,11 @@ const limitsShape = {
   goalCostUsd: limitOrNone('US dollars')
     .exactOptional()
     .meta({ meaning: 'Maximum cost of all runs of a goal together.' }),
+  hourTokens: limitOrNone('tokens').exactOptional().meta({
+    meaning:
+      'Maximum number of tokens that all runs of this repository use in an hour. At the limit no task starts until enough of them are older; a run that has begun goes on.',
+    environment: 'HOURLY_TOKEN_LIMIT',
+  }),
 }
 
 /** After loading, an absent limit means that there is none. */
@@ -169,6 +176,11 @@ export const sections = {
       meaning:
         'Tests by name, or whole commands, that may keep failing if they failed before the work ("*" matches any characters). Other such failures stop a goal from landing by itself.',
     }),
+    skipMissingExplicitScript: trueOrFalse.default(true).meta({
+      meaning:
+        'Whether a check that the task names and that cannot run (missing script, unsupported form) may be dropped while others remain. `false`: it blocks.',
+      environment: 'WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT',
+    }),
     timeoutSeconds: numberOfSeconds(1).default(600).meta({ meaning: 'Maximum time of one check.' }),
     totalSeconds: numberOfSeconds(1).default(1800).meta({ meaning: 'Maximum time of all checks of a run together.' }),
   }),
@@ -199,6 +211,7 @@ export const sections = {
     }),
     quotaMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
+  ...recoverySections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -282,6 +295,9 @@ export const configSchema = z.strictObject({
   verify: sections.verify.prefault({}),
   workspace: sections.workspace.prefault({}),
   retry: sections.retry.prefault({}),
+  change: sections.change.prefault({}),
+  requeue: sections.requeue.prefault({}),
+  policyRecovery: sections.policyRecovery.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),

@@ -6,6 +6,8 @@ import { parsePathRule } from './recovery/policy/path-rule.ts'
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, { error: `allowed: ${values.map((value) => `"${value}"`).join(', ')}` })
 
+export const trueOrFalse = z.boolean({ error: 'allowed: true or false' })
+
 export const wholeNumber = (min: number, max: number) => {
   const error = `allowed: a whole number from ${min} to ${max}`
   return z.int({ error }).min(min, { error }).max(max, { error })

@@ -41,10 +41,18 @@ it('without a file, every key has its built-in value', () => {
     admission: { minFreeDiskMb: 1024, minFreeMemoryMb: 256, maxLoadPerCore: -1 },
     limits: { runSeconds: 3600 },
     workspace: { setupSeconds: 600, copy: [] },
-    verify: { timeoutSeconds: 600, totalSeconds: 1800, knownFailures: [] },
+    verify: { skipMissingExplicitScript: true, timeoutSeconds: 600, totalSeconds: 1800, knownFailures: [] },
     retry: {
       ...{ transientBaseSeconds: 30, transientMaxSeconds: 1800, transientLimit: 6 },
       ...{ quotaBaseSeconds: 120, quotaMaxSeconds: 1800 },
+    },
+    change: { maxFiles: 500, maxLines: 20_000 },
+    requeue: {
+      ...{ failedSeconds: 30, blockedSeconds: 120, maxRetries: -1, inPlaceLimit: 5 },
+      ...{ sameFailureLimit: 4, suppressionLimit: 2, reworkDepth: 2 },
+    },
+    policyRecovery: {
+      ...{ useLlm: true, attempts: 5, timeoutSeconds: 90, generatedPaths: [], extraGeneratedPaths: [], grantDays: 30 },
     },
     stall: {
       silenceSeconds: 900,
@@ -112,6 +120,17 @@ describe('precedence', () => {
       FAILED_TASK_RETRY_COOLDOWN_MS: '1500',
       BLOCKED_TASK_RETRY_COOLDOWN_MS: '2500',
       FAILED_TASK_MAX_RETRY_COUNT: '-1',
+      BLOCKED_NEEDS_REWORK_IN_PLACE_RETRY_LIMIT: '7',
+      BLOCKED_POLICY_SUPPRESSION_MAX_RETRIES: '3',
+      FAILED_TASK_REPEATED_SIGNATURE_THRESHOLD: '6',
+      AUTO_REWORK_MAX_DEPTH: '1',
+      GENERATED_PATHS: 'gen/**, out.txt',
+      WORKER_EXTRA_GENERATED_PATHS: 'more/**\nlast.log',
+      WORKER_POLICY_RECOVERY_USE_LLM: 'false',
+      WORKER_POLICY_RECOVERY_ATTEMPTS: '2',
+      WORKER_POLICY_RECOVERY_TIMEOUT_SECONDS: '30',
+      WORKER_POLICY_RECOVERY_MODEL: 'small',
+      WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT: 'false',
       UNSTUCK_HARNESS: 'codex',
     }
     const config = load({ retry: { transientMaxSeconds: 60 } }, { environment })
@@ -119,6 +138,15 @@ describe('precedence', () => {
       ...{ transientBaseSeconds: 1.5, transientMaxSeconds: 60, transientLimit: -1 },
       ...{ quotaBaseSeconds: 2.5, quotaMaxSeconds: 1800 },
     })
+    expect(config.requeue).toEqual({
+      ...{ failedSeconds: 1.5, blockedSeconds: 2.5, maxRetries: -1, inPlaceLimit: 7 },
+      ...{ sameFailureLimit: 6, suppressionLimit: 3, reworkDepth: 1 },
+    })
+    expect(config.policyRecovery).toEqual({
+      ...{ useLlm: false, attempts: 2, timeoutSeconds: 30, model: 'small', grantDays: 30 },
+      ...{ generatedPaths: ['gen/**', 'out.txt'], extraGeneratedPaths: ['more/**', 'last.log'] },
+    })
+    expect(config.verify.skipMissingExplicitScript).toBe(false)
     expect(config.harness.default).toBe('codex')
   })
 
@@ -300,17 +328,29 @@ it('the table for the docs has every key once, with default, variable and meanin
   const keys = rows.map((row) => row.key).filter((key) => key !== '')
   expect(new Set(keys).size).toBe(keys.length)
   const variables = rows.map((row) => row.environment).filter((name) => name !== '')
-  expect(variables.toSorted()).toEqual([
+  expect([...new Set(variables)].toSorted()).toEqual([
+    'AUTO_REWORK_MAX_DEPTH',
+    'BLOCKED_NEEDS_REWORK_IN_PLACE_RETRY_LIMIT',
+    'BLOCKED_POLICY_SUPPRESSION_MAX_RETRIES',
     'BLOCKED_TASK_RETRY_COOLDOWN_MS',
     'DISPATCH_CONFLICT_LANE_MAX_SLOTS',
     'DISPATCH_DOCSER_LANE_MAX_SLOTS',
     'DISPATCH_FEATURE_LANE_MIN_SLOTS',
     'FAILED_TASK_MAX_RETRY_COUNT',
+    'FAILED_TASK_REPEATED_SIGNATURE_THRESHOLD',
     'FAILED_TASK_RETRY_COOLDOWN_MS',
+    'GENERATED_PATHS',
+    'HOURLY_TOKEN_LIMIT',
     'UNSTUCK_DATABASE_URL',
     'UNSTUCK_HARNESS',
     'UNSTUCK_HOME',
     'UNSTUCK_MAX_PARALLEL',
+    'WORKER_EXTRA_GENERATED_PATHS',
+    'WORKER_POLICY_RECOVERY_ATTEMPTS',
+    'WORKER_POLICY_RECOVERY_MODEL',
+    'WORKER_POLICY_RECOVERY_TIMEOUT_SECONDS',
+    'WORKER_POLICY_RECOVERY_USE_LLM',
+    'WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT',
   ])
 })
 

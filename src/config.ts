@@ -75,12 +75,37 @@ const fromMilliseconds = (text: string): unknown => {
   return typeof value === 'number' ? value / 1000 : value
 }
 
+const booleanOrText = (text: string): unknown =>
+  /^(true|1|yes|on)$/i.test(text) ? true : /^(false|0|no|off)$/i.test(text) ? false : text
+
+/** Paths separated by commas or new lines. */
+const listOfPaths = (text: string): string[] =>
+  text
+    .split(/[,\n]/)
+    .map((path) => path.trim())
+    .filter((path) => path !== '')
+
 const variables: readonly { name: string; key: string; read: (text: string) => unknown }[] = [
   { name: 'UNSTUCK_HARNESS', key: 'harness.default', read: (text) => text },
   { name: 'UNSTUCK_MAX_PARALLEL', key: 'maxParallel', read: numberOrText },
   { name: 'FAILED_TASK_RETRY_COOLDOWN_MS', key: 'retry.transientBaseSeconds', read: fromMilliseconds },
   { name: 'BLOCKED_TASK_RETRY_COOLDOWN_MS', key: 'retry.quotaBaseSeconds', read: fromMilliseconds },
   { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'retry.transientLimit', read: numberOrText },
+  { name: 'FAILED_TASK_MAX_RETRY_COUNT', key: 'requeue.maxRetries', read: numberOrText },
+  { name: 'FAILED_TASK_RETRY_COOLDOWN_MS', key: 'requeue.failedSeconds', read: fromMilliseconds },
+  { name: 'BLOCKED_TASK_RETRY_COOLDOWN_MS', key: 'requeue.blockedSeconds', read: fromMilliseconds },
+  { name: 'BLOCKED_NEEDS_REWORK_IN_PLACE_RETRY_LIMIT', key: 'requeue.inPlaceLimit', read: numberOrText },
+  { name: 'FAILED_TASK_REPEATED_SIGNATURE_THRESHOLD', key: 'requeue.sameFailureLimit', read: numberOrText },
+  { name: 'BLOCKED_POLICY_SUPPRESSION_MAX_RETRIES', key: 'requeue.suppressionLimit', read: numberOrText },
+  { name: 'AUTO_REWORK_MAX_DEPTH', key: 'requeue.reworkDepth', read: numberOrText },
+  { name: 'WORKER_POLICY_RECOVERY_USE_LLM', key: 'policyRecovery.useLlm', read: booleanOrText },
+  { name: 'WORKER_POLICY_RECOVERY_ATTEMPTS', key: 'policyRecovery.attempts', read: numberOrText },
+  { name: 'WORKER_POLICY_RECOVERY_TIMEOUT_SECONDS', key: 'policyRecovery.timeoutSeconds', read: numberOrText },
+  { name: 'WORKER_POLICY_RECOVERY_MODEL', key: 'policyRecovery.model', read: (text) => text },
+  { name: 'GENERATED_PATHS', key: 'policyRecovery.generatedPaths', read: listOfPaths },
+  { name: 'WORKER_EXTRA_GENERATED_PATHS', key: 'policyRecovery.extraGeneratedPaths', read: listOfPaths },
+  { name: 'WORKER_VERIFY_SKIP_MISSING_EXPLICIT_SCRIPT', key: 'verify.skipMissingExplicitScript', read: booleanOrText },
+  { name: 'HOURLY_TOKEN_LIMIT', key: 'limits.hourTokens', read: numberOrText },
   { name: 'DISPATCH_FEATURE_LANE_MIN_SLOTS', key: 'lanes.featureMinSlots', read: numberOrText },
   { name: 'DISPATCH_CONFLICT_LANE_MAX_SLOTS', key: 'lanes.conflictRecoveryMaxSlots', read: numberOrText },
   { name: 'DISPATCH_DOCSER_LANE_MAX_SLOTS', key: 'lanes.docserMaxSlots', read: numberOrText },

@@ -20,7 +20,7 @@ const reachable = (flow: Flow, from: string): Set<string> => {
 }
 
 /** Block reasons whose recoveries are not there yet: declared, entered by no row. */
-const notEntered = ['blocked(needs_rework)', 'blocked(issue_linking)']
+const notEntered = ['blocked(issue_linking)']
 
 describe('states', () => {
   it.each(Object.entries(listed))('of a %s are exactly the listed ones', (entity, states) => {

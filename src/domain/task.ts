@@ -59,6 +59,16 @@ export interface TakenOver {
   givenBack: boolean
 }
 
+/** The task continues the work of another one that was given up. */
+export interface Rework {
+  /** The task that it replaces. */
+  parent: string
+  /** 1 for the first replacement of a task that a person or a plan made. */
+  depth: number
+  /** Why the parent did not pass. */
+  because: string
+}
+
 export interface Task extends TaskFields {
   id: string
   goalId: string
@@ -83,6 +93,11 @@ export interface Task extends TaskFields {
   /** What a person changed during an attempt; applied when that attempt has ended. */
   pendingEdit: Partial<TaskFields> | null
   takenOver: TakenOver | null
+  /** Files that the task is about, as its author listed them. */
+  contextFiles: string[]
+  rework: Rework | null
+  /** The task that continues this one, which is cancelled. */
+  supersededBy: string | null
   /** All dependencies are done and the goal starts work; updated by every write that could change either. */
   ready: boolean
   /** Increases with every claim; a run with a smaller epoch writes nothing. */
@@ -136,9 +151,51 @@ export const taskFlow = {
       owner: 'executor',
       event: 'task.quota_wait',
     },
+    {
+      from: 'running',
+      to: 'blocked(needs_rework)',
+      trigger: 'rework_needed',
+      owner: 'executor',
+      event: 'task.needs_rework',
+    },
     { from: 'running', to: 'queued', trigger: 'harness_switched', owner: 'executor', event: 'task.requeued' },
     { from: 'failed', to: 'queued', trigger: 'retry_due', owner: 'cycle manager', event: 'task.requeued' },
     { from: 'failed', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    {
+      from: 'failed',
+      to: 'blocked(needs_rework)',
+      trigger: 'rework_needed',
+      owner: 'cycle manager',
+      event: 'task.needs_rework',
+    },
+    {
+      from: 'blocked(needs_rework)',
+      to: 'queued',
+      trigger: 'retry_due',
+      owner: 'cycle manager',
+      event: 'task.requeued',
+    },
+    { from: 'blocked(needs_rework)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
+    ...fromEach(['failed', 'blocked(needs_rework)'], {
+      to: 'blocked(awaiting_human)',
+      trigger: 'escalated',
+      owner: 'cycle manager',
+      event: 'task.escalated',
+    }),
+    {
+      from: 'blocked(needs_rework)',
+      to: 'cancelled',
+      trigger: 'superseded',
+      owner: 'cycle manager',
+      event: 'task.cancelled',
+    },
+    {
+      from: 'blocked(needs_rework)',
+      to: 'cancelled',
+      trigger: 'given_up',
+      owner: 'cycle manager',
+      event: 'task.cancelled',
+    },
     {
       from: 'blocked(quota_wait)',
       to: 'queued',
@@ -172,7 +229,7 @@ export const taskFlow = {
     },
     { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'retried', owner: 'person', event: 'task.requeued' },
     { from: 'blocked(awaiting_human)', to: 'queued', trigger: 'given_back', owner: 'person', event: 'task.given_back' },
-    ...fromEach(['queued', 'failed', 'blocked(quota_wait)'], {
+    ...fromEach(['queued', 'failed', 'blocked(quota_wait)', 'blocked(needs_rework)'], {
       to: 'blocked(awaiting_human)',
       trigger: 'taken_over',
       owner: 'person',

@@ -17,6 +17,7 @@ import { migration as count } from './migrations/0011-count.ts'
 import { migration as stalled } from './migrations/0012-stalled.ts'
 import { migration as questions } from './migrations/0013-questions.ts'
 import { migration as takenOver } from './migrations/0014-taken-over.ts'
+import { migration as policy } from './migrations/0015-policy.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -32,6 +33,7 @@ export const migrations: readonly string[] = [
   stalled,
   questions,
   takenOver,
+  policy,
 ]
 
 const uniqueViolation = '23505'

@@ -172,6 +172,23 @@ create table leader (
   constraint leader_name_check CHECK ((name = 'leader'::text))
 );
 
+create table learned_path (
+  path text not null,
+  evidence jsonb not null,
+  task_id text,
+  run_id text,
+  seen integer not null default 1,
+  learned_at timestamp with time zone not null default unstuck_now(),
+  last_seen_at timestamp with time zone not null default unstuck_now(),
+  undone_at timestamp with time zone,
+  undone_by text,
+  expired boolean not null default false,
+  constraint learned_path_pkey PRIMARY KEY (path),
+  constraint learned_path_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint learned_path_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
+);
+CREATE INDEX learned_path_live ON public.learned_path USING btree (last_seen_at) WHERE (undone_at IS NULL);
+
 create table lease (
   task_id text not null,
   run_id text not null,
@@ -218,6 +235,41 @@ create table migration (
   constraint migration_pkey PRIMARY KEY (number)
 );
 
+create table path_grant (
+  id text not null,
+  path text not null,
+  scope text not null,
+  areas jsonb not null default '[]'::jsonb,
+  role text,
+  goal_id text,
+  task_id text,
+  run_id text,
+  rule text not null,
+  why text not null,
+  granted_by text not null,
+  source_text text not null default ''::text,
+  granted_at timestamp with time zone not null default unstuck_now(),
+  last_used_at timestamp with time zone not null default unstuck_now(),
+  revoked_at timestamp with time zone,
+  revoked_by text,
+  constraint path_grant_pkey PRIMARY KEY (id),
+  constraint path_grant_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint path_grant_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint path_grant_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id),
+  constraint path_grant_scope_check CHECK ((scope = ANY (ARRAY['run'::text, 'task'::text, 'area'::text])))
+);
+CREATE INDEX path_grant_live ON public.path_grant USING btree (last_used_at) WHERE (revoked_at IS NULL);
+
+create table path_grant_use (
+  grant_id text not null,
+  run_id text not null,
+  at timestamp with time zone not null default unstuck_now(),
+  constraint path_grant_use_pkey PRIMARY KEY (grant_id, run_id),
+  constraint path_grant_use_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES path_grant(id),
+  constraint path_grant_use_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id)
+);
+CREATE INDEX path_grant_use_of_run ON public.path_grant_use USING btree (run_id);
+
 create table recovery (
   id text not null,
   goal_id text not null,
@@ -254,6 +306,24 @@ create table repository_seen (
   seen_at timestamp with time zone not null default unstuck_now(),
   constraint repository_seen_pkey PRIMARY KEY (host)
 );
+
+create table requeue (
+  id text not null,
+  goal_id text not null,
+  task_id text not null,
+  run_id text,
+  epoch integer not null,
+  reason text not null,
+  cause text not null,
+  signature text not null,
+  payload jsonb not null,
+  at timestamp with time zone not null default unstuck_now(),
+  constraint requeue_pkey PRIMARY KEY (id),
+  constraint requeue_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint requeue_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id),
+  constraint requeue_task_id_fkey FOREIGN KEY (task_id) REFERENCES task(id)
+);
+CREATE INDEX requeue_of_task ON public.requeue USING btree (task_id, at);
 
 create table run (
   id text not null,
@@ -327,10 +397,14 @@ create table task (
   pending_edit jsonb,
   count_from_epoch integer not null default 0,
   taken_over jsonb,
+  context_files jsonb not null default '[]'::jsonb,
+  rework jsonb,
+  superseded_by text,
   constraint task_pkey PRIMARY KEY (id),
   constraint task_goal_id_number_key UNIQUE (goal_id, number),
   constraint task_engine_id_fkey FOREIGN KEY (engine_id) REFERENCES engine(id),
   constraint task_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint task_superseded_by_fkey FOREIGN KEY (superseded_by) REFERENCES task(id),
   constraint task_block_reason_check CHECK ((block_reason = ANY (ARRAY['awaiting_judge'::text, 'quota_wait'::text, 'needs_rework'::text, 'issue_linking'::text, 'awaiting_human'::text, 'needs_human'::text]))),
   constraint task_check CHECK (((state = 'blocked'::text) = (block_reason IS NOT NULL))),
   constraint task_command_source_check CHECK ((command_source = ANY (ARRAY['task'::text, 'config'::text, 'inferred'::text]))),
@@ -341,6 +415,7 @@ create table task (
 CREATE INDEX task_claimable ON public.task USING btree (rank, id) WHERE ((state = 'queued'::text) AND ready);
 CREATE INDEX task_holding ON public.task USING btree (id) WHERE ((state = 'running'::text) OR (block_reason = 'awaiting_judge'::text));
 CREATE INDEX task_retry ON public.task USING btree (retry_at) WHERE ((state = 'failed'::text) OR (block_reason = 'quota_wait'::text));
+CREATE INDEX task_rework_due ON public.task USING btree (retry_at) WHERE (block_reason = 'needs_rework'::text);
 
 create view agent_view as
  SELECT agent.id,

@@ -69,6 +69,7 @@ const newTasks = (context: Context, { goalId, input, options, top }: Plan): NewT
       ),
       model: task.model ?? null,
       priority: task.priority,
+      contextFiles: task.contextFiles ?? [],
     }
   })
 }
@@ -138,6 +139,8 @@ const allowedDirsOf = ({ ports }: Context, input: GoalInput, options: GoalOption
  */
 export const createGoal = async (context: Context, input: GoalInput, options: GoalOptions): Promise<Goal> => {
   const config = context.config()
+  // The limit of tokens per hour is one of the repository, not of a goal.
+  const { hourTokens: _hourTokens, ...goalLimits } = config.limits
   // An unreadable contract is reported now instead of when the first task is verified.
   readContract(context.ports.files, context.repository.root)
   const allowedDirs = allowedDirsOf(context, input, options)
@@ -160,7 +163,7 @@ export const createGoal = async (context: Context, input: GoalInput, options: Go
       headCommit: start.head,
       autoMerge: options.autoMerge,
       allowedDirs,
-      limits: { ...config.limits, ...options.limits },
+      limits: { ...goalLimits, ...options.limits },
       spend: noSpend,
     })
     await insertTasks(tx, tasks)

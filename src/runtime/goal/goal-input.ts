@@ -30,6 +30,8 @@ export interface TaskInput {
   harness?: string
   model?: string
   targetArea?: string
+  /** Files that the task is about. */
+  contextFiles?: string[]
 }
 
 export interface GoalInput {

@@ -34,6 +34,9 @@ export const writtenTaskSchema = z.strictObject({
   commands: taskFields.commands
     .exactOptional()
     .meta({ description: 'Checks that must pass. Default: inferred from the repository.' }),
+  contextFiles: listField(taskFields.allowedPaths.element, 'a list of paths')
+    .exactOptional()
+    .meta({ description: 'Files that the task is about; changing them is allowed even in the strictest policy mode.' }),
   after: listField(id, 'a list of task ids').exactOptional().meta({ description: 'Tasks that must be done first.' }),
   harness: taskFields.harness.exactOptional(),
   model: taskFields.model.exactOptional(),
