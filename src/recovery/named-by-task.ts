@@ -38,7 +38,7 @@ const mentions = (sentence: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w./-])(?:\./)?${escaped(name)}(?![\w/-]|\.\w)`).test(sentence)
 
 /** The sentences that forbid nothing, with the commands of the checks removed. */
-const sentencesOf = ({ title, instructions, commands, originalCommands }: NamingTask): string[] => {
+export const sentencesOf = ({ title, instructions, commands, originalCommands }: NamingTask): string[] => {
   const asked = [...new Set([...commands, ...originalCommands])].toSorted((a, b) => b.length - a.length)
   const plain = asked.reduce((text, command) => text.replaceAll(command, ' '), `${title}\n${instructions}`)
   return plain.split(/[.!?;](?=\s|$)|\n/).filter((sentence) => !forbids.test(sentence))

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import type { PathTask } from './auto-allow.ts'
+import { explainPath, type PathQuestion } from './explain-path.ts'
+import { defaultPolicyRecovery } from './recovery-policy.ts'
+
+const task = (more: Partial<PathTask> = {}): PathTask => ({
+  ...{
+    role: 'worker',
+    title: 'Add a parser',
+    instructions: 'Parse.',
+    commands: ['make test'],
+    contextFiles: ['doc/notes.txt'],
+  },
+  ...{ allowedPaths: ['src/**'], deniedPaths: ['src/vendor'] },
+  ...more,
+})
+
+const ask = (path: string, more: Partial<PathQuestion> = {}) =>
+  explainPath({
+    ...{ path, facts: { mode: '000000', tracked: false }, task: task(), policy: defaultPolicyRecovery, held: [] },
+    denied: [{ path: 'ops', from: 'deniedPaths of the configuration' }],
+    generated: [{ pattern: '**/coverage/**', from: 'built-in' }],
+    mayAskModel: true,
+    ...more,
+  })
+
+const tracked = { mode: '100644', tracked: true }
+
+describe('which rule decides about a path', () => {
+  it.each<[string, string, Partial<PathQuestion>, string, string, RegExp]>([
+    ['a path denied for all tasks', 'ops/a.sh', {}, 'refused', 'denied', /ops \(deniedPaths of the configuration\)/],
+    ['a path denied by its task', 'src/vendor/a.js', {}, 'refused', 'denied', /src\/vendor of the task/],
+    ['a denied path in another case', 'OPS/a.sh', {}, 'refused', 'denied', /denied path ops/],
+    ['a denied path that is also a secret', 'ops/.env', {}, 'refused', 'denied', /ops/],
+    ['a secret in the allowed paths', 'src/.env', {}, 'refused', 'secret', /\*\*\/\.env/],
+    [
+      'a submodule',
+      'src/lib',
+      { facts: { mode: '160000', tracked: true } },
+      'refused',
+      'nested_repository',
+      /submodule/,
+    ],
+    [
+      'a link out of the repository',
+      'src/link',
+      { facts: { mode: '120000', tracked: false, linkTarget: '/etc/hosts' } },
+      'refused',
+      'symlink_out',
+      /\/etc\/hosts/,
+    ],
+    [
+      'a link inside the repository',
+      'src/link',
+      { facts: { mode: '120000', tracked: false, linkTarget: 'main.c' } },
+      'allowed',
+      'task',
+      /allowed paths of the task/,
+    ],
+    ['an allowed path', 'src/a.c', {}, 'allowed', 'task', /allowed paths of the task/],
+    ['a new generated file', 'coverage/a.html', {}, 'left out', 'generated', /coverage/],
+    [
+      'a generated file that the commit has',
+      'coverage/a.html',
+      { facts: tracked },
+      'asked',
+      'model',
+      /no rule connects/,
+    ],
+    [
+      'an ignored file',
+      'a.cache',
+      { facts: { mode: '000000', tracked: false, ignoredBy: '.gitignore:3: *.cache' } },
+      'left out',
+      'ignored',
+      /\.gitignore:3: \*\.cache/,
+    ],
+    ['a file that a command needs', 'Makefile', {}, 'allowed', 'command_rule', /"make test"/],
+    [
+      'the same in a stricter mode',
+      'Makefile',
+      { policy: { ...defaultPolicyRecovery, mode: 'conservative' } },
+      'asked',
+      'model',
+      /mode "(?:balanced|aggressive)" would allow it/,
+    ],
+    [
+      'a context file in every mode',
+      'doc/notes.txt',
+      { policy: { ...defaultPolicyRecovery, mode: 'conservative' } },
+      'allowed',
+      'context_file',
+      /context/,
+    ],
+    ['a docs task', 'Makefile', { task: task({ role: 'docser' }) }, 'refused', 'docs_task', /docs task/],
+    [
+      'the area of another task',
+      'Makefile',
+      { held: [{ area: 'Makefile', by: 'task 2 "Build"' }] },
+      'refused',
+      'held_area',
+      /task 2 "Build"/,
+    ],
+    ['what nothing covers', 'other.txt', {}, 'asked', 'model', /A model is asked/],
+    [
+      'what nothing covers, without a model',
+      'other.txt',
+      { mayAskModel: false },
+      'refused',
+      'no_rule',
+      /no rule connects/,
+    ],
+    ['a name that is a glob', 'a*b', {}, 'refused', 'unsafe_path', /glob/],
+  ])('%s', (_title, path, more, ...[decision, rule, because]) => {
+    expect(ask(path, more)).toMatchObject({ decision, rule, because: expect.stringMatching(because) as string })
+  })
+
+  it('without a task no task allows it, and the fixed rules stay', () => {
+    const { task: _task, ...rest } = { task: 0, path: 'src/a.c' }
+    const bare = (path: string) =>
+      explainPath({
+        ...rest,
+        ...{
+          path,
+          facts: tracked,
+          denied: [],
+          generated: [],
+          held: [],
+          policy: defaultPolicyRecovery,
+          mayAskModel: true,
+        },
+      })
+    expect(bare('src/a.c').decision).toBe('asked')
+    expect(bare('.env').rule).toBe('secret')
+  })
+
+  it('lists the rules in their order, and ends with the one that decides', () => {
+    const { steps } = ask('Makefile')
+    expect(steps.map(({ rule }) => rule)).toEqual([
+      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'generated', 'automatic'],
+    ])
+    expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(6).fill(false), true])
+  })
+})
