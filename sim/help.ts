@@ -12,6 +12,10 @@ const turns: readonly Line[] = [
   ['{ "shell": "npm test" }', 'runs a command'],
   ['{ "hold": { "until": "go", "mark": "held" } }', 'runs a command that lasts until the file "go" exists'],
   ['{ "text": "All done." }', "ends the agent's turn with this text"],
+  [
+    '{ "answer": { "decision": "allow" } }',
+    "ends the agent's turn with this JSON, as the answer to a question of Unstuck",
+  ],
   ['{ "wait": 5 }', 'delays the next step by so many seconds'],
 ]
 
@@ -42,9 +46,10 @@ const listed = (lines: readonly Line[]): string => {
 }
 
 export const simHelp = `
-A script is a JSON file. The server plays the first conversation whose "match" occurs in the prompt, or the default one:
+A script is a JSON file. The server plays the first conversation whose "match" occurs in the prompt (of a list: all of it), or the default one:
 
   { "conversations": [{ "name": "job", "match": "Make the file", "steps": [<step>, <step>, …] }] }
+  { "conversations": [{ "name": "ask", "match": ["Question: policy", "Make the file"], "steps": [<step>] }] }
   { "conversations": [{ "name": "all", "default": true, "steps": [<step>, …] }] }
 
 Steps; each is one turn of the model. Paths are relative to the working folder of the agent, for which {cwd} stands:

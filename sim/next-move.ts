@@ -5,6 +5,7 @@
  */
 import { dirname, isAbsolute, join } from 'node:path'
 import { AppError } from '../src/errors.ts'
+import type { FilledTurn } from './protocol.ts'
 import type { ModelTurn, Conversation, ScriptFault, SimScript } from './script.ts'
 import { isModelTurn, isFault } from './script.ts'
 
@@ -18,9 +19,9 @@ export interface ScriptMove {
 
 const closing: ModelTurn = { kind: 'text', text: 'The script has no further step.' }
 
-/** The first conversation whose `match` occurs in the opening text, or else the default one. */
+/** The first conversation whose `match` occurs completely in the opening text, or else the default one. */
 export const pickConversation = (script: SimScript, opening: string): Conversation | undefined =>
-  script.conversations.find(({ match }) => match !== undefined && opening.includes(match)) ??
+  script.conversations.find(({ match }) => match?.every((text) => opening.includes(text)) === true) ??
   script.conversations.find((conversation) => conversation.default)
 
 /** `injected(step)` is the number of requests that have already received the fault of that step. */
@@ -50,7 +51,7 @@ const holdCommand = (until: string, mark: string | undefined): string =>
   `${mark === undefined ? '' : `echo > ${quoted(mark)}; `}until [ -e ${quoted(until)} ] || [ ! -d ${quoted(dirname(until))} ]; do sleep 0.1; done`
 
 /** Fills in the working directory of the agent: replaces {cwd}, and makes relative paths absolute. */
-export const fillIn = (answer: ModelTurn, cwd: string | undefined): Exclude<ModelTurn, { kind: 'hold' }> => {
+export const fillIn = (answer: ModelTurn, cwd: string | undefined): FilledTurn => {
   const fill = (text: string): string => {
     if (cwd === undefined && text.includes('{cwd}'))
       throw new AppError(
@@ -74,5 +75,7 @@ export const fillIn = (answer: ModelTurn, cwd: string | undefined): Exclude<Mode
       return { kind: 'shell', command: holdCommand(absolute(answer.until), answer.mark && absolute(answer.mark)) }
     case 'text':
       return answer
+    case 'answer':
+      return { kind: 'text', text: answer.text }
   }
 }

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ModelTurn, Conversation } from './script.ts'
 
 /** An answer with all paths and commands filled in. */
-export type FilledTurn = Exclude<ModelTurn, { kind: 'hold' }>
+export type FilledTurn = Exclude<ModelTurn, { kind: 'hold' } | { kind: 'answer' }>
 
 /** A complete reply, in parts that are sent in order, so that a cut can happen between two parts. */
 export interface WireReply {

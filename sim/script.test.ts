@@ -144,3 +144,17 @@ test('the help has a valid line for every step', () => {
   })
   expect(new Set(words)).toEqual(new Set(stepWords))
 })
+
+test('an answer to a question is its JSON as text, and a list of matches has to occur completely', () => {
+  const steps = [{ answer: { decision: 'allow', paths: ['a'] } }]
+  const parsed = parseScript({ conversations: [{ name: 'ask', match: ['Question: policy', 'Make it'], steps }] }, 'x')
+  const [turn] = parsed.conversations[0]!.steps
+  expect(turn).toEqual({ kind: 'answer', text: '{"decision":"allow","paths":["a"]}' })
+  expect(fillIn(nextMove(parsed.conversations[0]!, 0, never).turn, undefined)).toEqual({
+    kind: 'text',
+    text: '{"decision":"allow","paths":["a"]}',
+  })
+  expect(pickConversation(parsed, 'Question: policy\n\nMake it')?.name).toBe('ask')
+  expect(pickConversation(parsed, 'Make it')).toBeUndefined()
+  expect(() => parseScript(script({ answer: 'yes' }), 'x')).toThrow('steps[0].answer: ')
+})

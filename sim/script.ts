@@ -15,7 +15,7 @@ const orTrue = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === true ? {} : value), schema)
 
 /**
- * One row per kind of step. The first six consume one turn of the model each. `wait` delays the next step. The others are
+ * One row per kind of step. The first seven consume one turn of the model each. `wait` delays the next step. The others are
  * faults: they spoil a request `times` times (default 1; "always" only as the last step) before the next step is played.
  * Paths may contain `{cwd}`, the working directory that the agent reports; relative paths are below it.
  */
@@ -29,6 +29,8 @@ const stepKinds = {
   hold: z.strictObject({ until: filled, mark: filled.optional() }),
   /** Ends the run of the agent; a resumed session continues with the next step. */
   text: filled.transform((text) => ({ text })),
+  /** The same with this JSON as the text: the answer to a question. */
+  answer: z.record(z.string(), z.json()).transform((value) => ({ text: JSON.stringify(value) })),
   wait: z
     .number()
     .nonnegative()
@@ -114,7 +116,8 @@ const stepsSchema = z
 const conversationSchema = z
   .strictObject({
     name: filled,
-    match: filled.optional(),
+    /** Texts that all have to occur in the prompt; one text may be given without a list. */
+    match: z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(filled).min(1)).optional(),
     default: z.literal(true).optional(),
     usage: z
       .strictObject({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() })
@@ -157,7 +160,7 @@ export type Conversation = SimScript['conversations'][number]
 export interface ScriptInput {
   conversations: {
     name: string
-    match?: string
+    match?: string | string[]
     default?: true
     usage?: { inputTokens: number; outputTokens: number }
     steps: ({ [K in Kind]: Record<K, z.input<(typeof stepKinds)[K]>> }[Kind] | z.input<typeof againSchema>)[]

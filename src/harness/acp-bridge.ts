@@ -4,7 +4,7 @@
  * prints one JSON event per line, so that this run is read from files like any other. It always ends the agent before it exits.
  * The agent's standard error is passed through.
  *
- *   node acp-bridge.ts --prompt-file <file> --cwd <folder> [--session <id>] [--allow-dir <dir>]… [--allow-command <line>]… [--allow-all] -- <agent> [args…]
+ *   node acp-bridge.ts --prompt-file <file> --cwd <folder> [--session <id>] [--allow-dir <dir>]… [--allow-command <line>]… [--allow-all | --allow-nothing] -- <agent> [args…]
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,6 +47,7 @@ const ordersFrom = (argv: string[]): Orders => {
       'allow-dir': { type: 'string', multiple: true },
       'allow-command': { type: 'string', multiple: true },
       'allow-all': { type: 'boolean', default: false },
+      'allow-nothing': { type: 'boolean', default: false },
     },
   })
   const { cwd = process.cwd(), session } = values
@@ -59,6 +60,7 @@ const ordersFrom = (argv: string[]): Orders => {
       dirs: values['allow-dir'] ?? [],
       commands: values['allow-command'] ?? [],
       everything: values['allow-all'],
+      nothing: values['allow-nothing'],
     },
     agent: positionals,
   }

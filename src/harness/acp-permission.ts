@@ -12,6 +12,8 @@ export interface AllowedAccess {
   commands: string[]
   /** `unrestricted` in the configuration: every request is allowed. */
   everything?: boolean
+  /** For a question: every request is refused. Takes precedence. */
+  nothing?: boolean
 }
 
 /** Everything that the agent has reported about the call. */
@@ -89,6 +91,7 @@ const readKinds = new Set(['read', 'search', 'think'])
 const changeKinds = new Set(['edit', 'delete', 'move'])
 
 export const decidePermission = (call: RequestedCall, allowed: AllowedAccess): PermissionDecision => {
+  if (allowed.nothing === true) return { allowed: false, kind: 'tool' }
   if (allowed.everything === true) return { allowed: true, kind: 'tool' }
   const kind = call.kind ?? 'other'
   if (readKinds.has(kind)) return decideFiles(call, allowed, false)

@@ -7,19 +7,41 @@ import { fileURLToPath } from 'node:url'
 import { AppError } from '../errors.ts'
 import { taskCommandsIn } from '../recovery/command/task-commands.ts'
 import { readAcp } from './acp-events.ts'
-import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { openedDirs } from './prompt-argument.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 
 /** TypeScript in a checkout, JavaScript when built. */
 const bridge = fileURLToPath(new URL(`./acp-bridge${extname(import.meta.url)}`, import.meta.url))
 
-const launch = (request: LaunchRequest): LaunchLine => {
-  if (request.program === undefined || request.program.length === 0)
+const agentOf = ({ program = [], extraArgs }: Pick<LaunchRequest, 'program' | 'extraArgs'>): string[] => {
+  if (program.length === 0)
     throw new AppError(
       'HARNESS_MISSING',
       'a harness with the driver "acp" has no command: set it to the agent, e.g. ["gemini", "--acp"]',
     )
+  return ['--', ...program, ...extraArgs]
+}
+
+/** The protocol has no read-only mode: every permission that the agent requests is refused. */
+const question = (request: QuestionRequest): LaunchLine => ({
+  argv: [
+    ...[
+      process.execPath,
+      bridge,
+      `--prompt-file=${request.promptFile}`,
+      `--cwd=${request.workspace}`,
+      '--allow-nothing',
+    ],
+    ...agentOf(request),
+  ],
+  cwd: request.workspace,
+  env: {},
+  stdinFile: null,
+})
+
+const launch = (request: LaunchRequest): LaunchLine => {
+  const agent = agentOf(request)
   return {
     argv: [
       ...[process.execPath, bridge, `--prompt-file=${request.promptFile}`, `--cwd=${request.workspace}`],
@@ -27,7 +49,7 @@ const launch = (request: LaunchRequest): LaunchLine => {
       ...openedDirs(request).map((dir) => `--allow-dir=${dir}`),
       ...[...request.commands, ...request.toolRules].map((line) => `--allow-command=${line}`),
       ...(request.unrestricted === true ? ['--allow-all'] : []),
-      ...['--', ...request.program, ...request.extraArgs],
+      ...agent,
     ],
     cwd: request.workspace,
     env: {},
@@ -52,6 +74,7 @@ export const acp: Driver = {
     },
   ],
   launch,
+  question,
   // The bridge compares whole lines, so a line made of the task's commands is allowed as a whole.
   toolRules: ({ target }, { taskCommands }) =>
     target === undefined || taskCommandsIn(target, taskCommands) === undefined ? undefined : [target.trim()],

@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { claudeRefusalWords, claudeRemedy } from './claude-denials.ts'
 import { claudeStderrError } from './claude-errors.ts'
 import { readClaude } from './claude-events.ts'
-import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
@@ -57,6 +58,31 @@ const launch = (request: LaunchRequest): LaunchLine => {
     stdinFile: null,
   }
 }
+
+const widening = {
+  flags: [
+    ...['--dangerously-skip-permissions', '--allow-dangerously-skip-permissions'],
+    ...['--continue', '-c', '--fork-session', '--ide', '--chrome', '--bg', '--background'],
+  ],
+  valued: ['--permission-mode', '--permission-prompt-tool', '--agent', '--agents', '--resume', '-r', '--session-id'],
+  many: ['--allowedTools', '--allowed-tools', '--tools', '--add-dir', '--mcp-config'],
+}
+
+/** Plan mode alone would still run commands that the owner's settings allow, so only tools that read exist, and no MCP server. */
+const question = (request: QuestionRequest): LaunchLine => ({
+  argv: [
+    ...(request.program ?? ['claude']),
+    ...withoutModel(narrowedArgs(request.extraArgs, widening), request.model),
+    '-p',
+    promptArgument(request.prompt),
+    ...['--output-format', 'stream-json', '--verbose', '--permission-mode', 'plan', '--strict-mcp-config'],
+    ...(request.model === undefined ? [] : ['--model', request.model]),
+    ...['--tools', 'Read,Grep,Glob'],
+  ],
+  cwd: request.workspace,
+  env: { DISABLE_AUTOUPDATER: '1' },
+  stdinFile: null,
+})
 
 const tools = { shell: 'Bash', edits: ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'], ruleOf }
 
@@ -144,6 +170,7 @@ export const claude: Driver = {
   ],
   login,
   launch,
+  question,
   openSession: (session) => ['--resume', session],
   toolRules: toolRulesOf({ ...tools, editRule }),
   grantRules: grantRulesOf(tools),

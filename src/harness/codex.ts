@@ -6,9 +6,10 @@ import { codexRefusalWords, codexRemedy } from './codex-denials.ts'
 import { codexStderrError } from './codex-errors.ts'
 import { readCodex } from './codex-events.ts'
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
-import type { Driver, LaunchLine, LaunchRequest } from './driver.ts'
+import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasFlag,
@@ -37,6 +38,40 @@ const launch = (request: LaunchRequest): LaunchLine => ({
   ],
   cwd: request.workspace,
   // A blocked write of a command is reported only in the sandbox's log.
+  env: { RUST_LOG: 'error,codex_sandboxing=warn' },
+  stdinFile: null,
+})
+
+const widening = {
+  flags: ['--full-auto', '--yolo', '--dangerously-bypass-approvals-and-sandbox', '--skip-git-repo-check', '--last'],
+  valued: ['-s', '--sandbox', '-a', '--ask-for-approval', '-C', '--cd', '--add-dir'],
+}
+
+/** Settings that decide what a command may write, or that start programs outside of the sandbox. */
+const wideningSetting = /^\s*(?:sandbox_|approval_|mcp_servers|permissions|notify|default_permissions)/
+
+const withoutWideSettings = (args: readonly string[]): string[] => {
+  const isOption = (arg: string | undefined): boolean => arg === '-c' || arg === '--config'
+  const isWide = (arg: string | undefined): boolean => wideningSetting.test(arg ?? '')
+  return args.filter(
+    (arg, at) =>
+      !(isOption(arg) && isWide(args[at + 1])) &&
+      !(isOption(args[at - 1]) && isWide(arg)) &&
+      !isWide(/^(?:-c|--config)=?(?=\S)(.*)$/s.exec(arg)?.[1] ?? ''),
+  )
+}
+
+/** Commands run, because Codex reads files with them, but the sandbox lets none of them write or use the network. */
+const question = (request: QuestionRequest): LaunchLine => ({
+  argv: [
+    ...(request.program ?? ['codex']),
+    ...['exec', '--json', '-C', request.workspace],
+    ...(request.model === undefined ? [] : ['-m', request.model]),
+    ...withoutModel(withoutWideSettings(narrowedArgs(request.extraArgs, widening)), request.model),
+    ...['-s', 'read-only', '--skip-git-repo-check'],
+    promptArgument(request.prompt),
+  ],
+  cwd: request.workspace,
   env: { RUST_LOG: 'error,codex_sandboxing=warn' },
   stdinFile: null,
 })
@@ -128,6 +163,7 @@ export const codex: Driver = {
   measured,
   login,
   launch,
+  question,
   openSession: (session) => ['resume', session],
   remedy: codexRemedy,
   userCommand,

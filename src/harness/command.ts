@@ -94,6 +94,9 @@ export const command: Driver = {
     },
   ],
   launch,
+  // The program has no mode of its own for this: the owner's program decides, and the folder is compared afterwards.
+  question: (request) => launch({ ...request, addDirs: [], skipGitCheck: false, commands: [], toolRules: [] }),
+  answersOnStdout: true,
   userCommand: {
     form: '',
     isHeadless: () => true,

@@ -41,6 +41,12 @@ export interface LaunchRequest {
   promptMode?: 'argument' | 'stdin' | 'file'
 }
 
+/** A question: the prompt asks for one answer, and the launch may only read. It always begins a fresh session. */
+export type QuestionRequest = Pick<
+  LaunchRequest,
+  'can' | 'prompt' | 'promptFile' | 'workspace' | 'runDir' | 'model' | 'program' | 'extraArgs' | 'promptMode'
+>
+
 export interface LaunchLine {
   argv: string[]
   cwd: string
@@ -238,6 +244,10 @@ export interface Driver {
   /** Where its credentials are, and how a person gives them. Absent = unknown. */
   login?: LoginTraces
   launch(request: LaunchRequest): LaunchLine
+  /** The launch in the CLI's read-only mode, whatever the owner allows its agents. `workspace` is a folder with the code to read. */
+  question(request: QuestionRequest): LaunchLine
+  /** The answer to a question is the whole standard output, because there is no final event. Absent = the final event has it. */
+  answersOnStdout?: true
   /** Arguments with which a person continues this session in their own terminal. Absent = the CLI cannot. */
   openSession?(session: string): string[]
   /**

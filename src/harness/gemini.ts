@@ -2,12 +2,22 @@
  * Driver for Google's Gemini CLI. It launches in `auto_edit`, with each of the task's commands allowed. Facts were measured on 0.61.0.
  */
 import { join } from 'node:path'
-import type { AgentExit, Driver, FaultType, LaunchLine, LaunchRequest, Transcript, ReportedError } from './driver.ts'
+import type {
+  AgentExit,
+  Driver,
+  FaultType,
+  LaunchLine,
+  LaunchRequest,
+  QuestionRequest,
+  Transcript,
+  ReportedError,
+} from './driver.ts'
 import { geminiRefusalWords, geminiRemedy } from './gemini-denials.ts'
 import { geminiStderrError } from './gemini-errors.ts'
 import { readGemini } from './gemini-events.ts'
 import type { LoginTraces } from './cli-login.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { grantRulesOf, toolRulesOf } from './tool-rules.ts'
 import { emptyTranscript, hasFailingExit, faultOfStatus, concludeFailed, concludeFinal } from './transcript.ts'
 import {
@@ -49,6 +59,25 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     ]),
   ],
   // A session can only be resumed from the folder it was started in.
+  cwd: request.workspace,
+  env: programEnv,
+  stdinFile: null,
+})
+
+const widening = {
+  flags: ['--yolo', '-y', '--accept-raw-output-risk'],
+  valued: ['--approval-mode', '--approvalMode', '--policy', '--resume', '-r', '--session-id'],
+  many: ['--allowed-tools', '--allowedTools', '--include-directories', '--includeDirectories'],
+}
+
+/** In plan mode the shell tool does not exist, and a plan is the only file that can be written, in a folder of the CLI's own. */
+const question = (request: QuestionRequest): LaunchLine => ({
+  argv: [
+    ...(request.program ?? ['gemini']),
+    ...withoutModel(narrowedArgs(request.extraArgs, widening), request.model),
+    ...['-p', promptArgument(request.prompt), '-o', 'stream-json', '--skip-trust', '--approval-mode', 'plan'],
+    ...(request.model === undefined ? [] : ['-m', request.model]),
+  ],
   cwd: request.workspace,
   env: programEnv,
   stdinFile: null,
@@ -158,6 +187,7 @@ export const gemini: Driver = {
   ],
   login,
   launch,
+  question,
   openSession: (session) => ['--resume', session],
   // The CLI checks the workspace's bounds separately, so a rule for a tool's name opens nothing outside.
   toolRules: toolRulesOf({ ...tools, editRule: (tool) => tool }),

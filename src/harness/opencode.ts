@@ -3,12 +3,13 @@
  * Facts were measured on 1.18.33.
  */
 import { join } from 'node:path'
-import type { AgentExit, Driver, LaunchLine, LaunchRequest, Transcript, Conclusion } from './driver.ts'
+import type { AgentExit, Driver, LaunchLine, LaunchRequest, QuestionRequest, Transcript, Conclusion } from './driver.ts'
 import { opencodeLogCause, opencodeStderrError } from './opencode-errors.ts'
 import { readOpencode } from './opencode-events.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
 import { opencodeRefusalWords, opencodeRemedy, permissionRejected } from './opencode-denials.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
+import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
 import {
   hasFlag,
@@ -70,6 +71,44 @@ const launch = (request: LaunchRequest): LaunchLine => ({
     OPENCODE_DISABLE_AUTOUPDATE: 'true',
   },
   // The CLI reads standard input to its end before anything else.
+  stdinFile: null,
+})
+
+const widening = {
+  flags: ['--auto', '--continue', '-c', '--fork', '--share'],
+  valued: ['--session', '-s', '--agent', '--dir', '--attach', '--command'],
+}
+
+/** Every class is denied, also those that a later version adds. Only the tools that read the folder are left. */
+const readingOnly = JSON.stringify({
+  '*': 'deny',
+  read: { '*': 'allow', '*.env': 'deny', '*.env.*': 'deny', '*.env.example': 'allow' },
+  glob: { '*': 'allow' },
+  grep: { '*': 'allow' },
+  list: { '*': 'allow' },
+  ...Object.fromEntries(
+    ['edit', 'bash', 'task', 'lsp', 'skill', 'external_directory'].map((name) => [name, { '*': 'deny' }]),
+  ),
+  ...Object.fromEntries(
+    ['todowrite', 'webfetch', 'websearch', 'question', 'doom_loop', 'plan_enter', 'plan_exit'].map((name) => [
+      name,
+      'deny',
+    ]),
+  ),
+})
+
+const question = (request: QuestionRequest): LaunchLine => ({
+  argv: [
+    ...(request.program ?? ['opencode']),
+    'run',
+    ...['--format', 'json', '--print-logs', '--log-level', 'ERROR'],
+    ...withoutModel(narrowedArgs(request.extraArgs, widening), request.model),
+    ...(request.model === undefined ? [] : ['-m', request.model]),
+    ...['--dir', request.workspace],
+    promptArgument(request.prompt),
+  ],
+  cwd: request.workspace,
+  env: { OPENCODE_PERMISSION: readingOnly, OPENCODE_DISABLE_AUTOUPDATE: 'true' },
   stdinFile: null,
 })
 
@@ -184,6 +223,7 @@ export const opencode: Driver = {
   ],
   login,
   launch,
+  question,
   openSession: (session) => ['--session', session],
   remedy: opencodeRemedy,
   userCommand,
