@@ -20,6 +20,7 @@ import { storeNow } from '../../src/store/event.ts'
 import { listGoals, moveGoal, progressGoal } from '../../src/store/goal.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { openPglite } from '../../src/store/pglite.ts'
+import { hourTokensNow } from '../../src/store/queue.ts'
 import { finishRun, listRuns } from '../../src/store/run.ts'
 import { listTasks, moveTask } from '../../src/store/task.ts'
 import { engineOf } from './exercise-engines.ts'
@@ -32,6 +33,9 @@ beforeAll(async () => {
   await activeGoal(db, 'past', [{}])
   await agents(db, 'past-agent')
   await end(db, (await claimed(db, 'past-agent')).run, 'failed', 'cancelled')
+  // The run used 500 tokens a moment ago.
+  await db.query(sql`update run set launches = jsonb_build_array(jsonb_build_object('startedAt', unstuck_now(),
+    'spend', '{"tokens": 500, "costUsd": 0, "seconds": 1}'::jsonb))`)
   await db.transaction(async (tx) => mustSucceed(await moveGoal(tx, await goalNamed(tx, 'past'), 'cancelled')))
 })
 afterAll(() => db.close())
@@ -89,6 +93,7 @@ const aScene = fc.record({
   failover: fc.constantFrom<string[][]>([], ['claude'], ['gemini', 'claude'], ['codex', 'gemini']),
   limits: fc.constantFrom<string[][]>([], ['codex'], ['codex', 'claude']),
   lanes: someLanes,
+  hourTokens: rarely<number | null>(null, 100, 1000),
   steps: fc.array(aStep, { minLength: 2, maxLength: 6, size: 'max' }),
 })
 type Scene = typeof aScene extends fc.Arbitrary<infer T> ? T : never
@@ -102,7 +107,16 @@ const work: Scene['goals'][number][number] = {
   ...{ harness: 'codex', model: null, engine: null, givenBack: false },
 }
 const scene = (more: Partial<Scene>): [Scene] => [
-  { engines: [engine], goals: [[work]], failover: [], limits: [], lanes: defaultLanes, steps: [], ...more },
+  {
+    engines: [engine],
+    goals: [[work]],
+    failover: [],
+    limits: [],
+    lanes: defaultLanes,
+    hourTokens: null,
+    steps: [],
+    ...more,
+  },
 ]
 const step = (kind: string, end: Step['end'] = 'run_succeeded'): Step => ({
   ...{ kind, end, pick: 0, lanes: defaultLanes, harness: 'codex', state: 'online' },
@@ -130,6 +144,10 @@ const examples: [Scene][] = [
   scene({ goals: [[{ ...work, lane: 'docser' }, work]] }),
   // Nothing of a goal starts while its branch is broken.
   scene({ steps: [step('broken')] }),
+  // At the limit of tokens per hour only a person's work is taken; at a higher one everything is.
+  scene({ hourTokens: 100, goals: [[{ ...work, givenBack: true }, work, { ...work, lane: 'docser' }]] }),
+  scene({ hourTokens: 1000 }),
+  scene({ hourTokens: 100, engines: twoAgents, goals: [[work, { ...work, lane: 'docser', givenBack: true }]] }),
   // Work that a person approved waits to be merged without holding its area.
   scene({ goals: both({ targetArea: 'src' }), steps: [step('claim'), step('end', 'escalated'), step('approve')] }),
 ]
@@ -188,7 +206,8 @@ const requestOf = async (
   settings: QueueSettings,
 ): Promise<Omit<ClaimRequest, 'agentId'> | undefined> => {
   if (engine.silent || engine.waiting !== null) return undefined
-  const free = await launchable(engine)
+  const tooMany = await hourTokensNow(db, settings.hourTokens)
+  const free = tooMany === undefined ? await launchable(engine) : []
   const context = { config: () => ({ harness: { failover: settings.failover } }) } as unknown as Context
   const standIns = standInsFor(context, engine.harnesses, free)
   return { runId: `r-${(requests += 1)}`, ttlSeconds: 300, lanes: settings.lanes, harnesses: free, standIns }
@@ -323,7 +342,8 @@ it('a task is free exactly when the claim of some agent takes it', async () => {
       await makeEngines(made)
       await makeGoals(made)
       for (const harness of made.limits) await limitHarness(harness)
-      const settings: QueueSettings = { lanes: made.lanes, failover: made.failover }
+      const { lanes: limited, failover, hourTokens } = made
+      const settings: QueueSettings = { lanes: limited, failover, ...(hourTokens === null ? {} : { hourTokens }) }
       await compare(settings)
       for (const taken of made.steps) {
         await perform[taken.kind]?.(taken, settings)

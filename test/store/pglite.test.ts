@@ -12,6 +12,7 @@ import { migrate, migrations } from '../../src/store/migrate.ts'
 import { openPglite, type PgliteDb } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import { exerciseMigration } from './exercise-migration.ts'
+import { exerciseGrants } from './exercise-grants.ts'
 import { exerciseStore } from './exercise.ts'
 
 const open = async () => openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
@@ -19,6 +20,7 @@ const open = async () => openPglite({ dataDir: null, template: await loadTemplat
 const emptySchema = 'drop schema public cascade; create schema public'
 
 describe('PGlite', () => exerciseStore(open))
+describe('granted and learned paths on PGlite', () => exerciseGrants(open))
 describe('an older store on PGlite', () =>
   exerciseMigration(async () => {
     const db = await open()

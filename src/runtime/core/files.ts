@@ -5,12 +5,15 @@ import { homedir } from 'node:os'
 /** Functions of `node:fs`, with the parameters that the runtime uses. */
 export interface Files {
   accessSync(path: string, mode: number): void
+  appendFileSync(path: string, text: string): void
   chmodSync(path: string, mode: number): void
   existsSync(path: string): boolean
   mkdirSync(path: string, options: { recursive: true; mode?: number }): unknown
   readFileSync(path: string, encoding: 'utf8'): string
   readdirSync(path: string): string[]
   realpathSync(path: string): string
+  /** Replaces `to` in one step. */
+  renameSync(from: string, to: string): void
   rmSync(path: string, options: { recursive?: boolean; force?: boolean }): void
   statSync(path: string): {
     mode: number
