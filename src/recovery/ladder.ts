@@ -14,6 +14,7 @@ import {
 } from './playbook.ts'
 import { feedbackPlaybooks } from './playbooks/feedback.ts'
 import { mergePlaybooks } from './playbooks/merge.ts'
+import { policyPlaybooks } from './playbooks/policy.ts'
 import { permissionPlaybooks } from './playbooks/permission.ts'
 import { progressPlaybooks } from './playbooks/progress.ts'
 import { providerPlaybooks } from './playbooks/provider.ts'
@@ -27,6 +28,7 @@ export const playbooks: readonly Playbook[] = [
   ...verificationPlaybooks,
   // After the repairs that need no agent, because feedback costs a turn.
   ...feedbackPlaybooks,
+  ...policyPlaybooks,
   ...mergePlaybooks,
 ]
 

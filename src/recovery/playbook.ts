@@ -2,7 +2,7 @@
  * A playbook: one declared way to recover. To add a playbook, write a record in a file of `playbooks/`, put it in the list of
  * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/direct-evidence.ts` as well.
  */
-import type { Install, PreexistingFailure } from '../domain/run.ts'
+import type { Allowed, Excluded, Install, PreexistingFailure } from '../domain/run.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import { digestOf } from './signature.ts'
@@ -54,6 +54,15 @@ export type Action =
   | { type: 'reorder'; name: 'REORDER_COMMANDS'; command: string; order: string[] }
   /** Runs a package manager's own install in the clone, then the check again. */
   | { type: 'install'; name: 'INSTALL_DEPENDENCIES'; command: string; install: Install }
+  /**
+   * Changed paths are left out of the work, and the work is checked again. `unproven`: they look generated, and the checks have
+   * to make them again before that counts.
+   */
+  | { type: 'exclude_paths'; name: 'EXCLUDE_GENERATED' | 'DISCARD_GENERATED'; excluded: Excluded[] }
+  /** The task may change these paths as well. */
+  | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: (Allowed & { rule: string })[] }
+  /** A model decides about these paths in a read-only session: allow, discard or deny. */
+  | { type: 'ask_paths'; name: 'ASK_ABOUT_PATHS'; paths: string[]; attempt: number }
   /** The task is redone on a base that contains the commit which its work conflicted with. */
   | { type: 'run_again'; name: 'RUN_ON_NEWER_BASE'; onto: string; because: string }
   | {
@@ -82,6 +91,9 @@ export const scopeOf = {
   reorder: 'run',
   drop_command: 'run',
   replace_command: 'run',
+  exclude_paths: 'run',
+  allow_paths: 'run',
+  ask_paths: 'run',
   wait: 'task',
   switch_harness: 'task',
   run_again: 'goal',
@@ -227,6 +239,12 @@ export const actionKeyOf = (action: Action): string => {
       return `reorder:${action.order.join('\n')}`
     case 'install':
       return installKeyOf(action.install)
+    case 'exclude_paths':
+      return `exclude:${digestOf(action.excluded.map(({ path }) => path).join('\n'))}`
+    case 'allow_paths':
+      return `allow:${digestOf(action.allowed.map(({ path }) => path).join('\n'))}`
+    case 'ask_paths':
+      return `ask about:${digestOf(action.paths.join('\n'))}`
     case 'switch_harness':
       return `harness:${action.harness}`
     case 'run_again':

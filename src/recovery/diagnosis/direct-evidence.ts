@@ -2,7 +2,7 @@
  * Kinds of evidence that determine the diagnosis by themselves. Each is one record: its label and meaning, the observation it
  * needs, and the text and facts made of it. The types of evidence, label and facts are inferred from this table.
  */
-import type { PreexistingFailure } from '../../domain/run.ts'
+import type { Allowed, Excluded, PreexistingFailure } from '../../domain/run.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { leftRunningLabel, leftRunningText } from '../left-running.ts'
 import { visiblePath } from '../policy/fold.ts'
@@ -33,6 +33,14 @@ const plain = <L extends string>(meaning: LabelMeaning<L>): Kind<L, { text: stri
   facts: none,
 })
 
+/** What can be done about the paths without an agent; absent = nothing. */
+export interface PathOptions {
+  exclude?: Excluded[]
+  allow?: (Allowed & { rule: string })[]
+  ask?: string[]
+  discard?: Excluded[]
+}
+
 const namedViolations = 5
 
 const violationText = ({ violations }: { violations: Violation[] }): string => {
@@ -59,7 +67,10 @@ const kinds = {
   policy: kind({
     ...{ rung: 5, label: 'policy_violation', failureCode: 'policy_violation', category: 'policy', retryable: true },
     words: violationText,
-    facts: ({ violations }) => ({ paths: violations.map(({ path }) => path) }),
+    facts: ({ violations, options = {} }: { violations: Violation[]; options?: PathOptions }) => ({
+      paths: violations.map(({ path }) => path),
+      ...options,
+    }),
   }),
   /** `tests`: the tests that failed, each with the file that it was removed from. */
   testsRemoved: kind({

@@ -105,28 +105,6 @@ const otherHarness = playbook({
   budget: 3,
 })
 
-/** The feedback names the paths. The agent may not decide that they are allowed. */
-const policyFeedback = playbook({
-  id: 'policy-feedback',
-  rung: 5,
-  scope: 'launch',
-  title: 'Tell the agent which of its changes lie outside its task, and check the paths again',
-  labels: ['policy_violation'],
-  neededEvidence: 'a changed path that the task may not change, for the first time in the task',
-  example: { paths: [] },
-  plan: ({ facts, evidence }) => ({
-    ...{ type: 'relaunch', name: 'RELAUNCH_WITH_FEEDBACK', resume: true },
-    feedback: { command: 'the paths of the task', failing: facts.paths },
-    hint: `Your work is not accepted: ${evidence}. Revert these changes (restore the file, or remove it if it is new; where a line is named, only that line) and keep the rest of the work. If the task cannot be done without them, revert them anyway and say why in your final message.`,
-  }),
-  postCondition: (action) => ({
-    type: 'paths_allowed',
-    paths: action.type === 'relaunch' ? (action.feedback?.failing ?? []) : [],
-  }),
-  budget: 1,
-  counted: true,
-})
-
 const testsFeedback = playbook({
   id: 'tests-feedback',
   rung: 4,
@@ -172,5 +150,4 @@ export const feedbackPlaybooks: readonly Playbook[] = [
   checkFeedback,
   freshFeedback,
   otherHarness,
-  policyFeedback,
 ]

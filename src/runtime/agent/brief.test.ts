@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { briefLimit, buildBrief, cutWithNote, type BriefInput } from './brief.ts'
 
-const input = (task: Partial<BriefInput['task']> = {}, more: Partial<BriefInput> = {}): BriefInput => ({
+const input = (
+  { allowedPaths = ['src/**'], deniedPaths = [], ...task }: Partial<BriefInput['task']> = {},
+  more: Partial<BriefInput> = {},
+): BriefInput => ({
+  ...{ allowedPaths, deniedPaths },
   goal: { requirement: 'the requirement' } as BriefInput['goal'],
   task: {
     ...{
       title: 'The title',
       instructions: 'The instructions',
-      allowedPaths: ['src/**'],
-      deniedPaths: [],
       commands: ['npm test'],
       hint: null,
     },
@@ -40,6 +42,8 @@ describe('the brief', () => {
     expect(text).toContain('## Task: The title\nThe instructions')
     expect(text).toContain('Change only: src/**')
     expect(text).toContain('Never change: docs/**')
+    expect(text).toContain('Changes of other files are not accepted')
+    expect(buildBrief(input({ allowedPaths: ['**'] }))).not.toContain('Changes of other files')
     expect(text).toContain('- npm test')
     expect(text).toContain('/run')
   })

@@ -22,6 +22,9 @@ export const cutWithNote = (text: string, limit: number): string => {
 export interface BriefInput {
   goal: Goal
   task: Task
+  /** What the run may change and what it never may, grants and the owner's configuration included. */
+  allowedPaths: string[]
+  deniedPaths: string[]
   roleText: string
   hostText: string
   /** Reports of earlier attempts at this task, newest first. */
@@ -35,12 +38,16 @@ const section = (title: string, body: string, limit: number): string =>
 const cleanCheckout =
   'They run in a clean checkout of your changes: files that git ignores are missing there, except for packages that a lockfile names.'
 
-const rulesOf = (input: BriefInput): string => {
+const outsideRule =
+  'Changes of other files are not accepted, unless the task cannot be done without them. Remove the files that your commands generate.'
+
+const pathRulesOf = (input: BriefInput): string => {
   const { task } = input
   const list = (items: string[]): string => items.map((item) => `- ${item}`).join('\n')
   return [
-    `Change only: ${task.allowedPaths.join(', ')}`,
-    task.deniedPaths.length === 0 ? '' : `Never change: ${task.deniedPaths.join(', ')}`,
+    `Change only: ${input.allowedPaths.join(', ')}`,
+    input.deniedPaths.length === 0 ? '' : `Never change: ${input.deniedPaths.join(', ')}`,
+    input.allowedPaths.includes('**') ? '' : outsideRule,
     task.commands.length === 0 ? '' : `These commands decide whether the work is accepted:\n${list(task.commands)}`,
     task.commands.length === 0 || input.goal.repoMode === 'direct' ? '' : cleanCheckout,
     'Leave the work as changed files; committing is not needed.',
@@ -59,7 +66,7 @@ export const buildBrief = (input: BriefInput): string => {
       input.task.instructions === '' ? input.goal.requirement : input.task.instructions,
       caps.task,
     ),
-    section('Rules', rulesOf(input), caps.rules),
+    section('Rules', pathRulesOf(input), caps.rules),
   ]
   const left = briefLimit - [...before, ...after].join('\n\n').length - 2
   const room = Math.max(caps.failures, Math.min(longestFailures, left))

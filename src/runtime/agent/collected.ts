@@ -2,6 +2,7 @@
  * The changes of an agent, collected before verification can write to the workspace. The tree is stored in the run's row. The list of
  * changes is kept in memory and computed again only when another engine re-attaches to the run.
  */
+import { isExcluded, type Excluded } from '../../domain/run.ts'
 import { visiblePath } from '../../recovery/policy/fold.ts'
 import { installedPatterns } from '../../recovery/install.ts'
 import type { ChangeList } from '../../workspace/repository-types.ts'
@@ -19,6 +20,19 @@ const withoutSetup = async ({ context }: RunContext, found: ChangeList, setupTre
   return { ...found, changes, tree: await git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths }) }
 }
 
+/** The work without the changes that are left out of it. */
+export const withoutExcluded = async (
+  { context }: RunContext,
+  found: ChangeList,
+  excluded: readonly Excluded[],
+): Promise<ChangeList> => {
+  const changes = found.changes.filter(({ path }) => !isExcluded(path, excluded))
+  if (changes.length === found.changes.length) return found
+  const paths = changes.map(({ path }) => path)
+  const tree = await context.ports.git.buildTree(context.shadow, { base: found.base, tree: found.tree, paths })
+  return { ...found, changes, tree }
+}
+
 /** The changes in the workspace now, against the base commit, without set-up files, copied files and installed packages. */
 export const workNow = async (runContext: RunContext): Promise<ChangeList> => {
   const { copied, setupTree } = readPrepared(runContext)
@@ -29,12 +43,17 @@ export const workNow = async (runContext: RunContext): Promise<ChangeList> => {
     // Packages that were installed for the checks are not work, also in a repository that does not ignore them.
     exclude: [...installedPatterns(runContext.run.verdict?.installed ?? []), ...copiedPatterns(copied)],
   })
-  return setupTree === null ? found : withoutSetup(runContext, found, setupTree)
+  const work = setupTree === null ? found : await withoutSetup(runContext, found, setupTree)
+  return withoutExcluded(runContext, work, runContext.run.verdict?.excluded ?? [])
 }
 
 /** For people: files of the agent that git cannot store, with the reason. */
 export const leftOutNotes = (found: ChangeList | undefined): string[] =>
   (found?.leftOut ?? []).map(({ path, reason }) => `${visiblePath(path)} is not part of the work: ${reason}`)
+
+/** The same for changes that were left out. */
+export const excludedNotes = (excluded: readonly Excluded[]): string[] =>
+  excluded.map(({ path, because }) => `${visiblePath(path)} is not part of the work: ${because}`)
 
 export const isUnchanged = ({ changes, nestedRepositories, leftOut }: ChangeList): boolean =>
   changes.length === 0 && nestedRepositories.length === 0 && leftOut.every(({ encoding }) => encoding === undefined)

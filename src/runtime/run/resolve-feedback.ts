@@ -1,5 +1,5 @@
 /** Resolves recoveries that reported failures to the agent, by the next results of the checks and the changed paths. */
-import { isEvidence, type CheckResult, type Weakening } from '../../domain/run.ts'
+import { isEvidence, isExcluded, type CheckResult, type Weakening } from '../../domain/run.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import { isStrictlyLess } from '../../recovery/failing-set.ts'
 import { weakeningText } from '../../recovery/weakened.ts'
@@ -65,12 +65,21 @@ export const resolveWeakened = (tx: Queryable, { task }: RunContext, left: reado
       : { satisfied: false, detail: `still weakened: ${left.map(weakeningText).join('; ').slice(0, 1_000)}` }
   })
 
+const effectOnPaths: Record<string, string> = {
+  exclude_paths: 'the work passed its checks without these files',
+  allow_paths: 'the task may change these paths',
+  ask_paths: 'a model allowed these paths, or left them out',
+}
+
 /** `outside`: the changed paths that the task may not change. */
-export const resolvePaths = (tx: Queryable, { task }: RunContext, outside: readonly string[]): Promise<void> =>
-  resolveOpenOf(tx, task.id, (condition) => {
+export const resolvePaths = (tx: Queryable, { task, run }: RunContext, outside: readonly string[]): Promise<void> =>
+  resolveOpenOf(tx, task.id, (condition, { action }) => {
     if (condition.type !== 'paths_allowed') return undefined
-    const left = condition.paths.filter((path) => outside.includes(path))
+    const entries = condition.paths.map((path) => ({ path, because: '' }))
+    // What a model refused is open for the next recovery, and does not make its other decisions useless.
+    const refused = action.type === 'ask_paths' ? (run.verdict?.refused ?? []) : []
+    const left = outside.filter((path) => isExcluded(path, entries) && !refused.includes(path))
     return left.length === 0
-      ? { satisfied: true, detail: 'the changes outside the task were reverted' }
-      : { satisfied: false, detail: `still changed: ${left.join(', ')}` }
+      ? { satisfied: true, detail: effectOnPaths[action.type] ?? 'the changes outside the task were reverted' }
+      : { satisfied: false, detail: `still changed: ${left.join(', ').slice(0, 1_000)}` }
   })

@@ -1,0 +1,35 @@
+/** What a run may change: the paths of its task, and those that were granted to the run, its task or its area. */
+import { AppError } from '../../errors.ts'
+import { parsePathRule, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
+import { liveGrantsFor, ownersFolder } from './granted-paths.ts'
+import type { RunContext } from './run-context.ts'
+
+/**
+ * Rules were validated when they were written. A rule that cannot be read now fails the run: skipping it would permit what it
+ * forbids.
+ */
+export const pathRulesOf = (texts: readonly string[]): PathRule[] =>
+  texts.map((text) => {
+    const parsed = parsePathRule(text)
+    if (!parsed.ok) throw new AppError('INPUT_INVALID', `the path rule "${text}" cannot be used: ${parsed.reason}`)
+    return parsed.rule
+  })
+
+/** Denied paths, as texts: those of the task, of the configuration, and the owner's folder. */
+export const deniedTexts = ({ task, context }: Pick<RunContext, 'task' | 'context'>): string[] => [
+  ...task.deniedPaths,
+  ...context.config().deniedPaths,
+  ownersFolder,
+]
+
+/** The paths of the verdict are names of files, so braces and stars in them are ordinary characters. */
+export const effectivePaths = async (runContext: RunContext): Promise<PathRule[]> => [
+  ...pathRulesOf(runContext.task.allowedPaths),
+  ...(runContext.run.verdict?.allowed ?? []).map(({ path }) => ({ literal: path })),
+  ...pathRulesOf(await liveGrantsFor(runContext.context.db, runContext.context, runContext.task, runContext.run)),
+]
+
+/** The same as texts for people and agents. */
+export const effectiveTexts = async (runContext: RunContext): Promise<string[]> => [
+  ...new Set((await effectivePaths(runContext)).map(ruleText)),
+]

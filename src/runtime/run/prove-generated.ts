@@ -1,0 +1,71 @@
+/**
+ * Files that look generated were left out of the work before its checks ran in a clean clone. If a check made them again, they are
+ * generated, and the path is learned. Otherwise they belong to the agent's work, and the question who may change them stays open.
+ */
+import { join } from 'node:path'
+import { keptVerdict, type Excluded } from '../../domain/run.ts'
+import { requireLease } from '../../store/run.ts'
+import type { JudgedReport } from '../checks/check-runner.ts'
+import { exportLearnedPaths } from '../core/export-learned.ts'
+import { recordLearned } from '../core/granted-paths.ts'
+import { saveProgress, type RunContext } from '../core/run-context.ts'
+import { resolveOpenOf } from '../core/store-record.ts'
+import { recordApplied } from './policy-events.ts'
+
+const exists = ({ context, paths }: RunContext, path: string): boolean =>
+  context.ports.files.existsSync(join(paths.checked, path))
+
+/** Gives the changes back to the work: it is collected again, and the recovery had no effect. */
+const undo = async (runContext: RunContext, left: readonly Excluded[], why: string): Promise<void> => {
+  const { context, run } = runContext
+  const { excluded: _before, ...kept } = keptVerdict(run.verdict)
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    await resolveOpenOf(tx, run.taskId, (_condition, { action }) =>
+      action.name === 'DISCARD_GENERATED' ? { satisfied: false, detail: why } : undefined,
+    )
+    const verdict = left.length === 0 ? kept : { ...kept, excluded: [...left] }
+    await saveProgress(runContext, { phase: 'collect', tree: null, verdict }, tx)
+  })
+  delete runContext.collected
+}
+
+/**
+ * The exclusions that hold after these checks; undefined = some were undone, and the work is collected again. Call while the clone
+ * of the checks exists.
+ */
+export const proveGenerated = async (
+  runContext: RunContext,
+  excluded: readonly Excluded[],
+  report: JudgedReport,
+): Promise<Excluded[] | undefined> => {
+  const unproven = excluded.filter((entry) => entry.unproven === true)
+  if (unproven.length === 0) return [...excluded]
+  const made = report.failed === undefined ? unproven.filter(({ path }) => exists(runContext, path)) : []
+  const proven = excluded.flatMap(({ unproven: open, ...entry }) =>
+    open === true && !made.some(({ path }) => path === entry.path) ? [] : [entry],
+  )
+  if (made.length < unproven.length) {
+    const missing = unproven.filter((entry) => !made.includes(entry)).map(({ path }) => path)
+    const why =
+      report.failed === undefined
+        ? `no check made ${missing.slice(0, 5).join(', ')} again`
+        : `without ${missing.slice(0, 5).join(', ')} the check ${report.failed.command} fails`
+    await undo(runContext, proven, why)
+    return undefined
+  }
+  const { context, run, task } = runContext
+  const madeBy = report.results.map(({ command }) => command)
+  const evidence = { untrackedInBase: true, madeBy, at: context.clock.now().toISOString() }
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    for (const { path } of made)
+      await recordLearned(tx, { context, run, task }, { path: path.replace(/\/$/, ''), evidence })
+    await recordApplied(tx, runContext, {
+      ...{ attempt: 1, by: 'checks', allowed: [], discarded: made.map(({ path }) => path) },
+      reasons: ['the checks make it again'],
+    })
+  })
+  await exportLearnedPaths(context)
+  return proven
+}
