@@ -8,6 +8,7 @@ import type { Agent } from './agent.ts'
 import { overlapOf } from './area.ts'
 import { capOf, freeSlot, reservedSlots, type LaneLimits } from './dispatch.ts'
 import type { EngineInfo } from './engine.ts'
+import type { HourTokens } from './hour-tokens.ts'
 import { mayStartWork, type Goal, type GoalState } from './goal.ts'
 import { isGivenBack, type Lane, type Retry, type Role, type Task, type TaskStatus } from './task.ts'
 
@@ -40,6 +41,8 @@ export interface QueueFacts {
   leases: readonly LaneLease[]
   /** Feature tasks that are ready and queued, as far as the reserve for features depends on them. */
   waitingFeatures: readonly Pick<Task, 'harness' | 'model'>[]
+  /** Set while the runs of the last hour have used as many tokens as the setting `limits.hourTokens` allows. */
+  hourTokens: HourTokens | null
 }
 
 export interface ClaimFacts {
@@ -67,6 +70,8 @@ export type ClaimBlocker =
   | { cause: 'draining' }
   /** Every engine that could take the task is short of memory, disk or processor time. */
   | { cause: 'admission'; shortages: { host: string; waiting: string }[] }
+  /** The ceiling of tokens per hour is reached. */
+  | ({ cause: 'hour_tokens' } & HourTokens)
   | { cause: 'account_limit'; until: Date }
   | { cause: 'area'; area: string; holder: Task }
   | { cause: 'lane_limit'; limit: number; taken: LaneLease[] }
@@ -77,7 +82,7 @@ export type ClaimBlocker =
 
 export const claimBlockerCauses = [
   ...(['not_queued', 'cooldown', 'paused', 'goal', 'dependency', 'branch_broken', 'branch_outdated'] as const),
-  ...(['no_engine', 'engine_away', 'no_harness', 'draining', 'admission', 'account_limit'] as const),
+  ...(['no_engine', 'engine_away', 'no_harness', 'draining', 'admission', 'hour_tokens', 'account_limit'] as const),
   ...(['area', 'lane_limit', 'no_role', 'busy', 'reserved'] as const),
 ] as const satisfies readonly ClaimBlocker['cause'][]
 
@@ -120,7 +125,7 @@ const canLaunch = (
   { harnesses }: QueueEngine,
   queue: QueueFacts,
 ): boolean => {
-  if (!harnesses.includes(harness)) return false
+  if (queue.hourTokens !== null || !harnesses.includes(harness)) return false
   const launchable = harnesses.filter((name) => limitsOf(name, queue).length === 0)
   // Another harness does not know the model that the task names.
   return launchable.includes(harness) || (model === null && standInOf(queue.failover, launchable) !== undefined)
@@ -145,6 +150,12 @@ interface Condition {
   blocker: (rejected: readonly QueueEngine[]) => ClaimBlocker
 }
 
+/** While the ceiling of tokens per hour is reached, only work that needs no agent is taken. */
+const withoutAgent = (task: Task, reached: HourTokens): Condition => ({
+  fits: () => isGivenBack(task),
+  blocker: () => ({ cause: 'hour_tokens', ...reached }),
+})
+
 /** Which engines may be asked at all. A person's work is collected without an agent, so it needs no harness. */
 const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
   {
@@ -167,6 +178,7 @@ const engineConditions = (task: Task, queue: QueueFacts): Condition[] => [
       shortages: engines.map(({ host, waiting }) => ({ host, waiting: waiting ?? '' })),
     }),
   },
+  ...(queue.hourTokens === null ? [] : [withoutAgent(task, queue.hourTokens)]),
   {
     fits: (engine) => isGivenBack(task) || canLaunch(task, engine, queue),
     blocker: () => {

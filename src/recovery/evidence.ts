@@ -71,6 +71,8 @@ export interface ObservedCheck {
   countedNone?: true
   /** A file of the command line that does not exist. */
   missingFile?: string
+  /** The task names the command, and its owner wants such a command to block if it cannot run: nothing may take its place. */
+  mustRun?: true
   /** Only documentation changed, so the last check may be dropped. */
   needsNone?: true
   /** The line with which the runner reports that no test ran, although the command ended with 0. */

@@ -38,10 +38,9 @@ const showEnd = (io: Io, end: GoalView, { asked, json }: { asked: readonly Escal
 
 const showLimit = (io: Io, { harness, until }: LimitWait, { goal, json }: { goal: Goal; json: boolean }): void => {
   if (json) return printJson(io, { type: 'waiting', goal: goal.id, harness, until: new Date(until).toISOString() })
-  printLine(
-    io,
-    `\n${harness} is at its limit, which ends ${whenText(until, Date.now())}; the engine then continues the goal.`,
-  )
+  const limit =
+    harness === null ? 'The limit of tokens per hour (limits.hourTokens) is reached' : `${harness} is at its limit`
+  printLine(io, `\n${limit}, which ends ${whenText(until, Date.now())}; the engine then continues the goal.`)
   printLine(io, `"unstuck status" shows the goal, "unstuck cancel ${goal.id}" cancels it.`)
 }
 

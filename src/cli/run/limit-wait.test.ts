@@ -20,6 +20,11 @@ describe('the limit for which run --no-wait exits', () => {
     const tasks = [held, task('t-2', 'queued', { harness: 'codex', dependsOn: ['t-1'] })]
     expect(limitWait({ tasks })).toEqual({ harness: 'claude', until: Date.parse(at) })
   })
+  it('is that of tokens per hour, which concerns every harness', () => {
+    const nextStep = { owner: 'dispatcher', text: '', at, waitsFor: 'hour_tokens' }
+    const tasks = [task('t-1', 'queued', { nextStep }), task('t-2', 'queued', { harness: 'codex', nextStep })]
+    expect(limitWait({ tasks })).toEqual({ harness: null, until: Date.parse(at) })
+  })
   it.each([
     ['another task runs', [parked, task('t-2', 'running', { harness: 'codex' })]],
     ['another task can start', [parked, task('t-2', 'queued', { harness: 'codex' })]],

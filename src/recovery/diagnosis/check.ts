@@ -59,10 +59,13 @@ const brokenBy = (check: ObservedCheck, evidence: string): CheckFinding => ({
 })
 
 const droppable = (
-  { rest }: ObservedCheck,
+  { rest, mustRun }: ObservedCheck,
   applies: boolean,
 ): Pick<UnrunnableFacts, 'droppable' | 'askable' | 'rest'> =>
-  applies ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+  applies && mustRun !== true ? { ...{ droppable: true, askable: true }, ...(rest === undefined ? {} : { rest }) } : {}
+
+const askable = (check: ObservedCheck, label: string): { askable?: true } =>
+  check.mustRun !== true && failsAlikeOnBase(check, label) ? { askable: true } : {}
 
 /** For a missing script or target: the last check may be dropped if only documentation changed. */
 const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNone === undefined ? {} : { needsNone })
@@ -71,7 +74,9 @@ const without = ({ needsNone }: ObservedCheck): { needsNone?: true } => (needsNo
 const cannotRun = (text: string): string => `cannot run here: ${text}`
 
 const narrowed = (check: ObservedCheck, label: string): { narrowed?: string } =>
-  check.narrowed === undefined || !failsAlikeOnBase(check, label) ? {} : { narrowed: check.narrowed }
+  check.narrowed === undefined || check.mustRun === true || !failsAlikeOnBase(check, label)
+    ? {}
+    : { narrowed: check.narrowed }
 
 /** No test ran. If the base commit ran tests, the work removed them, which is a failure of the work. */
 const ranNoTest = (check: ObservedCheck, evidence: string): CheckFinding => {
@@ -161,8 +166,7 @@ const named = (check: ObservedCheck, label: NamedLabel, found: Classification, m
     const lacks = failsAlikeOnBase(check, label) && lacksNamed(check, found.evidence)
     return { ...row, label, facts: { ...facts, ...droppable(check, lacks), ...without(check) } }
   }
-  if (label === 'invalid_usage')
-    return { ...row, label, facts: { ...facts, ...(failsAlikeOnBase(check, label) ? { askable: true } : {}) } }
+  if (label === 'invalid_usage') return { ...row, label, facts: { ...facts, ...askable(check, label) } }
   if (label === 'missing_script') return { ...row, label, facts: { ...facts, ...narrowed(check, label) } }
   if (label === 'sequence_issue') return { ...row, label, facts: { ...facts, ...orderOf(check) } }
   if (label === 'dependency_missing' || label === 'command_not_found')
@@ -216,8 +220,10 @@ const notStarted = (check: ObservedCheck, evidence: string): CheckFinding => {
 }
 
 /** Not a script that is one of the checks anyway, because then nothing would replace the failed check. */
-const replacementOf = ({ script, plan = [] }: ObservedCheck): { replacement?: string } =>
-  script?.replacement === undefined || plan.includes(script.replacement) ? {} : { replacement: script.replacement }
+const replacementOf = ({ script, mustRun, plan = [] }: ObservedCheck): { replacement?: string } =>
+  script?.replacement === undefined || mustRun === true || plan.includes(script.replacement)
+    ? {}
+    : { replacement: script.replacement }
 
 /**
  * Whether the work is to blame: the check judged the code, or it passes on the base commit on the same machine. If a probe

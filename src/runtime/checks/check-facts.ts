@@ -122,12 +122,15 @@ const narrowedFact = (
   return commandText(plan.steps.map((each) => (isThis(each) ? narrow : each)))
 }
 
-/** The missing file in a command such as `node file.js`. After an option the meaning of an argument is unknown, so the search ends there. */
-const missingFile = (files: Files, workspace: string, { argv, cwd }: CommandStep): string | undefined => {
+/**
+ * The missing file or folder in a command such as `node file.js` or `node --test spec/`. After an option the meaning of an argument
+ * is unknown, so the search ends there. A word without extension and slash may be a sub-command.
+ */
+export const missingFileIn = (files: Files, workspace: string, { argv, cwd }: CommandStep): string | undefined => {
   const place = commandDirectory(files, workspace, cwd)
   const named = argv.slice(1).filter((word) => word !== '--test')
   const [file = ''] = named
-  if (!place.ok || !/^[\w@./-]+\.\w+$/.test(file) || file.startsWith('-')) return undefined
+  if (!place.ok || !/^[\w@./-]+(?:\.\w+|\/)$/.test(file) || file.startsWith('-')) return undefined
   const path = resolve(place.path, file)
   return path.startsWith(files.realpathSync(workspace) + sep) && !files.existsSync(path) ? file : undefined
 }
@@ -145,7 +148,7 @@ export const checkFacts = (
   const make = makeFact(files, place.workspace, step)
   const narrowed = narrowedFact(place, command, step)
   const rest = withoutStep(command, step)
-  const missing = missingFile(files, place.workspace, step)
+  const missing = missingFileIn(files, place.workspace, step)
   return {
     ...(rest === undefined ? {} : { rest }),
     ...(missing === undefined ? {} : { missingFile: missing }),

@@ -1,4 +1,4 @@
-/** Facts for a repair beyond the failed check: the manifest of the base commit, and whether an install is allowed. */
+/** Facts for a repair beyond the failed check: the manifest of the base commit, and what the owner's settings allow. */
 import { join } from 'node:path'
 import { replaceScript } from '../../recovery/command/replacement.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
@@ -31,6 +31,9 @@ const withBase = async (runContext: RunContext, failed: ObservedCheck): Promise<
 const inClone = (runContext: RunContext, failed: ObservedCheck): ObservedCheck =>
   runContext.goal.repoMode === 'direct' ? { ...failed, installs: [] } : failed
 
+const asSet = ({ context }: RunContext, failed: ObservedCheck): ObservedCheck =>
+  failed.source === 'task' && !context.config().verify.skipMissingExplicitScript ? { ...failed, mustRun: true } : failed
+
 /** The failed check with these facts. */
 export const withRepairFacts = async (runContext: RunContext, failed: ObservedCheck): Promise<ObservedCheck> =>
-  inClone(runContext, await withBase(runContext, failed))
+  inClone(runContext, asSet(runContext, await withBase(runContext, failed)))

@@ -1,9 +1,9 @@
 /**
  * The judge in mode `auto`: it decides by check results, never by what an agent wrote. A run is claimed for judgement
  * once, and the verdict is final for its commit. Fail-closed: work whose checks did not pass, or that weakened its own
- * checks without being asked to, is not merged.
+ * checks without being asked to, or is larger than the owner's limits, is not merged.
  */
-import { isEvidence, type Run, type Weakening } from '../../domain/run.ts'
+import { isEvidence, type Run } from '../../domain/run.ts'
 import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
@@ -19,7 +19,7 @@ import { getTask, moveTask } from '../../store/task.ts'
 import { cancelChoice, hintChoice } from '../core/choices.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { Context } from '../core/context.ts'
-import { unapprovedWeakenings, weakeningReason, weakenedQuestion } from '../core/weakened-question.ts'
+import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
 import { endsPass } from '../core/pass.ts'
 
 /** Why a run may not be merged; undefined = every gate passes. */
@@ -39,15 +39,15 @@ export const rejectionReason = (run: Run): string | undefined => {
 
 const idsOf = ({ goalId, taskId, id: runId }: Run) => ({ goalId, taskId, runId })
 
-type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held: Weakening[] }
+type Review = { verdict: 'approve' | 'request_changes' | 'ask_person'; reason: string; held?: Held }
 
 const reviewOf = (task: Task, run: Run): Review => {
   const rejection = rejectionReason(run)
-  if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection, held: [] }
-  const held = unapprovedWeakenings(task, run)
-  return held.length === 0
-    ? { verdict: 'approve', reason: 'every gate passed', held }
-    : { verdict: 'ask_person', reason: weakeningReason(held), held }
+  if (rejection !== undefined) return { verdict: 'request_changes', reason: rejection }
+  const held = heldWork(task, run)
+  return held === undefined
+    ? { verdict: 'approve', reason: 'every gate passed' }
+    : { verdict: 'ask_person', reason: heldReason(held), held }
 }
 
 const recordReview = (tx: Queryable, run: Run, { verdict, reason }: Review): Promise<void> =>
@@ -65,7 +65,7 @@ const questionOf = (
   run: Run,
   { reason, held, tried }: Review & { tried: string[] },
 ): Omit<NewEscalation, 'id'> => {
-  if (held.length > 0) return weakenedQuestion(task, run, { held, tried })
+  if (held !== undefined) return heldQuestion(task, run, { ...held, tried })
   const happened = `Task ${task.number} "${task.title}" was not approved: ${reason}.`
   return {
     ...idsOf(run),

@@ -1,0 +1,70 @@
+/** Finished work that only a person may let land: it weakened its own checks, or it is larger than the owner's limits. */
+import { oversizedText, type Oversized } from '../../domain/change-size.ts'
+import type { Run, Weakening } from '../../domain/run.ts'
+import type { Task } from '../../domain/task.ts'
+import type { NewEscalation } from '../../store/escalation.ts'
+import { visiblePath } from '../../recovery/policy/fold.ts'
+import { approveChoice, cancelChoice, hintChoice, takeOverChoice } from './choices.ts'
+import { questionWithTried } from './tried.ts'
+import { unapprovedWeakenings, weakenedQuestion, weakeningReason } from './weakened-question.ts'
+
+/** Why the work is held; at least one of the two is set. */
+export interface Held {
+  weakened: Weakening[]
+  oversized?: Oversized
+}
+
+/** Undefined = nothing holds the work. */
+export const heldWork = (task: Task, run: Run): Held | undefined => {
+  const weakened = unapprovedWeakenings(task, run)
+  const large = run.verdict?.oversized
+  if (weakened.length === 0 && large === undefined) return undefined
+  return { weakened, ...(large === undefined ? {} : { oversized: large }) }
+}
+
+export const heldReason = ({ weakened, oversized }: Held): string =>
+  [
+    ...(weakened.length === 0 ? [] : [weakeningReason(weakened)]),
+    ...(oversized === undefined ? [] : [`the work changes ${oversizedText(oversized)}`]),
+  ].join('; ')
+
+const largestText = ({ largest }: Oversized): string =>
+  largest.map(({ path, lines }) => `${visiblePath(path)} (${lines.toLocaleString('en-US')} lines)`).join(', ')
+
+const sizeLines = (large: Oversized): string[] => [
+  `Largest: ${largestText(large)}. Binary files, lockfiles and files marked linguist-generated count as no lines.`,
+  `To raise the limit: ${large.limits.map(({ setting }) => setting).join(' and ')} in .unstuck/config.json (-1 = none).`,
+]
+
+const sizeQuestion = (task: Task, run: Run, large: Oversized, tried: string[]): Omit<NewEscalation, 'id'> => {
+  const { id, number, title } = task
+  const happened = `Task ${number} "${title}" passes its checks, but it changes ${oversizedText(large)}.`
+  return {
+    ...{ goalId: run.goalId, taskId: id, runId: run.id, kind: 'exhausted', happened, tried },
+    question: questionWithTried(happened, tried),
+    details: [
+      ...sizeLines(large),
+      `To look at the work: unstuck restore ${run.id} --into <folder>. To merge exactly this work: unstuck approve ${id}.`,
+      `To have it done differently: unstuck retry ${id} --hint "…".`,
+    ].join('\n'),
+    choices: [approveChoice(id), hintChoice(id), takeOverChoice(id, run.id), cancelChoice(id)],
+  }
+}
+
+/** One question, whatever holds the work. `tried`: the recoveries before, as lines. */
+export const heldQuestion = (
+  task: Task,
+  run: Run,
+  { weakened, oversized, tried }: Held & { tried: string[] },
+): Omit<NewEscalation, 'id'> => {
+  if (weakened.length === 0 && oversized !== undefined) return sizeQuestion(task, run, oversized, tried)
+  const asked = weakenedQuestion(task, run, { held: weakened, tried })
+  if (oversized === undefined) return asked
+  const both = `It also changes ${oversizedText(oversized)}.`
+  return {
+    ...asked,
+    happened: `${asked.happened} ${both}`,
+    question: `${asked.question}\n${both}`,
+    details: [asked.details, ...sizeLines(oversized)].join('\n'),
+  }
+}
