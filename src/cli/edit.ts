@@ -65,7 +65,7 @@ const show = (io: Io, task: TaskView, usage: string): void => {
   printLine(io, `\n${usage.trimEnd()}`)
 }
 
-const retriable = new Set(['failed', 'blocked(awaiting_human)', 'blocked(quota_wait)'])
+const retriable = new Set(['failed', 'blocked(awaiting_human)', 'blocked(quota_wait)', 'blocked(needs_rework)'])
 
 /** Says when the edit applies, and what the person has to do for it. */
 const nextText = ({ id, status, pendingEdit }: Task): string => {

@@ -16,7 +16,13 @@ it('counts a recovery in progress neither as helpful nor as useless', () => {
   const report: ReportView = {
     ...{ since: '2026-11-24T20:00:00.000Z', until: '2026-11-24T21:00:00.000Z', landed: [], ready: [], waiting: [] },
     recovered: (['success', 'success', 'failed', 'acting', 'acting', 'acting'] as const).map(recovery),
-    ...{ retrying: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
+    ...{ reworked: [], retrying: [], spent: { tokens: 0, costUsd: 0, seconds: 0 } },
   }
-  expect(reportLines(createPaint(false), report)).toContain('Recoveries: 2 helped, 3 in progress, 1 did not help')
+  const lines = reportLines(createPaint(false), report)
+  expect(lines).toContain('Recoveries: 2 helped, 3 in progress, 1 did not help')
+  expect(lines.some((line) => line.startsWith('Continued'))).toBe(false)
+  const reworked = [{ task: 't-1', child: 't-2', title: '[Rework] Make it', because: 'npm test: exit 1' }]
+  expect(reportLines(createPaint(false), { ...report, reworked })).toEqual(
+    expect.arrayContaining(['Continued by a new task: 1', '  [Rework] Make it [t-2]: npm test: exit 1']),
+  )
 })

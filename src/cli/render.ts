@@ -42,7 +42,8 @@ const dueText = (at: string, now: string): string => (Date.parse(at) > Date.pars
 const stepText = (task: TaskView, now: string): string => {
   const step = task.nextStep
   if (step === null) return 'no next step is known, which is a bug: run "unstuck doctor" and report its output'
-  if (step.owner === 'nobody') return ''
+  // A task that has ended has nothing to wait for, but another task may continue its work.
+  if (step.owner === 'nobody') return step.text === 'ended' ? '' : step.text
   if (step.at === undefined) return step.text
   if (task.status === 'blocked(quota_wait)') {
     const seconds = (Date.parse(step.at) - Date.parse(now)) / 1000
@@ -150,6 +151,8 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
     (entry) =>
       `  ${entry.status === 'success' ? paint.good('✓') : entry.status === 'failed' ? paint.bad('✗') : '…'} ${wordsOf(entry.label)}: ${wordsOf(entry.action)}, ${recoveryWords[entry.status] ?? entry.status}${entry.ms === null ? '' : ` after ${durationText(entry.ms / 1000)}`}${entry.detail === '' ? '' : paint.dim(`: ${safe(entry.detail)}`)}`,
   ),
+  ...(report.reworked.length === 0 ? [] : [`Continued by a new task: ${report.reworked.length}`]),
+  ...report.reworked.map((entry) => `  ${safe(entry.title)} ${paint.dim(`[${entry.child}]`)}: ${safe(entry.because)}`),
   `Waiting for you: ${report.waiting.length}`,
   ...report.waiting.map((entry) => `  ${paint.warn('?')} ${safe(entry.question)}`),
   ...(report.retrying.length === 0

@@ -50,7 +50,9 @@ const isBeingMerged = ({ task, merges }: TaskActionFacts): boolean =>
 const taskRules: Record<TaskAction, (facts: TaskActionFacts) => boolean> = {
   approve: isApprovable,
   'give-back': ({ task }) => task.takenOver !== null && personMay(taskFlow, task.status, 'given_back'),
-  retry: ({ task, goal }) => mayWorkStart(goal) && personMay(taskFlow, task.status, 'retried'),
+  // The work of a superseded task is done by the task that continues it.
+  retry: ({ task, goal }) =>
+    mayWorkStart(goal) && task.supersededBy === null && personMay(taskFlow, task.status, 'retried'),
   'take-over': isTakeable,
   edit: ({ task }) => !taskEnded(task.status),
   cancel: (facts) => personMay(taskFlow, facts.task.status, 'cancelled') && !isBeingMerged(facts),
@@ -61,8 +63,8 @@ export const allowedTaskActions = (facts: TaskActionFacts): TaskAction[] =>
   taskActions.filter((action) => taskRules[action](facts))
 
 /** What a person has taken over is retried only by its own id. */
-const isRetriedWithGoal = ({ status, takenOver }: Task): boolean =>
-  takenOver === null && personMay(taskFlow, status, 'retried')
+const isRetriedWithGoal = ({ status, takenOver, supersededBy }: Task): boolean =>
+  takenOver === null && supersededBy === null && personMay(taskFlow, status, 'retried')
 
 const goalRules: Record<GoalAction, (goal: Goal, tasks: readonly Task[]) => boolean> = {
   // A goal that is landing accepts the command again, without effect.

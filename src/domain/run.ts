@@ -3,6 +3,7 @@
  * after comparing with the files and refs. `launches` holds the accumulated corrections.
  */
 import type { Flow } from './flow.ts'
+import type { Oversized } from './change-size.ts'
 import { addSpend, noSpend, type Spend } from './budget.ts'
 import type { CommandSource } from './task.ts'
 
@@ -114,7 +115,17 @@ export interface ErrorMeta {
   failedCommandSource?: string
   failedCommandStderr?: string
   policyViolations?: { path: string; kind: string; rule: string }[]
+  /** What failed in the check, comparable between two runs. `areTests`: the items are names of tests. */
+  failing?: { items: string[]; areTests: boolean }
+  /** A correction of the checks that the run planned and could not carry out. */
+  adjustment?: CheckAdjustment
 }
+
+/** A correction of the list of checks, as an action of a playbook describes it. */
+export type CheckAdjustment =
+  | { type: 'drop_command'; command: string; rest?: string }
+  | { type: 'replace_command'; command: string; by: string }
+  | { type: 'reorder'; command: string; order: string[] }
 
 /** A requested check that did not run as requested. */
 export interface Dropped {
@@ -139,11 +150,38 @@ export interface Verdict {
   noChange?: true
   /** How the work weakened tests or checks; absent in older verdicts. A weakening that the task does not ask for waits for a person. */
   weakened?: Weakening[]
+  /** Set where the change is larger than the owner's limits, which only a person may approve. */
+  oversized?: Oversized
   /** All checks in the order in which they ran, where that differs from the requested order. */
   order?: string[]
   /** Installs that the checks needed; wherever the checks run again, these run first. */
   installed?: Install[]
+  /** Changed paths that are not part of the work, with the reason. */
+  excluded?: Excluded[]
+  /** Paths outside the task's own rules that this run may change. */
+  allowed?: Allowed[]
+  /** Paths that a model refused; it is not asked about them again. */
+  refused?: string[]
 }
+
+/** A change that Unstuck left out of the work. */
+export interface Excluded {
+  /** A path; with a final slash everything below it. */
+  path: string
+  because: string
+  /** It looks generated, and the checks have to make it again before that counts. */
+  unproven?: true
+}
+
+/** A path that a rule or a model allowed for one run. */
+export interface Allowed {
+  path: string
+  because: string
+}
+
+/** Whether an entry of `Verdict.excluded` covers the path. */
+export const isExcluded = (path: string, excluded: readonly Excluded[]): boolean =>
+  excluded.some((entry) => path === entry.path || (entry.path.endsWith('/') && path.startsWith(entry.path)))
 
 export const emptyVerdict: Verdict = {
   outcome: 'not verified',
@@ -153,18 +191,24 @@ export const emptyVerdict: Verdict = {
   notes: [],
 }
 
-/** The part of a verdict that survives a new verification: which checks were dropped or reordered, and what was installed. */
+/** The part of a verdict that survives a new verification: what was changed about the checks, the packages and the paths. */
 export const keptVerdict = (verdict: Verdict | null): Verdict => ({
   ...emptyVerdict,
   dropped: verdict?.dropped ?? [],
   ...(verdict?.order === undefined ? {} : { order: verdict.order }),
   ...(verdict?.installed === undefined ? {} : { installed: verdict.installed }),
+  ...(verdict?.excluded === undefined ? {} : { excluded: verdict.excluded }),
+  ...(verdict?.allowed === undefined ? {} : { allowed: verdict.allowed }),
+  ...(verdict?.refused === undefined ? {} : { refused: verdict.refused }),
 })
 
 /** As `keptVerdict`; null where nothing survives, because an empty verdict would claim a result that was never measured. */
 export const carriedVerdict = (verdict: Verdict | null): Verdict | null => {
   const kept = keptVerdict(verdict)
-  return kept.dropped.length === 0 && kept.installed === undefined && kept.order === undefined ? null : kept
+  const { dropped, installed, order, excluded, allowed, refused } = kept
+  return dropped.length === 0 && [installed, order, excluded, allowed, refused].every((part) => part === undefined)
+    ? null
+    : kept
 }
 
 /** Packages that a package manager installed in the clone of a run, because a check could not run without them. */
@@ -248,6 +292,19 @@ export const noCorrections: LaunchCorrections = { addDirs: [], skipGitCheck: fal
 
 export const spendOfLaunches = (launches: readonly Launch[]): Spend =>
   launches.reduce((sum, launch) => addSpend(sum, launch.spend ?? noSpend), noSpend)
+
+/**
+ * The run's spend when its newest launch has spent this much. It replaces what an earlier reading of the same launch stored, so that a
+ * crash in between does not count it twice; what questions spent stays.
+ */
+export const spendWithLaunch = ({ spend, launches }: Pick<Run, 'spend' | 'launches'>, newest: Spend): Spend => {
+  const before = launches.at(-1)?.spend ?? noSpend
+  return addSpend(spend, {
+    tokens: newest.tokens - before.tokens,
+    costUsd: newest.costUsd - before.costUsd,
+    seconds: newest.seconds - before.seconds,
+  })
+}
 
 export const lastLaunch = (run: Run): Launch | undefined => run.launches.at(-1)
 

@@ -64,18 +64,19 @@ export type NewTask = Pick<
   | 'model'
   | 'priority'
 > &
-  Partial<Pick<Task, 'lane' | 'engineId'>>
+  Partial<Pick<Task, 'lane' | 'engineId' | 'contextFiles' | 'rework' | 'originalCommands'>>
 
 export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void> => {
   for (const task of tasks) {
     const areas = json(areasOf(task))
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
-        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, state)
+        command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, rework, state)
       values (${task.id}, ${task.goalId}, ${task.number}, ${task.title}, ${task.instructions}, ${task.role}, ${json(task.allowedPaths)}::jsonb,
-        ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
+        ${json(task.deniedPaths)}::jsonb, ${json(task.commands)}::jsonb, ${json(task.originalCommands ?? task.commands)}::jsonb, ${task.commandSource}, ${json(task.dependsOn)}::jsonb,
         ${task.targetArea}, ${task.harness}, ${task.model}, ${task.priority}, ${task.lane ?? laneOfRole(task.role)}, ${areas}::jsonb,
-        area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null}, 'queued')`)
+        area_spans(${areas}::jsonb), extract(epoch from unstuck_now()) + ${rankOf(task.priority, 0)}::float8, ${task.engineId ?? null},
+        ${json(task.contextFiles ?? [])}::jsonb, ${task.rework === undefined || task.rework === null ? null : json(task.rework)}::jsonb, 'queued')`)
     await appendEvent(db, {
       type: 'task.created',
       goalId: task.goalId,
@@ -114,11 +115,11 @@ export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
     )
   ).map(readTask)
 
-/** Failed tasks and tasks parked for a quota whose persisted retry time has come by the store's clock. */
+/** Failed tasks, and tasks parked for a quota or for rework, whose persisted retry time has come by the store's clock. */
 export const dueTasks = async (db: Queryable): Promise<Task[]> =>
   (
     await db.query<object>(
-      sql`select * from task where (state = 'failed' or block_reason = 'quota_wait') and retry_at <= unstuck_now() order by retry_at`,
+      sql`select * from task where (state = 'failed' or block_reason in ('quota_wait', 'needs_rework')) and retry_at <= unstuck_now() order by retry_at`,
     )
   ).map(readTask)
 
@@ -127,7 +128,7 @@ export const nextRetryAt = async (db: Queryable): Promise<Date | undefined> =>
   (
     await firstRow<{ at: Date | null }>(
       db,
-      sql`select min(retry_at) as at from task where state = 'failed' or block_reason = 'quota_wait'`,
+      sql`select min(retry_at) as at from task where state = 'failed' or block_reason in ('quota_wait', 'needs_rework')`,
     )
   )?.at ?? undefined
 
@@ -142,6 +143,8 @@ export interface TaskChange {
   hint?: string | null
   /** Null = agents work on it again. Absent = derived from the new state. */
   takenOver?: TakenOver | null
+  /** The task that continues this one. */
+  supersededBy?: string
 }
 
 /**
@@ -168,6 +171,7 @@ export const moveTask = async (
       harness = coalesce(${change.harness ?? null}, harness),
       pending_edit = case when ${to === 'done'} then null else pending_edit end,
       taken_over = ${takenOver === null ? null : json(takenOver)}::jsonb,
+      superseded_by = case when ${to === 'cancelled'} then coalesce(${change.supersededBy ?? null}, superseded_by) else null end,
       hint = case when ${change.hint !== undefined} then ${change.hint ?? null} else hint end,
       count_from = case when ${change.resetBudget ?? false} then unstuck_now() else count_from end,
       count_from_epoch = case when ${change.resetBudget ?? false} then epoch else count_from_epoch end,
@@ -188,6 +192,17 @@ export const moveTask = async (
   const moved = readTask(row)
   if (moved.pendingEdit === null || isAttempted(to)) return { ok: true, value: moved }
   return writeFields(db, moved, moved.pendingEdit)
+}
+
+/** A task that waits for rework waits once more. `stale` if another writer changed it first. */
+export const postponeTask = async (db: Queryable, task: Task, retry: Retry): Promise<MoveResult<Task>> => {
+  const { reason, at, count, limit } = retry
+  const row = await firstRow<object>(
+    db,
+    sql`update task set retry = ${json({ reason, count, limit })}::jsonb, retry_at = ${at}, version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} and block_reason = 'needs_rework' returning *`,
+  )
+  return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
 }
 
 /**

@@ -344,12 +344,13 @@ const repairs = [
  * needs two accounts: quota.test.ts sees it help, and fail where the other is at its limit too. The third needs a repository
  * that nobody else works on: permissions.test.ts sees it help, and fail. The fourth needs a login in a file: quota.test.ts sees
  * it help, and fail. The rounds that follow feedback, and those after an unknown error, are in feedback.test.ts, what was red before
- * in red-before.test.ts, the set-up of a workspace in workspaces.test.ts, and work on a newer base in landing.test.ts.
+ * in red-before.test.ts, the set-up of a workspace in workspaces.test.ts, and work on a newer base in landing.test.ts. Changed
+ * paths that need no feedback are in policy.test.ts, which also sees a discard and a question without effect.
  */
 const provenElsewhere = [
   ...['remote-backoff', 'harness-failover', 'owner-bits', 'login-relaunch', ...repairs],
   ...['fresh-feedback', 'feedback-elsewhere', 'unknown-restart', 'unknown-requeue', 'red-before', 'setup-retry'],
-  'newer-base-run',
+  ...['newer-base-run', 'policy-exclude', 'policy-allow', 'policy-discard', 'policy-ask'],
 ]
 
 /** The post-condition stays that of the true action: what must be seen does not depend on what was done. */

@@ -25,7 +25,10 @@ export const register: Register = (program, act) => {
     .option('--max-cost <usd>', 'cost limit of the goal, in US dollars', positiveNumber)
     .option('--dry-run', 'show the plan and change nothing')
     .option('--detach', 'return as soon as the goal is accepted')
-    .option('--no-wait', 'exit with 75 instead of waiting when an account is at its limit; the engine continues later')
+    .option(
+      '--no-wait',
+      'exit with 75 instead of waiting when a limit of an account or of tokens per hour is reached; the engine continues later',
+    )
     .option(...databaseOption)
     .option('--json', 'print events as JSON lines, and the goal last')
     .addHelpText(

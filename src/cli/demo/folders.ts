@@ -76,6 +76,8 @@ const writeConfig = (scene: DemoFolders, io: Io, place: Chapter['place'], disabl
     verify: { commands: [checkCommand] },
     retry: { transientBaseSeconds: 1 },
     playbooks: { disabled },
+    // A chapter that shows the end of recovery must not wait for more starts.
+    requeue: { inPlaceLimit: 0, reworkDepth: 0 },
     env: [markName],
   }
   mkdirSync(join(folder, '.unstuck'))

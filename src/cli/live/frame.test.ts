@@ -13,7 +13,7 @@ type Run = NonNullable<Task['run']>
 
 const task = (number: number, title: string, more: Partial<Omit<Task, 'run'>> & { run?: Partial<Run> } = {}): Task =>
   ({
-    ...{ id: `t-${number}`, number, title, status: 'queued', harness: 'claude', nextStep: null },
+    ...{ id: `t-${number}`, number, title, status: 'queued', harness: 'claude', nextStep: null, supersededBy: null },
     ...more,
     run: more.run === undefined ? null : { id: `r-${number}`, startedAt: ago(72), ...more.run },
   }) as Task

@@ -110,8 +110,10 @@ const fitting = (groups: string[][], rows: number): { lines: string[]; left: num
 }
 
 const headLine = ({ goal }: LiveView, { columns, now, paint }: FrameOptions): string => {
-  const done = goal.tasks.filter(({ status }) => status === 'done').length
-  const count = goal.tasks.length > 1 ? `${done} of ${goal.tasks.length} tasks done` : ''
+  // A task that another one continues is not counted beside it.
+  const needed = goal.tasks.filter(({ supersededBy }) => supersededBy === null)
+  const done = needed.filter(({ status }) => status === 'done').length
+  const count = needed.length > 1 ? `${done} of ${needed.length} tasks done` : ''
   const facts = cutToWidth(joined([goalWords(goal), elapsedText(goal.createdAt, now), count]), columns - 4)
   const title = cutToWidth(safe(goal.title), columns - widthOf(facts) - 2)
   return `${paint.bold(title)}  ${facts}`

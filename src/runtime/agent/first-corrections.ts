@@ -26,7 +26,7 @@ const refusedBy = ({ context }: RunContext, run: Run, place: { workTree: string;
 }
 
 /** Rules for edits contain the path of the workspace, and each run has its own workspace: the path is replaced. */
-const rulesOf = (runContext: RunContext, run: Run, rules: readonly string[]): string[] => {
+const pathRulesOf = (runContext: RunContext, run: Run, rules: readonly string[]): string[] => {
   if (run.harness !== runContext.run.harness) return []
   const before = workTreeOf({ ...runContext, paths: runPaths(runContext.context, run.id) })
   return rules.map((rule) => rule.replaceAll(before, workTreeOf(runContext)))
@@ -44,7 +44,7 @@ export const firstCorrections = async (runContext: RunContext): Promise<LaunchCo
     return granted.length === 0 ? noCorrections : { ...noCorrections, toolRules: granted }
   const allowed = allowedDirectories(runContext)
   const refused = refusedBy(runContext, before, { workTree: workTreeOf(runContext), allowed })
-  const toolRules = [...new Set([...rulesOf(runContext, before, given.toolRules ?? []), ...granted])]
+  const toolRules = [...new Set([...pathRulesOf(runContext, before, given.toolRules ?? []), ...granted])]
   return {
     addDirs: [...new Set([...given.addDirs, ...refused])].filter((dir) => allowed.some((root) => isInside(dir, root))),
     skipGitCheck: given.skipGitCheck && before.harness === run.harness,

@@ -6,6 +6,7 @@ import { lastLaunch, type Run } from '../../domain/run.ts'
 import { installedPatterns } from '../../recovery/install.ts'
 import { recoveriesOfRun } from '../../store/recovery.ts'
 import { listRuns } from '../../store/run.ts'
+import { getTask } from '../../store/task.ts'
 import type { OverlayResult } from '../../workspace/overlay.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { triedLines } from '../core/tried.ts'
@@ -81,18 +82,53 @@ const pendingHint = (before: Run): string[] => {
   return launch === undefined || launch.gateOpened || launch.hint === null ? [] : [launch.hint]
 }
 
+const mostEndings = 3
+
+/**
+ * How often the task has failed, and with what. Without this an attempt that leaves the same files as the one before it would start
+ * exactly like that one.
+ */
+const failuresSoFar = async ({ context, run }: RunContext): Promise<string[]> => {
+  const failed = (await listRuns(context.db, { taskId: run.taskId, state: 'failed' })).filter(
+    ({ number, errorMeta }) =>
+      number < run.number && !limited.includes(errorMeta?.failureCode) && !cutShort.includes(errorMeta?.failureCode),
+  )
+  if (failed.length < 2) return []
+  const endings = [...new Set(failed.map(({ errorMeta }) => (errorMeta?.message ?? '').slice(0, longestWords)))]
+  return [
+    `${failed.length} attempts at this task have failed so far. Take another approach than they did. They ended with: ${endings.slice(-mostEndings).join(' | ')}`,
+  ]
+}
+
 /** The report for the next agent. */
-const handOverOf = async (runContext: RunContext, before: Run, over: OverlayResult): Promise<string> => {
+const handOverOf = async (
+  runContext: RunContext,
+  { before, of }: { before: Run; of: string },
+  over: OverlayResult,
+): Promise<string> => {
   const words = lastWords(runContext, before)
   return [
     before.launches.length === 0
       ? `A person worked on this task before you; that ended ${endingOf(before)}.`
-      : `The attempt before this one (harness ${before.harness}) ended ${endingOf(before)}.`,
+      : `The attempt before this one${of} (harness ${before.harness}) ended ${endingOf(before)}.`,
+    ...(await failuresSoFar(runContext)),
     ...(await triedBefore(runContext, before)),
     ...pendingHint(before),
     ...leftOf(over),
     ...(words === '' ? [] : [`Its last words: ${words}`]),
   ].join('\n')
+}
+
+/** The attempt to continue from. A task that continues another one begins with the last attempt at that one. */
+const earlierRun = async ({ context, task, run }: RunContext): Promise<{ before: Run | undefined; of: string }> => {
+  const own = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  if (own !== undefined || task.rework === null) return { before: own, of: '' }
+  const parent = await getTask(context.db, task.rework.parent)
+  const before = attemptBefore(await listRuns(context.db, { taskId: task.rework.parent }), Number.POSITIVE_INFINITY)
+  return {
+    before,
+    of: parent === undefined ? '' : ` at task ${parent.number} "${parent.title}", which this task continues`,
+  }
 }
 
 const nothing: OverlayResult = { written: [], kept: [] }
@@ -111,9 +147,10 @@ export const restoreEarlierWork = async (
   const packages = installedPatterns(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
   // Files outside the allowed paths would only be refused again.
   const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
+  const excluded = (before.verdict?.excluded ?? []).map(({ path }) => path.replace(/\/$/, ''))
   return git.layOver(context.shadow, {
     ...{ snapshot, from: before.baseCommit, ...place },
-    exclude: [...packages, ...outside],
+    exclude: [...packages, ...outside, ...excluded],
   })
 }
 
@@ -122,7 +159,7 @@ export const resumeFromEarlier = async (runContext: RunContext, base: string): P
   const { context, goal, paths, run } = runContext
   const { files, git } = context.ports
   files.rmSync(earlierReportFile(paths), { force: true })
-  const before = attemptBefore(await listRuns(context.db, { taskId: run.taskId }), run.number)
+  const { before, of } = await earlierRun(runContext)
   if (before === undefined) return
   // An attempt that was claimed and never launched has nothing to report, unless it holds a person's work.
   if (before.launches.length === 0 && (await git.listSnapshots(context.shadow, before.id)).length === 0) return
@@ -131,7 +168,7 @@ export const resumeFromEarlier = async (runContext: RunContext, base: string): P
       ? nothing
       : await restoreEarlierWork(context, before, { onto: base, into: paths.workspace })
   if (over.written.length > 0) await repairWorkspace(runContext)
-  files.writeFileSync(earlierReportFile(paths), await handOverOf(runContext, before, over))
+  files.writeFileSync(earlierReportFile(paths), await handOverOf(runContext, { before, of }, over))
   context.log.info(
     { run: run.id, from: before.id, files: over.written.length },
     'the run continues from the one before it',

@@ -1,6 +1,6 @@
 /** Compares the spend of a running agent with the limits of its run and its goal. */
 import { addSpend, overrunOf, type Overrun, type Spend } from '../../domain/budget.ts'
-import type { Launch } from '../../domain/run.ts'
+import { spendOfLaunches, type Launch } from '../../domain/run.ts'
 import type { Transcript } from '../../harness/driver.ts'
 import type { LaunchExit } from '../../process/shim-protocol.ts'
 import { getGoal } from '../../store/goal.ts'
@@ -8,9 +8,10 @@ import type { RunContext } from '../core/run-context.ts'
 
 const tokensOf = (runContext: RunContext, launch: Launch, reading: Transcript): number => {
   const all = reading.tokens.input - reading.tokens.cachedInput + reading.tokens.output
-  // Some CLIs report the tokens of the whole resumed session. The part before this launch is in the run's spend already.
+  // Some CLIs report the tokens of the whole resumed session. The part before this launch is in the spend of the earlier launches.
+  const earlier = runContext.run.launches.filter(({ number }) => number < launch.number)
   const before =
-    runContext.driver.tokenScope === 'session' && launch.resumeSession !== null ? runContext.run.spend.tokens : 0
+    runContext.driver.tokenScope === 'session' && launch.resumeSession !== null ? spendOfLaunches(earlier).tokens : 0
   return Math.max(0, all - before)
 }
 

@@ -14,6 +14,7 @@ import type { Queryable } from '../../store/db.ts'
 import { appendEvent } from '../../store/event.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import { currentLoginStamp } from '../harness/accounts.ts'
+import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
 import { buildBrief, defaultRoleText } from './brief.ts'
 import type { NextLaunch } from './next-launch.ts'
 import { firstCorrections } from './first-corrections.ts'
@@ -40,6 +41,8 @@ const promptOf = (runContext: RunContext, launch: Launch): string => {
   const brief = buildBrief({
     goal: runContext.goal,
     task: runContext.task,
+    allowedPaths: runContext.fence ?? runContext.task.allowedPaths,
+    deniedPaths: deniedTexts(runContext),
     roleText: defaultRoleText[runContext.task.role],
     hostText: hostText(runContext),
     failures: [launch.hint ?? '', earlierReport(runContext) ?? ''].filter((text) => text !== ''),
@@ -177,6 +180,7 @@ export const startLaunch = async (runContext: RunContext, abilities: DetectedCap
   if (lastLaunch(runContext.run) === undefined)
     await saveProgress(runContext, { launches: [firstLaunch(await firstCorrections(runContext))] })
   const launch = lastLaunch(runContext.run) as Launch
+  runContext.fence = await effectiveTexts(runContext)
   context.at('launch-intended')
   const shim = await shimAtGate(runContext, launch, abilities.capabilities)
   context.at('after-spawn')

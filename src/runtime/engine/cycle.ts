@@ -9,7 +9,8 @@ import { dropEndedLimits } from '../../store/account.ts'
 import { messageOf } from '../../errors.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { getGoal, listLiveGoals, moveGoal } from '../../store/goal.ts'
-import { dueTasks, listTasks, moveTask } from '../../store/task.ts'
+import { givenUpTasks } from '../../store/requeue.ts'
+import { listTasks, moveTask } from '../../store/task.ts'
 import { cancelChoice, retryChoice } from '../core/choices.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
 import type { Context } from '../core/context.ts'
@@ -28,26 +29,15 @@ import {
 import { refuseLanding } from '../landing/refused-landing.ts'
 import { needsVerification } from '../landing/goal-verify.ts'
 import { acceptedFailuresText } from '../landing/accepted-failures.ts'
+import { allowablePaths } from '../run/policy-options.ts'
+import { requeueDue } from './requeue.ts'
 
-/** Requeues tasks whose persisted retry time has come, and drops account limits that have reset. */
-const requeueDue = async (context: Context): Promise<void> => {
-  await context.db.transaction(dropEndedLimits)
-  for (const task of await dueTasks(context.db)) {
-    await context.db.transaction((tx) =>
-      moveTask(tx, task, 'retry_due', {
-        payload: {
-          reason: task.status === 'failed' ? 'cooldown_retry' : 'quota_wait_retry',
-          after: task.retry?.reason,
-          count: task.retry?.count,
-        },
-      }),
-    )
-  }
-}
+/** A cancelled task whose work no other task does. */
+const isLost = ({ status, supersededBy }: Task): boolean => status === 'cancelled' && supersededBy === null
 
 /** Queued tasks that depend on a cancelled task, directly or through others. */
 const dependentsOfCancelled = (tasks: readonly Task[]): Task[] => {
-  const cancelled = new Set(tasks.filter((task) => task.status === 'cancelled').map((task) => task.id))
+  const cancelled = new Set(tasks.filter(isLost).map((task) => task.id))
   const stranded: Task[] = []
   for (let found = true; found;) {
     const next = tasks.filter(
@@ -80,13 +70,14 @@ const askAboutStranded = (context: Context, tx: Queryable, goal: Goal, stranded:
   })
 }
 
+const isAskedAbout = async (context: Context, goal: Goal): Promise<boolean> =>
+  (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(({ taskId }) => taskId === null)
+
 /** Cancels the dependents of a cancelled task, and asks one question per goal about them. */
 const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Promise<boolean> => {
   const stranded = dependentsOfCancelled(tasks)
   if (stranded.length === 0) return false
-  const asked = (await listEscalations(context.db, { goalId: goal.id, pendingOnly: true })).some(
-    (entry) => entry.taskId === null,
-  )
+  const asked = await isAskedAbout(context, goal)
   await context.db.transaction(async (tx) => {
     for (const task of stranded)
       mustSucceed(await moveTask(tx, task, 'dependency_cancelled', { payload: { reason: 'dependency_cancelled' } }))
@@ -95,17 +86,28 @@ const cancelDependents = async (context: Context, goal: Goal, tasks: Task[]): Pr
   return true
 }
 
+/** A person is asked about a task that was given up, so the goal has not failed yet. */
+const waitsForAnswer = async (context: Context, goal: Goal): Promise<boolean> => {
+  if ((await givenUpTasks(context.db, goal.id)).length === 0 || !(await isAskedAbout(context, goal))) return false
+  await context.db.transaction((tx) =>
+    moveGoal(tx, goal, 'only_questions_left', 'your answer about a task that was given up is needed'),
+  )
+  return true
+}
+
 /** Every task has ended: the goal becomes ready to land, or ends if tasks of it were cancelled. */
 const endGoal = async (context: Context, goal: Goal, tasks: Task[]): Promise<void> => {
   // The merge queue rebases or verifies the goal first.
   if (goal.landing.outdated || needsVerification(goal, tasks)) return
   await dropUnusedRunRefs(context)
-  const cancelled = tasks.filter((task) => task.status === 'cancelled').length
+  const needed = tasks.filter(({ supersededBy }) => supersededBy === null)
+  const cancelled = needed.filter(isLost).length
   if (cancelled > 0) {
+    if (await waitsForAnswer(context, goal)) return
     const detail =
-      tasks.length === 1
+      needed.length === 1
         ? 'its only task was cancelled'
-        : `${cancelled} of ${tasks.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
+        : `${cancelled} of ${needed.length} tasks ${cancelled === 1 ? 'was' : 'were'} cancelled`
     await context.db.transaction((tx) => moveGoal(tx, goal, 'work_cancelled', detail))
     return
   }
@@ -171,7 +173,8 @@ const reportFailure = async (
 
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
 export const runCycle = async (context: Context, polls: TargetPolls): Promise<void> => {
-  await requeueDue(context)
+  await context.db.transaction(dropEndedLimits)
+  await requeueDue(context, allowablePaths)
   const tipOf = cachedTips(context)
   for (const goal of await listLiveGoals(context.db)) {
     const poll = targetPollOf(polls, goal)

@@ -10,6 +10,7 @@ import { claimTask, type Claim, type ClaimRequest } from '../../store/claim.ts'
 import { recordHeartbeat } from '../../store/engine.ts'
 import { appendEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
+import { hourTokensNow } from '../../store/queue.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import { freeHarnesses, standInsFor } from '../harness/accounts.ts'
@@ -94,6 +95,12 @@ const admit = async (context: Context, executors: Executors, engineId: string): 
   return waiting === null
 }
 
+/** Read before each claim: a run that ended a moment ago may have reached a limit. A person's work needs no harness and is still claimed. */
+const launchableNow = async (context: Context, harnesses: string[]): Promise<string[]> =>
+  (await hourTokensNow(context.db, context.config().limits.hourTokens)) === undefined
+    ? freeHarnesses(context, harnesses)
+    : []
+
 /** Claims for every idle agent while tasks are free and the machine has room. */
 export const dispatch = async (context: Context, executors: Executors, engineId: string): Promise<void> => {
   await startUnsure(context, executors)
@@ -108,8 +115,7 @@ export const dispatch = async (context: Context, executors: Executors, engineId:
   for (const agentId of agents) {
     if (executors.draining || context.stopping.aborted) return
     if (!(await admit(context, executors, engineId))) return
-    // Read before each claim: a run that started a moment ago may have met the limit of its account.
-    const free = await freeHarnesses(context, harnesses)
+    const free = await launchableNow(context, harnesses)
     const launchable = { harnesses: free, standIns: standInsFor(context, harnesses, free) }
     const claim = await claimFor(context, executors, agentId, launchable)
     if (claim === undefined) return

@@ -21,6 +21,7 @@ import type { Context } from '../core/context.ts'
 import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
+import { createUnusedPathsJob } from './unused-paths.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
@@ -116,13 +117,15 @@ interface Loop {
   executors: Executors
   merger: ReturnType<typeof createMerger>
   polls: TargetPolls
+  endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
 }
 
 /**
  * The leader's part of a pass. The reaper comes first, so that tasks of dead owners are free before anything else is
  * decided.
  */
-const leaderPass = async (context: Context, { engineId, gracePeriod, merger, polls }: Loop): Promise<void> => {
+const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
+  const { engineId, gracePeriod, merger, polls, endUnusedPaths } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
@@ -132,6 +135,7 @@ const leaderPass = async (context: Context, { engineId, gracePeriod, merger, pol
     await runCycle(context, polls)
   }
   await finishCancels(context, cancelGraceSeconds)
+  await endUnusedPaths(context)
 }
 
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
@@ -267,7 +271,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const executors = createExecutors(context)
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
-  const parts = { engineId, gracePeriod, executors, merger: createMerger(), polls: new Map() }
+  const jobs = { merger: createMerger(), endUnusedPaths: createUnusedPathsJob() }
+  const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
 

@@ -1,4 +1,4 @@
-/** Approves finished work that weakened its own checks, which only a person may do. Exactly that commit is merged. */
+/** Approves finished work that weakened its own checks or is larger than the limits, which only a person may do. Exactly that commit is merged. */
 import { offersChoice } from '../../domain/escalation.ts'
 import type { Task } from '../../domain/task.ts'
 import { goalEnded } from '../../domain/goal.ts'

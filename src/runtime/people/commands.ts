@@ -103,10 +103,19 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
+    if (task.supersededBy !== null)
+      throw new AppError(
+        'ILLEGAL',
+        `task ${task.number} is continued by another task; retry that one: unstuck retry ${task.supersededBy}`,
+      )
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
     await after?.(tx)
     // The question about cancelled tasks no longer applies when none is left.
-    if (!(await listTasks(tx, goal.id)).some(({ status }) => status === 'cancelled'))
+    if (
+      !(await listTasks(tx, goal.id)).some(
+        ({ status, supersededBy }) => status === 'cancelled' && supersededBy === null,
+      )
+    )
       await answerGoal(tx, goal.id, 'retry')
     await reopenGoal(tx, task.goalId)
   })
@@ -117,12 +126,14 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
 const retriablePlaces: readonly Task['status'][] = [
   'blocked(awaiting_human)',
   'blocked(quota_wait)',
+  'blocked(needs_rework)',
   'failed',
   'cancelled',
 ]
 
-/** A task that a person has taken over is retried only by its own id, not with its goal. */
-const retriable = ({ status, takenOver }: Task): boolean => retriablePlaces.includes(status) && takenOver === null
+/** A task that a person has taken over is retried only by its own id, and a task that another one continues not at all. */
+const retriable = ({ status, takenOver, supersededBy }: Task): boolean =>
+  retriablePlaces.includes(status) && takenOver === null && supersededBy === null
 
 /** Gives up the commits of a lost goal branch: the merge queue starts the goal again, and no task of it starts before. */
 const giveUpBranch = async (tx: Queryable, id: string, broken: BrokenBranch | null): Promise<void> => {

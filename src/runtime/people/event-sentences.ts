@@ -3,9 +3,12 @@ import type { StoredEvent } from '../../store/event.ts'
 import { editSentence } from './edit-sentence.ts'
 import { counted, followedBy, movedRefs, payloadText, withoutLabel, type EventTypes } from './event-text.ts'
 import { goalEvents } from './goal-events.ts'
+import { reworkEvents } from './rework-events.ts'
 import {
+  cancelledText,
   actionName,
   answerText,
+  askedText,
   launchText,
   preparedSentence,
   probesText,
@@ -13,12 +16,14 @@ import {
   recoveryText,
   requeuedText,
   reviewText,
+  secondsText,
   verdictText,
 } from './story-text.ts'
 
 /** What each type of event means, and its sentence. docs/events.md is generated from this; a test fails for a type that is missing. */
 export const eventTypes: EventTypes = {
   ...goalEvents,
+  ...reworkEvents,
   'task.created': {
     meaning: 'a task was queued',
     sentence: (p) => `task ${payloadText(p, 'number')} "${payloadText(p, 'title')}" was queued`,
@@ -42,7 +47,8 @@ export const eventTypes: EventTypes = {
       `given back by ${payloadText(p, 'by')}; the work in ${payloadText(p, 'folder')} is collected and checked`,
   },
   'task.approved': {
-    meaning: 'a person approved finished work that had weakened its checks; it is merged as it is',
+    meaning:
+      'a person approved finished work that had weakened its checks or was larger than the limits; it is merged as it is',
     sentence: () => 'a person approved the work as it is; it waits for the merge queue',
   },
   'task.awaiting_judge': {
@@ -71,16 +77,16 @@ export const eventTypes: EventTypes = {
     technical: (p) => payloadText(p, 'label'),
   },
   'task.recovery_escalated': {
-    meaning: 'no recovery is left for the failure of a task',
-    sentence: (p) => `no recovery is left for: ${payloadText(p, 'evidence')}`,
+    meaning: 'no recovery is left for the failure of a task, or it waits for a changed path to become allowed',
+    sentence: (p) =>
+      p.reason === 'policy_violation_rework_suppressed_no_safe_path'
+        ? `no rule allows these paths yet, so the task waits: ${payloadText(p, 'evidence')}`
+        : `no recovery is left for: ${payloadText(p, 'evidence')}`,
     technical: (p) => payloadText(p, 'label'),
   },
   'task.cancelled': {
     meaning: 'the task was cancelled',
-    sentence: (p) =>
-      p.reason === 'dependency_cancelled'
-        ? 'the task was cancelled because a task that it needs was cancelled'
-        : `the task was cancelled${payloadText(p, 'by') === '' ? '' : ` by a ${payloadText(p, 'by')}`}${payloadText(p, 'reason') === '' ? '' : `: ${payloadText(p, 'reason')}`}`,
+    sentence: cancelledText,
   },
   'run.started': {
     meaning: 'an attempt started',
@@ -126,6 +132,18 @@ export const eventTypes: EventTypes = {
     meaning: 'installed packages of a reused workspace were damaged and moved aside',
     sentence: (p) =>
       `damaged packages were moved aside (${payloadText(p, 'damage')}); ${p.laid === true ? 'they were restored from the cache' : 'they must be installed again'}`,
+  },
+  'ask.answered': {
+    meaning: 'an agent CLI answered a read-only question about the work, now or for an equal question before',
+    sentence: (p) =>
+      `${payloadText(p, 'harness')} was asked "${payloadText(p, 'purpose')}" and answered${p.cached === true ? ' (from an earlier question)' : ` after ${secondsText(p, 'ms')}`}: ${payloadText(p, 'answer')}`,
+    technical: askedText,
+  },
+  'ask.failed': {
+    meaning: 'a question to an agent CLI has no answer that counts; what asked it continues without one',
+    sentence: (p) =>
+      `${payloadText(p, 'harness')} was asked "${payloadText(p, 'purpose')}", without an answer that counts: ${payloadText(p, 'detail')}`,
+    technical: (p) => `${payloadText(p, 'reason')}, ${askedText(p)}`,
   },
   'recovery.started': {
     meaning: 'the intent of a recovery was recorded',

@@ -3,7 +3,7 @@ import { preexistingFailures, type Verdict } from '../../domain/run.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { actionText } from '../core/tried.ts'
 import type { Recovery } from '../../store/recovery.ts'
-import { payloadText, type Payload } from './event-text.ts'
+import { counted, payloadText, type Payload } from './event-text.ts'
 
 /** The results of the checks. A check that already failed before the work is always named, so that it is not read as passed. */
 export const verdictText = ({ verdict }: Payload): string => {
@@ -43,14 +43,28 @@ export const reviewText = (payload: Payload): string => {
   return `review (${payloadText(payload, 'mode')}): ${verdict}, ${payloadText(payload, 'reason')}${named}`
 }
 
+const withoutCheck = (why: string): string => `${why}, so the check was corrected`
+
 /** Why a task went back to the queue, by the stored reason; another reason is a text already. */
 const requeueReasons: Record<string, string> = {
+  verification_command_missing_script_adjusted: withoutCheck('the script of a check does not exist'),
+  verification_command_no_test_files_adjusted: withoutCheck('a check found no test'),
+  verification_command_missing_make_target_adjusted: withoutCheck('the make target of a check does not exist'),
+  verification_command_unsupported_format_adjusted: withoutCheck('a check cannot be run without a shell'),
+  verification_command_sequence_adjusted: 'a check ran before its input existed, so the order was corrected',
+  policy_allowed_paths_adjusted: 'the paths that it changed are allowed now',
+  setup_or_bootstrap_retry: 'its set-up is tried again',
+  needs_rework_in_place_retry: 'its work did not pass, and it starts again where it stopped',
   cooldown_retry: 'its wait is over',
   quota_wait_retry: 'the wait for the limit is over',
   conflict_requeue: 'its work does not fit onto commits that were merged meanwhile',
   began_again: 'the goal starts again',
   manual_requeue: 'a person requested a retry',
 }
+
+/** Which start of how many it is, where a limit counts them. */
+const startText = ({ count, limit }: Payload): string =>
+  typeof count === 'number' && typeof limit === 'number' && limit > 0 ? ` (${count} of at most ${limit})` : ''
 
 export const requeuedText = (payload: Payload): string => {
   const [reason, hint] = [
@@ -60,7 +74,46 @@ export const requeuedText = (payload: Payload): string => {
   const said = hint === '' ? '' : `; hint from ${payloadText(payload, 'by')}: ${hint}`
   if (reason === 'harness_switched')
     return `${payloadText(payload, 'before')} failed ("${payloadText(payload, 'evidence')}"); the task continues with ${payloadText(payload, 'harness')}${said}`
-  return `the task went back to the queue: ${requeueReasons[reason] ?? reason}${said}`
+  const words = requeueReasons[reason.replace(/_from_blocked$/, '')] ?? reason
+  return `the task went back to the queue: ${words}${startText(payload)}${said}`
+}
+
+/** Why a task was cancelled, by the stored reason; another reason is a text already. */
+const cancelReasons: Record<string, (payload: Payload) => string> = {
+  dependency_cancelled: () => 'the task was cancelled because a task that it needs was cancelled',
+  superseded_by_rework: (p) => `the task ended because task ${payloadText(p, 'child')} continues its work`,
+  rework_child_already_exists: () => 'the task ended because another task continues its work already',
+  rework_chain_max_depth_reached: () =>
+    'the task was given up: it and the tasks that it continued did not pass, and no further one is made',
+  policy_violation_rework_suppressed_exhausted: () =>
+    'the task was given up: no rule came to allow the paths that it changed',
+}
+
+export const cancelledText = (payload: Payload): string => {
+  const [reason, by] = [payloadText(payload, 'reason'), payloadText(payload, 'by')]
+  const known = cancelReasons[reason]
+  return (
+    known?.(payload) ?? `the task was cancelled${by === '' ? '' : ` by a ${by}`}${reason === '' ? '' : `: ${reason}`}`
+  )
+}
+
+/** A duration in milliseconds, as `3 s`. */
+export const secondsText = (payload: Payload, key: string): string => {
+  const value = payload[key]
+  return typeof value === 'number' ? `${Math.max(1, Math.round(value / 1000))} s` : '? s'
+}
+
+/** What a question to an agent CLI took. */
+export const askedText = (payload: Payload): string => {
+  const model = payloadText(payload, 'model')
+  const cost = Number(payload['costUsd'] ?? 0)
+  const parts = [
+    ...(model === '' ? [] : [`model ${model}`]),
+    counted(payload, 'attempts', 'launch').replace(/launchs$/, 'launches'),
+    `${payloadText(payload, 'tokens')} tokens`,
+    ...(cost > 0 ? [`$${cost.toFixed(2)}`] : []),
+  ]
+  return parts.join(', ')
 }
 
 export const answerText = (payload: Payload): string =>

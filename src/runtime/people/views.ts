@@ -8,7 +8,7 @@ import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
 import { listMergesOf } from '../../store/merge.ts'
-import { laneLeases, waitingFeatures } from '../../store/queue.ts'
+import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
 import { listRuns, listRunsOf } from '../../store/run.ts'
 import { tasksHoldingAreas, listTasks, listTasksOf } from '../../store/task.ts'
@@ -30,6 +30,8 @@ import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 export interface QueueSettings {
   lanes: LaneLimits
   failover: readonly string[]
+  /** The setting `limits.hourTokens`; absent = no limit. */
+  hourTokens?: number
 }
 
 export interface ViewOptions {
@@ -41,8 +43,10 @@ export interface ViewOptions {
 
 /** What the views depend on besides the store. */
 export const viewOptions = (context: Pick<Context, 'config' | 'repository' | 'ports'>): ViewOptions => {
-  const { lanes, harness } = context.config()
-  return { find: findBranches(context), queue: { lanes, failover: harness.failover ?? [] } }
+  const { lanes, harness, limits } = context.config()
+  const { hourTokens } = limits
+  const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
+  return { find: findBranches(context), queue }
 }
 
 const nextStepView = (wait: WaitingOn | undefined) =>
@@ -157,7 +161,8 @@ const goalViews = async (db: Queryable, goals: Goal[], shared: Shared, find: Fin
 const defaultQueue: QueueSettings = { lanes: defaultLanes, failover: [] }
 
 /** What the queued tasks of the store compete for at this moment. */
-export const queueFacts = async (db: Queryable, now: Date, { lanes, failover }: QueueSettings = defaultQueue) => {
+export const queueFacts = async (db: Queryable, now: Date, settings: QueueSettings = defaultQueue) => {
+  const { lanes, failover, hourTokens } = settings
   const leader = await currentLeader(db)
   return {
     engines: (await listEngines(db)).map((engine) => engineView(engine, leader, now)),
@@ -167,6 +172,7 @@ export const queueFacts = async (db: Queryable, now: Date, { lanes, failover }: 
     leases: await laneLeases(db),
     waitingFeatures: await waitingFeatures(db),
     ...{ lanes, failover },
+    hourTokens: (await hourTokensNow(db, hourTokens)) ?? null,
   }
 }
 
@@ -249,6 +255,11 @@ const recoveredSince = async (db: Queryable, since: Date) =>
       detail: entry.detail,
     }))
 
+const reworkedSince = async (db: Queryable, since: Date) =>
+  (await listTasks(db, null)).flatMap(({ id, title, rework, createdAt }) =>
+    rework === null || createdAt < since ? [] : [{ task: rework.parent, child: id, title, because: rework.because }],
+  )
+
 const spentSince = async (db: Queryable, since: Date) =>
   (await listRuns(db, {}))
     .filter((run) => (run.endedAt ?? run.startedAt) >= since)
@@ -270,6 +281,7 @@ export const reportView = async (db: Queryable, since: Date, options: ViewOption
       question: entry.question,
       choices: entry.choices.map(({ command }) => command),
     })),
+    reworked: await reworkedSince(db, since),
     retrying: tasks.flatMap(({ id, title, retry }) =>
       retry === null ? [] : [{ task: id, title, at: retry.at.toISOString(), reason: retry.reason }],
     ),

@@ -39,7 +39,7 @@ const engine = (more: object = {}) => ({
 
 const emptyQueue: QueueFacts = {
   ...{ engines: [], agents: [], limits: [], failover: [], lanes: defaultLanes },
-  ...{ areaHolders: [], leases: [], waitingFeatures: [] },
+  ...{ areaHolders: [], leases: [], waitingFeatures: [], hourTokens: null },
 }
 
 /** A queued task, with one idle agent per engine unless the queue says otherwise. */
@@ -66,6 +66,7 @@ const lease = (more: object = {}) => ({
   ...more,
 })
 const limit = { harnesses: ['codex'], account: 'codex', until: at }
+const hourTokens = { limit: 1_000_000, used: 1_200_000, until: at }
 const busy = [{ id: 'e-1-1', engineId: 'e-1', role: 'worker', state: 'busy' }]
 
 describe('why a queued task is not taken', () => {
@@ -148,6 +149,13 @@ describe('why a queued task is not taken', () => {
       /^the docs lane is closed; raise lanes\.docserMaxSlots above 0$/,
     ],
     [
+      'the ceiling of tokens per hour is reached',
+      queuedFor([engine()], {}, { hourTokens, limits: [limit] }),
+      'hour_tokens',
+      'dispatcher',
+      /^1,200,000 tokens were used in the last hour, of 1,000,000 allowed \(limits\.hourTokens\); work starts again$/,
+    ],
+    [
       'the account of its harness is at its limit',
       queuedFor([engine()], {}, { limits: [limit] }),
       'account_limit',
@@ -207,10 +215,18 @@ describe('a queued task that an agent may take', () => {
     ],
     [
       "of a person's work, which needs no harness and no account",
-      queuedFor([engine({ harnesses: [] })], { takenOver: { folder: '/w', givenBack: true } }, { limits: [limit] }),
+      queuedFor(
+        [engine({ harnesses: [] })],
+        { takenOver: { folder: '/w', givenBack: true } },
+        { limits: [limit], hourTokens },
+      ),
     ],
   ])('%s says so', (_title, given) => {
     expect(waitingOn(given)).toEqual({ owner: 'dispatcher', text: 'ready to start; a free agent takes it next' })
+  })
+
+  test('the ceiling of tokens per hour says when enough of them are older', () => {
+    expect(waitingOn(queuedFor([engine()], {}, { hourTokens }))?.at).toBe(at)
   })
 
   test.each<[string, TaskFacts]>([

@@ -46,6 +46,9 @@ const named = (task: TaskName, goalId: string): string => {
   return `task ${task.number ?? task.id}${title}${task.goalId === goalId ? '' : ` of goal ${task.goalId}`}`
 }
 
+/** With commas between thousands, whatever the language of this machine. */
+const counted = (value: number): string => Math.round(value).toLocaleString('en-US')
+
 const mostNamed = 3
 
 const namedAll = (tasks: readonly TaskName[], goalId: string): string => {
@@ -132,6 +135,12 @@ const blockedWait = ({ task, goal }: TaskFacts, blocker: ClaimBlocker): WaitingO
       const [first] = blocker.shortages
       return { owner: 'dispatcher', text: `${first?.waiting} on ${first?.host}` }
     }
+    case 'hour_tokens':
+      return {
+        owner: 'dispatcher',
+        text: `${counted(blocker.used)} tokens were used in the last hour, of ${counted(blocker.limit)} allowed (limits.hourTokens); work starts again`,
+        at: blocker.until,
+      }
     case 'account_limit':
       return { owner: 'dispatcher', text: `the limit of ${task.harness} resets`, at: blocker.until }
     case 'area':
@@ -200,6 +209,33 @@ const quotaWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   }
 }
 
+/** How a task continues after work that did not pass, by the stored reason of the wait. */
+const continuations: Readonly<Record<string, string>> = {
+  needs_rework_in_place_retry: 'it starts again on its own work',
+  needs_rework: 'a new task continues its work',
+  setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
+  policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
+  policy_violation_rework_suppressed_no_safe_path: 'it starts again if the changed paths are allowed then',
+}
+
+const continuationOf = (reason: string): string =>
+  continuations[reason] ??
+  (reason.includes('_adjusted') ? 'it starts again with corrected checks' : 'you are asked if nothing else is left')
+
+/** The work did not pass; when the wait ends the queue decides how the task continues. */
+const reworkWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
+  if (task.retry === null) return undefined
+  const { count, limit, reason } = task.retry
+  const evidence = runs.filter(({ taskId }) => taskId === task.id).at(-1)?.errorMeta?.evidence ?? ''
+  const why = evidence === '' ? '' : ` ("${shown(evidence, 200)}")`
+  const number = limit > 1 ? ` (start ${count} of ${limit})` : ''
+  return {
+    owner: 'cycle manager',
+    text: `its work did not pass${why}; ${continuationOf(reason)}${number}`,
+    at: task.retry.at,
+  }
+}
+
 const runningWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   const run = runs.find((candidate) => candidate.taskId === task.id && candidate.state === 'running')
   return run === undefined ? undefined : { owner: 'executor', text: `${phaseWords[run.phase]} (attempt ${run.number})` }
@@ -214,13 +250,19 @@ const personWait = (facts: TaskFacts): WaitingOn | undefined => {
     : { owner: 'person', text: `your answer is needed: unstuck answer ${task.id}` }
 }
 
+const endedText = ({ task, tasks }: TaskFacts): string => {
+  const next = tasks.find(({ id }) => id === task.supersededBy)
+  return next === undefined ? 'ended' : `task ${next.number} continues its work`
+}
+
 /** What a task waits for, or undefined for one that is stuck. A task that has ended waits for nothing. */
 export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
   const { task } = facts
   switch (task.status) {
     case 'done':
-    case 'cancelled':
       return { owner: 'nobody', text: 'ended' }
+    case 'cancelled':
+      return { owner: 'nobody', text: endedText(facts) }
     case 'queued':
       return queuedWait(facts)
     case 'running':
@@ -240,6 +282,7 @@ export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
     case 'blocked(awaiting_human)':
       return personWait(facts)
     case 'blocked(needs_rework)':
+      return reworkWait(facts)
     case 'blocked(issue_linking)':
       return undefined
   }

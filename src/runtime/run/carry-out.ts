@@ -16,14 +16,20 @@ import {
 } from '../core/recovery-record.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { chooseStoredRecovery } from '../core/store-record.ts'
-import { endExhausted, endSwitched, endWaiting, errorMetaOf } from './endings.ts'
+import { endExhausted } from './end-exhausted.ts'
+import { endSwitched, endWaiting, errorMetaOf } from './endings.ts'
 import type { PhaseResult } from './phase.ts'
+import { pathActions } from './policy-actions.ts'
 import { relaunch } from './relaunch.ts'
 import { recordModeChange, repairs } from './repair.ts'
 
 const launchActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'launch'>> = { relaunch }
 
-const runActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'run'>> = { chmod: recordModeChange, ...repairs }
+const runActions: ActionHandlers<RunContext, PhaseResult, ActionIn<'run'>> = {
+  chmod: recordModeChange,
+  ...repairs,
+  ...pathActions,
+}
 
 /** The label of a diagnosis as a person reads it, in the list of snapshots. */
 const wordsOf = ({ label }: Diagnosis): string => label.replaceAll('_', ' ')
@@ -47,7 +53,7 @@ type OfRun = Exclude<Action['type'], ActionIn<'goal'>>
 
 const actions: ActionHandlers<RunContext, PhaseResult, OfRun> = { ...launchActions, ...runActions, ...taskActions }
 
-const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness']
+const needsAgent: readonly Action['type'][] = ['relaunch', 'switch_harness', 'ask_paths']
 
 /** Failures of a person's work are reported to that person: no agent is launched on it. */
 const allowedStep = (runContext: RunContext, step: LadderStep): LadderStep =>
@@ -71,7 +77,7 @@ const carryOutOr = (
 export const carryOut = (runContext: RunContext, chosen: ChosenRecovery): Promise<PhaseResult> =>
   carryOutOr(runContext, chosen)
 
-/** No recovery is left: the run ends, and its task waits for a person. */
+/** No recovery is left: the run ends, and its task waits for its next start or for a person. */
 export const endUnrecovered = async (
   runContext: RunContext,
   decision: RecoveryDecision,

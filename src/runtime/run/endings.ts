@@ -3,25 +3,22 @@
  * therefore never leave a task without a next step.
  */
 import type { AccountLimit } from '../../domain/account.ts'
-import type { Goal } from '../../domain/goal.ts'
-import { mayStartWork } from '../../domain/goal.ts'
 import type { Task } from '../../domain/task.ts'
-import type { ErrorMeta, Weakening } from '../../domain/run.ts'
+import type { ErrorMeta } from '../../domain/run.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
 import { waitEndsAt } from '../../recovery/reset-time.ts'
 import { limitAccount } from '../../store/account.ts'
 import { mustSucceed, type Queryable } from '../../store/db.ts'
 import { openEscalation } from '../../store/escalation.ts'
-import { appendEvent, storeNow } from '../../store/event.ts'
-import { getGoal, moveGoal, progressGoal } from '../../store/goal.ts'
+import { storeNow } from '../../store/event.ts'
+import { progressGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import { finishRun, judgeRun } from '../../store/run.ts'
 import { getTask, moveTask } from '../../store/task.ts'
 import { accountFor, harnessesOnAccount } from '../harness/accounts.ts'
 import type { Context } from '../core/context.ts'
-import { unapprovedWeakenings, weakeningReason, weakenedQuestion } from '../core/weakened-question.ts'
-import { blockerEventText, questionOf, type PersonQuestion } from '../core/question.ts'
-import type { ActionOf, ChosenRecovery, RecoveryDecision } from '../core/recovery-record.ts'
+import { heldQuestion, heldReason, heldWork, type Held } from '../core/held-work.ts'
+import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { failAttemptRecoveries, failOpenRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { triedLines } from '../core/tried.ts'
 import type { RunContext } from '../core/run-context.ts'
@@ -41,7 +38,7 @@ export const errorMetaOf = (diagnosis: Diagnosis, extra: Partial<ErrorMeta> = {}
  * Ends the run and its lease, frees the agent and adds to the goal's spend. The caller moves the task in the same
  * transaction.
  */
-const closeRun = async (
+export const closeRun = async (
   tx: Queryable,
   runContext: RunContext,
   trigger: 'succeeded' | 'failed' | 'interrupted' | 'cancelled',
@@ -51,24 +48,24 @@ const closeRun = async (
   await progressGoal(tx, runContext.goal.id, { spend: runContext.run.spend })
 }
 
-const freshTask = async (tx: Queryable, runContext: RunContext) => {
+export const freshTask = async (tx: Queryable, runContext: RunContext) => {
   const task = await getTask(tx, runContext.task.id)
   if (task === undefined) throw new Error(`task ${runContext.task.id} is gone from the store`)
   return task
 }
 
 /**
- * Work in place never reaches a judge, because it does not land. If it weakened checks, the task is done only after a
- * person approved that.
+ * Work in place never reaches a judge, because it does not land. If something holds it, the task is done only after a person
+ * approved that.
  */
-const askAboutWeakened = async (
+const askAboutHeld = async (
   tx: Queryable,
   { context, run }: RunContext,
-  { task, held }: { task: Task; held: Weakening[] },
+  { task, held }: { task: Task; held: Held },
 ): Promise<void> => {
-  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: weakeningReason(held) } }))
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload: { reason: heldReason(held) } }))
   const tried = triedLines(await recoveriesOf(tx, task.id))
-  await openEscalation(tx, { id: context.newId('q'), ...weakenedQuestion(task, run, { held, tried }) })
+  await openEscalation(tx, { id: context.newId('q'), ...heldQuestion(task, run, { ...held, tried }) })
 }
 
 /** The run succeeded. Its task waits for the judge, or is done at once where nothing has to land. */
@@ -86,8 +83,8 @@ export const endSucceeded = async (runContext: RunContext): Promise<void> => {
           : undefined,
       )
       await judgeRun(tx, runContext.run.id)
-      const held = unapprovedWeakenings(task, runContext.run)
-      if (held.length > 0) return askAboutWeakened(tx, runContext, { task, held })
+      const held = heldWork(task, runContext.run)
+      if (held !== undefined) return askAboutHeld(tx, runContext, { task, held })
       mustSucceed(await moveTask(tx, task, 'verdict_recorded', { runId: runContext.run.id, payload }))
     } else {
       mustSucceed(await moveTask(tx, task, 'run_succeeded', { runId: runContext.run.id, payload }))
@@ -95,66 +92,6 @@ export const endSucceeded = async (runContext: RunContext): Promise<void> => {
     return undefined
   })
   runContext.context.at('run-finished')
-}
-
-const openQuestion = (tx: Queryable, runContext: RunContext, question: PersonQuestion): Promise<void> =>
-  openEscalation(tx, {
-    id: runContext.context.newId('q'),
-    goalId: runContext.goal.id,
-    taskId: runContext.task.id,
-    runId: runContext.run.id,
-    ...question,
-  })
-
-const pauseGoal = async (
-  tx: Queryable,
-  runContext: RunContext,
-  { question, text }: { question: PersonQuestion; text: string },
-): Promise<void> => {
-  const goal = (await getGoal(tx, runContext.goal.id)) as Goal
-  if (mayStartWork(goal)) mustSucceed(await moveGoal(tx, goal, 'blocked', question.happened))
-  await appendEvent(tx, {
-    type: 'blocker',
-    goalId: goal.id,
-    taskId: runContext.task.id,
-    runId: runContext.run.id,
-    payload: { text, details: question.details },
-  })
-}
-
-/**
- * No recovery is left: the run failed and the task waits for a person. A permission failure also pauses the goal,
- * because every other task of it would meet the same refusal.
- */
-export const endExhausted = async (
-  runContext: RunContext,
-  decision: RecoveryDecision,
-  errorMeta: ErrorMeta,
-): Promise<void> => {
-  const { diagnosis, step } = decision
-  if (step.kind !== 'exhausted') throw new Error('endExhausted needs an exhausted step')
-  await runContext.context.db.transaction(async (tx) => {
-    await failOpenRecoveries(tx, runContext.task.id, `the run failed with: ${diagnosis.evidence}`)
-    await closeRun(tx, runContext, 'failed', errorMeta)
-    const recoveries = await recoveriesOf(tx, runContext.task.id)
-    const question = questionOf(runContext, diagnosis, { ...step, recoveries })
-    mustSucceed(
-      await moveTask(tx, await freshTask(tx, runContext), 'escalated', {
-        runId: runContext.run.id,
-        payload: { label: diagnosis.label, reason: step.reason },
-      }),
-    )
-    await openQuestion(tx, runContext, question)
-    await appendEvent(tx, {
-      type: 'task.recovery_escalated',
-      goalId: runContext.goal.id,
-      taskId: runContext.task.id,
-      runId: runContext.run.id,
-      payload: { reason: diagnosis.failureCode, label: diagnosis.label, evidence: diagnosis.evidence },
-    })
-    if (step.then === 'pause_goal')
-      await pauseGoal(tx, runContext, { question, text: blockerEventText(runContext, diagnosis) })
-  })
 }
 
 /** Stores the limit for the account, so that no other run on the same account is launched into it. */

@@ -1,6 +1,6 @@
 /** Phase `supervise`: waits for the agent to end, and chooses the recovery if it ended badly. */
 import { overrunText } from '../../../domain/budget.ts'
-import { lastLaunch, spendOfLaunches, type Launch } from '../../../domain/run.ts'
+import { lastLaunch, spendWithLaunch, type Launch } from '../../../domain/run.ts'
 import type { LaunchExit } from '../../../process/shim-protocol.ts'
 import { requireLease } from '../../../store/run.ts'
 import { observeFailedLaunch } from '../../agent/denials.ts'
@@ -20,13 +20,9 @@ import type { PhaseResult, Phase } from '../phase.ts'
 
 type Ended = Extract<LaunchResult, { kind: 'ended' }>
 
-/**
- * Replaces the spend that an earlier reading of the same launch stored, so that a crash in between does not count it
- * twice.
- */
 const countSpend = (runContext: RunContext, { spend }: Exclude<LaunchResult, { kind: 'let-go' }>) => {
   const launches = withLastLaunch(runContext.run.launches, { ...(lastLaunch(runContext.run) as Launch), spend })
-  return { launches, spend: spendOfLaunches(launches) }
+  return { launches, spend: spendWithLaunch(runContext.run, spend) }
 }
 
 const endCutShort = async (runContext: RunContext, kept: string, reason: string): Promise<PhaseResult> => {

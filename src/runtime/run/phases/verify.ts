@@ -27,7 +27,7 @@ import { resolveFeedback, resolveKeptTests, resolveWeakened } from '../resolve-f
 import { endLeftRunning } from '../end-left-running.ts'
 import { removedFailures } from '../removed-tests.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
-import { collectedWork, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
+import { collectedWork, excludedNotes, isUnchanged, leftOutNotes } from '../../agent/collected.ts'
 import { readDenials, openDenials } from '../../agent/denials.ts'
 import { missingNotes, readPrepared } from '../../agent/prepared.ts'
 import { recordFindings } from '../../checks/check-events.ts'
@@ -35,6 +35,7 @@ import { verifyUnchanged } from '../no-change.ts'
 import { chooseStoredRecovery, resolveOpenOf } from '../../core/store-record.ts'
 import { untriedHarness } from '../../harness/accounts.ts'
 import { withRepairFacts } from '../../checks/repair-facts.ts'
+import { proveGenerated } from '../prove-generated.ts'
 import { resolveRepairs } from '../repair.ts'
 import { isReleased, saveProgress, type RunContext } from '../../core/run-context.ts'
 import type { errorMetaOf } from '../endings.ts'
@@ -200,6 +201,7 @@ const passedVerification = async (
     ...(await openDenials(runContext)).map((denial) => denial.text),
     ...missingNotes(readPrepared(runContext)),
     ...leftOutNotes(found),
+    ...excludedNotes(verdict.excluded ?? []),
   ]
   const { installed: installs = [] } = verdict
   // For work in place the results are not reused: other files of the folder took part.
@@ -236,8 +238,16 @@ const verifyChanged = async (runContext: RunContext, { found, planned, verdict }
   const laid = await replacedProgramsIn(runContext, found, commands)
   const report = await checkWork(runContext, planned)
   laid.push(...(await replacedProgramsIn(runContext, found, commands)))
-  const work: Work = { found, planned, verdict: { ...verdict, weakened: withoutRepeats([...weakened, ...laid]) } }
   if (isReleased(runContext)) return 'ended'
+  const excluded = await proveGenerated(runContext, verdict.excluded ?? [], report)
+  if (excluded === undefined) return 'on'
+  const work: Work = {
+    ...{ found, planned },
+    verdict: {
+      ...{ ...verdict, weakened: withoutRepeats([...weakened, ...laid]) },
+      ...(excluded.length === 0 ? {} : { excluded }),
+    },
+  }
   if (report.failed !== undefined) return failedVerification(runContext, report, work.verdict)
   if (report.results.length === 0 && !isDocumentation(verdict.changedPaths))
     return recover(runContext, { kind: 'unverified', reason: nothingRan }, { source: 'verification' })

@@ -1,0 +1,212 @@
+/**
+ * Continues the tasks whose persisted wait is over: a failed task, one parked for a quota, and one whose work did not pass. Every
+ * step is one transaction over the task, its requeue row, what depends on it and the question, so a crash between two steps leaves
+ * a task that still waits.
+ */
+import type { Retry, Task } from '../../domain/task.ts'
+import { messageOf } from '../../errors.ts'
+import { chooseRequeue, type RequeueDecision } from '../../recovery/requeue.ts'
+import { coveredPaths } from '../../recovery/requeue/covered-paths.ts'
+import { reworkInstructions, reworkTitle } from '../../recovery/requeue/rework.ts'
+import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
+import { appendEvent, storeNow } from '../../store/event.ts'
+import { getGoal, lockGoal } from '../../store/goal.ts'
+import { recoveriesOf } from '../../store/recovery.ts'
+import { givenUp, insertRequeue, moveDependents, nextNumber } from '../../store/requeue.ts'
+import { dueTasks, editTask, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
+import type { Context } from '../core/context.ts'
+import { endsPass } from '../core/pass.ts'
+import { triedLines } from '../core/tried.ts'
+import { untriedHarness } from '../harness/accounts.ts'
+import { failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
+import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
+
+/** The changed paths of a task that the path policy would allow now. */
+export type AllowablePaths = (context: Context, task: Task, outside: readonly string[]) => Promise<readonly string[]>
+
+const record = (
+  { context, task, run, errorMeta }: Due,
+  tx: Queryable,
+  { reason, cause, payload = {} }: { reason: string; cause: string; payload?: object },
+): Promise<void> =>
+  insertRequeue(tx, {
+    ...{ id: context.newId('rq').replace('-', '_'), goalId: task.goalId, taskId: task.id, runId: run.id },
+    ...{ epoch: run.epoch, reason, cause, signature: errorMeta.signature, payload },
+  })
+
+const retryOf = async (
+  { context }: Due,
+  tx: Queryable,
+  { reason, count, limit }: Pick<Retry, 'reason' | 'count' | 'limit'>,
+): Promise<Retry> => {
+  const { blockedSeconds } = context.config().requeue
+  return { reason, count, limit, at: new Date((await storeNow(tx)).getTime() + blockedSeconds * 1000) }
+}
+
+type DecisionOf<K extends RequeueDecision['kind']> = Extract<RequeueDecision, { kind: K }>
+
+const startAgain = async (due: Due, tx: Queryable, decision: DecisionOf<'requeue'>): Promise<void> => {
+  const { task, run, errorMeta } = due
+  const { reason, cause, count, limit, commands, paths } = decision
+  const changes = { ...(commands === undefined ? {} : { commands }), ...(paths === undefined ? {} : { paths }) }
+  await record(due, tx, { reason, cause, payload: changes })
+  const covered = coveredPaths(task, paths ?? [])
+  const added = (paths ?? []).filter((path) => !covered.includes(path))
+  const allowedPaths = [...task.allowedPaths, ...added]
+  const why = `the path policy allows ${added.join(', ')} now`
+  const change = { field: 'allowedPaths', before: task.allowedPaths, after: allowedPaths }
+  const widened =
+    added.length === 0
+      ? task
+      : mustSucceed(await editTask(tx, task, { allowedPaths }, { by: 'Unstuck', why, changes: [change] }))
+  mustSucceed(
+    await moveTask(tx, widened, 'retry_due', {
+      ...{ runId: run.id, ...(commands === undefined ? {} : { commands }) },
+      payload: { reason, after: task.retry?.reason, count, limit, evidence: errorMeta.evidence, ...changes },
+    }),
+  )
+}
+
+/** An event as the seed names it: recovery by itself has come to an end, or waits for a path that no rule allows. */
+const reportEscalated = ({ task, run, errorMeta }: Due, tx: Queryable, reason: string): Promise<void> =>
+  appendEvent(tx, {
+    type: 'task.recovery_escalated',
+    ...{ goalId: task.goalId, taskId: task.id, runId: run.id },
+    payload: { reason, label: errorMeta.failureCode, evidence: errorMeta.evidence },
+  })
+
+const waitAgain = async (due: Due, tx: Queryable, decision: DecisionOf<'wait'>): Promise<void> => {
+  await record(due, tx, decision)
+  mustSucceed(await postponeTask(tx, due.task, await retryOf(due, tx, decision)))
+  await reportEscalated(due, tx, decision.reason)
+}
+
+const park = async (due: Due, tx: Queryable, { reason }: DecisionOf<'park'>): Promise<void> => {
+  const { task, run, errorMeta } = due
+  const retry = await retryOf(due, tx, { reason: 'needs_rework', count: 1, limit: 1 })
+  const { failureCode, evidence } = errorMeta
+  const payload = { label: failureCode, failureCode, evidence, next: reason, retryAt: retry.at.toISOString() }
+  mustSucceed(await moveTask(tx, task, 'rework_needed', { runId: run.id, retry, payload }))
+}
+
+/** The parent ends, and what depends on it follows its child, in the same transaction. */
+const split = async (due: Due, tx: Queryable, harness: string | undefined): Promise<void> => {
+  const { context, task, run, errorMeta } = due
+  const id = context.newId('t')
+  const goal = await getGoal(tx, task.goalId)
+  const tried = triedLines(await recoveriesOf(tx, task.id), errorMeta.evidence)
+  const { requirement = '' } = goal ?? {}
+  const number = await nextNumber(tx, task.goalId)
+  const { goalId, role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn } = task
+  const { targetArea, model, lane, engineId, contextFiles } = task
+  await insertTasks(tx, [
+    {
+      ...{ id, goalId, number, title: reworkTitle(task.title) },
+      instructions: reworkInstructions(task, { requirement, because: errorMeta.message, tried }),
+      ...{ role, allowedPaths, deniedPaths, commands, originalCommands, commandSource, dependsOn },
+      ...{ targetArea, model, lane, engineId, contextFiles },
+      ...{ harness: harness ?? task.harness, priority: task.priority + 5 },
+      rework: { parent: task.id, depth: (task.rework?.depth ?? 0) + 1, because: errorMeta.evidence },
+    },
+  ])
+  const payload = { reason: 'superseded_by_rework', child: number, childId: id }
+  mustSucceed(await moveTask(tx, task, 'superseded', { supersededBy: id, runId: run.id, payload }))
+  await moveDependents(tx, goalId, { from: task.id, to: id })
+  await appendEvent(tx, {
+    type: 'task.split',
+    ...{ goalId, taskId: task.id, runId: run.id },
+    payload: { reason: 'needs_rework', child: number, childId: id, because: errorMeta.evidence },
+  })
+}
+
+const cancel = async (due: Due, tx: Queryable, { reason }: DecisionOf<'cancel'>): Promise<void> => {
+  const { task, run } = due
+  await record(due, tx, { reason, cause: givenUp })
+  mustSucceed(await moveTask(tx, task, 'given_up', { runId: run.id, payload: { reason } }))
+  await reportEscalated(due, tx, reason)
+  // Another task does the work already, so nothing is missing.
+  if (reason !== 'rework_child_already_exists') await askAboutGivenUp(due, tx, reason)
+}
+
+const ask = async (due: Due, tx: Queryable, { reason }: DecisionOf<'ask'>): Promise<void> => {
+  const { task, run, errorMeta } = due
+  const payload = { label: errorMeta.failureCode, reason }
+  mustSucceed(await moveTask(tx, task, 'escalated', { runId: run.id, payload }))
+  await askAboutTask(due, tx)
+  await reportEscalated(due, tx, reason)
+}
+
+const carryOut = (
+  due: Due,
+  tx: Queryable,
+  { decision, harness }: { decision: RequeueDecision; harness: string | undefined },
+): Promise<void> => {
+  switch (decision.kind) {
+    case 'requeue':
+      return startAgain(due, tx, decision)
+    case 'wait':
+      return waitAgain(due, tx, decision)
+    case 'park':
+      return park(due, tx, decision)
+    case 'split':
+      return split(due, tx, harness)
+    case 'cancel':
+      return cancel(due, tx, decision)
+    case 'ask':
+      return ask(due, tx, decision)
+  }
+}
+
+/** The wait of the ladder itself, for a quota or a disturbance: its end is the recovery. */
+const endWait = async (tx: Queryable, task: Task): Promise<void> => {
+  const reason = task.status === 'failed' ? 'cooldown_retry' : 'quota_wait_retry'
+  mustSucceed(
+    await moveTask(tx, task, 'retry_due', {
+      payload: { reason, after: task.retry?.reason, count: task.retry?.count },
+    }),
+  )
+}
+
+const isLadderWait = async (tx: Queryable, task: Task): Promise<boolean> =>
+  task.status === 'blocked(quota_wait)' ||
+  (await recoveriesOf(tx, task.id)).some(({ status, action }) => status === 'acting' && action.type === 'wait')
+
+/** Read before the transaction, because these read the store through a connection of their own. */
+const outsideFacts = async (
+  { context, task, run, errorMeta }: Due,
+  allowable: AllowablePaths,
+): Promise<{ allowable: readonly string[]; harness: string | undefined }> => ({
+  allowable: await allowable(context, task, failureOf(errorMeta).outside),
+  harness: await untriedHarness(context, task, run),
+})
+
+const continueTask = async (context: Context, seen: Task, allowable: AllowablePaths): Promise<void> => {
+  const run = await lastFailedRun(context.db, seen)
+  const due = run === undefined ? undefined : { context, task: seen, run, errorMeta: run.errorMeta }
+  const outside = due === undefined ? undefined : await outsideFacts(due, allowable)
+  await context.db.transaction(async (tx) => {
+    await lockGoal(tx, seen.goalId)
+    const task = await getTask(tx, seen.id)
+    // Another writer was first; the next pass reads what it left.
+    if (task === undefined || task.version !== seen.version) return
+    if (due === undefined || outside === undefined || (await isLadderWait(tx, task))) return endWait(tx, task)
+    const facts = await readRequeueFacts(context, tx, task, {
+      status: task.status === 'failed' ? 'failed' : 'blocked(needs_rework)',
+      ...{ failure: failureOf(due.errorMeta), allowable: outside.allowable },
+    })
+    await carryOut({ ...due, task }, tx, { decision: chooseRequeue(facts), harness: outside.harness })
+  })
+}
+
+/** Only work that is due costs anything: one indexed query finds it. */
+export const requeueDue = async (context: Context, allowable: AllowablePaths): Promise<void> => {
+  for (const task of await dueTasks(context.db)) {
+    try {
+      await continueTask(context, task, allowable)
+    } catch (error) {
+      if (endsPass(context, error)) throw error
+      if (!(error instanceof StaleError))
+        context.log.error({ task: task.id, error: messageOf(error) }, 'a task could not be continued')
+    }
+  }
+}

@@ -1,0 +1,59 @@
+/** What a person reads about a task whose work did not pass and that continues by itself. */
+import { expect, it } from 'vitest'
+import { notLanding } from '../../domain/goal.ts'
+import { cancelledText, requeuedText } from './story-text.ts'
+import { waitingOn, type TaskFacts } from './waiting-on.ts'
+
+const at = new Date('2026-01-01T00:02:00Z')
+
+const waits = (task: object, tasks: object[] = []): ReturnType<typeof waitingOn> =>
+  waitingOn({
+    task: { id: 't-1', goalId: 'g-1', number: 1, status: 'blocked(needs_rework)', takenOver: null, ...task },
+    goal: { id: 'g-1', state: 'active', targetBranch: 'main', landing: notLanding },
+    runs: [{ taskId: 't-1', errorMeta: { evidence: 'npm test: exit 1, 2 failed' } }],
+    ...{ tasks, merges: [], escalations: [] },
+  } as unknown as TaskFacts)
+
+const retry = (reason: string, count = 1, limit = 1): object => ({ retry: { reason, at, count, limit } })
+
+it.each([
+  ['needs_rework_in_place_retry', 'it starts again on its own work (start 2 of 5)'],
+  ['needs_rework', 'a new task continues its work'],
+  ['verification_command_sequence_adjusted_from_blocked', 'it starts again with corrected checks'],
+  ['policy_violation_rework_suppressed_no_safe_path', 'it starts again if the changed paths are allowed then'],
+])('a task that waits (%s) says why, what follows and when', (reason, next) => {
+  const numbers = reason === 'needs_rework_in_place_retry' ? ([2, 5] as const) : ([1, 1] as const)
+  expect(waits(retry(reason, ...numbers))).toEqual({
+    ...{ owner: 'cycle manager', at },
+    text: `its work did not pass ("npm test: exit 1, 2 failed"); ${next}`,
+  })
+})
+
+it('a task that waits for rework without a time has no next step', () => {
+  expect(waits({ retry: null })).toBeUndefined()
+})
+
+it('a task that another one continues names that one', () => {
+  const child = { id: 't-4', number: 4 }
+  expect(waits({ status: 'cancelled', supersededBy: 't-4' }, [child])?.text).toBe('task 4 continues its work')
+  expect(waits({ status: 'cancelled', supersededBy: null }, [child])?.text).toBe('ended')
+})
+
+it('the story says why a task started again, and which start of how many it is', () => {
+  expect(
+    requeuedText({ reason: 'verification_command_missing_script_adjusted_from_blocked', count: 1, limit: 5 }),
+  ).toBe(
+    'the task went back to the queue: the script of a check does not exist, so the check was corrected (1 of at most 5)',
+  )
+  expect(requeuedText({ reason: 'needs_rework_in_place_retry', count: 2, limit: -1 })).toBe(
+    'the task went back to the queue: its work did not pass, and it starts again where it stopped',
+  )
+})
+
+it('the story says why a task ended without its work', () => {
+  expect(cancelledText({ reason: 'superseded_by_rework', child: 4 })).toBe(
+    'the task ended because task 4 continues its work',
+  )
+  expect(cancelledText({ reason: 'policy_violation_rework_suppressed_exhausted' })).toContain('was given up')
+  expect(cancelledText({ by: 'person' })).toBe('the task was cancelled by a person')
+})

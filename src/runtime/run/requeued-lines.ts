@@ -1,0 +1,26 @@
+/** What was done between the runs of a task and of the tasks that it continues, for a person. */
+import type { Task } from '../../domain/task.ts'
+import type { Queryable } from '../../store/db.ts'
+import { requeuesOf } from '../../store/requeue.ts'
+import { lineageOf } from './requeue-facts.ts'
+
+const times = (count: number): string => (count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`)
+
+/** A start of the task, by the cause that it is counted as. */
+const meaning: Readonly<Record<string, string>> = {
+  commands: 'started it again with corrected checks',
+  paths: 'started it again with more allowed paths',
+  suppressed: 'waited for a changed path to become allowed',
+}
+
+export const requeuedLines = async (db: Queryable, task: Task): Promise<string[]> => {
+  const lineage = await lineageOf(db, task)
+  const counts = new Map<string, number>()
+  for (const each of [...lineage, task])
+    for (const { cause } of await requeuesOf(db, each.id)) {
+      const text = meaning[cause] ?? 'started the task again on its own work'
+      counts.set(text, (counts.get(text) ?? 0) + 1)
+    }
+  const continued = lineage.length === 0 ? [] : [`continued the work in a new task ${times(lineage.length)}`]
+  return [...[...counts].map(([text, count]) => `${text} ${times(count)}`), ...continued]
+}

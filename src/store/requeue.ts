@@ -1,0 +1,74 @@
+/** All statements on requeues: one row per requeue or wait, because the limits are counts of these rows per cause. */
+import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
+import { refreshReady } from './goal.ts'
+import { readTask } from './task.ts'
+import type { Task } from '../domain/task.ts'
+
+export interface Requeue {
+  id: string
+  goalId: string
+  taskId: string
+  /** The run that failed before it. */
+  runId: string | null
+  /** Epoch of that run. */
+  epoch: number
+  reason: string
+  cause: string
+  /** Of the failure. */
+  signature: string
+  payload: object
+  at: Date
+}
+
+export const insertRequeue = async (tx: Queryable, entry: Omit<Requeue, 'at'>): Promise<void> => {
+  await tx.query(sql`
+    insert into requeue (id, goal_id, task_id, run_id, epoch, reason, cause, signature, payload)
+    values (${entry.id}, ${entry.goalId}, ${entry.taskId}, ${entry.runId}, ${entry.epoch}, ${entry.reason}, ${entry.cause},
+      ${entry.signature}, ${json(entry.payload)}::jsonb)`)
+}
+
+/** Requeues of a task since a person last began a new count, oldest first. */
+export const requeuesOf = async (db: Queryable, taskId: string): Promise<Requeue[]> =>
+  (
+    await db.query<object>(sql`select requeue.* from requeue join task on task.id = requeue.task_id
+      where requeue.task_id = ${taskId} and requeue.epoch > task.count_from_epoch order by requeue.at, requeue.id`)
+  ).map((row) => fromRow<Requeue>(row))
+
+/** The task that continues this one and has not been cancelled. */
+export const childOf = async (db: Queryable, taskId: string): Promise<Task | undefined> => {
+  const row = await firstRow<object>(
+    db,
+    sql`select * from task where rework ->> 'parent' = ${taskId} and state <> 'cancelled' limit 1`,
+  )
+  return row === undefined ? undefined : readTask(row)
+}
+
+/** What depends on `from` depends on `to` from now on. The caller's transaction holds the lock of the goal. */
+export const moveDependents = async (
+  tx: Queryable,
+  goalId: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> => {
+  await tx.query(sql`
+    update task set depends_on = (
+      select jsonb_agg(case when needed.id = ${from} then ${to} else needed.id end order by needed.position)
+      from jsonb_array_elements_text(depends_on) with ordinality as needed (id, position))
+    where goal_id = ${goalId} and id <> ${to} and depends_on ? ${from}`)
+  await refreshReady(tx, goalId)
+}
+
+/** The number of a new task of a goal. The caller's transaction holds the lock of the goal. */
+export const nextNumber = async (tx: Queryable, goalId: string): Promise<number> =>
+  ((await firstRow<{ most: number }>(tx, sql`select max(number) as most from task where goal_id = ${goalId}`))?.most ??
+    0) + 1
+
+/** The cause under which it is recorded that a task was given up. */
+export const givenUp = 'given_up'
+
+/** Tasks of a goal that were given up in their present count, and that no other task continues. */
+export const givenUpTasks = async (db: Queryable, goalId: string): Promise<Task[]> =>
+  (
+    await db.query<object>(sql`select * from task where goal_id = ${goalId} and state = 'cancelled' and superseded_by is null
+      and exists (select 1 from requeue where requeue.task_id = task.id and requeue.cause = ${givenUp}
+        and requeue.epoch > task.count_from_epoch) order by number`)
+  ).map(readTask)
