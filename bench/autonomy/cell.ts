@@ -40,27 +40,36 @@ const environment = (folder: string, cache: string): NodeJS.ProcessEnv => ({
 
 const identity = '[user]\n\tname = A User\n\temail = user@localhost\n'
 
-const makeCell = (wanted: FaultCase, cache: string): BenchCell => {
+interface Opening {
+  name: string
+  cache: string
+  scene: Pick<FaultCase, 'prepare' | 'spoil'>
+}
+
+/** A folder with the user's repository, home and caches; its agent and tasks are still to be set. */
+export const openCell = ({ name, cache, scene }: Opening): BenchCell => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'unstuck-autonomy-')))
   const [project, memory] = [join(folder, 'project'), join(folder, 'memory')]
   mkdirSync(memory)
   writeFiles(join(folder, 'home'), { '.gitconfig': identity })
-  writeFiles(folder, { 'jobs.json': JSON.stringify(wanted.jobs) })
   writeFiles(project, projectFiles)
-  wanted.prepare?.({ project, memory })
+  scene.prepare?.({ project, memory })
   gitIn(project, 'init', '-q', '-b', 'main')
   gitIn(project, 'add', '-A')
   gitIn(project, 'commit', '-q', '-m', 'Start')
-  wanted.spoil?.({ project, memory })
-  const program = [process.execPath, join(import.meta.dirname, 'agent.ts')]
-  return {
-    ...{ folder, project, memory, name: wanted.name, tasks: wanted.tasks, env: environment(folder, cache) },
-    agent: [...program, '--jobs', join(folder, 'jobs.json'), '--memory', memory],
-  }
+  scene.spoil?.({ project, memory })
+  return { folder, project, memory, name, tasks: [], agent: [], env: environment(folder, cache) }
+}
+
+const makeCell = (wanted: FaultCase, cache: string): BenchCell => {
+  const cell = openCell({ name: wanted.name, cache, scene: wanted })
+  const [jobs, program] = [join(cell.folder, 'jobs.json'), join(import.meta.dirname, 'agent.ts')]
+  writeFiles(cell.folder, { 'jobs.json': JSON.stringify(wanted.jobs) })
+  return { ...cell, tasks: wanted.tasks, agent: [process.execPath, program, '--jobs', jobs, '--memory', cell.memory] }
 }
 
 /** The user, who works at the same time as the agent. */
-const accompany = (cell: BenchCell, wanted: FaultCase): (() => void) => {
+export const accompany = (cell: BenchCell, wanted: Pick<FaultCase, 'meanwhile'>): (() => void) => {
   const timer = setInterval(() => {
     if (wanted.meanwhile === undefined || !existsSync(join(cell.memory, beganFile))) return
     if (existsSync(join(cell.memory, goFile))) return
@@ -70,7 +79,7 @@ const accompany = (cell: BenchCell, wanted: FaultCase): (() => void) => {
   return () => clearInterval(timer)
 }
 
-const launchesOf = ({ memory }: BenchCell): number =>
+export const launchesOf = ({ memory }: BenchCell): number =>
   readdirSync(memory)
     .filter((name) => name.endsWith(launchesFile))
     .reduce((sum, name) => sum + readFileSync(join(memory, name), 'utf8').trim().split('\n').length, 0)
@@ -85,7 +94,7 @@ const endAll = (folder: string): void => {
   }
 }
 
-const close = (cell: BenchCell, keep: boolean): void => {
+export const closeCell = (cell: BenchCell, keep: boolean): void => {
   endAll(cell.folder)
   if (!keep) rmSync(cell.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 }
@@ -115,6 +124,6 @@ export const runCell = async ({ form, formName, wanted, cache, seconds, keep }: 
     return { ...judgement, fault: wanted.name, form: formName, seconds: took, launches: launchesOf(cell), said }
   } finally {
     leave()
-    close(cell, keep && !right)
+    closeCell(cell, keep && !right)
   }
 }

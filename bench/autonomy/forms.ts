@@ -51,7 +51,7 @@ const run = ({ argv: [program = '', ...rest], cell, output, seconds }: Program):
   })
 }
 
-const lastOf = (cell: BenchCell, output: string): string =>
+export const lastOf = (cell: BenchCell, output: string): string =>
   readFileSync(join(cell.folder, output), 'utf8').trim().slice(-600)
 
 const promptOf = ({ title, paths, run: check }: BenchTask): string =>
@@ -93,14 +93,15 @@ const checklist = (tasks: BenchTask[]): string =>
   tasks.map(({ title, paths, run: check }) => `- [ ] ${title}\n  - paths: ${paths}\n  - run: ${check}\n`).join('')
 
 /** Time limits scaled down from hours to seconds. */
-const clocks = {
+export const clocks = {
   retry: { transientBaseSeconds: 2, transientMaxSeconds: 8, quotaBaseSeconds: 5, quotaMaxSeconds: 20 },
+  requeue: { failedSeconds: 2, blockedSeconds: 3 },
   stall: { silenceSeconds: 6, afterToolResultSeconds: 6, promptSeconds: 6, lingerSeconds: 5 },
 }
 
 const entry = join(import.meta.dirname, '..', '..', 'bin', 'unstuck.js')
 
-const unstuck = (cell: BenchCell, output: string, seconds: number, ...args: string[]): Promise<number | null> =>
+export const unstuck = (cell: BenchCell, output: string, seconds: number, ...args: string[]): Promise<number | null> =>
   run({ argv: [process.execPath, entry, ...args], cell, output, seconds })
 
 const questionsOf = async (cell: BenchCell): Promise<number> => {

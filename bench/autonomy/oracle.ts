@@ -44,7 +44,7 @@ export const processesOf = (folder: string): number[] =>
     .filter((pid) => [read(`/proc/${pid}/cmdline`), read(`/proc/${pid}/environ`), cwdOf(pid)].join().includes(folder))
     .map(Number)
 
-const settled = async (folder: string): Promise<number[]> => {
+export const settled = async (folder: string): Promise<number[]> => {
   const deadline = performance.now() + 5000
   while (processesOf(folder).length > 0 && performance.now() < deadline) await delay(100)
   return processesOf(folder)
@@ -70,7 +70,11 @@ const answers = (cell: BenchCell, given: string[]): (string | undefined)[] => {
   ) as string[]
 }
 
-const doneProblems = (cell: BenchCell, wanted: FaultCase, { base }: StateBefore): string[] => {
+export const doneProblems = (
+  cell: BenchCell,
+  wanted: Pick<FaultCase, 'files' | 'expected'>,
+  { base }: StateBefore,
+): string[] => {
   const changed = changedPaths(cell.project, base)
   const strange = changed.filter((path) => !wanted.files.includes(path))
   const absent = wanted.files.filter((path) => !changed.includes(path))
@@ -84,7 +88,7 @@ const doneProblems = (cell: BenchCell, wanted: FaultCase, { base }: StateBefore)
   ]
 }
 
-const checkoutProblems = ({ project }: BenchCell): string[] => {
+export const checkoutProblems = ({ project }: BenchCell): string[] => {
   const changed = gitIn(project, 'status', '--porcelain', '-uno')
   return changed === '' ? [] : [`the checkout is not as main: ${changed}`]
 }
