@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { columnsOf, isGoalOver, ownerText, type BoardGoal, type BoardTask } from './board.ts'
+import { columnsOf, isGoalOver, ownerText, progressOf, type BoardGoal, type BoardTask } from './board.ts'
 
 const task = (change: Partial<BoardTask>): BoardTask => ({
   id: 't-a',
@@ -24,6 +24,9 @@ const task = (change: Partial<BoardTask>): BoardTask => ({
   hint: null,
   pendingEdit: null,
   takenOver: null,
+  contextFiles: [],
+  rework: null,
+  supersededBy: null,
   ready: true,
   epoch: 0,
   countFrom: '2026-01-01T00:00:00.000Z',
@@ -126,4 +129,21 @@ it('names who acts next without the parts of the engine', () => {
     'Unstuck',
     'Unstuck',
   ])
+})
+
+it('a task that another one continues is not counted beside it', () => {
+  const tasks = [
+    task({ id: 't-a', status: 'cancelled', state: 'cancelled', supersededBy: 't-c' }),
+    task({ id: 't-b', status: 'cancelled', state: 'cancelled' }),
+    task({ id: 't-c', status: 'done', state: 'done' }),
+  ]
+  expect(progressOf(goal('active', tasks))).toEqual({ done: 1, all: 2 })
+})
+
+it('a task that waits for its rework stands with its due time among the blocked ones', () => {
+  const at = '2026-01-01T00:02:00.000Z'
+  const waits = { owner: 'cycle manager', text: 'its work did not pass; it starts again on its own work', at }
+  const tasks = [task({ state: 'blocked', status: 'blocked(needs_rework)', nextStep: waits })]
+  const column = columnsOf([goal('active', tasks)], 'needs_rework').find(({ state }) => state === 'blocked')
+  expect(column?.cards.map((card) => card.task.nextStep?.at)).toEqual([at])
 })

@@ -19,6 +19,12 @@ export interface Column {
 export const isGoalOver = ({ state }: BoardGoal): boolean =>
   state === 'done' || state === 'cancelled' || state === 'failed'
 
+/** A task that another one continues is not counted beside it. */
+export const progressOf = ({ tasks }: BoardGoal): { done: number; all: number } => {
+  const needed = tasks.filter(({ supersededBy }) => supersededBy === null)
+  return { done: needed.filter(({ status }) => status === 'done').length, all: needed.length }
+}
+
 const matches = ({ task, goal }: Card, words: readonly string[]): boolean => {
   const text = `#${task.number} ${task.title} ${task.id} ${task.harness} ${task.status} ${goal.title}`.toLowerCase()
   return words.every((word) => text.includes(word))

@@ -1,7 +1,7 @@
 /** The head of a goal: progress, spend, why it waits, and what a person may do with it. */
 import { goalAction } from '../data/actions.ts'
 import { redText } from '../../src/api/contract.ts'
-import type { BoardGoal, BoardQuestion } from '../logic/board.ts'
+import { progressOf, type BoardGoal, type BoardQuestion } from '../logic/board.ts'
 import { spanText } from '../logic/clock.ts'
 import { remainingActions } from '../logic/questions.ts'
 import { moneyText, plural, tokensText, visible } from '../logic/text.ts'
@@ -21,12 +21,12 @@ const spendText = ({ spend, limits }: BoardGoal): string => {
 }
 
 const Progress = ({ goal }: { goal: BoardGoal }) => {
-  const done = goal.tasks.filter(({ status }) => status === 'done').length
+  const { done, all } = progressOf(goal)
   return (
     <div className="progress">
-      <progress value={done} max={Math.max(1, goal.tasks.length)} aria-label={`Progress of ${visible(goal.title)}`} />
+      <progress value={done} max={Math.max(1, all)} aria-label={`Progress of ${visible(goal.title)}`} />
       <span>
-        {done} of {plural(goal.tasks.length, 'task')} done
+        {done} of {plural(all, 'task')} done
       </span>
     </div>
   )

@@ -24,6 +24,7 @@ const taskInput = z.strictObject({
   instructions: text,
   allowedPaths: names,
   deniedPaths: names,
+  contextFiles: names.exactOptional(),
   commands: names,
   after: names,
   priority: z.number().int(),
@@ -130,6 +131,19 @@ export const resumeRequest = z.strictObject({ goal: string.max(64).nullable() })
 export const restoreRequest = z.strictObject({ id: string.max(200), into: path.startsWith('/') })
 export const cleanRequest = z.strictObject({ dryRun: z.boolean() })
 
+/** For the tasks of a folder (`area`) or for one task. */
+export const grantRequest = z.strictObject({
+  path,
+  area: path.exactOptional(),
+  task: string.max(64).exactOptional(),
+  /** Required; shown with the grant. */
+  why: said.exactOptional(),
+  ...actor,
+})
+/** The id of a grant, or a path whose grants are all revoked. */
+export const revokeRequest = z.strictObject({ grant: path, ...actor })
+export const forgetRequest = z.strictObject({ path, ...actor })
+
 const whole = (max: number, fallback: number) => z.coerce.number().int().min(0).max(max).default(fallback)
 
 const filter = string.max(64).optional()
@@ -153,6 +167,8 @@ export const escalationsQuery = z.strictObject({
   goal: filter,
   state: z.enum(['pending', 'all']).default('all'),
 })
+/** `live` = those that count. */
+export const grantsQuery = z.strictObject({ state: z.enum(['live', 'all']).default('live') })
 const secret = string.max(200)
 export const sessionRequest = z.strictObject({ code: secret })
 export const challengeRequest = z.strictObject({ id: secret, nonce: secret })
@@ -175,6 +191,7 @@ export type {
   RunJson as Run,
   TaskJson as Task,
 } from './responses/entities.ts'
+export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

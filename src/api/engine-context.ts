@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { loadConfig, type Config } from '../config.ts'
+import { loadConfig } from '../config.ts'
+import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import type { EngineRole } from '../domain/engine.ts'
 import { messageOf } from '../errors.ts'
 import { fileLimit, machineResources, oomKills, diskSpaceAt } from '../platform/machine.ts'
@@ -44,9 +45,8 @@ const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'
 const newId = (prefix: string): string =>
   `${prefix}-${[...randomBytes(8)].map((byte) => alphabet[byte % alphabet.length]).join('')}`
 
-/** Keeps the last valid configuration, so that a mistake in the file does not stop running agents. It is logged once. */
-const configReader = (options: EngineOptions, root: string, log: Logger): (() => Config) => {
-  const read = (): Config => loadConfig({ root, environment: options.environment, flags: options.flags ?? {} })
+/** Keeps the last valid settings, so that a mistake in their file does not stop running agents. It is logged once. */
+const lastValid = <T>(read: () => T, log: Logger): (() => T) => {
   let good = read()
   let reported = ''
   return () => {
@@ -122,7 +122,8 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
   const { repository, remote } = await openPlace(options)
   const stateDir = stateDirOf(environment, repository.id)
   const log = openLog(stateDir)
-  const config = configReader(options, repository.root, log)
+  const root = repository.root
+  const config = lastValid(() => loadConfig({ root, environment, flags: options.flags ?? {} }), log)
   const cacheDir = cacheDirOf(environment)
   const db = await openDb(options, { stateDir, cacheDir, repositoryId: repository.id }, signals)
   return {
@@ -138,6 +139,7 @@ export const openContext = async (options: EngineOptions, signals: Signals): Pro
     stateDir,
     cacheDir,
     config,
+    pathPolicy: lastValid(() => loadPolicyRecovery({ root, environment }), log),
     policy: () => ({
       playbooks: options.playbooks ?? playbooks,
       disabled: config().playbooks.disabled,

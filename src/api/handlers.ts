@@ -43,6 +43,7 @@ import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
 import type { Conforming, Handlers } from './call.ts'
 import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
+import { grantHandlers } from './grant-handlers.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -256,6 +257,11 @@ const changes = ({ context, engine, shutdown, login }: HandlerParts) =>
   }) satisfies Partial<Handlers>
 
 export const handlersOf = (parts: HandlerParts) => {
-  const handlers = { ...reads(parts), ...changes(parts), ...sessionHandlers(parts.logins, parts.port) }
+  const handlers = {
+    ...reads(parts),
+    ...changes(parts),
+    ...grantHandlers(parts.context),
+    ...sessionHandlers(parts.logins, parts.port),
+  }
   return handlers satisfies Conforming<typeof handlers>
 }

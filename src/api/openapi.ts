@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { errorTable } from '../errors.ts'
 import * as entities from './responses/entities.ts'
+import * as grants from './responses/grants.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 import { errorsOf, mayBeAbsent, routes, type Route } from './routes.ts'
@@ -18,6 +19,8 @@ const names: Record<string, z.ZodType> = {
   Escalation: entities.escalation,
   Recovery: entities.recovery,
   Event: entities.eventSchema,
+  Grant: grants.grantSchema,
+  LearnedPath: grants.learnedPath,
   Failure: outcomes.failure,
 }
 

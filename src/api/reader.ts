@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { loadConfig } from '../config.ts'
+import { loadPolicyRecovery } from '../policy-recovery-file.ts'
 import { AppError } from '../errors.ts'
 import { playbooks } from '../recovery/ladder.ts'
 import type { Context } from '../runtime/core/context.ts'
@@ -59,6 +60,7 @@ const contextOf = (db: Db, { repository, stateDir, environment }: ReaderOptions)
     stateDir,
     cacheDir: cacheDirOf(environment),
     config,
+    pathPolicy: () => loadPolicyRecovery({ root: repository.root, environment }),
     policy: () => ({ playbooks, disabled: config().playbooks.disabled, retry: config().retry }),
     cliVersions: new Map(),
     environment,

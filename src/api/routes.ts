@@ -6,6 +6,7 @@ import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
+import * as grants from './responses/grants.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -179,7 +180,7 @@ export const routes = {
   ),
   approveTask: change(
     '/tasks/:id/approve',
-    'Lets finished work land as it is, although it weakened its checks',
+    'Lets finished work land as it is, although it weakened its checks or is larger than the limits',
     null,
     entities.taskSchema,
   ),
@@ -229,6 +230,40 @@ export const routes = {
     contract.cleanRequest,
     outcomes.cleaned,
   ),
+  listGrants: read(
+    '/grants',
+    'Granted and learned paths, at most 1,000 of each',
+    contract.grantsQuery,
+    grants.grantList,
+  ),
+  addGrant: {
+    ...change(
+      '/grants',
+      'Grants a path to the tasks of a folder or to one task',
+      contract.grantRequest,
+      grants.grantSchema,
+    ),
+    status: 201 as const,
+    errors: ['NOT_FOUND', 'ILLEGAL'] as const,
+  },
+  revokeGrants: {
+    ...change(
+      '/grants/revoke',
+      'Revokes a grant by its id, or all grants of a path',
+      contract.revokeRequest,
+      z.array(grants.grantSchema),
+    ),
+    errors: ['NOT_FOUND', 'ILLEGAL'] as const,
+  },
+  forgetPath: {
+    ...change(
+      '/learned-paths/forget',
+      'Undoes a learned path, so that its files count as changes again',
+      contract.forgetRequest,
+      grants.learnedPath,
+    ),
+    errors: ['NOT_FOUND'] as const,
+  },
   createLogin: change('/login-codes', 'A URL that logs a browser in once', null, outcomes.loginUrl),
   drain: change('/drain', 'Starts no new run, and stops the engine when its runs have ended', null, outcomes.draining),
   shutdown: change('/shutdown', 'Stops the engine', null, outcomes.stopping),

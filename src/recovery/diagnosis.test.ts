@@ -5,6 +5,7 @@ import { diagnose } from './diagnosis.ts'
 import type { AnyFacts, Diagnosis } from './types.ts'
 import { launchRules, isCorrectable, refusalIn } from './diagnosis/launch-failure.ts'
 import type { Evidence, ObservedCheck, ObservedDenial, ReportedFailure } from './evidence.ts'
+import { nextStep, playbooks, type LadderSettings } from './ladder.ts'
 import { signatureOf } from './signature.ts'
 
 const launch = (harness: string, failure: Partial<ReportedFailure>, denials: ObservedDenial[] = []): Evidence => ({
@@ -394,6 +395,50 @@ describe('a failed check', () => {
     expect(factsOf(extra).narrowed).toBeUndefined()
     const failed = { ...extra, stdout: 'AssertionError [ERR_ASSERTION]: 1 == 2\n# tests 1\n# fail 1' }
     expect(factsOf({ ...failed, baseline: before('missing_script') }).narrowed).toBeUndefined()
+  })
+
+  describe('that the task names and that its owner lets block', () => {
+    const retry = {
+      ...{
+        transientBaseSeconds: 1,
+        transientMaxSeconds: 1,
+        transientLimit: 1,
+        quotaBaseSeconds: 1,
+        quotaMaxSeconds: 1,
+      },
+    }
+    const settings: LadderSettings = { playbooks, disabled: [], retry }
+    const usage = { command: 'npm test -- --nope', exitCode: 2, stderr: "error: unknown option '--nope'" }
+    it.each<[string, Partial<ObservedCheck>, string]>([
+      ['missing script', { script: { ...missing, replacement: 'npm run lint:all' } }, 'missing_script'],
+      [
+        'missing script in some packages',
+        {
+          ...{ command: 'npm test -ws', stderr: 'npm error Missing script: "test"', narrowed: 'npm -w a test' },
+          baseline: before('missing_script'),
+        },
+        'missing_script',
+      ],
+      ['missing make target', { ...make, baseline: before('missing_make_target') }, 'missing_make_target'],
+      [
+        'runner without tests',
+        { ranNothing: 'no tests', countedNone: true, baseline: { state: 'no tests', detail: 'none there' } },
+        'no_test_files',
+      ],
+      [
+        'form that needs a shell',
+        { unsupported: { piece: '|', reason: 'a pipe' }, rest: 'npm test' },
+        'unsupported_format',
+      ],
+      ['refused option', { ...usage, baseline: before('invalid_usage') }, 'invalid_usage'],
+    ])('%s: nothing takes its place, while the default finds a way', (_name, extra, label) => {
+      const step = (more: Partial<ObservedCheck>) => {
+        const found = diagnose(check({ ...extra, ...more }))
+        return [found.label, nextStep(found, [], settings, { id: 't', runId: 'r' }).kind]
+      }
+      expect(step({})).toEqual([label, 'recover'])
+      expect(step({ mustRun: true })).toEqual([label, 'exhausted'])
+    })
   })
 
   it('carries the command and how many checks remain', () => {

@@ -116,6 +116,9 @@ describe('every answer is what the table says', () => {
     retryTask: () => post('/tasks/{madeTask}/retry'),
     editTask: () => patch('/tasks/{madeTask}', '{"title":"Another","why":"so"}'),
     retryGoal: () => post('/goals/{made}/retry'),
+    addGrant: () => post('/grants', '{"path":"Makefile","area":"src","why":"so"}'),
+    listGrants: () => ({ path: '/grants?state=all' }),
+    revokeGrants: () => post('/grants/revoke', '{"grant":"Makefile"}'),
     cancelGoal: () => post('/goals/{made}/cancel'),
   }
   /** Their success has effects outside of the API, or ends the engine: other tests look at them. */
@@ -132,6 +135,7 @@ describe('every answer is what the table says', () => {
     'takeOverTask',
     'giveBackTask',
     'landGoal',
+    'forgetPath',
     'drain',
     'shutdown',
   ]
@@ -374,6 +378,16 @@ const refused: Case[] = [
   ],
   ['cancelling what is done', () => post('/tasks/{doneTask}/cancel'), 'ILLEGAL', /cannot be cancelled/],
   ['resuming what is done', () => post('/resume', '{"goal":"{done}"}'), 'ILLEGAL', /nothing to resume/],
+  [
+    'granting a secret',
+    () => post('/grants', '{"path":".env","area":"src","why":"so"}'),
+    'INPUT_INVALID',
+    /".env" cannot be granted/,
+  ],
+  ['granting without a reason', () => post('/grants', '{"path":"a","area":"src"}'), 'INPUT_INVALID', /why/],
+  ['granting to nothing', () => post('/grants', '{"path":"a","why":"so"}'), 'INPUT_INVALID', /who may change "a"/],
+  ['revoking an unknown grant', () => post('/grants/revoke', '{"grant":"p-nosuch"}'), 'NOT_FOUND', /no grant/],
+  ['forgetting an unknown path', () => post('/learned-paths/forget', '{"path":"x"}'), 'NOT_FOUND', /no learned path/],
   ['an unknown snapshot', () => post('/restore', '{"id":"--all","into":"{top}/made"}'), 'NOT_FOUND', /no snapshot/],
   ['an unknown route', () => ({ path: '/nosuch' }), 'NOT_FOUND', /no GET \/nosuch/],
   ['a route with a slash too many', () => ({ path: '/goals/' }), 'NOT_FOUND', /no GET/],

@@ -58,6 +58,9 @@ const makeRepository = (top: string): string => {
     JSON.stringify({ edits: [{ path: 'src/work.txt', after: 'done\n' }], text: 'Done.' }),
   )
   const config = {
+    // The question comes right after the recoveries of the run; requeue and rework have suites of their own.
+    requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+    policyRecovery: { useLlm: false },
     harness: {
       default: 'talker',
       talker: { driver: 'command', command: [node, agent('test/fixture/browser/talker.mjs'), top] },

@@ -140,6 +140,9 @@ const configOf = (world: Pick<World, 'root' | 'ledger' | 'outside'>, options: Wo
     // Long enough that a slow restart on a loaded machine loses no agent; the tests of abandoned agents set it short.
     lease: { ttlSeconds: options.ttlSeconds ?? 240 },
     retry: { transientBaseSeconds: 0.3, transientMaxSeconds: 1 },
+    // The question comes right after the recoveries of the run; requeue and rework have suites of their own.
+    requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+    policyRecovery: { useLlm: false },
     verify: { commands: ['node check.mjs'] },
   }
 }

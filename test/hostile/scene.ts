@@ -177,6 +177,11 @@ const makeUser = (options: SceneOptions, agents: string[]) => {
     // An agent that fails for no known cause is tried again after a pause.
     retry: { transientBaseSeconds: 0.3, transientMaxSeconds: 1 },
     harness: { default: agents[0], ...Object.fromEntries(harnesses) },
+    // The question comes right after the recoveries of the run; requeue and rework have suites of their own.
+    requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+    // The size of a change is not what these scenes are about.
+    change: { maxFiles: -1, maxLines: -1 },
+    policyRecovery: { useLlm: false },
     lease: { ttlSeconds: 30 },
     ...options.config,
   }

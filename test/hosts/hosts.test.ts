@@ -146,6 +146,8 @@ beforeAll(async () => {
     }
     const config = {
       harness,
+      requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+      policyRecovery: { useLlm: false },
       maxParallel: 2,
       lease: { ttlSeconds: 20 },
       remote: { timeoutSeconds: 10 },

@@ -70,7 +70,12 @@ const makeRepository = (top: string, config: object): string => {
   const harness = { default: 'made', made: { driver: 'command', command: [process.execPath, join(top, 'agent.mjs')] } }
   const files = {
     'check.js': "process.exit(require('node:fs').readdirSync('.').some((name) => name.startsWith('made-')) ? 0 : 1)",
-    '.unstuck/config.json': JSON.stringify({ harness, ...config }),
+    '.unstuck/config.json': JSON.stringify({
+      harness,
+      requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+      policyRecovery: { useLlm: false },
+      ...config,
+    }),
   }
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })

@@ -15,6 +15,7 @@ import { finishRun } from '../../src/store/run.ts'
 import { listTasks, moveTask } from '../../src/store/task.ts'
 import { exerciseStore } from '../store/exercise.ts'
 import { engineOf, exerciseEngines } from '../store/exercise-engines.ts'
+import { exerciseGrants } from '../store/exercise-grants.ts'
 import { exerciseMigration } from '../store/exercise-migration.ts'
 import { activeGoal, agents, claimed, task } from '../store/scene.ts'
 import { openDatabase, type Database } from './database.ts'
@@ -59,6 +60,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
 /** Statements that wait for another one's lock. */
 const waiting = sql`select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
 
+describe('granted and learned paths on PostgreSQL', () => exerciseGrants(() => openMigrated()))
 describe('PostgreSQL', () => exerciseStore(() => openMigrated()))
 describe('engines on PostgreSQL', () => exerciseEngines(() => openMigrated()))
 describe('an older store on PostgreSQL', () =>

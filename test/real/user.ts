@@ -214,7 +214,18 @@ export const openUser = async (
     ...environment,
   }
   const config = join(project, '.unstuck', 'config.json')
-  writeFileSync(config, JSON.stringify({ harness: harnesses(root, sim.url, clis) }, null, 2))
+  writeFileSync(
+    config,
+    JSON.stringify(
+      {
+        harness: harnesses(root, sim.url, clis),
+        requeue: { inPlaceLimit: 0, reworkDepth: 0 },
+        policyRecovery: { useLlm: false },
+      },
+      null,
+      2,
+    ),
+  )
   const configured = (): Printed => JSON.parse(readFileSync(config, 'utf8')) as Printed
   const configure = (change: Printed): void =>
     writeFileSync(config, JSON.stringify({ ...configured(), ...change }, null, 2))

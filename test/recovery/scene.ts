@@ -96,6 +96,9 @@ const task = (input: Partial<TaskInput>, index: number): TaskInput => ({
   ...input,
 })
 
+/** The question comes right after the recoveries of the run; requeue and rework have suites of their own. */
+const askAtOnce = { inPlaceLimit: 0, reworkDepth: 0 }
+
 const makeRepository = (
   top: string,
   agents: Record<string, FaultAgent>,
@@ -118,6 +121,9 @@ const makeRepository = (
       "process.exit(require('node:fs').existsSync('made.txt') || require('node:fs').existsSync('TOP/outside/made.txt') ? 0 : 1)",
     '.unstuck/config.json': JSON.stringify({
       harness: { default: Object.keys(agents)[0], ...harness, ...moreHarness },
+      requeue: askAtOnce,
+      // The fault agents answer no question.
+      policyRecovery: { useLlm: false },
       ...config,
     }),
     ...more,

@@ -76,10 +76,20 @@ export const createAutonomy = (world: World): Autonomy => {
     )
   }
 
-  const checkQuestion = ({ taskId, question }: Escalation): void => {
-    const own = taskId === null ? [] : ofCount(taskId)
+  /** The tasks that a question about a goal is about: those that were given up, and that no other task continues. */
+  const givenUp = (goalId: string): string[] =>
+    [...world.tables.task.values()].flatMap(({ id, goalId: of, status, rework, supersededBy }) =>
+      of === goalId && status === 'cancelled' && rework !== null && supersededBy === null ? [id] : [],
+    )
+
+  const checkQuestion = ({ goalId, taskId, question }: Escalation): void => {
+    for (const id of taskId === null ? givenUp(goalId) : [taskId]) checkAsked(id, question)
+  }
+
+  const checkAsked = (taskId: string, question: string): void => {
+    const own = ofCount(taskId)
     const [first, last] = [own[0], own.at(-1)]
-    if (taskId === null || first === undefined || last === undefined || !calmSince(first.at)) return
+    if (first === undefined || last === undefined || !calmSince(first.at)) return
     const behaviours = own.map(({ launch }) => behaviourOf(launch))
     const behaviour = behaviours.at(-1)
     if (behaviour === undefined || !mayStillWork.includes(behaviour)) return

@@ -6,6 +6,7 @@ import { createWakeUp, startEngine, type Engine } from '../../src/runtime/engine
 import type { Clock, Context, CrashPoint } from '../../src/runtime/core/context.ts'
 import type { Ports, Processes } from '../../src/runtime/core/ports.ts'
 import { playbooks } from '../../src/recovery/ladder.ts'
+import { defaultPolicyRecovery } from '../../src/recovery/policy/recovery-policy.ts'
 import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
 import { isLaunchOver } from '../../src/process/shim-client.ts'
@@ -293,6 +294,7 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       stateDir: '/state',
       cacheDir: '/cache',
       config: () => world.config,
+      pathPolicy: () => defaultPolicyRecovery,
       policy: () => ({ playbooks, disabled: world.config.playbooks.disabled, retry: world.config.retry }),
       cliVersions: new Map(),
       environment: { PATH: '/bin' },

@@ -55,8 +55,17 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
     if (node === undefined) throw absent(path)
     return node
   }
+  const textAt = (path: string): string => {
+    const node = look(path)
+    return node?.kind === 'file' ? node.text : ''
+  }
+  const write = (path: string, text: string): void => {
+    makeDirs(dirname(path))
+    nodes.set(path, { kind: 'file', text, writtenAt: wall().getTime() })
+  }
   const files: Files = {
     accessSync: (path) => void need(path),
+    appendFileSync: (path, text) => write(path, `${textAt(path)}${text}`),
     chmodSync: (path) => void need(path),
     existsSync: (path) => look(path) !== undefined,
     mkdirSync: (path) => makeDirs(path),
@@ -79,6 +88,12 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       need(path)
       return path
     },
+    renameSync: (from, to) => {
+      const node = need(from)
+      makeDirs(dirname(to))
+      nodes.delete(from)
+      nodes.set(to, node)
+    },
     rmSync: (path) => {
       for (const name of [...nodes.keys()]) if (name === path || name.startsWith(`${path}/`)) nodes.delete(name)
       for (const dir of [...git.clones.keys()]) if (dir.startsWith(`${path}/`)) git.calls.removeWorkspace(dir)
@@ -97,10 +112,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
     },
     userId: () => 0,
     homeDir: () => '/home/sim',
-    writeFileSync: (path, text) => {
-      makeDirs(dirname(path))
-      nodes.set(path, { kind: 'file', text, writtenAt: wall().getTime() })
-    },
+    writeFileSync: write,
   }
   return files
 }

@@ -285,6 +285,22 @@ const workCalls = (state: State) => ({
     state.onDiscard(dir, clone)
     state.clones.delete(dir)
   },
+  layView: (_shadow: Shadow, { tree, dir }: Parameters<Git['layView']>[1]): void => {
+    const files = new Map(state.treeOf(tree))
+    state.clones.set(dir, { base: tree, branch: '', files, tips: [], objects: new Set() })
+  },
+  viewChanges: (_shadow: Shadow, { tree, dir }: Parameters<Git['viewChanges']>[1]): string[] => {
+    const view = state.clones.get(dir)
+    return view === undefined ? ['.'] : changesOf(state.treeOf(tree), view.files).map(({ path }) => path)
+  },
+  revertFiles: (_shadow: Shadow, { before, after, workTree }: Parameters<Git['revertFiles']>[1]): void => {
+    const files = userFiles(state, workTree)
+    for (const { path } of changesOf(state.treeOf(after), state.treeOf(before))) {
+      const content = state.treeOf(before).get(path)
+      if (content === undefined) files.delete(path)
+      else files.set(path, content)
+    }
+  },
   inspectInstalled: () => ({ trees: [], asked: undefined }),
   mendDependencies: () => ({ damage: [], restored: 'none' as const }),
   copyFiles: () => ({}),
@@ -303,6 +319,10 @@ const workCalls = (state: State) => ({
     return commit
   },
   changesBetween: (_shadow: Shadow, from: string, to: string) => changesOf(state.treeOf(from), state.treeOf(to)),
+  changeSize: (_shadow: Shadow, { base, tree }: { base: string; tree: string }) => {
+    const paths = changesOf(state.treeOf(base), state.treeOf(tree)).map(({ path }) => path)
+    return { files: paths.length, lines: paths.length, largest: paths.slice(0, 5).map((path) => ({ path, lines: 1 })) }
+  },
   linkTarget: () => 'nowhere',
   readTexts: () => ({ texts: new Map<string, string>(), tooLarge: [], left: [] }),
   diffText: (_shadow: Shadow, { from, to }: { from: string; to: string }) =>
@@ -313,6 +333,11 @@ const workCalls = (state: State) => ({
     files: changesOf(state.treeOf(from), state.treeOf(to)).map(({ path, kind }) => ({ path, kind })),
     ...{ text: '', leftOut: [] },
   }),
+  ignoredAt: () => new Set<string>(),
+  presentAt: (_shadow: Shadow, treeish: string, paths: readonly string[]) => {
+    const files = [...state.treeOf(treeish).keys()]
+    return new Set(paths.filter((path) => files.some((file) => file === path || file.startsWith(`${path}/`))))
+  },
   treeOf: (_shadow: Shadow, object: string) => state.commits.get(object)?.tree ?? object,
   topOfCommit: (_repository: Repository, commit: string, wanted: string[]) => {
     const files = state.treeOf(commit)

@@ -161,6 +161,7 @@ const strictStep = (world: World, task: Task): string | undefined => {
       return `ready is ${task.ready}, its goal ${own?.state}, its dependencies ${met ? '' : 'not '}done`
   }
   if (task.status === 'failed' && task.retry === null) return 'failed without a retry time'
+  if (task.status === 'blocked(needs_rework)' && task.retry === null) return 'needs rework without a time for it'
   if (task.status === 'blocked(awaiting_judge)') {
     const last = [...run.values()].filter((candidate) => candidate.taskId === task.id && candidate.epoch === task.epoch)
     const entry = [...merges.values()].find(
@@ -183,6 +184,27 @@ const checkSteps = (world: World, look: Look): void => {
     const reason = strictStep(world, task)
     if (reason !== undefined)
       world.violated('nothing stuck', `task ${task.id} (${task.title}, ${task.status}): ${reason}`)
+  }
+}
+
+/** A task that another one continues has ended, that one names it, it is the only one, and nothing waits for the old one. */
+const checkRework = (world: World, { changes }: Look): void => {
+  for (const { table, after } of changes) {
+    if (table !== 'task') continue
+    const { id, status, supersededBy, rework } = after as Task
+    const all = [...world.tables.task.values()]
+    if (supersededBy !== null) {
+      const child = world.tables.task.get(supersededBy)
+      if (status !== 'cancelled' || child?.rework?.parent !== id)
+        world.violated('nothing lost', `task ${id} (${status}) is said to be continued by ${supersededBy}`)
+      if (all.some((task) => task.dependsOn.includes(id)))
+        world.violated('nothing stuck', `a task still depends on ${id}, which ${supersededBy} continues`)
+    }
+    if (rework === null || status === 'cancelled') continue
+    const siblings = all.filter((task) => task.rework?.parent === rework.parent && !taskEnded(task.status))
+    if (siblings.length > 1) world.violated('one owner', `${siblings.length} tasks continue ${rework.parent}`)
+    if (rework.depth > world.config.requeue.reworkDepth)
+      world.violated('everything ends', `task ${id} is the rework number ${rework.depth}`)
   }
 }
 
@@ -556,6 +578,7 @@ export const createOracle = (world: World): Oracle => {
       checkDone(world, look)
       checkRecoveries(facts, look)
       checkSteps(world, look)
+      checkRework(world, look)
       autonomy.observe(look)
     },
     programStarts: (launch) => {

@@ -264,6 +264,18 @@ export const answerOne = (world: World, round: number): boolean => {
   const task = [...world.tables.task.values()].find(
     ({ goalId, status }) => goalId === goal.id && status === 'blocked(awaiting_human)',
   )
+  const aboutGoal = [...world.tables.escalation.values()].some(
+    ({ goalId, taskId, state }) => goalId === goal.id && taskId === null && state === 'pending',
+  )
+  if (task === undefined && aboutGoal) {
+    if (round < 12 && dice.chance(0.5))
+      ask(world, `answer: retry ${goal.id}`, ({ context }) => retryGoal(context, goal.id))
+    else
+      ask(world, `answer: cancel ${goal.id}`, ({ context, cancelRunning }) =>
+        cancelGoal(context, goal.id, cancelRunning),
+      )
+    return true
+  }
   if (task === undefined) {
     world.violated('everything ends', `goal ${goal.id} waits for a person and asks nothing`)
     return false

@@ -9,6 +9,10 @@ import type { Sql } from '../../src/store/db.ts'
 /** In the order in which they refer to each other. */
 export const tables = [
   'event',
+  'requeue',
+  'path_grant_use',
+  'path_grant',
+  'learned_path',
   'account_limit',
   'escalation',
   'recovery',

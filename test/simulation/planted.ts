@@ -63,6 +63,15 @@ const onPorts = (change: (ports: Ports, context: Context, world: World) => Parti
 const isOurs = (world: World, commit: string): boolean =>
   world.git.commits.get(commit)?.message.includes('Unstuck-Task') === true
 
+/** Without requeue and rework, which would make up for a bug in the run itself. */
+const askingAtOnce = (context: Context): Context => ({
+  ...context,
+  config: () => {
+    const config = context.config()
+    return { ...config, requeue: { ...config.requeue, inPlaceLimit: 0, reworkDepth: 0 } }
+  },
+})
+
 export const planted: readonly Planted[] = [
   {
     name: 'epoch-not-rising',
@@ -289,7 +298,7 @@ export const planted: readonly Planted[] = [
     hooks: () => ({
       ...noHooks,
       context: (context) => ({
-        ...context,
+        ...askingAtOnce(context),
         policy: () => {
           const policy = context.policy()
           return { ...policy, playbooks: policy.playbooks.filter(({ id }) => !id.includes('feedback')) }
@@ -337,10 +346,12 @@ export const planted: readonly Planted[] = [
     breaks: 'a person is heard',
     // Asked about, and tried again with a word from a person.
     plan: aPlan([aGoal([aTask('t1', ['broken'])])], [], [{ id: 'e1', kind: 'retry-task', atMs: 45_000, pick: 1 }]),
-    hooks: () =>
-      onStore({
+    hooks: () => ({
+      ...onStore({
         rows: (_statement, rows) => rows.map((row) => ('hint' in row ? { ...row, hint: null } : row)),
       }),
+      context: askingAtOnce,
+    }),
   },
   {
     name: 'not-verified-after-a-rebase',

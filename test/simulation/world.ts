@@ -114,6 +114,9 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     limits: { runSeconds: 60, runCostUsd: 5 },
     stall: { silenceSeconds: 8, afterToolResultSeconds: 6, toolSeconds: 12, probeSeconds: 4, lingerSeconds: 5 },
     verify: { timeoutSeconds: 60, totalSeconds: 180 },
+    requeue: { failedSeconds: 4, blockedSeconds: 6 },
+    // The programs answer no question.
+    policyRecovery: { useLlm: false },
     retry: {
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,

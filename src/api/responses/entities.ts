@@ -65,6 +65,7 @@ const takenOver = z.strictObject({
   ...{ folder: text, base: text, runId: id('r').nullable(), command: text, by: text },
   givenBack: z.boolean(),
 })
+const rework = z.strictObject({ parent: id('t'), depth: count, because: text })
 export const taskSchemaFields = {
   id: id('t'),
   goalId: id('g'),
@@ -93,6 +94,9 @@ export const taskSchemaFields = {
   hint: text.nullable(),
   pendingEdit: pendingEdit.nullable(),
   takenOver: takenOver.nullable(),
+  contextFiles: z.array(text),
+  rework: rework.nullable(),
+  supersededBy: id('t').nullable(),
   ready: z.boolean(),
   epoch: count,
   countFrom: time,
@@ -127,6 +131,14 @@ const errorMeta = z.strictObject({
   failedCommandSource: text.exactOptional(),
   failedCommandStderr: text.exactOptional(),
   policyViolations: z.array(z.strictObject({ path: text, kind: text, rule: text })).exactOptional(),
+  failing: z.strictObject({ items: z.array(text), areTests: z.boolean() }).exactOptional(),
+  adjustment: z
+    .discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('drop_command'), command: text, rest: text.exactOptional() }),
+      z.strictObject({ type: z.literal('replace_command'), command: text, by: text }),
+      z.strictObject({ type: z.literal('reorder'), command: text, order: z.array(text) }),
+    ])
+    .exactOptional(),
 })
 export const runSchema = z.strictObject({
   id: id('r'),

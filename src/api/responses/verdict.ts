@@ -34,7 +34,20 @@ export const verdict = z.strictObject({
   tree: text.exactOptional(),
   noChange: z.literal(true).exactOptional(),
   order: names.exactOptional(),
+  excluded: z
+    .array(z.strictObject({ path: text, because: text, unproven: z.literal(true).exactOptional() }))
+    .exactOptional(),
+  allowed: z.array(z.strictObject({ path: text, because: text })).exactOptional(),
+  refused: names.exactOptional(),
   installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
+  oversized: z
+    .strictObject({
+      files: count,
+      lines: count,
+      largest: z.array(z.strictObject({ path: text, lines: count })),
+      limits: z.array(z.strictObject({ setting: z.enum(['change.maxFiles', 'change.maxLines']), limit: count })),
+    })
+    .exactOptional(),
   weakened: z
     .array(
       z.strictObject({

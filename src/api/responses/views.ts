@@ -158,6 +158,8 @@ export const reportSchema = z.strictObject({
     }),
   ),
   waiting: z.array(z.strictObject({ goal: text, task: text.nullable(), question: text, choices: names })),
+  /** Tasks whose work did not pass and that a new task continues. */
+  reworked: z.array(z.strictObject({ task: text, child: text, title: text, because: text })),
   retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
   spent: spend,
 })

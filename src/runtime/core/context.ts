@@ -9,6 +9,7 @@ import type { Listener } from '../../platform/tcp-ports.ts'
 import type { MachineResources, DiskSpace } from '../../platform/machine.ts'
 import type { ProcessIdentity } from '../../platform/process.ts'
 import type { LadderSettings } from '../../recovery/ladder.ts'
+import type { PolicyRecovery } from '../../recovery/policy/recovery-policy.ts'
 import type { Db } from '../../store/db.ts'
 import type { Repository } from '../../workspace/repository-types.ts'
 import type { Remote } from '../../workspace/remote.ts'
@@ -94,6 +95,8 @@ export interface Context {
   /** The present configuration. While its file is broken, the last good one, so that an edit cannot stop running work. */
   config(): Config
   policy(): LadderSettings
+  /** The rules by which changed paths are allowed without a person; kept while its file is broken, as `config`. */
+  pathPolicy(): PolicyRecovery
   /** Versions that programs reported, by path and modification time, so that each is asked once. */
   cliVersions: Map<string, Promise<string>>
   /** Environment of the user who started the engine. Reduced to an allow list before a process gets it. */

@@ -22,6 +22,7 @@ import { followStreams, readSegments, writtenBytes } from '../../process/tail.ts
 import { treeUsage } from '../../process/usage.ts'
 import { askVersion } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
+import { changeSize } from '../../workspace/change-size.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
 import { createWorkspace, removeWorkspace } from '../../workspace/clone.ts'
 import { buildCommit, buildTree } from '../../workspace/commit.ts'
@@ -41,6 +42,7 @@ import {
   readRef,
   restoreRef,
 } from '../../workspace/branches.ts'
+import { ignoredAt, presentAt } from '../../workspace/ignored.ts'
 import { inspectInstalled } from '../../workspace/installed.ts'
 import { overlayWork } from '../../workspace/overlay.ts'
 import { captureConcurrently, readPatch } from '../../workspace/patch.ts'
@@ -53,6 +55,7 @@ import { checkOutSubmodules } from '../../workspace/submodules.ts'
 import { seedCaches } from '../../workspace/seed-caches.ts'
 import { openRepository } from '../../workspace/repository.ts'
 import { directoryIdentity } from '../../workspace/directory-identity.ts'
+import { layView, revertFiles, viewChanges } from '../../workspace/view.ts'
 import { dropSnapshot, keepAgentCommits, listSnapshots, takeSnapshot } from '../../workspace/snapshot.ts'
 import { realFiles, type Files } from './files.ts'
 
@@ -88,6 +91,7 @@ const realGit = {
   captureAside: captureConcurrently,
   captureBase,
   captureTree,
+  changeSize,
   changesBetween,
   commitsBetween,
   copyFiles,
@@ -100,6 +104,7 @@ const realGit = {
   ensureGoalBranch,
   fastForward,
   handOver: publishRunRef,
+  ignoredAt,
   inspectInstalled,
   integrate,
   isBelow: isContainedIn,
@@ -107,11 +112,13 @@ const realGit = {
   keepAgentCommits,
   layOver: overlayWork,
   laySubmodules: checkOutSubmodules,
+  layView,
   linkTarget,
   listSnapshots,
   mendDependencies: repairDependencies,
   openRepository,
   prepareDependencies,
+  presentAt,
   publish,
   readPatch,
   readRef,
@@ -121,12 +128,14 @@ const realGit = {
   removePackages,
   removeWorkspace,
   restoreRef,
+  revertFiles,
   seedCaches,
   snapshot: takeSnapshot,
   tendPool: maintainPool,
   textAt: fileTextAt,
   topOfCommit,
   treeOf,
+  viewChanges,
 }
 
 export type Processes = typeof realProcesses

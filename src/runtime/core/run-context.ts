@@ -39,6 +39,8 @@ export interface RunContext {
   isReattached?: boolean
   /** TCP ports reserved for the run. */
   ports?: PortLease | undefined
+  /** The paths that the agent may change, as texts for its instructions. */
+  fence?: string[]
   /** See collected.ts. */
   collected?: ChangeList
   /** See secret-lines.ts. */

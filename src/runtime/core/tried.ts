@@ -24,6 +24,12 @@ const relaunchText = (action: Tried['action']): string => {
     : 'restarted the agent with a correction'
 }
 
+/** The first paths of a list of `{path}`. */
+const pathsText = (list: unknown): string => {
+  const paths = Array.isArray(list) ? list.map((entry: { path?: unknown }) => textOf(entry.path)) : []
+  return paths.length > 3 ? `${paths.slice(0, 3).join(', ')} and ${paths.length - 3} more` : paths.join(', ')
+}
+
 const names: Record<string, (action: Tried['action']) => string> = {
   relaunch: relaunchText,
   chmod: ({ directory }) => `corrected the mode of ${textOf(directory)}`,
@@ -31,6 +37,9 @@ const names: Record<string, (action: Tried['action']) => string> = {
   drop_command: ({ command }) => `left out the check ${textOf(command)}`,
   replace_command: ({ by }) => `ran ${textOf(by)} instead`,
   reorder: () => 'ran the checks in another order',
+  exclude_paths: ({ excluded }) => `left out ${pathsText(excluded)}`,
+  allow_paths: ({ allowed }) => `allowed ${pathsText(allowed)}`,
+  ask_paths: () => 'asked a model about the changed paths',
   install: () => 'installed the dependencies',
   run_again: () => 'did the task again on the newer base',
   wait: ({ name }) => (name === 'WAIT_FOR_QUOTA' ? 'waited for the limit to reset' : 'waited and retried'),
