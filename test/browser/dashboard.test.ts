@@ -54,7 +54,8 @@ const expectOneLine = async (): Promise<void> => {
     const escalations = view.escalations.flatMap((one) =>
       Array.from({ length: 10 }, (_, index) => ({ ...one, id: `${one.id}${index}` })),
     )
-    await route.fulfill({ response: answer, json: { ...view, escalations } })
+    // A reload meanwhile ends the request, and with it the route.
+    await route.fulfill({ response: answer, json: { ...view, escalations } }).catch(() => undefined)
   })
   await page.reload()
   await page.getByRole('button', { name: '10 questions wait for you' }).waitFor(slow)
