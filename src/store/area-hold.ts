@@ -7,7 +7,7 @@ import { readTask } from './task.ts'
 
 /**
  * Adds paths to the areas of a running task. False = another task works there, or this run no longer owns the task. A task without
- * areas keeps nobody out, so nothing is added.
+ * areas excludes no other task, so nothing is added.
  */
 export const extendAreas = async (
   tx: Queryable,

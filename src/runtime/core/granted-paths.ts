@@ -1,6 +1,6 @@
 /**
  * What a run uses of the granted and learned paths, and how it adds to them. All writes belong into the transaction of the change that
- * they describe. Denied paths and secrets are refused here as well, whoever asks.
+ * they describe. Denied paths and secrets are refused here as well, for every caller.
  */
 import { overlapOf } from '../../domain/area.ts'
 import type { GrantScope, LearnedEvidence, ListedGrant, PathGrant } from '../../domain/path-grant.ts'
