@@ -2,14 +2,15 @@
  * Loads the configuration of one repository: defaults < `.unstuck/config.json` < environment < command line. Each layer is
  * checked on its own, so that an error names the file, variable or option with the wrong value.
  */
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { configKeysAt } from './config-keys.ts'
 import { configSchema } from './config-schema.ts'
 import { knownHarnesses } from './harness/names.ts'
 import type { Config } from './config-schema.ts'
-import { AppError, messageOf } from './errors.ts'
+import { AppError } from './errors.ts'
+import { readOwnerFile } from './owner-file.ts'
 import { explainIssue, nearestWord, parseJson, valueText } from './validation.ts'
 import { whyNotAllowed } from './wide-folder.ts'
 
@@ -29,20 +30,6 @@ export interface ConfigSources {
 }
 
 const maxBytes = 1024 * 1024
-
-const readText = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new AppError(
-      'CONFIG_INVALID',
-      `${path} cannot be read (${messageOf(error)}). Make it readable, or remove it.`,
-      { cause: error },
-    )
-  }
-}
 
 const invalid = (source: string, problem: string): AppError => new AppError('CONFIG_INVALID', `${source}: ${problem}`)
 
@@ -128,7 +115,7 @@ interface Named {
   layer: Layer
 }
 
-const layersOf = ({ root, environment = {}, flags = {}, readFile = readText }: ConfigSources): Named[] => {
+const layersOf = ({ root, environment = {}, flags = {}, readFile = readOwnerFile }: ConfigSources): Named[] => {
   const path = join(root, '.unstuck', 'config.json')
   const set = variables.filter(({ name }) => (environment[name] ?? '') !== '')
   return [

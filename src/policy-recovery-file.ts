@@ -3,9 +3,10 @@
  * POLICY_RECOVERY_CONFIG_PATH names < POLICY_RECOVERY_CONFIG_JSON < POLICY_RECOVERY_MODE. It is read from the owner's checkout,
  * never from an agent's workspace. A wrong value is an error: as an ignored one it would change what agents may write.
  */
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
-import { AppError, messageOf } from './errors.ts'
+import { AppError } from './errors.ts'
+import { readOwnerFile } from './owner-file.ts'
 import { readGeneratedPaths } from './recovery/policy/generated.ts'
 import {
   defaultPolicyRecovery,
@@ -32,16 +33,6 @@ export interface PolicyRecoverySources {
 const maxBytes = 1024 * 1024
 
 const invalid = (source: string, problem: string): AppError => new AppError('CONFIG_INVALID', `${source}: ${problem}`)
-
-const readText = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw invalid(path, `it cannot be read (${messageOf(error)}). Make it readable, or remove it.`)
-  }
-}
 
 const layerOf = (source: string, text: string): PolicyRecoveryLayer => {
   if (text.length > maxBytes) throw invalid(source, 'it is larger than 1 MiB')
@@ -74,7 +65,7 @@ const namedFile = (name: string, { root, realPath = realpathSync }: PolicyRecove
 }
 
 const fileLayer = (sources: PolicyRecoverySources): PolicyRecoveryLayer => {
-  const { root, environment = {}, readFile = readText } = sources
+  const { root, environment = {}, readFile = readOwnerFile } = sources
   const name = environment.POLICY_RECOVERY_CONFIG_PATH ?? ''
   const path = name === '' ? join(root, policyRecoveryFile) : namedFile(name, sources)
   const text = readFile(path)

@@ -158,8 +158,6 @@ export interface Verdict {
   installed?: Install[]
   /** Changed paths that are not part of the work, with the reason. */
   excluded?: Excluded[]
-  /** Paths outside the task's own rules that this run may change. */
-  allowed?: Allowed[]
   /** Paths that a model refused; it is not asked about them again. */
   refused?: string[]
 }
@@ -171,12 +169,6 @@ export interface Excluded {
   because: string
   /** It looks generated, and the checks have to make it again before that counts. */
   unproven?: true
-}
-
-/** A path that a rule or a model allowed for one run. */
-export interface Allowed {
-  path: string
-  because: string
 }
 
 /** Whether an entry of `Verdict.excluded` covers the path. */
@@ -198,17 +190,14 @@ export const keptVerdict = (verdict: Verdict | null): Verdict => ({
   ...(verdict?.order === undefined ? {} : { order: verdict.order }),
   ...(verdict?.installed === undefined ? {} : { installed: verdict.installed }),
   ...(verdict?.excluded === undefined ? {} : { excluded: verdict.excluded }),
-  ...(verdict?.allowed === undefined ? {} : { allowed: verdict.allowed }),
   ...(verdict?.refused === undefined ? {} : { refused: verdict.refused }),
 })
 
 /** As `keptVerdict`; null where nothing survives, because an empty verdict would claim a result that was never measured. */
 export const carriedVerdict = (verdict: Verdict | null): Verdict | null => {
   const kept = keptVerdict(verdict)
-  const { dropped, installed, order, excluded, allowed, refused } = kept
-  return dropped.length === 0 && [installed, order, excluded, allowed, refused].every((part) => part === undefined)
-    ? null
-    : kept
+  const { dropped, installed, order, excluded, refused } = kept
+  return dropped.length === 0 && [installed, order, excluded, refused].every((part) => part === undefined) ? null : kept
 }
 
 /** Packages that a package manager installed in the clone of a run, because a check could not run without them. */

@@ -2,10 +2,11 @@
  * A playbook: one declared way to recover. To add a playbook, write a record in a file of `playbooks/`, put it in the list of
  * that file, and test it. If nothing reports the failure yet, add a record to `diagnosis/direct-evidence.ts` as well.
  */
-import type { Allowed, Excluded, Install, PreexistingFailure } from '../domain/run.ts'
+import type { Excluded, Install, PreexistingFailure } from '../domain/run.ts'
 import { failuresText } from '../domain/preexisting-failures.ts'
 import type { Rung } from './diagnosis/labels.ts'
 import { digestOf } from './signature.ts'
+import type { AllowedPath } from './diagnosis/direct-evidence.ts'
 import type { Diagnosis, DiagnosisLabel, DiagnosisOf, Feedback, ModeChange } from './types.ts'
 
 export type Scope = 'launch' | 'run' | 'task' | 'goal'
@@ -60,7 +61,7 @@ export type Action =
    */
   | { type: 'exclude_paths'; name: 'EXCLUDE_GENERATED' | 'DISCARD_GENERATED'; excluded: Excluded[] }
   /** The task may change these paths as well. */
-  | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: (Allowed & { rule: string })[] }
+  | { type: 'allow_paths'; name: 'ALLOW_PATHS'; allowed: AllowedPath[] }
   /** A model decides about these paths in a read-only session: allow, discard or deny. */
   | { type: 'ask_paths'; name: 'ASK_ABOUT_PATHS'; paths: string[]; attempt: number }
   /** The task is redone on a base that contains the commit which its work conflicted with. */

@@ -12,7 +12,7 @@ const claude = (program: string): FaultAgent => ({ driver: 'claude', program })
 
 /** A session that was started to answer a question gives this answer. */
 const answers = (decisions: object[], then: string): string => `
-if (args.some((text) => text.includes('Question: policy'))) {
+if (args.some((text) => text.includes('Question: changed paths'))) {
   begin()
   end({ result: JSON.stringify({ decisions: ${JSON.stringify(decisions)}, summary: 'Decided.', confidence: 0.9 }) })
 } else { begin(); ${then}; end() }`
@@ -45,6 +45,9 @@ const agents: Record<string, FaultAgent> = {
   leaky: claude(
     `import { rmSync } from 'node:fs'\n${work(`if (${sentBack}) rmSync('.env', { force: true }); else { put('f/made.txt', 'made'); put('.env', 'TOKEN=1') }`)}`,
   ),
+  partly: claude(
+    `import { rmSync } from 'node:fs'\n${work(`if (${sentBack}) rmSync('dist', { recursive: true }); else { put('h/made.txt', 'made'); put('report/sum.txt', 'agent'); put('dist/app.js', 'mine') }`)}`,
+  ),
   alone: claude(work("put('g/made.txt', 'made'); put('dist/app.js', 'written by hand')")),
 }
 
@@ -55,6 +58,8 @@ const files = {
   'cover.js': `const fs = require('node:fs')
 fs.mkdirSync('coverage/deep', { recursive: true })
 fs.writeFileSync('coverage/lcov.info', 'measured')
+fs.mkdirSync('report', { recursive: true })
+fs.writeFileSync('report/sum.txt', 'measured')
 process.exit(fs.existsSync(process.argv[2] + '/made.txt') ? 0 : 1)`,
   'done.js': "process.exit(require('node:fs').existsSync(process.argv[2] + '/made.txt') ? 0 : 1)",
   '.unstuck/policy-recovery.json': JSON.stringify({
@@ -80,6 +85,7 @@ beforeAll(async () => {
   await start('mixed', 'e', 'done.js')
   await start('leaky', 'f', 'done.js')
   await start('alone', 'g', 'done.js')
+  await start('partly', 'h', 'cover.js')
   await scene.until(goalOf('reporter'), 'ready', 'awaiting_human')
   await start('again', 'c', 'cover.js')
 })
@@ -135,6 +141,17 @@ test('the next task with such a report needs no second proof', async () => {
 test('a file that only looks generated goes back to the agent, because no check makes it', async () => {
   await scene.until(goalOf('alone'), 'awaiting_human')
   expect(await tried('alone')).toEqual(['policy-discard: failed', 'policy-ask: failed', 'policy-feedback: failed'])
+})
+
+test('a report that a check makes is learned although another file is not made, which is not tried twice', async () => {
+  await scene.until(goalOf('partly'), 'ready')
+  expect(await tried('partly')).toEqual(['policy-discard: failed', 'policy-ask: failed', 'policy-feedback: success'])
+  expect((await scene.events(goalOf('partly'), 'policy.learned'))[0]?.payload).toMatchObject({ path: 'report' })
+  expect([has('partly', 'report/sum.txt'), has('partly', 'dist/app.js'), has('partly', 'h/made.txt')]).toEqual([
+    false,
+    false,
+    true,
+  ])
 })
 
 test('what a model allows is merged, and granted to this run only', async () => {

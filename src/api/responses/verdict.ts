@@ -37,7 +37,6 @@ export const verdict = z.strictObject({
   excluded: z
     .array(z.strictObject({ path: text, because: text, unproven: z.literal(true).exactOptional() }))
     .exactOptional(),
-  allowed: z.array(z.strictObject({ path: text, because: text })).exactOptional(),
   refused: names.exactOptional(),
   installed: z.array(z.strictObject({ manager: text, folder: text, commands: z.array(names) })).exactOptional(),
   oversized: z

@@ -2,7 +2,7 @@
  * Kinds of evidence that determine the diagnosis by themselves. Each is one record: its label and meaning, the observation it
  * needs, and the text and facts made of it. The types of evidence, label and facts are inferred from this table.
  */
-import type { Allowed, Excluded, PreexistingFailure } from '../../domain/run.ts'
+import type { Excluded, PreexistingFailure } from '../../domain/run.ts'
 import { failuresText } from '../../domain/preexisting-failures.ts'
 import { leftRunningLabel, leftRunningText } from '../left-running.ts'
 import { visiblePath } from '../policy/fold.ts'
@@ -33,10 +33,17 @@ const plain = <L extends string>(meaning: LabelMeaning<L>): Kind<L, { text: stri
   facts: none,
 })
 
+/** A path that a rule of the policy mode allows. */
+export interface AllowedPath {
+  path: string
+  rule: string
+  because: string
+}
+
 /** What can be done about the paths without an agent; absent = nothing. */
 export interface PathOptions {
   exclude?: Excluded[]
-  allow?: (Allowed & { rule: string })[]
+  allow?: AllowedPath[]
   ask?: string[]
   discard?: Excluded[]
 }

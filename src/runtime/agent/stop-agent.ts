@@ -6,10 +6,10 @@ import { copiedPatterns } from '../checks/fresh-workspace.ts'
 import { workTreeOf, type RunContext } from '../core/run-context.ts'
 import { readPrepared } from './prepared.ts'
 
-/** Keeps the workspace before the engine stops a process in it. If it fails, the failure is logged and the stop continues: an agent that cannot be stopped would do more harm. */
-export const keepSnapshot = async (runContext: RunContext, reason: string): Promise<void> => {
+/** Keeps the workspace before the engine stops a process in it. If it fails, the failure is logged and the stop continues: an agent that cannot be stopped would do more harm. Returns whether the files are kept. */
+export const keepSnapshot = async (runContext: RunContext, reason: string): Promise<boolean> => {
   const { context, run } = runContext
-  if (run.baseCommit === null) return
+  if (run.baseCommit === null) return false
   try {
     await context.ports.git.snapshot(context.shadow, {
       runId: run.id,
@@ -19,8 +19,10 @@ export const keepSnapshot = async (runContext: RunContext, reason: string): Prom
       exclude: copiedPatterns(readPrepared(runContext).copied),
       at: context.clock.now().toISOString(),
     })
+    return true
   } catch (error) {
     context.log.warn({ run: run.id, error: String(error) }, 'a snapshot could not be made')
+    return false
   }
 }
 

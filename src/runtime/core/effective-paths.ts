@@ -22,10 +22,8 @@ export const deniedTexts = ({ task, context }: Pick<RunContext, 'task' | 'contex
   ownersFolder,
 ]
 
-/** The paths of the verdict are names of files, so braces and stars in them are ordinary characters. */
 export const effectivePaths = async (runContext: RunContext): Promise<PathRule[]> => [
   ...pathRulesOf(runContext.task.allowedPaths),
-  ...(runContext.run.verdict?.allowed ?? []).map(({ path }) => ({ literal: path })),
   ...pathRulesOf(await liveGrantsFor(runContext.context.db, runContext.context, runContext.task, runContext.run)),
 ]
 

@@ -136,13 +136,13 @@ export const eventTypes: EventTypes = {
   'ask.answered': {
     meaning: 'an agent CLI answered a read-only question about the work, now or for an equal question before',
     sentence: (p) =>
-      `${payloadText(p, 'harness')} was asked "${payloadText(p, 'purpose')}" and answered${p.cached === true ? ' (from an earlier question)' : ` after ${secondsText(p, 'ms')}`}: ${payloadText(p, 'answer')}`,
-    technical: askedText,
+      `${payloadText(p, 'harness')} was asked about ${payloadText(p, 'purpose')} and answered${p.cached === true ? ' (from an earlier question)' : ` after ${secondsText(p, 'ms')}`}`,
+    technical: (p) => `${askedText(p)}: ${payloadText(p, 'answer')}`,
   },
   'ask.failed': {
     meaning: 'a question to an agent CLI has no answer that counts; what asked it continues without one',
     sentence: (p) =>
-      `${payloadText(p, 'harness')} was asked "${payloadText(p, 'purpose')}", without an answer that counts: ${payloadText(p, 'detail')}`,
+      `${payloadText(p, 'harness')} was asked about ${payloadText(p, 'purpose')}, without an answer that counts: ${payloadText(p, 'detail')}`,
     technical: (p) => `${payloadText(p, 'reason')}, ${askedText(p)}`,
   },
   'recovery.started': {

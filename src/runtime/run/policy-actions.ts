@@ -1,21 +1,20 @@
 /**
- * Carries out what was chosen for changed paths outside the task. The intent is stored in the run's verdict, so that every later
- * collection of the work leaves out, or allows, the same paths.
+ * Carries out what was chosen for changed paths outside the task. What is left out is stored in the run's
+ * verdict, so that every later collection of the work leaves out the same paths; what is allowed is stored as a grant.
  */
-import { keptVerdict, type Allowed, type Excluded, type Verdict } from '../../domain/run.ts'
-import { extendAreas } from '../../store/area-hold.ts'
+import { keptVerdict, type Excluded, type Verdict } from '../../domain/run.ts'
 import { requireLease } from '../../store/run.ts'
 import { collectedWork, withoutExcluded } from '../agent/collected.ts'
-import { recordGrant } from '../core/granted-paths.ts'
 import type { ActionHandlers, ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { saveProgress, type RunContext } from '../core/run-context.ts'
 import { recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { askAboutPaths } from './policy-ask.ts'
 import { recordApplied } from './policy-events.ts'
+import { grantPaths } from './policy-grants.ts'
 import type { PhaseResult } from './phase.ts'
 
 /** The verdict with more paths left out. */
-export const withExcluded = (verdict: Verdict | null, more: readonly Excluded[]): Verdict => {
+const withExcluded = (verdict: Verdict | null, more: readonly Excluded[]): Verdict => {
   const kept = keptVerdict(verdict)
   return { ...kept, excluded: [...(kept.excluded ?? []), ...more] }
 }
@@ -55,40 +54,16 @@ const allowPaths = async (
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
     await recordIntent(context, tx, run, chosen)
-    const paths = allowed.map(({ path }) => path)
-    const task = await extendAreas(tx, run, runContext.task, paths)
-    if (task === undefined) {
-      await resolveOpenOf(tx, run.taskId, (_condition, recovery) =>
+    const granted = await grantPaths(tx, runContext, { scope: 'task', by: 'rule', paths: allowed })
+    if (granted.length === 0)
+      return resolveOpenOf(tx, run.taskId, (_condition, recovery) =>
         recovery.actionKey === chosen.step.actionKey
           ? { satisfied: false, detail: 'another task works on these paths' }
           : undefined,
       )
-      return
-    }
-    runContext.task = task
-    const single: Allowed[] = []
-    for (const { path, rule, because } of allowed) {
-      const granted = await recordGrant(
-        tx,
-        { context, run, task },
-        { path, rule, why: because, scope: 'task', by: 'rule' },
-      )
-      // A name with braces cannot be granted, because a grant is read as a rule; the run allows it by its exact name.
-      if (!granted.ok) single.push({ path, because })
-    }
-    if (single.length > 0)
-      await saveProgress(
-        runContext,
-        { verdict: { ...(run.verdict ?? keptVerdict(null)), allowed: [...(run.verdict?.allowed ?? []), ...single] } },
-        tx,
-      )
-    const reasons = allowed.map(({ because }) => because)
-    await recordApplied(tx, runContext, {
-      attempt: chosen.step.attempt,
-      by: 'rule',
-      allowed: paths,
-      discarded: [],
-      reasons,
+    return recordApplied(tx, runContext, {
+      ...{ attempt: chosen.step.attempt, by: 'rule', allowed: granted, discarded: [] },
+      reasons: allowed.filter(({ path }) => granted.includes(path)).map(({ because }) => because),
     })
   })
   context.at('recovery-intended')

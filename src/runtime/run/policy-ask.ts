@@ -10,7 +10,6 @@ import {
   type PolicyQuestionInput,
 } from '../../recovery/policy/llm-decision.ts'
 import type { Queryable } from '../../store/db.ts'
-import { extendAreas } from '../../store/area-hold.ts'
 import { appendEvent } from '../../store/event.ts'
 import { listLiveGoals } from '../../store/goal.ts'
 import { requireLease } from '../../store/run.ts'
@@ -19,13 +18,13 @@ import { ask, type AskResult } from '../agent/ask.ts'
 import { collectedWork, withoutExcluded } from '../agent/collected.ts'
 import { keepSnapshot } from '../agent/stop-agent.ts'
 import { deniedTexts, effectiveTexts } from '../core/effective-paths.ts'
-import { recordGrant } from '../core/granted-paths.ts'
 import type { ActionOf, ChosenRecovery } from '../core/recovery-record.ts'
 import { isReleased, saveProgress, type RunContext } from '../core/run-context.ts'
 import { fencedRecoveries, recordIntent, resolveOpenOf } from '../core/store-record.ts'
 import { checkChangedPaths } from './path-fence.ts'
 import type { PhaseResult } from './phase.ts'
 import { heldByOthers } from './policy-options.ts'
+import { grantPaths } from './policy-grants.ts'
 import { recordApplied } from './policy-events.ts'
 
 type AskPaths = ChosenRecovery<ActionOf<'ask_paths'>>
@@ -103,23 +102,18 @@ const recordDecided = async (
   })
 }
 
-/** Paths that the model allowed, unless another task works there; then they stay violations. */
+/** The paths that are granted to the run: those that the model allowed, unless another task works there. */
 const grantAllowed = async (
   tx: Queryable,
   runContext: RunContext,
   paths: readonly string[],
   answer: PolicyAnswer,
 ): Promise<string[]> => {
-  const { context, run } = runContext
-  if (paths.length === 0) return []
-  const task = await extendAreas(tx, run, runContext.task, paths)
-  if (task === undefined) return []
-  runContext.task = task
-  for (const path of paths) {
-    const because = answer.decisions.find((decision) => decision.path === path)?.reason.slice(0, 300) ?? ''
-    await recordGrant(tx, { context, run, task }, { path, rule: 'model', why: because, scope: 'run', by: 'model' })
-  }
-  return [...paths]
+  const reasons = new Map(answer.decisions.map(({ path, reason }) => [path, reason.slice(0, 300)]))
+  return grantPaths(tx, runContext, {
+    ...{ scope: 'run', by: 'model' },
+    paths: paths.map((path) => ({ path, rule: 'model', because: reasons.get(path) ?? '' })),
+  })
 }
 
 const apply = async (runContext: RunContext, chosen: AskPaths, answer: Answered): Promise<void> => {
@@ -136,7 +130,7 @@ const apply = async (runContext: RunContext, chosen: AskPaths, answer: Answered)
   // In the user's own folder nothing is removed: a path to discard there goes back to the agent.
   const discard = goal.repoMode === 'direct' ? [] : guarded.discard
   const excluded = discard.map((path) => ({ path, because: 'a model found that the task does not need it' }))
-  if (discard.length > 0) await keepSnapshot(runContext, 'before changed paths are left out')
+  const isKept = discard.length > 0 && (await keepSnapshot(runContext, 'before changed paths are left out'))
   const work = await withoutExcluded(runContext, found, excluded)
   await context.db.transaction(async (tx) => {
     await requireLease(tx, run)
@@ -145,7 +139,6 @@ const apply = async (runContext: RunContext, chosen: AskPaths, answer: Answered)
     const kept = keptVerdict(run.verdict)
     const more = {
       excluded: [...(kept.excluded ?? []), ...excluded],
-      allowed: [...(kept.allowed ?? []), ...allowed.map((path) => ({ path, because: 'a model allowed it' }))],
       refused: [...new Set([...(kept.refused ?? []), ...guarded.deny])],
     }
     if (allowed.length + discard.length > 0)
@@ -170,6 +163,8 @@ const apply = async (runContext: RunContext, chosen: AskPaths, answer: Answered)
   })
   if (discard.length === 0) return
   runContext.collected = work
+  // Without a snapshot the files stay in the workspace, where they are no part of the work.
+  if (!isKept) return
   // The agent may get another turn: what it sees must be what its work consists of.
   await context.ports.git.revertFiles(context.shadow, {
     ...{ before: work.tree, after: found.tree },
@@ -187,7 +182,7 @@ export const askAboutPaths = async (runContext: RunContext, chosen: AskPaths): P
   const input = await inputOf(runContext, chosen)
   const { timeoutSeconds, model } = context.config().policyRecovery
   const answer = await ask(runContext, {
-    ...{ purpose: 'policy', prompt: policyQuestion(input), schema: policyAnswerSchema, input },
+    ...{ purpose: 'changed paths', prompt: policyQuestion(input), schema: policyAnswerSchema, input },
     ...(model === undefined ? {} : { model }),
     ...{ timeoutMs: timeoutSeconds * 1000, attempts: 2 },
   })

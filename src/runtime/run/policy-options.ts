@@ -3,13 +3,13 @@
  * Denied paths, secrets, nested repositories and links out of the repository have no option but the agent's own correction.
  */
 import { learnedPatternFor } from '../../domain/path-grant.ts'
-import type { Excluded } from '../../domain/run.ts'
+import { isExcluded, type Excluded } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { PathOptions } from '../../recovery/diagnosis/direct-evidence.ts'
 import { autoAllowFor, type HeldArea, type PathTask } from '../../recovery/policy/auto-allow.ts'
 import { generatedMatcher, isLikelyGeneratedArtifactPath } from '../../recovery/policy/generated.ts'
 import type { Violation } from '../../recovery/policy/path-policy.ts'
-import { recoveriesOfRun } from '../../store/recovery.ts'
+import { recoveriesOfRun, type Recovery } from '../../store/recovery.ts'
 import { tasksHoldingAreas } from '../../store/task.ts'
 import type { ChangeList, FileChange } from '../../workspace/repository-types.ts'
 import { deniedTexts } from '../core/effective-paths.ts'
@@ -122,9 +122,15 @@ const generatedBy = async (
   })
 }
 
-/** How many recoveries of this run were spent on its paths. */
-const spentOn = async ({ context, run }: RunContext): Promise<number> =>
-  (await recoveriesOfRun(context.db, run.id)).filter(({ label }) => label === 'policy_violation').length
+/** The recoveries of this run that were spent on its paths. */
+const pastOf = async ({ context, run }: RunContext): Promise<Recovery[]> =>
+  (await recoveriesOfRun(context.db, run.id)).filter(({ label }) => label === 'policy_violation')
+
+/** What no check made again, so a part of it is not tried once more. */
+const unprovenIn = (past: readonly Recovery[]): Excluded[] =>
+  past.flatMap(({ action, status }) =>
+    action.name === 'DISCARD_GENERATED' && status === 'failed' ? (action['excluded'] as Excluded[]) : [],
+  )
 
 const changeOf = (found: ChangeList, path: string): FileChange | undefined =>
   found.changes.find((change) => change.path === path)
@@ -137,7 +143,8 @@ export const policyOptions = async (
 ): Promise<PathOptions> => {
   const { context, goal, task, run } = runContext
   const { attempts, useLlm } = context.config().policyRecovery
-  if ((await spentOn(runContext)) >= attempts) return {}
+  const past = await pastOf(runContext)
+  if (past.length >= attempts) return {}
   const outside = violations.filter(({ kind }) => kind === 'outside').map(({ path }) => path)
   // In the user's own folder nothing is left out: a file there is the user's.
   const fresh = goal.repoMode === 'direct' ? [] : outside.filter((path) => changeOf(found, path)?.oldMode === absent)
@@ -158,8 +165,10 @@ export const policyOptions = async (
   const refused = new Set(run.verdict?.refused ?? [])
   // What a rule refuses, such as a path where another task works, no model may allow.
   const ask = results.flatMap(({ path, result }) => (result.rule === 'no_rule' && !refused.has(path) ? [path] : []))
+  const isOpen = (path: string): boolean => !covered.has(path) && !allowed.has(path) && !refused.has(path)
+  const unproven = unprovenIn(past)
   const likely = fresh.filter(
-    (path) => !covered.has(path) && !allowed.has(path) && !refused.has(path) && isLikelyGeneratedArtifactPath(path),
+    (path) => isOpen(path) && !isExcluded(path, unproven) && isLikelyGeneratedArtifactPath(path),
   )
   return {
     exclude: await asFolders(runContext, found, exclude),

@@ -30,6 +30,23 @@ const undo = async (runContext: RunContext, left: readonly Excluded[], why: stri
   delete runContext.collected
 }
 
+/** Learns the paths that the checks made again. */
+const learn = async (runContext: RunContext, made: readonly Excluded[], { results }: JudgedReport): Promise<void> => {
+  const { context, run, task } = runContext
+  const madeBy = results.map(({ command }) => command)
+  const evidence = { untrackedInBase: true, madeBy, at: context.clock.now().toISOString() }
+  await context.db.transaction(async (tx) => {
+    await requireLease(tx, run)
+    for (const { path } of made)
+      await recordLearned(tx, { context, run, task }, { path: path.replace(/\/$/, ''), evidence })
+    await recordApplied(tx, runContext, {
+      ...{ attempt: 1, by: 'checks', allowed: [], discarded: made.map(({ path }) => path) },
+      reasons: ['the checks make it again'],
+    })
+  })
+  await exportLearnedPaths(context)
+}
+
 /**
  * The exclusions that hold after these checks; undefined = some were undone, and the work is collected again. Call while the clone
  * of the checks exists.
@@ -42,30 +59,15 @@ export const proveGenerated = async (
   const unproven = excluded.filter((entry) => entry.unproven === true)
   if (unproven.length === 0) return [...excluded]
   const made = report.failed === undefined ? unproven.filter(({ path }) => exists(runContext, path)) : []
-  const proven = excluded.flatMap(({ unproven: open, ...entry }) =>
-    open === true && !made.some(({ path }) => path === entry.path) ? [] : [entry],
-  )
-  if (made.length < unproven.length) {
-    const missing = unproven.filter((entry) => !made.includes(entry)).map(({ path }) => path)
-    const why =
-      report.failed === undefined
-        ? `no check made ${missing.slice(0, 5).join(', ')} again`
-        : `without ${missing.slice(0, 5).join(', ')} the check ${report.failed.command} fails`
-    await undo(runContext, proven, why)
-    return undefined
-  }
-  const { context, run, task } = runContext
-  const madeBy = report.results.map(({ command }) => command)
-  const evidence = { untrackedInBase: true, madeBy, at: context.clock.now().toISOString() }
-  await context.db.transaction(async (tx) => {
-    await requireLease(tx, run)
-    for (const { path } of made)
-      await recordLearned(tx, { context, run, task }, { path: path.replace(/\/$/, ''), evidence })
-    await recordApplied(tx, runContext, {
-      ...{ attempt: 1, by: 'checks', allowed: [], discarded: made.map(({ path }) => path) },
-      reasons: ['the checks make it again'],
-    })
-  })
-  await exportLearnedPaths(context)
-  return proven
+  if (made.length > 0) await learn(runContext, made, report)
+  const missing = unproven.filter((entry) => !made.includes(entry)).map(({ path }) => path)
+  const proven = excluded.flatMap(({ unproven: _open, ...entry }) => (missing.includes(entry.path) ? [] : [entry]))
+  if (missing.length === 0) return proven
+  const named = missing.slice(0, 5).join(', ')
+  const why =
+    report.failed === undefined
+      ? `no check made ${named} again`
+      : `without ${named} the check ${report.failed.command} fails`
+  await undo(runContext, proven, why)
+  return undefined
 }
