@@ -20,7 +20,10 @@ it.each([
   ['needs_rework_in_place_retry', 'it starts again on its own work (start 2 of 5)'],
   ['needs_rework', 'a new task continues its work'],
   ['verification_command_sequence_adjusted_from_blocked', 'it starts again with corrected checks'],
-  ['policy_violation_rework_suppressed_no_safe_path', 'it starts again if the changed paths are allowed then'],
+  [
+    'policy_violation_rework_suppressed_no_safe_path',
+    'it waits for these paths to be allowed: unstuck edit t-1 --add-path <path> --why "…" --retry',
+  ],
 ])('a task that waits (%s) says why, what follows and when', (reason, next) => {
   const numbers = reason === 'needs_rework_in_place_retry' ? ([2, 5] as const) : ([1, 1] as const)
   expect(waits(retry(reason, ...numbers))).toEqual({

@@ -215,8 +215,9 @@ const continuations: Readonly<Record<string, string>> = {
   needs_rework: 'a new task continues its work',
   setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
   policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
-  policy_violation_rework_suppressed_no_safe_path: 'it starts again if the changed paths are allowed then',
 }
+
+const waitsForPaths = 'policy_violation_rework_suppressed_no_safe_path'
 
 const continuationOf = (reason: string): string =>
   continuations[reason] ??
@@ -228,12 +229,12 @@ const reworkWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   const { count, limit, reason } = task.retry
   const evidence = runs.filter(({ taskId }) => taskId === task.id).at(-1)?.errorMeta?.evidence ?? ''
   const why = evidence === '' ? '' : ` ("${shown(evidence, 200)}")`
-  const number = limit > 1 ? ` (start ${count} of ${limit})` : ''
-  return {
-    owner: 'cycle manager',
-    text: `its work did not pass${why}; ${continuationOf(reason)}${number}`,
-    at: task.retry.at,
-  }
+  const number = (what: string): string => (limit > 1 ? ` (${what} ${count} of ${limit})` : '')
+  const next =
+    reason === waitsForPaths
+      ? `it waits for these paths to be allowed${number('wait')}: unstuck edit ${task.id} --add-path <path> --why "…" --retry`
+      : `${continuationOf(reason)}${number('start')}`
+  return { owner: 'cycle manager', text: `its work did not pass${why}; ${next}`, at: task.retry.at }
 }
 
 const runningWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
