@@ -212,6 +212,7 @@ const quotaWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
 /** How a task continues after work that did not pass, by the stored reason of the wait. */
 const continuations: Readonly<Record<string, string>> = {
   needs_rework_in_place_retry: 'it starts again on its own work',
+  edited_by_person: 'it starts again with what you changed',
   needs_rework: 'a new task continues its work',
   setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
   policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
