@@ -20,7 +20,7 @@ import {
 } from '../core/choices.ts'
 import { splitGrantable, type RefusedPath } from '../core/granted-paths.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
-import type { PathDecision } from '../run/policy-options.ts'
+import type { DecidedPath } from '../run/policy-options.ts'
 import { requeuedLines } from '../run/requeued-lines.ts'
 
 /** A task whose wait is over, and the run that failed before it. */
@@ -30,7 +30,7 @@ export interface Due {
   run: Run
   errorMeta: ErrorMeta
   /** What the path policy decides now about the paths that the run changed outside its rules. */
-  decisions: readonly PathDecision[]
+  decisions: readonly DecidedPath[]
 }
 
 /** Paths that a sentence names. */
@@ -82,7 +82,7 @@ const removable: readonly string[] = ['outside', 'denied', 'secret']
 
 /** Why the rules did not allow the paths, and what would have to change first where a person cannot allow them either. */
 const whyRefused = (
-  decisions: readonly Pick<PathDecision, 'path' | 'because'>[],
+  decisions: readonly Pick<DecidedPath, 'path' | 'because'>[],
   refused: readonly RefusedPath[],
 ): string[] => [
   ...refused.map(({ path, reason }) => `${visiblePath(path)} cannot be allowed: ${reason}.`),

@@ -19,7 +19,7 @@ import { recordGrant } from '../core/granted-paths.ts'
 import { endsPass } from '../core/pass.ts'
 import { triedLines } from '../core/tried.ts'
 import { untriedHarness } from '../harness/accounts.ts'
-import type { PathDecision } from '../run/policy-options.ts'
+import type { DecidedPath } from '../run/policy-options.ts'
 import { coveredNow, failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
 import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
 
@@ -28,7 +28,7 @@ export type PathDecisions = (
   context: Context,
   task: Task,
   outside: readonly string[],
-) => Promise<readonly PathDecision[]>
+) => Promise<readonly DecidedPath[]>
 
 const record = (
   { context, task, run, errorMeta }: Due,

@@ -18,7 +18,7 @@ import { findBranches, missingBranchText, landCommand, usableLandCommand } from 
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
-import { cancelledText, continuedText } from './ended-task.ts'
+import { alreadyCancelledText, continuedText } from './ended-task.ts'
 import { keepPersonsWork } from './take-over-folder.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
@@ -218,7 +218,7 @@ export const cancelTask = async (
         )
       movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpenRecoveries(tx, id, cancelledByPerson)
-    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', await cancelledText(tx, task))
+    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', await alreadyCancelledText(tx, task))
     await dropMerge(tx, id, task.goalId)
     await answer(tx, id, 'cancel')
     const goal = await goalNamed(tx, task.goalId)

@@ -21,7 +21,7 @@ export const continuedText = async (db: Queryable, task: Task, verb: 'retry' | '
   return `task ${task.number} has ended, because task ${number} "${title}" continues its work and is ${status}; ${advice}`
 }
 
-export const cancelledText = async (db: Queryable, task: Task): Promise<string> => {
+export const alreadyCancelledText = async (db: Queryable, task: Task): Promise<string> => {
   if (task.supersededBy !== null) return continuedText(db, task, 'cancel')
   return (await isGivenUp(db, task))
     ? `task ${task.id} was given up and is cancelled already; to end its goal as well: unstuck cancel ${task.goalId}`

@@ -20,7 +20,7 @@ import type { RunContext } from '../core/run-context.ts'
 const absent = '000000'
 const isPlainFile = (mode: string): boolean => mode === absent || mode === '100644' || mode === '100755'
 
-export type PathDecision = { path: string } & AutoAllow
+export type DecidedPath = { path: string } & AutoAllow
 
 type OfTask = Pick<RunContext, 'context' | 'task'>
 
@@ -185,7 +185,7 @@ export const pathDecisions = async (
   context: Context,
   task: Task,
   outside: readonly string[],
-): Promise<PathDecision[]> => {
+): Promise<DecidedPath[]> => {
   if (outside.length === 0) return []
   const decide = autoAllowFor(
     pathTaskOf({ context, task }),
