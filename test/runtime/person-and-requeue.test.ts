@@ -243,6 +243,14 @@ describe('an edit by a person', () => {
     await expect(requestEdit(contextOf(), id, { title: 'x' })).rejects.toThrow(named)
     await expect(retryTask(contextOf(), id)).rejects.toThrow(named)
     await expect(cancelTask(contextOf(), id, async () => undefined)).rejects.toThrow(named)
+    await fail(child, same)
+    await pass({ reworkDepth: 1 })
+    await expect(retryTask(contextOf(), id)).rejects.toThrow(
+      `"[Rework] Task 1" continues its work and was given up; use: unstuck retry ${child}`,
+    )
+    await expect(cancelTask(contextOf(), id, async () => undefined)).rejects.toThrow(
+      `and was given up; to end the goal: unstuck cancel ${(await store.task(id)).goalId}`,
+    )
   })
 })
 

@@ -121,6 +121,14 @@ test('a chain that reached its depth is one question about the goal, and a retry
   expect(more).toEqual([])
   expect(question).toMatchObject({ taskId: null, goalId: goal })
   expect(question?.happened).toContain('Task 2 "[Rework] Make three" was given up after')
+  expect(question?.tried).toEqual([
+    'started the task again on its own work twice',
+    'continued the work in a new task once',
+  ])
+  expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
+    'task 2 continues its work',
+    `given up; your answer is needed: unstuck answer ${goal}`,
+  ])
   const reasons = (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason'])
   expect(reasons).toEqual(['rework_chain_max_depth_reached'])
   await scene.post(`/goals/${goal}/retry`)

@@ -16,9 +16,16 @@ const continuationOf = async (db: Queryable, task: Task): Promise<Task> => {
 
 /** For a task that another one continues: which one, and the command for it. */
 export const continuedText = async (db: Queryable, task: Task, verb: 'retry' | 'edit' | 'cancel'): Promise<string> => {
-  const { id, number, title, status } = await continuationOf(db, task)
-  const advice = status === 'done' ? 'nothing is left to do' : `use: unstuck ${verb} ${id}`
-  return `task ${task.number} has ended, because task ${number} "${title}" continues its work and is ${status}; ${advice}`
+  const next = await continuationOf(db, task)
+  const { id, number, title, status, goalId } = next
+  const state = (await isGivenUp(db, next)) ? 'was given up' : `is ${status}`
+  const advice =
+    status === 'done'
+      ? 'nothing is left to do'
+      : verb === 'cancel' && status === 'cancelled'
+        ? `to end the goal: unstuck cancel ${goalId}`
+        : `use: unstuck ${verb} ${id}`
+  return `task ${task.number} has ended, because task ${number} "${title}" continues its work and ${state}; ${advice}`
 }
 
 export const alreadyCancelledText = async (db: Queryable, task: Task): Promise<string> => {

@@ -69,11 +69,14 @@ const coveredBy = ({ allowedPaths }: Task, path: string): string | undefined =>
     return text === path || (parsed.ok && pathMatcher(parsed.rule)(path))
   })
 
+const retryFirst = ({ id, status, supersededBy }: Task): string =>
+  status === 'cancelled' && supersededBy === null ? `retry it first (unstuck retry ${id}), or ` : ''
+
 const checkNeeded = (task: Task, path: string): void => {
   if (taskEnded(task.status))
     throw new AppError(
       'ILLEGAL',
-      `task ${task.id} is ${task.status}, so a grant would have no effect; name an area (--area)`,
+      `task ${task.id} is ${task.status}, so a grant would have no effect; ${retryFirst(task)}name an area (--area)`,
     )
   const covered = coveredBy(task, path)
   if (covered !== undefined)
