@@ -122,7 +122,7 @@ test('a chain that reached its depth is one question about the goal, and a retry
   expect(question).toMatchObject({ taskId: null, goalId: goal })
   expect(question?.happened).toContain('Task 2 "[Rework] Make three" was given up after')
   expect(question?.tried).toEqual([
-    'started the task again on its own work twice',
+    'started the task again on its own work once',
     'continued the work in a new task once',
   ])
   expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
