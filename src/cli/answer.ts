@@ -15,7 +15,7 @@ type InputName = NonNullable<Choice['input']>['name']
 
 export type AnswerOptions = JsonOption & Partial<Record<InputName, string>>
 
-const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model']
+const inputNames: readonly InputName[] = ['hint', 'check', 'paths', 'model', 'text']
 
 const noQuestion = (id: string): AppError =>
   new AppError('NOT_FOUND', `${id} has no open question; "unstuck status" shows the questions that wait for you`)
@@ -24,7 +24,10 @@ const noQuestion = (id: string): AppError =>
 const questionOf = async (client: Client, id: string): Promise<Escalation> => {
   const state = id.startsWith('q-') ? 'all' : 'pending'
   const all = await client.get<Escalation[]>(`/escalations?state=${state}`)
-  const named = all.find((entry) => entry.id === id || entry.taskId === id)
+  const named =
+    all.find((entry) => entry.id === id || entry.taskId === id) ??
+    // The goal asks about a task that was given up.
+    all.find(({ choices }) => choices.some((choice) => 'task' in choice && choice.task === id))
   if (named !== undefined) return named
   const ofGoal = all.filter(({ goalId }) => goalId === id)
   const [first, ...more] = ofGoal

@@ -1,10 +1,11 @@
 /** The work of `unstuck edit`: shows a task as its next run will see it, or changes the task and says when that applies. */
-import type { EditRequest, Task, TaskView } from '../api/contract.ts'
+import type { EditRequest, GrantList, Task, TaskView } from '../api/contract.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import type { JsonOption } from './command-options.ts'
 import { connectToExisting } from './engine/connect.ts'
 import { printLine, printJson, type Io } from './io.ts'
 import { safe } from './render.ts'
+import { whenText } from './times.ts'
 import { userName } from './user-name.ts'
 
 export interface EditCommandOptions extends JsonOption {
@@ -57,22 +58,38 @@ const valuesOf = (task: TaskView): [name: string, value: string][] => [
   ['hint', task.hint ?? ''],
 ]
 
-const show = (io: Io, task: TaskView, usage: string): void => {
+/** What the task may change in addition to its own paths. */
+const grantedLines = (task: TaskView, { grants }: GrantList): [name: string, value: string][] =>
+  grants
+    .filter(({ scope, taskId }) => scope === 'task' && (taskId === task.id || taskId === task.rework?.parent))
+    .map(({ path, grantedBy, why }) => ['granted', `${path} (by ${grantedBy}: ${why})`])
+
+const show = (io: Io, task: TaskView, { grants, usage }: { grants: GrantList; usage: string }): void => {
   printLine(io, `${task.id} is ${task.status}`)
   if (task.pendingEdit !== null)
     printLine(io, 'an edit applies when the current run has ended; these are the values after the edit')
-  for (const [name, value] of valuesOf(next(task))) printLine(io, `  ${name.padEnd(9)}${safe(value)}`)
+  const values = [...valuesOf(next(task)), ...grantedLines(task, grants)]
+  for (const [name, value] of values) printLine(io, `  ${name.padEnd(9)}${safe(value)}`)
   printLine(io, `\n${usage.trimEnd()}`)
 }
 
-const retriable = new Set(['failed', 'blocked(awaiting_human)', 'blocked(quota_wait)', 'blocked(needs_rework)'])
+const retriable = new Set([
+  'failed',
+  'cancelled',
+  'blocked(awaiting_human)',
+  'blocked(quota_wait)',
+  'blocked(needs_rework)',
+])
 
 /** Says when the edit applies, and what the person has to do for it. */
-const nextText = ({ id, status, pendingEdit }: Task): string => {
+const nextText = ({ id, status, pendingEdit, retry }: Task): string => {
   if (status === 'queued') return 'the task is queued; its next run uses the new values'
   if (status === 'running') return 'the current run keeps the old values; the next run uses the new ones'
   if (pendingEdit !== null)
     return 'the work is finished and waits to be merged; the new values apply only if the task runs again'
+  if (status === 'cancelled') return `the task was given up; to start it with the new values: unstuck retry ${id}`
+  if (retry !== null)
+    return `it starts with the new values ${retry.inSeconds === 0 ? 'now' : whenText(retry.at, new Date())}; to start it at once: unstuck retry ${id}`
   return `the task is ${status}; to try it again now: unstuck retry ${id}`
 }
 
@@ -103,7 +120,7 @@ export const editCommand = async (
     if (options.why !== undefined || options.retry === true)
       throw new AppError('USAGE', '--why and --retry need a change; "unstuck edit --help" lists what can be changed')
     if (options.json === true) printJson(io, task)
-    else show(io, task, usage())
+    else show(io, task, { grants: await client.get<GrantList>('/grants'), usage: usage() })
     return exitCodes.ok
   }
   const { why } = options

@@ -1,6 +1,8 @@
 /** The work of `unstuck policy explain`. Without `--task` it reads only files of the owner; no engine and no store are needed. */
 import { isAbsolute, relative } from 'node:path'
-import type { TaskView } from '../api/contract.ts'
+import type { Grant, GrantList, TaskView } from '../api/contract.ts'
+import { overlapOf } from '../domain/area.ts'
+import { grantedTo } from '../domain/path-grant.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
@@ -29,7 +31,21 @@ const pathFromTop = (root: string, text: string): string => {
 interface TaskFacts {
   task: TaskView
   held: HeldArea[]
+  granted: { path: string; from: string }[]
 }
+
+/** Grants that apply to the next run of the task; those of single runs do not. */
+const grantsFor = (task: TaskView, grants: readonly Grant[]): TaskFacts['granted'] =>
+  grants
+    .filter(({ scope, taskId, areas }) =>
+      scope === 'area'
+        ? overlapOf(areas, task.areas) !== undefined
+        : scope === 'task' && (taskId === task.id || taskId === task.rework?.parent),
+    )
+    .map((grant) => ({
+      path: grant.path,
+      from: `to ${grantedTo(grant)} by ${grant.grantedBy} (${grant.id}): ${grant.why}`,
+    }))
 
 /** The task, and the areas in which other tasks work. */
 const readTask = async (io: Io, id: string): Promise<TaskFacts> => {
@@ -40,7 +56,8 @@ const readTask = async (io: Io, id: string): Promise<TaskFacts> => {
     const held = others.flatMap(({ areas, number, title }) =>
       areas.map((area) => ({ area, by: `task ${number} "${title}"` })),
     )
-    return { task, held }
+    const { grants } = await client.get<GrantList>('/grants')
+    return { task, held, granted: grantsFor(task, grants) }
   })
 }
 
@@ -82,7 +99,7 @@ const print = (
   if (rest.task === undefined)
     printLine(io, 'No task is named, so its paths and commands are not considered: --task <id> judges for one.')
   else if (answer.decision === 'refused' && answer.rule === 'no_rule')
-    printLine(io, `To allow it: unstuck edit ${rest.task} --paths …`)
+    printLine(io, `To allow it: unstuck edit ${rest.task} --add-path ${safe(path)} --why "…"`)
   printLine(io, 'Checked in this order:')
   for (const { question, decides } of answer.steps) printLine(io, `  ${question} ${decides ? 'This decides.' : 'No.'}`)
   printLine(io, `Mode: ${rest.mode}. Where the rules come from:`)
@@ -103,6 +120,7 @@ export const policyExplainCommand = async (
   const { useLlm, attempts } = config.policyRecovery
   const answer = explainPath({
     ...{ path, policy, denied: deniedBy(config), generated: generatedBy(config), held: found?.held ?? [] },
+    granted: found?.granted ?? [],
     facts: await pathFactsOf(repository, path),
     mayAskModel: useLlm && attempts > 0 && found?.task.role !== 'docser',
     ...(found === undefined ? {} : { task: pathTaskOf(found.task) }),

@@ -9,6 +9,8 @@ export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflic
 /** What a person may answer. Each kind has its own action. */
 export const choiceKinds = [
   'widen',
+  'leave_out',
+  'edit',
   'allow_command',
   'allow_directory',
   'change_check',
@@ -24,7 +26,7 @@ export type ChoiceKind = (typeof choiceKinds)[number]
 
 /** A text that a person gives with a choice. */
 export interface ChoiceInput {
-  name: 'hint' | 'check' | 'paths' | 'model'
+  name: 'hint' | 'check' | 'paths' | 'model' | 'text'
   label: string
   required: boolean
   /** The default if the person gives none. */
@@ -37,13 +39,16 @@ export interface Grant {
   rule: string
 }
 
+/** `task`: where the question is about a goal, the task of it that the choice is for. */
 type ChoiceData =
-  | { kind: 'widen'; paths: string[] }
+  | { kind: 'widen'; paths: string[]; task?: string }
+  | { kind: 'leave_out'; paths: string[]; task: string }
+  | { kind: 'edit'; task: string }
   | ({ kind: 'allow_command' } & Grant)
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
-  | { kind: 'hint' }
+  | { kind: 'hint'; task?: string }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
   | { kind: 'retry' }
@@ -108,6 +113,8 @@ export const escalationFlow = {
     answered('resume', 'resolved'),
     answered('hint', 'approved'),
     answered('widen', 'resolved'),
+    answered('leave_out', 'resolved'),
+    answered('edit', 'resolved'),
     answered('allow_command', 'resolved'),
     answered('allow_directory', 'resolved'),
     answered('change_check', 'resolved'),

@@ -1,9 +1,10 @@
 /** The areas that a task keeps other tasks out of, once it may change more than it was claimed with. */
 import { areasOf } from '../domain/area.ts'
 import type { Run } from '../domain/run.ts'
-import type { Task } from '../domain/task.ts'
+import { holdsAreas, type Task } from '../domain/task.ts'
 import { firstRow, json, sql, type Queryable } from './db.ts'
-import { readTask } from './task.ts'
+import { pathsGrantedTo } from './path-grant.ts'
+import { areasWithGrants, getTask, readTask } from './task.ts'
 
 /**
  * Adds paths to the areas of a running task. False = another task works there, or this run no longer owns the task. A task without
@@ -11,7 +12,7 @@ import { readTask } from './task.ts'
  */
 export const extendAreas = async (
   tx: Queryable,
-  run: Run,
+  run: Pick<Run, 'epoch'>,
   task: Task,
   paths: readonly string[],
 ): Promise<Task | undefined> => {
@@ -36,6 +37,25 @@ export const extendAreas = async (
     tx,
     sql`update task set areas = ${json(areas)}::jsonb, span = area_spans(${json(areas)}::jsonb), version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and epoch = ${run.epoch} and state = 'running' returning *`,
+  )
+  return row === undefined ? undefined : readTask(row)
+}
+
+/**
+ * The areas of a task after a path was granted to it or a grant was revoked. A running task keeps what it holds, and holds more only
+ * where no other task works; its next claim takes the rest. Call `lockGoal` first where the task may move at the same time.
+ */
+export const refreshAreas = async (tx: Queryable, taskId: string): Promise<Task | undefined> => {
+  const task = await getTask(tx, taskId)
+  if (task === undefined) return undefined
+  if (task.status === 'running') return (await extendAreas(tx, task, task, await pathsGrantedTo(tx, task))) ?? task
+  if (holdsAreas(task.status)) return task
+  const areas = await areasWithGrants(tx, task)
+  if (JSON.stringify(areas) === JSON.stringify(task.areas)) return task
+  const row = await firstRow<object>(
+    tx,
+    sql`update task set areas = ${json(areas)}::jsonb, span = area_spans(${json(areas)}::jsonb), version = version + 1, changed_at = unstuck_now()
+    where id = ${task.id} and version = ${task.version} returning *`,
   )
   return row === undefined ? undefined : readTask(row)
 }

@@ -3,7 +3,7 @@
  * a number of days by the clock of the store. Its uses are rows, one per run, so that a run counts once.
  */
 import type { GrantTarget, ListedGrant, PathGrant } from '../domain/path-grant.ts'
-import type { Role } from '../domain/task.ts'
+import type { Role, Task } from '../domain/task.ts'
 import { grantedTo } from '../domain/path-grant.ts'
 import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
@@ -158,6 +158,20 @@ export const taskAndParents = async (db: Queryable, taskId: string): Promise<str
         union select task.id, task.rework ->> 'parent' from task join line on task.id = line.parent
       ) select id from line`)
   ).map(({ id }) => id)
+
+/**
+ * The paths granted to a task, or to a task that it continues; the task need not be stored yet. A grant that has not been used for long
+ * counts here until it is revoked, so a task holds rather more than it may change.
+ */
+export const pathsGrantedTo = async (db: Queryable, { id, rework }: Pick<Task, 'id' | 'rework'>): Promise<string[]> => {
+  const ids = [id, ...(rework === null ? [] : await taskAndParents(db, rework.parent))]
+  return (
+    await db.query<{
+      path: string
+    }>(sql`select distinct path from path_grant where scope = 'task' and revoked_at is null
+      and task_id in (select jsonb_array_elements_text(${json(ids)}::jsonb)) order by path`)
+  ).map(({ path }) => path)
+}
 
 /** A run that passed with paths that a rule or a model had granted. */
 export interface GrantedRecovery {

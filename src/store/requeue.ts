@@ -1,6 +1,7 @@
 /** All statements on requeues: one row per requeue or wait, because the limits are counts of these rows per cause. */
 import { firstRow, fromRow, json, sql, type Queryable } from './db.ts'
 import { refreshReady } from './goal.ts'
+import { taskAndParents } from './path-grant.ts'
 import { readTask } from './task.ts'
 import type { Task } from '../domain/task.ts'
 
@@ -64,6 +65,22 @@ export const nextNumber = async (tx: Queryable, goalId: string): Promise<number>
 
 /** The cause under which it is recorded that a task was given up. */
 export const givenUp = 'given_up'
+
+/** The cause of a requeue in which a person left changed paths out of the work. It is no recovery, so no limit counts it. */
+export const leftOut = 'left_out'
+
+/** Paths that a person left out of the work of a task, or of a task that it continues. */
+export const pathsLeftOut = async (db: Queryable, taskId: string): Promise<string[]> =>
+  (
+    await db.query<{ path: string }>(sql`
+      select distinct jsonb_array_elements_text(payload -> 'paths') as path from requeue
+      where cause = ${leftOut} and task_id in (select jsonb_array_elements_text(${json(await taskAndParents(db, taskId))}::jsonb))
+      order by path`)
+  ).map(({ path }) => path)
+
+/** Whether a task ended because no recovery was left, and nothing was decided about it since. */
+export const isGivenUp = async (db: Queryable, task: Task): Promise<boolean> =>
+  task.status === 'cancelled' && (await givenUpTasks(db, task.goalId)).some(({ id }) => id === task.id)
 
 /** Tasks of a goal that were given up in their present count, and that no other task continues. */
 export const givenUpTasks = async (db: Queryable, goalId: string): Promise<Task[]> =>

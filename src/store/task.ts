@@ -19,12 +19,14 @@ import {
   type TaskFields,
   type TaskStatus,
   type TaskState,
+  taskEnded,
   takenOverAt,
   type TakenOver,
 } from '../domain/task.ts'
 import { fromRow, json, firstRow, sql, stale, type MoveResult, type Queryable } from './db.ts'
 import { appendEvent } from './event.ts'
 import { freeAreas, lockGoal, refreshReady } from './goal.ts'
+import { pathsGrantedTo } from './path-grant.ts'
 
 type TaskRow = Omit<Task, 'place' | 'retry'> & {
   state: TaskState
@@ -66,9 +68,22 @@ export type NewTask = Pick<
 > &
   Partial<Pick<Task, 'lane' | 'engineId' | 'contextFiles' | 'rework' | 'originalCommands'>>
 
+type WithAreas = Pick<Task, 'id' | 'targetArea' | 'allowedPaths' | 'rework'>
+
+/** The areas of a task with those of what was granted to it: two runs must not change one path at the same time. */
+export const areasWithGrants = async (db: Queryable, task: WithAreas): Promise<string[]> => {
+  const own = areasOf(task)
+  // A task without areas excludes no other task; a grant must not make it exclude some.
+  if (own.length === 0) return own
+  const granted = (await pathsGrantedTo(db, task)).flatMap((path) =>
+    areasOf({ targetArea: null, allowedPaths: [path] }),
+  )
+  return [...new Set([...own, ...granted])].sort()
+}
+
 export const insertTasks = async (db: Queryable, tasks: NewTask[]): Promise<void> => {
   for (const task of tasks) {
-    const areas = json(areasOf(task))
+    const areas = json(await areasWithGrants(db, { ...task, rework: task.rework ?? null }))
     await db.query(sql`
       insert into task (id, goal_id, number, title, instructions, role, allowed_paths, denied_paths, commands, original_commands,
         command_source, depends_on, target_area, harness, model, priority, lane, areas, span, rank, engine_id, context_files, rework, state)
@@ -113,6 +128,14 @@ export const tasksHoldingAreas = async (db: Queryable): Promise<Task[]> =>
       sql`select * from task where state = 'running'
         or (block_reason = 'awaiting_judge' and exists (select 1 from area_hold where task_id = task.id)) order by id`,
     )
+  ).map(readTask)
+
+/** Tasks of a goal that were last cancelled because a task that they need was cancelled. */
+export const cancelledDependents = async (db: Queryable, goalId: string): Promise<Task[]> =>
+  (
+    await db.query<object>(sql`select * from task where goal_id = ${goalId} and state = 'cancelled' and (
+      select payload ->> 'reason' from event where task_id = task.id and type = 'task.cancelled' order by event.id desc limit 1
+      ) = 'dependency_cancelled' order by number`)
   ).map(readTask)
 
 /** Failed tasks, and tasks parked for a quota or for rework, whose persisted retry time has come by the store's clock. */
@@ -205,13 +228,22 @@ export const postponeTask = async (db: Queryable, task: Task, retry: Retry): Pro
   return row === undefined ? stale(`task ${task.id}`) : { ok: true, value: readTask(row) }
 }
 
+/** A person's change of anything but the name. A task that has ended begins its new count when the person retries it. */
+const beginsCount = ({ status }: Task, { title: _title, ...rest }: Partial<TaskFields>): boolean =>
+  Object.keys(rest).length > 0 && !taskEnded(status)
+
+/** The reason of a wait for rework after a person changed the task: its next start is a first one. */
+export const editedReason = 'edited_by_person'
+
 /**
- * Writes new fields and what is derived from them. Checks that a person names become the task's own, with nothing
- * dropped.
+ * Writes new fields and what is derived from them. Checks that a person names become the task's own, with nothing dropped. What
+ * failed before says little about the changed task, so recoveries and requeues are counted from zero, as after a retry.
  */
 const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields>): Promise<MoveResult<Task>> => {
   const next = { ...task, ...fields }
-  const areas = json(areasOf(next))
+  const areas = json(await areasWithGrants(db, next))
+  const isNew = beginsCount(task, fields)
+  const retry = { reason: editedReason, count: 1, limit: 1 }
   const named = fields.commands !== undefined
   const row = await firstRow<object>(
     db,
@@ -220,6 +252,9 @@ const writeFields = async (db: Queryable, task: Task, fields: Partial<TaskFields
       commands = ${json(next.commands)}::jsonb, original_commands = ${json(named ? next.commands : task.originalCommands)}::jsonb,
       command_source = ${named ? 'task' : task.commandSource}, harness = ${next.harness}, model = ${next.model},
       areas = ${areas}::jsonb, span = area_spans(${areas}::jsonb), pending_edit = null,
+      count_from = case when ${isNew} then unstuck_now() else count_from end,
+      count_from_epoch = case when ${isNew} then epoch else count_from_epoch end,
+      retry = case when ${isNew} and block_reason = 'needs_rework' then ${json(retry)}::jsonb else retry end,
       version = version + 1, changed_at = unstuck_now()
     where id = ${task.id} and version = ${task.version} returning *`,
   )

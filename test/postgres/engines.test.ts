@@ -21,7 +21,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import type { GoalView, StatusView } from '../../src/api/contract.ts'
-import { sql, type Db } from '../../src/store/db.ts'
+import { sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { listEngines } from '../../src/store/engine.ts'
 import { currentLeader } from '../../src/store/leader.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
@@ -57,11 +57,13 @@ interface World {
 const git = (root: string, ...args: string[]): string =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd: root, encoding: 'utf8' }).trim()
 
-/** Waits while told to, then leaves one file per task. */
+/** Waits while told to, then leaves one file per task; where the task says so, only if it continues another one. */
 const agent = `
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+const prompt = process.argv.slice(2).join(' ') + readFileSync(0, 'utf8')
+const isWrong = prompt.includes('FAILS-FIRST') && !prompt.includes('[auto-rework] parentTask=')
 for (const end = Date.now() + 60_000; existsSync('TOP/hold') && Date.now() < end;) await new Promise((next) => setTimeout(next, 20))
-writeFileSync('made-' + process.env.UNSTUCK_RUN_DIR.split('/').at(-2) + '.txt', 'made')
+writeFileSync((isWrong ? 'wrong-' : 'made-') + process.env.UNSTUCK_RUN_DIR.split('/').at(-2) + '.txt', 'made')
 `
 
 const makeRepository = (top: string, config: object): string => {
@@ -345,4 +347,64 @@ describe('two engines on one store', () => {
     await waitFor('the goal is ready', isReady(world.db, goal))
     await mergedOnce(world, goal, 2)
   })
+})
+
+describe('work that did not pass, with two engines on one store', () => {
+  /** One launch a run: what happens within a run has suites of its own. */
+  const playbooks = { disabled: ['check-feedback', 'fresh-feedback'] }
+
+  const rows = async <T>(db: Queryable, text: string): Promise<T[]> => db.query<T>({ text, values: [] })
+
+  it(
+    'one killed while a task waits, and one in the middle of a split: one requeue, one new task, nothing lost',
+    { timeout: deadlineMs + 60_000 },
+    async () => {
+      const world = await openWorld({ maxParallel: 1, requeue: { failedSeconds: 1, blockedSeconds: 3 }, playbooks })
+      const { db } = world
+      const both = [await world.start('a'), await world.start('b')]
+      const leader = async (): Promise<Engine> => {
+        const { engineId } = await currentLeader(db)
+        const found = both.find(({ id }) => id === engineId)
+        if (found === undefined) throw new Error('no engine leads')
+        return found
+      }
+      const kill = async ({ child }: Engine): Promise<void> => {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }
+      const [a] = both as [Engine, Engine]
+      const goal = await newGoal(a, 2, (number) => (number === 1 ? { instructions: 'FAILS-FIRST' } : { after: ['1'] }))
+      const waits = `task where goal_id = '${goal}' and number = 1 and block_reason = 'needs_rework'`
+      await waitFor('the first task waits', async () => (await countOf(db, waits)) === 1)
+      const [stored] = await rows<{ retry_at: Date }>(db, `select retry_at from ${waits}`)
+      const first = await leader()
+      await kill(first)
+      await waitFor('the other one starts it again', async () => (await events(db, 'task.requeued')).length > 0)
+      const [requeued] = await rows<{ at: Date }>(db, `select at from event where type = 'task.requeued'`)
+      expect(Number(requeued?.at)).toBeGreaterThanOrEqual(Number(stored?.retry_at))
+      await db.transaction(async (tx) => {
+        // The split stops at its last statement, which moves the dependent to the new task.
+        await rows(tx, `select 1 from task where goal_id = '${goal}' and number = 2 for update`)
+        both.push(await world.start(first.home.split('/').at(-1) ?? 'a'))
+        await waitFor('the split has begun', async () => {
+          const blocked = 'select 1 from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
+          return (await rows(tx, blocked)).length > 0
+        })
+        await kill(both[first === both[0] ? 1 : 0] as Engine)
+      })
+      await waitFor('the goal is ready', isReady(db, goal))
+      expect(await events(db, 'task.split')).toHaveLength(1)
+      expect((await events(db, 'task.requeued')).map(({ payload }) => payload.reason)).toEqual([
+        'needs_rework_in_place_retry',
+      ])
+      expect(await countOf(db, 'requeue')).toBe(1)
+      const all = `select state, superseded_by is not null as continued from task where goal_id = '${goal}' order by number`
+      expect(await rows(db, all)).toEqual([
+        { state: 'cancelled', continued: true },
+        { state: 'done', continued: false },
+        { state: 'done', continued: false },
+      ])
+      await mergedOnce(world, goal, 2)
+    },
+  )
 })

@@ -1,74 +1,21 @@
 /** Tasks whose wait is over, on a real store: each decision is one transaction, and what a person does in between counts. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { configSchema } from '../../src/config-schema.ts'
-import type { ErrorMeta } from '../../src/domain/run.ts'
-import type { Task } from '../../src/domain/task.ts'
-import type { Context } from '../../src/runtime/core/context.ts'
-import { requeueDue, type AllowablePaths } from '../../src/runtime/engine/requeue.ts'
+import { requeueDue } from '../../src/runtime/engine/requeue.ts'
 import { retryGoal, retryTask } from '../../src/runtime/people/commands.ts'
-import { claimTask } from '../../src/store/claim.ts'
-import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
+import { sql, type Db } from '../../src/store/db.ts'
 import { listEscalations } from '../../src/store/escalation.ts'
-import { readEvents } from '../../src/store/event.ts'
-import { requeuesOf } from '../../src/store/requeue.ts'
-import { finishRun, getRun } from '../../src/store/run.ts'
-import { editTask, getTask, listTasks, moveTask } from '../../src/store/task.ts'
-import { openTestStore, type Store } from './store.ts'
+import { listPathGrants } from '../../src/store/path-grant.ts'
+import { listTasks } from '../../src/store/task.ts'
+import { everything, failure, nothing, openRequeueStore, strayed, type RequeueStore } from './requeue-store.ts'
 
-let store: Store
-let runs = 0
+let opened: RequeueStore
+let store: RequeueStore['store']
+let { contextOf, pass, fail, newGoal, payloads, causes } = {} as RequeueStore
 beforeEach(async () => {
-  store = await openTestStore()
+  opened = await openRequeueStore()
+  ;({ store, contextOf, pass, fail, newGoal, payloads, causes } = opened)
 })
-afterEach(() => store.close())
-
-const contextOf = (db: Db = store.db, requeue: object = {}): Context =>
-  ({
-    ...store.context,
-    ...{ db, config: () => configSchema.parse({ requeue }), log: { error: () => undefined } },
-    stopping: new AbortController().signal,
-  }) as unknown as Context
-
-const nothing: AllowablePaths = async () => []
-const pass = (requeue: object = {}, allowable = nothing): Promise<void> =>
-  requeueDue(contextOf(store.db, requeue), allowable)
-
-const failure = (more: Partial<ErrorMeta> = {}): ErrorMeta => ({
-  ...{ source: 'verification', failureCode: 'test_failure', message: 'check_failed: it fails', evidence: 'it fails' },
-  ...{ signature: `test_failure/${(runs += 1)}`, failedCommand: 'npm test', failedCommandSource: 'task' },
-  ...more,
-})
-
-/** One run of the task that fails with this; its wait is over at once. */
-const fail = async (id: string, meta: ErrorMeta, trigger = 'rework_needed'): Promise<void> => {
-  const runId = `r-${(runs += 1)}`
-  await store.db.query(sql`update task set ready = (id = ${id}) where state = 'queued'`)
-  await store.db.transaction((tx) => claimTask(tx, { agentId: 'agent-1', runId, ttlSeconds: 60 }))
-  await store.db.transaction(async (tx) => {
-    const run = await getRun(tx, runId)
-    if (run === undefined) throw new Error('nothing was claimed')
-    mustSucceed(await finishRun(tx, run, 'failed', meta))
-    const retry = { reason: 'x', at: new Date(0), count: 1, limit: 1 }
-    mustSucceed(await moveTask(tx, (await getTask(tx, id)) as Task, trigger, { retry, runId }))
-  })
-}
-
-const newGoal = async (count = 1, commands: string[] = []): Promise<{ goal: string; tasks: string[] }> => {
-  const { goal, tasks } = await store.goal(count)
-  const list = JSON.stringify(commands)
-  await store.db.query(
-    sql`update task set allowed_paths = '["src/**"]'::jsonb, commands = ${list}::jsonb, original_commands = ${list}::jsonb where goal_id = ${goal.id}`,
-  )
-  return { goal: goal.id, tasks: tasks.map(({ id }) => id) }
-}
-
-const payloads = async (taskId: string, type: string): Promise<Record<string, unknown>[]> =>
-  (await readEvents(store.db, { taskId, after: 0, limit: 500 }))
-    .filter((event) => event.type === type)
-    .map(({ payload }) => payload)
-
-const causes = async (taskId: string): Promise<string[]> =>
-  (await requeuesOf(store.db, taskId)).map(({ cause }) => cause)
+afterEach(() => opened.close())
 
 it('a task starts again with corrected checks, and keeps what was asked for', async () => {
   const { tasks } = await newGoal(1, ['npm test', 'npm run lint'])
@@ -84,36 +31,33 @@ it('a task starts again with corrected checks, and keeps what was asked for', as
   expect(await causes(id)).toEqual(['commands'])
 })
 
-const strayed = (...paths: string[]): ErrorMeta =>
-  failure({
-    ...{ source: 'policy', failureCode: 'policy_violation' },
-    policyViolations: paths.map((path) => ({ path, kind: 'outside', rule: 'src/**' })),
-  })
-
 it('a task waits for a path that may be allowed, then starts again with it', async () => {
   const { tasks } = await newGoal()
   const [id = ''] = tasks
-  await fail(id, strayed('Makefile'))
+  await fail(id, strayed({ Makefile: 'outside' }))
   await pass()
   const waits = await store.task(id)
   expect(waits).toMatchObject({ status: 'blocked(needs_rework)', retry: { count: 1, limit: 2 } })
   expect(Number(waits.retry?.at)).toBeGreaterThan(Date.now())
   // Not due: nothing happens.
-  await pass({}, async () => ['Makefile'])
+  await pass({}, everything)
   expect((await store.task(id)).status).toBe('blocked(needs_rework)')
   await store.db.query(sql`update task set retry_at = unstuck_now() where id = ${id}`)
-  await pass({}, async (_context, _task, outside) => outside)
-  expect(await store.task(id)).toMatchObject({ status: 'queued', allowedPaths: ['src/**', 'Makefile'] })
+  await pass({}, everything)
+  // The paths that a person wrote stay; what a rule allows is a grant with its reason, and its area is kept from other tasks.
+  expect(await store.task(id)).toMatchObject({
+    ...{ status: 'queued', allowedPaths: ['src/**'], areas: ['Makefile', 'src'] },
+  })
   expect(await causes(id)).toEqual(['suppressed', 'paths'])
-})
-
-it('paths that a person allowed while the task waited count at its next start', async () => {
-  const { tasks } = await newGoal()
-  const [id = ''] = tasks
-  await fail(id, strayed('Makefile'))
-  await editTask(store.db, await store.task(id), { allowedPaths: ['src/**', 'Make*'] }, {})
-  await pass()
-  expect(await store.task(id)).toMatchObject({ status: 'queued', allowedPaths: ['src/**', 'Make*'] })
+  expect((await payloads(id, 'task.requeued')).at(-1)).toMatchObject({
+    ...{ reason: 'policy_allowed_paths_adjusted_from_blocked', paths: ['Makefile'] },
+  })
+  const [grant, ...more] = await listPathGrants(store.db, { days: 30, all: false })
+  expect(more).toEqual([])
+  expect(grant).toMatchObject({
+    ...{ path: 'Makefile', scope: 'task', taskId: id, rule: 'root_infra', grantedBy: 'rule' },
+    why: 'Makefile belongs to the build.',
+  })
 })
 
 it('a failed task starts again up to the limit of its category, then its work is continued by a new one', async () => {
@@ -207,7 +151,8 @@ it('a chain at its end is cancelled with one question about the goal; a retry by
   const reasons = (await payloads(tasks[0] ?? '', 'task.recovery_escalated')).map(({ reason }) => reason)
   expect(reasons).toEqual(['rework_chain_max_depth_reached'])
   const asked = await listEscalations(store.db, { goalId: goal, pendingOnly: true })
-  expect(asked).toMatchObject([{ taskId: null, choices: [{ id: 'retry' }, { id: 'cancel' }] }])
+  const ids = [{ id: 'hint' }, { id: 'edit' }, { id: 'retry' }, { id: 'cancel' }]
+  expect(asked).toMatchObject([{ taskId: null, choices: ids }])
   expect(asked[0]?.happened).toBe('Task 1 "Task 1" was given up after one task had continued the same work: it fails.')
   await retryGoal(contextOf(), goal)
   expect(await listEscalations(store.db, { goalId: goal, pendingOnly: true })).toEqual([])
@@ -219,15 +164,6 @@ it('a chain at its end is cancelled with one question about the goal; a retry by
     reason: 'needs_rework_in_place_retry',
     count: 1,
   })
-})
-
-it('a person may retry, edit or cancel a task while it waits', async () => {
-  const { tasks } = await newGoal()
-  const [id = ''] = tasks
-  await fail(id, failure())
-  const retried = await retryTask(contextOf(), id)
-  expect(retried).toMatchObject({ status: 'queued', retry: null, countFromEpoch: 1 })
-  expect(await causes(id)).toEqual([])
 })
 
 it('the fourth equal failure is a question about the task', async () => {

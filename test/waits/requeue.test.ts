@@ -2,8 +2,11 @@
  * A user's night: work that does not pass starts again with what was learned, a new task continues it, what depends on it
  * follows, and a person is asked once about the one task that fails the same way for the fourth time.
  */
-import type { ChildProcess } from 'node:child_process'
+import { execFileSync, type ChildProcess } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { GrantList, StatusView } from '../../src/api/contract.ts'
 import { openScene, type FaultAgent, type Scene } from '../recovery/scene.ts'
 import { killable } from '../support/killable.ts'
 
@@ -37,6 +40,8 @@ const tasks = ['one', 'two', 'three'].map((name) => ({
 const requeue = { failedSeconds: 0.2, blockedSeconds: 0.2 }
 /** One launch a run: what happens within a run has suites of its own. */
 const playbooks = { disabled: ['check-feedback', 'fresh-feedback', 'policy-feedback'] }
+
+type Question = StatusView['escalations'][number]
 
 let scene: Scene
 const engines: ChildProcess[] = []
@@ -116,6 +121,14 @@ test('a chain that reached its depth is one question about the goal, and a retry
   expect(more).toEqual([])
   expect(question).toMatchObject({ taskId: null, goalId: goal })
   expect(question?.happened).toContain('Task 2 "[Rework] Make three" was given up after')
+  expect(question?.tried).toEqual([
+    'started the task again on its own work once',
+    'continued the work in a new task once',
+  ])
+  expect(asked.tasks.map(({ nextStep }) => nextStep?.text)).toEqual([
+    'task 2 continues its work',
+    `given up; your answer is needed: unstuck answer ${goal}`,
+  ])
   const reasons = (await scene.events(goal, 'task.recovery_escalated')).map(({ payload }) => payload['reason'])
   expect(reasons).toEqual(['rework_chain_max_depth_reached'])
   await scene.post(`/goals/${goal}/retry`)
@@ -135,4 +148,73 @@ test('a path that no rule allows: the task waits, is given up, and the goal asks
     'policy_violation_rework_suppressed_exhausted',
   ])
   expect((await scene.questions())[0]?.happened).toContain('it changed one.txt')
+})
+
+/** The first attempt leaves a file outside the task's paths; the later ones only there where the program says so. */
+const strayer = (path: string, again: 'again' | 'once'): FaultAgent => ({
+  driver: 'command',
+  program: `
+const round = count('TOP/rounds')
+put('TOP/prompts/' + round, args.join(' ') + readFileSync(0, 'utf8'))
+put('src/work.txt', 'round ' + round)
+if (round === 1 || '${again}' === 'again') put('${path}', 'round ' + round)
+`,
+})
+
+const oneStray = { allowedPaths: ['src/**'], commands: ['node -e 0'], instructions: 'TASK-one' }
+
+const givenUp = async (strays: FaultAgent, config: object = {}): Promise<{ goal: string; question: Question }> => {
+  const agents = { strays }
+  scene = await openScene(agents, { requeue: { ...requeue, suppressionLimit: 1 }, playbooks, ...config })
+  const goal = await scene.goal([oneStray])
+  await scene.until(goal, 'awaiting_human')
+  const [question, ...more] = await scene.questions()
+  if (question === undefined || more.length > 0) throw new Error('not one question')
+  return { goal, question }
+}
+
+const offered = ({ choices }: Question): string[] => choices.map(({ kind }) => kind)
+
+test('a person allows exactly the paths of a task that was given up, and it continues from its work', async () => {
+  const { goal, question } = await givenUp(strayer('lib/extra.txt', 'once'))
+  expect(question.happened).toMatch(
+    /^Task 1 "Task 1" was given up because it changed lib\/extra\.txt, which its allowed paths do not cover\. lib\/extra\.txt is outside of the allowed paths, and no rule connects it with the task\.$/,
+  )
+  expect(offered(question)).toEqual(['widen', 'leave_out', 'hint', 'edit', 'retry', 'cancel'])
+  await scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
+  await scene.until(goal, 'ready')
+  // Only the first attempt wrote it.
+  expect(scene.show('lib/extra.txt', goal)).toBe('round 1')
+  expect(await scene.task(goal)).toMatchObject({ status: 'done', allowedPaths: ['src/**'] })
+  const { grants } = await scene.get<GrantList>('/grants?state=all')
+  expect(grants).toMatchObject([{ path: 'lib/extra.txt', scope: 'task', grantedBy: 'ada', rule: 'person', uses: 1 }])
+})
+
+test('a person leaves the files of a task that was given up out of its work, also where its agent makes them again', async () => {
+  const { goal, question } = await givenUp(strayer('lib/extra.txt', 'again'))
+  await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
+  await scene.until(goal, 'ready')
+  expect(scene.show('src/work.txt', goal)).not.toBe('round 1')
+  expect(() => scene.show('lib/extra.txt', goal)).toThrow()
+  const last = (await scene.runs(goal)).at(-1)
+  expect(last?.verdict?.notes.join('\n')).toContain('lib/extra.txt is not part of the work: a person left it out')
+  const rounds = readFileSync(join(scene.top, 'rounds'), 'utf8')
+  expect(readFileSync(join(scene.top, 'prompts', rounds), 'utf8')).toContain(
+    'no part of the work, do not change them again: lib/extra.txt',
+  )
+  // What was left out is not lost.
+  const shadow = readdirSync(join(scene.top, 'home')).map((id) => join(scene.top, 'home', id, 'shadow.git'))[0] ?? ''
+  const kept = execFileSync('git', ['--git-dir', shadow, 'log', '--all', '--format=%H', '--', 'lib/extra.txt'])
+  expect(kept.toString()).not.toBe('')
+})
+
+test('a secret is never offered to be allowed: the question says why, and the work continues without it', async () => {
+  const { goal, question } = await givenUp(strayer('lib/.env', 'again'))
+  expect(question.happened).toContain('lib/.env cannot be allowed: names like "**/.env" are those of secrets')
+  expect(offered(question)).toEqual(['leave_out', 'hint', 'edit', 'retry', 'cancel'])
+  const wrong = scene.post(`/escalations/${question.id}/answer`, { choice: 'widen', by: 'ada' })
+  await expect(wrong).rejects.toThrow(/does not offer/)
+  await scene.post(`/escalations/${question.id}/answer`, { choice: 'leave_out', by: 'ada' })
+  await scene.until(goal, 'ready')
+  expect(() => scene.show('lib/.env', goal)).toThrow()
 })

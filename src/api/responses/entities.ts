@@ -202,18 +202,20 @@ const choiceFields = {
   command: text,
   input: z
     .strictObject({
-      name: z.enum(['hint', 'check', 'paths', 'model']),
+      name: z.enum(['hint', 'check', 'paths', 'model', 'text']),
       ...{ label: text, required: z.boolean(), suggested: text.nullable() },
     })
     .nullable(),
 }
 const choice = z.discriminatedUnion('kind', [
-  z.strictObject({ ...choiceFields, kind: z.literal('widen'), paths: names }),
+  z.strictObject({ ...choiceFields, kind: z.literal('widen'), paths: names, task: id('t').exactOptional() }),
+  z.strictObject({ ...choiceFields, kind: z.literal('leave_out'), paths: names, task: id('t') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('edit'), task: id('t') }),
   z.strictObject({ ...choiceFields, kind: z.literal('allow_command'), harness: text, rule: text }),
   z.strictObject({ ...choiceFields, kind: z.literal('allow_directory'), directory: text }),
   z.strictObject({ ...choiceFields, kind: z.literal('change_check'), check: text, source: text }),
   z.strictObject({ ...choiceFields, kind: z.literal('commit_fix') }),
-  z.strictObject({ ...choiceFields, kind: z.literal('hint') }),
+  z.strictObject({ ...choiceFields, kind: z.literal('hint'), task: id('t').exactOptional() }),
   z.strictObject({ ...choiceFields, kind: z.literal('take_over'), runId: id('r') }),
   z.strictObject({ ...choiceFields, kind: z.literal('approve') }),
   z.strictObject({ ...choiceFields, kind: z.literal('retry') }),

@@ -12,6 +12,7 @@ export const register: Register = (program, act) => {
     .option('--check <command>', 'command that replaces the failing check')
     .option('--paths <list>', 'paths to allow, separated by commas, instead of the suggested ones')
     .option('--model <name>', 'model to use')
+    .option('--text <text>', 'new instructions for the agent')
     .option(...jsonOption)
     .action((id: string, choice: string | undefined, options: AnswerOptions) =>
       act(async (io) => (await import('../answer.ts')).answerCommand(io, { id, choice }, options)),

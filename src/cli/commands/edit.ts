@@ -5,7 +5,9 @@ import type { EditCommandOptions } from '../edit.ts'
 export const register: Register = (program, act) => {
   const command = program
     .command('edit')
-    .description('change a task; without options, show its current values')
+    .description(
+      'change a task; without options, show its current values. Its recoveries and requeues are counted from zero after a change of anything but its title, as after a retry. A task that waits keeps the time of its next start, and one that was given up starts with "unstuck retry" or --retry',
+    )
     .argument('<task>', 'id of a task (t-…)')
     .option('--title <text>', 'title, on one line')
     .option('--text <text>', 'instructions for the agent')

@@ -5,7 +5,9 @@ import type { RetryCommandOptions } from '../goal-control.ts'
 export const register: Register = (program, act) => {
   program
     .command('retry')
-    .description('try a task or goal again, with a fresh recovery budget')
+    .description(
+      'try a task or goal again at once; its recoveries and requeues are counted from zero. A task that was given up or cancelled comes back with the tasks that were cancelled because they depend on it',
+    )
     .argument('<id>', 'id of a task (t-…) or a goal (g-…)')
     .option(
       '--hint <text>',

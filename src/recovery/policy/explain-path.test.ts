@@ -24,6 +24,8 @@ const ask = (path: string, more: Partial<PathQuestion> = {}) =>
     ...more,
   })
 
+const granted = [{ path: 'lib/**', from: 'to task t-1 by ada (p-1): needed' }]
+
 const tracked = { mode: '100644', tracked: true }
 
 describe('which rule decides about a path', () => {
@@ -32,6 +34,8 @@ describe('which rule decides about a path', () => {
     ['a path denied by its task', 'src/vendor/a.js', {}, 'refused', 'denied', /src\/vendor of the task/],
     ['a denied path in another case', 'OPS/a.sh', {}, 'refused', 'denied', /denied path ops/],
     ['a denied path that is also a secret', 'ops/.env', {}, 'refused', 'denied', /ops/],
+    ['a granted path', 'lib/a.ts', { granted }, 'allowed', 'grant', /lib\/a\.ts is granted to task t-1 by ada \(p-1\)/],
+    ['a secret under a grant', 'lib/.env', { granted }, 'refused', 'secret', /\*\*\/\.env/],
     ['a secret in the allowed paths', 'src/.env', {}, 'refused', 'secret', /\*\*\/\.env/],
     [
       'a submodule',
@@ -137,8 +141,8 @@ describe('which rule decides about a path', () => {
   it('lists the rules in their order, and ends with the one that decides', () => {
     const { steps } = ask('Makefile')
     expect(steps.map(({ rule }) => rule)).toEqual([
-      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'generated', 'automatic'],
+      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'grant', 'generated', 'automatic'],
     ])
-    expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(6).fill(false), true])
+    expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(7).fill(false), true])
   })
 })

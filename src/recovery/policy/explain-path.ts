@@ -3,7 +3,7 @@ import { autoAllow, type PathTask } from './auto-allow.ts'
 import { generatedMatcher } from './generated.ts'
 import { checkPathPolicy, type ViolationKind } from './path-policy.ts'
 import { shownPath, type HeldArea } from './path-safety.ts'
-import { parsePathRule, type PathRule } from './path-rule.ts'
+import { parsePathRule, pathMatcher, type PathRule } from './path-rule.ts'
 import type { PolicyRecovery } from './recovery-policy.ts'
 
 /** What git knows of the path in the owner's checkout. */
@@ -26,6 +26,8 @@ export interface PathQuestion {
   denied: readonly { path: string; from: string }[]
   policy: PolicyRecovery
   generated: readonly { pattern: string; from: string }[]
+  /** Granted to the task, to a task that it continues, or to its area; absent = none. */
+  granted?: readonly { path: string; from: string }[]
   held: readonly HeldArea[]
   /** Whether a model may be asked: the setting, and the task's role. */
   mayAskModel: boolean
@@ -127,6 +129,12 @@ const leftOut = ({ path, facts, generated }: PathQuestion): Verdict => {
   return { decision: 'left out', rule: 'generated', because }
 }
 
+const grantedBy = ({ path, granted = [] }: PathQuestion): Verdict => {
+  const found = granted.find((each) => rulesOf([each.path]).some((rule) => pathMatcher(rule)(path)))
+  if (found === undefined) return undefined
+  return { decision: 'allowed', rule: 'grant', because: `${shownPath(path)} is granted ${found.from}.` }
+}
+
 const stagesOf = (question: PathQuestion): Stage[] => {
   const { path, task, policy, held, mayAskModel } = question
   const name = shownPath(path)
@@ -148,6 +156,7 @@ const stagesOf = (question: PathQuestion): Stage[] => {
           ? { decision: 'allowed', rule: 'task', because: `${name} is covered by the allowed paths of the task.` }
           : undefined,
     },
+    { rule: 'grant', question: 'Is it granted to the task?', verdict: () => grantedBy(question) },
     { rule: 'generated', question: 'Is it ignored or generated, and new?', verdict: () => leftOut(question) },
     {
       ...{ rule: 'automatic', question: `Does the mode "${policy.mode}" allow it?` },

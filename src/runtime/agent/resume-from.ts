@@ -13,6 +13,7 @@ import { triedLines } from '../core/tried.ts'
 import { readOutput } from './denials.ts'
 import { harnessNamed } from '../harness/harness-choice.ts'
 import { repairWorkspace } from './repair-workspace.ts'
+import { effectiveMatcher } from '../core/effective-paths.ts'
 import type { RunContext } from '../core/run-context.ts'
 import { earlierReportFile, hasCommits, listChanges } from './progress-summary.ts'
 
@@ -100,6 +101,13 @@ const failuresSoFar = async ({ context, run }: RunContext): Promise<string[]> =>
   ]
 }
 
+const leftOutLines = ({ verdict }: Run): string[] => {
+  const paths = (verdict?.excluded ?? []).map(({ path }) => path)
+  return paths.length === 0
+    ? []
+    : [`These files are no part of the work, do not change them again: ${paths.join(', ')}`]
+}
+
 /** The report for the next agent. */
 const handOverOf = async (
   runContext: RunContext,
@@ -112,6 +120,7 @@ const handOverOf = async (
       ? `A person worked on this task before you; that ended ${endingOf(before)}.`
       : `The attempt before this one${of} (harness ${before.harness}) ended ${endingOf(before)}.`,
     ...(await failuresSoFar(runContext)),
+    ...leftOutLines(runContext.run),
     ...(await triedBefore(runContext, before)),
     ...pendingHint(before),
     ...leftOf(over),
@@ -137,7 +146,7 @@ const nothing: OverlayResult = { written: [], kept: [] }
 export const restoreEarlierWork = async (
   context: Context,
   before: Run,
-  place: { onto: string; into: string },
+  { allows, ...place }: { onto: string; into: string; allows?: (path: string) => boolean },
 ): Promise<OverlayResult> => {
   const { git } = context.ports
   if (before.baseCommit === null) return nothing
@@ -145,8 +154,10 @@ export const restoreEarlierWork = async (
   if (snapshot === null || !(await hasCommits(context, [snapshot, before.baseCommit]))) return nothing
   // In a repository that does not ignore its packages the snapshot holds them. They are left out: the next run installs its own.
   const packages = installedPatterns(before.verdict?.installed ?? []).map((pattern) => pattern.slice(1))
-  // Files outside the allowed paths would only be refused again.
-  const outside = (before.errorMeta?.policyViolations ?? []).map(({ path }) => path)
+  // Files outside the allowed paths would only be refused again, unless they were allowed meanwhile.
+  const outside = (before.errorMeta?.policyViolations ?? []).flatMap(({ path, kind }) =>
+    kind === 'outside' && allows?.(path) === true ? [] : [path],
+  )
   const excluded = (before.verdict?.excluded ?? []).map(({ path }) => path.replace(/\/$/, ''))
   return git.layOver(context.shadow, {
     ...{ snapshot, from: before.baseCommit, ...place },
@@ -166,7 +177,10 @@ export const resumeFromEarlier = async (runContext: RunContext, base: string): P
   const over =
     goal.repoMode === 'direct'
       ? nothing
-      : await restoreEarlierWork(context, before, { onto: base, into: paths.workspace })
+      : await restoreEarlierWork(context, before, {
+          ...{ onto: base, into: paths.workspace },
+          allows: await effectiveMatcher(runContext),
+        })
   if (over.written.length > 0) await repairWorkspace(runContext)
   files.writeFileSync(earlierReportFile(paths), await handOverOf(runContext, { before, of }, over))
   context.log.info(

@@ -14,12 +14,33 @@ const shortened = (text: string, longest = 80): string => {
   return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain
 }
 
-export const widenChoice = (task: Id, paths: string[]): Choice => ({
-  ...{ id: 'widen', kind: 'widen', paths },
+/** A task that a question of its goal is about: its choices are answers to the question of the goal. */
+export interface OfGoal {
+  goal: Id
+}
+
+export const widenChoice = (task: Id, paths: string[], ofGoal?: OfGoal): Choice => ({
+  ...{ id: 'widen', kind: 'widen', paths, ...(ofGoal === undefined ? {} : { task }) },
   label: `Allow ${shortened(paths.join(', '))} for this task`,
-  effect: `The task may also change ${paths.join(', ')}, and it is retried.`,
-  command: `unstuck answer ${task} widen`,
+  effect: `The task may also change ${paths.join(', ')} (a grant, which "unstuck grants" lists); it continues from its work and is checked again.`,
+  command: `unstuck answer ${ofGoal?.goal ?? task} widen`,
   input: input('paths', 'Paths, separated by commas', { suggested: paths.join(', ') }),
+})
+
+export const leaveOutChoice = (task: Id, paths: string[], { goal }: OfGoal): Choice => ({
+  ...{ id: 'leave_out', kind: 'leave_out', paths, task },
+  label: `Leave ${shortened(paths.join(', '))} out of the work`,
+  effect: `The task continues from its work without ${paths.join(', ')}, and later changes of that are left out too. A snapshot keeps what was changed.`,
+  command: `unstuck answer ${goal} leave_out`,
+  input: null,
+})
+
+export const editChoice = (task: Id): Choice => ({
+  ...{ id: 'edit', kind: 'edit', task },
+  label: 'Change the instructions',
+  effect: 'The task is retried with your instructions instead of its own.',
+  command: `unstuck edit ${task} --text "…" --retry`,
+  input: input('text', 'The new instructions for the agent', { required: true }),
 })
 
 export const allowCommandChoice = (
@@ -58,8 +79,8 @@ export const commitFixChoice = (task: Id, branch: string | null): Choice => ({
   input: null,
 })
 
-export const hintChoice = (task: Id): Choice => ({
-  ...{ id: 'hint', kind: 'hint' },
+export const hintChoice = (task: Id, ofGoal?: OfGoal): Choice => ({
+  ...{ id: 'hint', kind: 'hint', ...(ofGoal === undefined ? {} : { task }) },
   label: 'Retry with a hint',
   effect: 'The task is retried, and every attempt reads your hint.',
   command: `unstuck retry ${task} --hint "…"`,

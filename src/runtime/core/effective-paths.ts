@@ -1,6 +1,6 @@
 /** What a run may change: the paths of its task, and those that were granted to the run, its task or its area. */
 import { AppError } from '../../errors.ts'
-import { parsePathRule, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
+import { parsePathRule, pathMatcher, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
 import { liveGrantsFor, ownersFolder } from './granted-paths.ts'
 import type { RunContext } from './run-context.ts'
 
@@ -26,6 +26,12 @@ export const effectivePaths = async (runContext: RunContext): Promise<PathRule[]
   ...pathRulesOf(runContext.task.allowedPaths),
   ...pathRulesOf(await liveGrantsFor(runContext.context.db, runContext.context, runContext.task, runContext.run)),
 ]
+
+/** Whether the run may change a path, apart from what is denied. */
+export const effectiveMatcher = async (runContext: RunContext): Promise<(path: string) => boolean> => {
+  const matchers = (await effectivePaths(runContext)).map(pathMatcher)
+  return (path) => matchers.some((matches) => matches(path))
+}
 
 /** The same as texts for people and agents. */
 export const effectiveTexts = async (runContext: RunContext): Promise<string[]> => [

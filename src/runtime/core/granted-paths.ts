@@ -10,6 +10,7 @@ import { foldPath } from '../../recovery/policy/fold.ts'
 import { aggregateHints, type PathHint } from '../../recovery/policy/hints.ts'
 import { foldedMatcher, parsePathRule, pathMatcher, type PathRule } from '../../recovery/policy/path-rule.ts'
 import { secretRuleFor } from '../../recovery/policy/secrets.ts'
+import { isLiteralRule } from '../../recovery/requeue/covered-paths.ts'
 import type { Queryable } from '../../store/db.ts'
 import { learnedPathsOf, learnPath, seeLearnedPaths } from '../../store/learned-path.ts'
 import {
@@ -62,6 +63,25 @@ export const refusedPathReason = (
   if (own !== undefined) return `the task denies "${own}"; change that first with "unstuck edit <task> --deny …"`
   const secret = secretRuleFor(path)
   return secret === undefined ? undefined : `names like "${secret}" are those of secrets, which no setting allows`
+}
+
+export interface RefusedPath {
+  path: string
+  reason: string
+}
+
+/** Which changed paths a person may allow as they are, and why the others cannot be allowed. */
+export const splitGrantable = (
+  paths: readonly string[],
+  context: Configured,
+  denied: readonly string[],
+): { grantable: string[]; refused: RefusedPath[] } => {
+  const refused = paths.flatMap((path): RefusedPath[] => {
+    const reason = refusedPathReason(path, context, denied)
+    if (reason !== undefined) return [{ path, reason }]
+    return isLiteralRule(path) ? [] : [{ path, reason: 'its name would be read as a glob, which covers other files' }]
+  })
+  return { grantable: paths.filter((path) => !refused.some((each) => each.path === path)), refused }
 }
 
 type TaskOfRun = Pick<Task, 'id' | 'areas' | 'deniedPaths'>

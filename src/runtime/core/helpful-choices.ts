@@ -17,6 +17,7 @@ import {
   takeOverChoice,
   widenChoice,
 } from './choices.ts'
+import { splitGrantable } from './granted-paths.ts'
 import type { RunContext } from './run-context.ts'
 
 /** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */
@@ -93,7 +94,10 @@ const budgetRetry = ({ task }: RunContext): Choice => ({
 
 /** By label: choices that come before the general ones (a hint, take over). */
 const specificHelp: Partial<Record<DiagnosisLabel, (runContext: RunContext, facts: AnyFacts) => Choice[]>> = {
-  policy_violation: ({ task }, { paths = [] }) => [widenChoice(task.id, paths)],
+  policy_violation: ({ task, context }, { paths = [] }) => {
+    const { grantable } = splitGrantable(paths, context, task.deniedPaths)
+    return grantable.length === 0 ? [] : [widenChoice(task.id, grantable)]
+  },
   budget: (runContext) => [budgetRetry(runContext)],
   git_conflict: ({ task }) => [retryChoice(task.id)],
   red_before: ({ task, goal }) => [commitFixChoice(task.id, goal.targetBranch)],

@@ -29,8 +29,8 @@ import {
 import { refuseLanding } from '../landing/refused-landing.ts'
 import { needsVerification } from '../landing/goal-verify.ts'
 import { acceptedFailuresText } from '../landing/accepted-failures.ts'
-import { allowablePaths } from '../run/policy-options.ts'
-import { requeueDue } from './requeue.ts'
+import { pathDecisions } from '../run/policy-options.ts'
+import { askAboutNext, requeueDue } from './requeue.ts'
 
 /** A cancelled task whose work no other task does. */
 const isLost = ({ status, supersededBy }: Task): boolean => status === 'cancelled' && supersededBy === null
@@ -153,6 +153,7 @@ const advanceGoal = async (
   if (goal.state !== 'active') return
   const tasks = await listTasks(context.db, goal.id)
   await followTarget(context, goal, tasks, given)
+  if (tasks.some(isLost) && !(await isAskedAbout(context, goal))) await askAboutNext(context, goal.id, pathDecisions)
   if (await cancelDependents(context, goal, tasks)) return
   await finishGoal(context, goal, tasks)
   const after = await getGoal(context.db, goal.id)
@@ -174,7 +175,7 @@ const reportFailure = async (
 /** One pass over every live goal: takes the steps that belong to no run or merge. */
 export const runCycle = async (context: Context, polls: TargetPolls): Promise<void> => {
   await context.db.transaction(dropEndedLimits)
-  await requeueDue(context, allowablePaths)
+  await requeueDue(context, pathDecisions)
   const tipOf = cachedTips(context)
   for (const goal of await listLiveGoals(context.db)) {
     const poll = targetPollOf(polls, goal)

@@ -1,12 +1,26 @@
 /** The questions about a task that cannot continue by itself, from what the store knows of its last run. */
+import type { Choice } from '../../domain/escalation.ts'
+import type { Goal } from '../../domain/goal.ts'
 import type { ErrorMeta, Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
+import { visiblePath } from '../../recovery/policy/fold.ts'
 import type { Queryable } from '../../store/db.ts'
 import { listEscalations, openEscalation } from '../../store/escalation.ts'
+import { getGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
 import type { Context } from '../core/context.ts'
-import { cancelChoice, hintChoice, retryChoice, takeOverChoice } from '../core/choices.ts'
+import {
+  cancelChoice,
+  editChoice,
+  hintChoice,
+  leaveOutChoice,
+  retryChoice,
+  takeOverChoice,
+  widenChoice,
+} from '../core/choices.ts'
+import { splitGrantable, type RefusedPath } from '../core/granted-paths.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
+import type { DecidedPath } from '../run/policy-options.ts'
 import { requeuedLines } from '../run/requeued-lines.ts'
 
 /** A task whose wait is over, and the run that failed before it. */
@@ -15,7 +29,12 @@ export interface Due {
   task: Task
   run: Run
   errorMeta: ErrorMeta
+  /** What the path policy decides now about the paths that the run changed outside its rules. */
+  decisions: readonly DecidedPath[]
 }
+
+/** Paths that a sentence names. */
+const mostNamed = 3
 
 const triedOf = async ({ task, errorMeta }: Due, tx: Queryable): Promise<string[]> => [
   ...triedLines(await recoveriesOf(tx, task.id), errorMeta.evidence),
@@ -28,11 +47,14 @@ const nameOf = ({ number, title }: Task): string => `Task ${number} "${title}"`
 
 const tasksText = (count: number): string => (count === 1 ? 'one task had' : `${count} tasks had`)
 
+const listed = (paths: readonly string[]): string => {
+  const named = paths.slice(0, mostNamed).map(visiblePath).join(', ')
+  return paths.length > mostNamed ? `${named} and ${paths.length - mostNamed} more` : named
+}
+
 const whatFailed = ({ errorMeta }: Due): string => {
   const paths = (errorMeta.policyViolations ?? []).map(({ path }) => path)
-  return paths.length === 0
-    ? errorMeta.evidence
-    : `it changed ${paths.join(', ')}, which its allowed paths do not cover`
+  return paths.length === 0 ? errorMeta.evidence : `it changed ${listed(paths)}, which its allowed paths do not cover`
 }
 
 const evidenceLines = ({ task, run, errorMeta }: Due): string[] => [
@@ -55,23 +77,60 @@ export const askAboutTask = async (due: Due, tx: Queryable): Promise<void> => {
   })
 }
 
+/** Kinds of violations whose files can simply stay out of the work; a nested repository or a link cannot. */
+const removable: readonly string[] = ['outside', 'denied', 'secret']
+
+/** Why the rules did not allow the paths, and what would have to change first where a person cannot allow them either. */
+const whyRefused = (
+  decisions: readonly Pick<DecidedPath, 'path' | 'because'>[],
+  refused: readonly RefusedPath[],
+): string[] => [
+  ...refused.map(({ path, reason }) => `${visiblePath(path)} cannot be allowed: ${reason}.`),
+  ...decisions.filter(({ path }) => !refused.some((each) => each.path === path)).map(({ because }) => because),
+]
+
+/** The choices about changed paths, and the reasons in which the person reads why no rule decided. */
+const pathHelp = ({ context, task, errorMeta, decisions }: Due, goal: Goal): { choices: Choice[]; why: string[] } => {
+  const violations = errorMeta.failureCode === 'policy_violation' ? (errorMeta.policyViolations ?? []) : []
+  const pathsOf = (kinds: readonly string[]): string[] =>
+    violations.flatMap(({ path, kind }) => (kinds.includes(kind) ? [path] : []))
+  const { grantable } = splitGrantable(pathsOf(['outside']), context, task.deniedPaths)
+  const { refused } = splitGrantable(pathsOf(removable), context, task.deniedPaths)
+  // In the user's own folder nothing is left out: a file there is the user's.
+  const removed = goal.repoMode === 'direct' ? [] : pathsOf(removable)
+  const ofGoal = { goal: goal.id }
+  return {
+    choices: [
+      ...(grantable.length === 0 ? [] : [widenChoice(task.id, grantable, ofGoal)]),
+      ...(removed.length === 0 ? [] : [leaveOutChoice(task.id, removed, ofGoal)]),
+    ],
+    why: whyRefused(decisions, refused),
+  }
+}
+
 /** One question per goal about tasks that were given up: the goal waits for the answer. */
 export const askAboutGivenUp = async (due: Due, tx: Queryable, reason: string): Promise<void> => {
   const { context, task } = due
   const pending = await listEscalations(tx, { goalId: task.goalId, pendingOnly: true })
-  if (pending.some(({ taskId }) => taskId === null)) return
-  const why =
+  const goal = await getGoal(tx, task.goalId)
+  if (goal === undefined || pending.some(({ taskId }) => taskId === null)) return
+  const because =
     reason === 'rework_chain_max_depth_reached'
       ? `after ${tasksText(task.rework?.depth ?? 0)} continued the same work: ${whatFailed(due)}`
       : `because ${whatFailed(due)}`
-  const happened = sentence(`${nameOf(task)} was given up ${why}`)
+  const { choices, why } = pathHelp(due, goal)
+  const happened = [sentence(`${nameOf(task)} was given up ${because}`), ...why.slice(0, mostNamed)].join(' ')
   const tried = await triedOf(due, tx)
   await openEscalation(tx, {
     ...{ id: context.newId('q'), goalId: task.goalId, taskId: null, runId: null, kind: 'exhausted' },
     ...{ happened, tried, question: questionWithTried(happened, tried) },
-    details: [`To retry only this task with advice: unstuck retry ${task.id} --hint "…"`, ...evidenceLines(due)].join(
-      '\n',
-    ),
-    choices: [retryChoice(task.goalId), cancelChoice(task.goalId)],
+    details: [...why, ...evidenceLines(due)].join('\n'),
+    choices: [
+      ...choices,
+      hintChoice(task.id, { goal: goal.id }),
+      editChoice(task.id),
+      retryChoice(task.goalId),
+      cancelChoice(task.goalId),
+    ],
   })
 }

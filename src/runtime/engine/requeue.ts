@@ -6,23 +6,29 @@
 import type { Retry, Task } from '../../domain/task.ts'
 import { messageOf } from '../../errors.ts'
 import { chooseRequeue, type RequeueDecision } from '../../recovery/requeue.ts'
-import { coveredPaths } from '../../recovery/requeue/covered-paths.ts'
 import { reworkInstructions, reworkTitle } from '../../recovery/requeue/rework.ts'
+import { refreshAreas } from '../../store/area-hold.ts'
 import { mustSucceed, StaleError, type Queryable } from '../../store/db.ts'
 import { appendEvent, storeNow } from '../../store/event.ts'
 import { getGoal, lockGoal } from '../../store/goal.ts'
 import { recoveriesOf } from '../../store/recovery.ts'
-import { givenUp, insertRequeue, moveDependents, nextNumber } from '../../store/requeue.ts'
-import { dueTasks, editTask, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
+import { givenUp, givenUpTasks, insertRequeue, moveDependents, nextNumber, requeuesOf } from '../../store/requeue.ts'
+import { dueTasks, editedReason, getTask, insertTasks, moveTask, postponeTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { recordGrant } from '../core/granted-paths.ts'
 import { endsPass } from '../core/pass.ts'
 import { triedLines } from '../core/tried.ts'
 import { untriedHarness } from '../harness/accounts.ts'
-import { failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
+import type { DecidedPath } from '../run/policy-options.ts'
+import { coveredNow, failureOf, lastFailedRun, readRequeueFacts } from '../run/requeue-facts.ts'
 import { askAboutGivenUp, askAboutTask, type Due } from './requeue-questions.ts'
 
-/** The changed paths of a task that the path policy would allow now. */
-export type AllowablePaths = (context: Context, task: Task, outside: readonly string[]) => Promise<readonly string[]>
+/** What the path policy decides now about changed paths of a task. */
+export type PathDecisions = (
+  context: Context,
+  task: Task,
+  outside: readonly string[],
+) => Promise<readonly DecidedPath[]>
 
 const record = (
   { context, task, run, errorMeta }: Due,
@@ -45,20 +51,24 @@ const retryOf = async (
 
 type DecisionOf<K extends RequeueDecision['kind']> = Extract<RequeueDecision, { kind: K }>
 
+/** Grants what the policy allows now, so that a person can list and revoke it; the task's own paths stay what a person wrote. */
+const grantAllowed = async (due: Due, tx: Queryable, paths: readonly string[]): Promise<Task> => {
+  const { context, task, run, decisions } = due
+  const covered = await coveredNow(tx, context, task, paths)
+  for (const decision of decisions) {
+    if (!decision.allowed || !paths.includes(decision.path) || covered.includes(decision.path)) continue
+    const { path, rule, because } = decision
+    await recordGrant(tx, { context, run, task }, { path, rule, why: because, scope: 'task', by: 'rule' })
+  }
+  return (await refreshAreas(tx, task.id)) ?? task
+}
+
 const startAgain = async (due: Due, tx: Queryable, decision: DecisionOf<'requeue'>): Promise<void> => {
   const { task, run, errorMeta } = due
   const { reason, cause, count, limit, commands, paths } = decision
   const changes = { ...(commands === undefined ? {} : { commands }), ...(paths === undefined ? {} : { paths }) }
   await record(due, tx, { reason, cause, payload: changes })
-  const covered = coveredPaths(task, paths ?? [])
-  const added = (paths ?? []).filter((path) => !covered.includes(path))
-  const allowedPaths = [...task.allowedPaths, ...added]
-  const why = `the path policy allows ${added.join(', ')} now`
-  const change = { field: 'allowedPaths', before: task.allowedPaths, after: allowedPaths }
-  const widened =
-    added.length === 0
-      ? task
-      : mustSucceed(await editTask(tx, task, { allowedPaths }, { by: 'Unstuck', why, changes: [change] }))
+  const widened = paths === undefined ? task : await grantAllowed(due, tx, paths)
   mustSucceed(
     await moveTask(tx, widened, 'retry_due', {
       ...{ runId: run.id, ...(commands === undefined ? {} : { commands }) },
@@ -157,9 +167,15 @@ const carryOut = (
   }
 }
 
-/** The wait of the ladder itself, for a quota or a disturbance: its end is the recovery. */
+/** By what the task waited for, where no failed run decides. */
+const waitReasons: Partial<Record<Task['status'], string>> = {
+  failed: 'cooldown_retry',
+  'blocked(needs_rework)': 'needs_rework_in_place_retry',
+}
+
+/** The wait of the ladder itself, for a quota or a disturbance: its end is the recovery. So is that of a task that a person changed. */
 const endWait = async (tx: Queryable, task: Task): Promise<void> => {
-  const reason = task.status === 'failed' ? 'cooldown_retry' : 'quota_wait_retry'
+  const reason = task.retry?.reason === editedReason ? editedReason : (waitReasons[task.status] ?? 'quota_wait_retry')
   mustSucceed(
     await moveTask(tx, task, 'retry_due', {
       payload: { reason, after: task.retry?.reason, count: task.retry?.count },
@@ -173,36 +189,54 @@ const isLadderWait = async (tx: Queryable, task: Task): Promise<boolean> =>
 
 /** Read before the transaction, because these read the store through a connection of their own. */
 const outsideFacts = async (
-  { context, task, run, errorMeta }: Due,
-  allowable: AllowablePaths,
-): Promise<{ allowable: readonly string[]; harness: string | undefined }> => ({
-  allowable: await allowable(context, task, failureOf(errorMeta).outside),
-  harness: await untriedHarness(context, task, run),
-})
+  context: Context,
+  task: Task,
+  decide: PathDecisions,
+): Promise<{ due: Due; harness: string | undefined } | undefined> => {
+  const run = await lastFailedRun(context.db, task)
+  if (run === undefined) return undefined
+  const { errorMeta } = run
+  const decisions = await decide(context, task, failureOf(errorMeta).outside)
+  return { due: { context, task, run, errorMeta, decisions }, harness: await untriedHarness(context, task, run) }
+}
 
-const continueTask = async (context: Context, seen: Task, allowable: AllowablePaths): Promise<void> => {
-  const run = await lastFailedRun(context.db, seen)
-  const due = run === undefined ? undefined : { context, task: seen, run, errorMeta: run.errorMeta }
-  const outside = due === undefined ? undefined : await outsideFacts(due, allowable)
+const continueTask = async (context: Context, seen: Task, decide: PathDecisions): Promise<void> => {
+  const outside = await outsideFacts(context, seen, decide)
   await context.db.transaction(async (tx) => {
     await lockGoal(tx, seen.goalId)
     const task = await getTask(tx, seen.id)
     // Another writer was first; the next pass reads what it left.
     if (task === undefined || task.version !== seen.version) return
-    if (due === undefined || outside === undefined || (await isLadderWait(tx, task))) return endWait(tx, task)
+    if (outside === undefined || (await isLadderWait(tx, task))) return endWait(tx, task)
+    const { due, harness } = outside
     const facts = await readRequeueFacts(context, tx, task, {
       status: task.status === 'failed' ? 'failed' : 'blocked(needs_rework)',
-      ...{ failure: failureOf(due.errorMeta), allowable: outside.allowable },
+      failure: failureOf(due.errorMeta),
+      allowable: due.decisions.flatMap(({ path, allowed }) => (allowed ? [path] : [])),
     })
-    await carryOut({ ...due, task }, tx, { decision: chooseRequeue(facts), harness: outside.harness })
+    await carryOut({ ...due, task }, tx, { decision: chooseRequeue(facts), harness })
+  })
+}
+
+/** Asks about the next task that was given up, where an answer about another one left it without a question. */
+export const askAboutNext = async (context: Context, goalId: string, decide: PathDecisions): Promise<void> => {
+  const [task] = await givenUpTasks(context.db, goalId)
+  const outside = task === undefined ? undefined : await outsideFacts(context, task, decide)
+  if (task === undefined || outside === undefined) return
+  const { due } = outside
+  await context.db.transaction(async (tx) => {
+    await lockGoal(tx, goalId)
+    const now = await getTask(tx, task.id)
+    const entry = (await requeuesOf(tx, task.id)).findLast(({ cause }) => cause === givenUp)
+    if (now?.version === task.version && entry !== undefined) await askAboutGivenUp(due, tx, entry.reason)
   })
 }
 
 /** Only work that is due costs anything: one indexed query finds it. */
-export const requeueDue = async (context: Context, allowable: AllowablePaths): Promise<void> => {
+export const requeueDue = async (context: Context, decide: PathDecisions): Promise<void> => {
   for (const task of await dueTasks(context.db)) {
     try {
-      await continueTask(context, task, allowable)
+      await continueTask(context, task, decide)
     } catch (error) {
       if (endsPass(context, error)) throw error
       if (!(error instanceof StaleError))

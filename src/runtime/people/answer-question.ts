@@ -3,7 +3,7 @@ import type { Answered, Choice, ChoiceKind, Escalation } from '../../domain/esca
 import { withEdit, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import type { Queryable } from '../../store/db.ts'
-import { getEscalation } from '../../store/escalation.ts'
+import { answerEscalation, getEscalation } from '../../store/escalation.ts'
 import { allowInGoal, getGoal, lockGoal, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
@@ -20,6 +20,8 @@ import {
 import { approveTask } from './approve.ts'
 import { takeOverTask } from './take-over-task.ts'
 import { editBeforeRetry } from './edit-task.ts'
+import { leavePathsOut } from './leave-out.ts'
+import { grantInAnswer } from './path-grants.ts'
 
 export interface Answer {
   /** Id of the question. */
@@ -67,6 +69,8 @@ const listed = (text: string): string[] =>
 interface Asked {
   context: Context
   question: Escalation
+  /** The task that the choice is for; null = the goal as a whole. */
+  taskId: string | null
   by: string | undefined
 }
 
@@ -79,23 +83,31 @@ const resumeAsked = async (tx: Queryable, { goalId, happened, question }: Escala
 
 type Before = (tx: Queryable, task: Task) => Promise<Task>
 
+/** The task of which a question of a goal is answered by a choice about one task. */
+const taskOf = (choice: Choice): string | null => ('task' in choice ? (choice.task ?? null) : null)
+
 const retryAsked = async (
-  { context, question, by }: Asked,
+  { context, question, taskId, by }: Asked,
   choice: ChoiceKind,
   more: { hint?: string; before?: Before } = {},
 ): Promise<void> => {
-  if (question.taskId === null) {
+  if (taskId === null) {
     await retryGoal(context, question.goalId)
     return
   }
   const { before, ...rest } = more
-  await retryTask(context, question.taskId, {
+  await retryTask(context, taskId, {
     ...{ by, choice, ...rest },
     before: async (tx, task) => {
       refuseDecided(await questionNamed(tx, question.id))
       return (await before?.(tx, task)) ?? task
     },
-    after: (tx) => resumeAsked(tx, question),
+    after: async (tx) => {
+      // A question about the goal is not the one that the retry of a task answers.
+      if (question.taskId === null)
+        movedOrThrow(await answerEscalation(tx, await questionNamed(tx, question.id), choice))
+      await resumeAsked(tx, question)
+    },
   })
 }
 
@@ -137,16 +149,25 @@ const cancelAsked = async ({ context, question }: Asked, cancelRunning: CancelRu
   context.wake()
 }
 
-const carryOut = async (
-  asked: Asked,
-  { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
-): Promise<void> => {
+type Changing = Extract<Choice, { kind: 'widen' | 'leave_out' | 'edit' | 'change_check' }>
+
+/** Choices that change the task before its retry. */
+const retryChanged = (asked: Asked, choice: Changing, text: string): Promise<void> => {
   const { context, question, by } = asked
   switch (choice.kind) {
-    case 'widen':
-      return retryWithEdit(asked, 'widen', ({ allowedPaths }) => ({
-        fields: { allowedPaths: [...new Set([...allowedPaths, ...listed(text)])] },
-        ...{ why: 'a person allowed these paths', by },
+    case 'widen': {
+      // The suggestion is not split again: a file name may hold a comma.
+      const paths = text === choice.input?.suggested ? choice.paths : listed(text)
+      return retryAsked(asked, 'widen', {
+        before: (tx, task) => grantInAnswer(context, tx, task, { paths, question: question.id, by }),
+      })
+    }
+    case 'leave_out':
+      return retryAsked(asked, 'leave_out', { before: (tx, task) => leavePathsOut(context, tx, task, choice.paths) })
+    case 'edit':
+      return retryWithEdit(asked, 'edit', () => ({
+        fields: { instructions: text },
+        ...{ why: 'a person changed the instructions', by },
       }))
     case 'change_check':
       return retryWithEdit(asked, 'change_check', ({ commands }) => ({
@@ -157,6 +178,20 @@ const carryOut = async (
         },
         ...{ why: 'a person changed the check', by },
       }))
+  }
+}
+
+const carryOut = async (
+  asked: Asked,
+  { choice, text, cancelRunning }: { choice: Choice; text: string; cancelRunning: CancelRunning },
+): Promise<void> => {
+  const { context, question, by } = asked
+  switch (choice.kind) {
+    case 'widen':
+    case 'leave_out':
+    case 'edit':
+    case 'change_check':
+      return retryChanged(asked, choice, text)
     case 'allow_command':
     case 'allow_directory':
       return allow(asked, choice)
@@ -209,7 +244,10 @@ export const answerQuestion = async (
   const choice = choiceNamed(question, chosen)
   const text = inputOf(choice, input)
   try {
-    await carryOut({ context, question, by }, { choice, text, cancelRunning })
+    await carryOut(
+      { context, question, taskId: question.taskId ?? taskOf(choice), by },
+      { choice, text, cancelRunning },
+    )
   } catch (error) {
     // Of two answers at the same time, the second finds the task changed. It should report that the question is decided.
     if (error instanceof AppError && (error.code === 'ILLEGAL' || error.code === 'STALE'))

@@ -13,11 +13,12 @@ import { appendEvent } from '../../store/event.ts'
 import { getGoal, halfCancelledGoals, listLiveGoals, moveGoal, progressGoal, resetGoalSpend } from '../../store/goal.ts'
 import { listMerges, moveMerge } from '../../store/merge.ts'
 import { listRuns } from '../../store/run.ts'
-import { getTask, listTasks, moveTask } from '../../store/task.ts'
+import { cancelledDependents, getTask, listTasks, moveTask } from '../../store/task.ts'
 import { findBranches, missingBranchText, landCommand, usableLandCommand } from '../landing/goal-branch.ts'
 import type { Context } from '../core/context.ts'
 import { actorName, hintText } from '../core/person-text.ts'
 import { failOpenRecoveries } from '../core/store-record.ts'
+import { alreadyCancelledText, continuedText } from './ended-task.ts'
 import { keepPersonsWork } from './take-over-folder.ts'
 
 /** Cancels a task that an executor holds, and resolves when its run has ended. */
@@ -90,6 +91,20 @@ const retryOne = async (tx: Queryable, task: Task, { choice, said }: Retried): P
   await answer(tx, task.id, choice)
 }
 
+/** Brings back what was cancelled only because it depends on the task that a person retries, directly or through others. */
+const restoreDependents = async (tx: Queryable, task: Task): Promise<void> => {
+  const cancelled = (await cancelledDependents(tx, task.goalId)).filter(({ supersededBy }) => supersededBy === null)
+  const back = new Set([task.id])
+  for (let found = true; found;) {
+    const next = cancelled.filter(({ id, dependsOn }) => !back.has(id) && dependsOn.some((each) => back.has(each)))
+    for (const dependent of next) {
+      back.add(dependent.id)
+      await retryOne(tx, dependent, { choice: 'retry' })
+    }
+    found = next.length > 0
+  }
+}
+
 const givenToAgents = 'before a retry: your own changes'
 const beforeCancel = 'before a cancel: your own changes'
 
@@ -103,12 +118,9 @@ export const retryTask = async (context: Context, id: string, options: RetryOpti
     if (goal.state === 'cancelled' || goal.state === 'done' || goal.state === 'ready') {
       throw new AppError('ILLEGAL', `goal ${goal.id} is ${goal.state}; start a new one with "unstuck run"`)
     }
-    if (task.supersededBy !== null)
-      throw new AppError(
-        'ILLEGAL',
-        `task ${task.number} is continued by another task; retry that one: unstuck retry ${task.supersededBy}`,
-      )
+    if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'retry'))
     await retryOne(tx, (await before?.(tx, task)) ?? task, { choice, ...said })
+    if (task.status === 'cancelled') await restoreDependents(tx, task)
     await after?.(tx)
     // The question about cancelled tasks no longer applies when none is left.
     if (
@@ -206,7 +218,7 @@ export const cancelTask = async (
         )
       movedOrThrow(await moveTask(tx, task, 'cancelled', { payload: { by: 'person' } }))
       await failOpenRecoveries(tx, id, cancelledByPerson)
-    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', `task ${id} is cancelled already`)
+    } else if (seen.status === 'cancelled') throw new AppError('ILLEGAL', await alreadyCancelledText(tx, task))
     await dropMerge(tx, id, task.goalId)
     await answer(tx, id, 'cancel')
     const goal = await goalNamed(tx, task.goalId)

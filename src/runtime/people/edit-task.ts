@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts'
 import { planCommand } from '../../recovery/command/plan.ts'
 import { widenedBy } from '../../recovery/policy/widening.ts'
 import type { MoveResult, Queryable } from '../../store/db.ts'
+import { isGivenUp } from '../../store/requeue.ts'
 import { editTask as storeEdit } from '../../store/task.ts'
 import { explainIssue, valueText } from '../../validation.ts'
 import type { Context } from '../core/context.ts'
@@ -15,6 +16,7 @@ import { actorName, reasonText } from '../core/person-text.ts'
 import { taskFields } from '../core/task-fields.ts'
 import { chooseHarness } from '../harness/harness-choice.ts'
 import { movedOrThrow, taskNamed } from './commands.ts'
+import { continuedText } from './ended-task.ts'
 
 export interface EditOptions {
   /** Required if the task may change more paths than before. */
@@ -92,8 +94,10 @@ const forEvent = ({ ports, environment }: Context, value: Change['before']): Cha
   return typeof value === 'string' ? clean(value) : value.map(clean)
 }
 
-const refuseEnded = (task: Task): void => {
-  if (!taskEnded(task.status)) return
+/** A task that was given up waits for a person, who may change it before the retry. */
+const refuseEnded = async (tx: Queryable, task: Task): Promise<void> => {
+  if (!taskEnded(task.status) || (await isGivenUp(tx, task))) return
+  if (task.supersededBy !== null) throw new AppError('ILLEGAL', await continuedText(tx, task, 'edit'))
   const advice =
     task.status === 'done' ? 'start new work with "unstuck run"' : `"unstuck retry ${task.id}" restores it first`
   throw new AppError('ILLEGAL', `task ${task.id} is ${task.status} and cannot be edited; ${advice}`)
@@ -105,7 +109,7 @@ const editOnce = async (
   { id, fields, why, by }: { id: string; fields: Partial<TaskFields>; why: string; by: string },
 ): Promise<MoveResult<Task>> => {
   const task = await taskNamed(tx, id)
-  refuseEnded(task)
+  await refuseEnded(tx, task)
   const before = withEdit(task)
   const changes = changesOf(before, fields)
   if (changes.length === 0) throw invalid(`nothing would change: task ${id} already has these values`)

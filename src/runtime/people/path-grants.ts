@@ -3,7 +3,9 @@ import { grantedTo, type ListedGrant, type ListedLearnedPath } from '../../domai
 import { taskEnded, type Task } from '../../domain/task.ts'
 import { AppError } from '../../errors.ts'
 import { parsePathRule, pathMatcher, ruleText } from '../../recovery/policy/path-rule.ts'
+import { refreshAreas } from '../../store/area-hold.ts'
 import type { Queryable } from '../../store/db.ts'
+import { lockGoal } from '../../store/goal.ts'
 import { forgetLearnedPath, getLearnedPath, listLearnedPaths } from '../../store/learned-path.ts'
 import {
   getPathGrant,
@@ -60,16 +62,23 @@ const areaNamed = (text: string): string => {
   throw invalid(`--area "${text}": ${problem}; name a folder of the repository, such as src/parser`)
 }
 
+/** The rule of the task that covers the path already. */
+const coveredBy = ({ allowedPaths }: Task, path: string): string | undefined =>
+  allowedPaths.find((text) => {
+    const parsed = parsePathRule(text)
+    return text === path || (parsed.ok && pathMatcher(parsed.rule)(path))
+  })
+
+const retryFirst = ({ id, status, supersededBy }: Task): string =>
+  status === 'cancelled' && supersededBy === null ? `retry it first (unstuck retry ${id}), or ` : ''
+
 const checkNeeded = (task: Task, path: string): void => {
   if (taskEnded(task.status))
     throw new AppError(
       'ILLEGAL',
-      `task ${task.id} is ${task.status}, so a grant would have no effect; name an area (--area)`,
+      `task ${task.id} is ${task.status}, so a grant would have no effect; ${retryFirst(task)}name an area (--area)`,
     )
-  const covered = task.allowedPaths.find((text) => {
-    const parsed = parsePathRule(text)
-    return text === path || (parsed.ok && pathMatcher(parsed.rule)(path))
-  })
+  const covered = coveredBy(task, path)
   if (covered !== undefined)
     throw new AppError('ILLEGAL', `task ${task.id} may change "${path}" already: its paths contain "${covered}"`)
 }
@@ -94,7 +103,30 @@ const insertAsked = async (context: Context, tx: Queryable, { path, area, task, 
   const source = task === null ? '' : [task.title, ...task.commands].join('\n').slice(0, 2_000)
   const ids = { goalId: task?.goalId ?? null, role: task?.role ?? null }
   const grant = { ...target, ...ids, id: context.newId('p'), areas: [...target.areas] }
-  return (await insertPathGrant(tx, { ...grant, rule: 'person', why, grantedBy: by, sourceText: source })).id
+  const { id } = await insertPathGrant(tx, { ...grant, rule: 'person', why, grantedBy: by, sourceText: source })
+  if (task !== null) await refreshAreas(tx, task.id)
+  return id
+}
+
+/** The paths that a person allows in an answer. A path that the task may change already needs no grant. */
+export const grantInAnswer = async (
+  context: Context,
+  tx: Queryable,
+  task: Task,
+  { paths, question, by }: { paths: readonly string[]; question: string; by: string | undefined },
+): Promise<Task> => {
+  const texts = [...new Set(paths.map(normalisedPath))]
+  for (const path of texts) {
+    const reason = refusedPathReason(path, context, task.deniedPaths)
+    if (reason !== undefined) throw invalid(`paths: "${path}" cannot be allowed: ${reason}`)
+  }
+  const asked = { area: null, task, why: `allowed in the answer to question ${question}`, by: actorName(by) }
+  const target = { scope: 'task' as const, areas: [], taskId: task.id, runId: null }
+  for (const path of texts) {
+    const isKnown = (await sameLiveGrant(tx, { ...target, path }, grantLimit(context))) !== undefined
+    if (!isKnown && coveredBy(task, path) === undefined) await insertAsked(context, tx, { ...asked, path })
+  }
+  return taskNamed(tx, task.id)
 }
 
 /** Grants a path to an area or a task. A person may write a glob, but no denied path and no secret. */
@@ -112,7 +144,10 @@ export const addGrant = async (context: Context, request: GrantByPerson): Promis
   if (task !== null) checkNeeded(task, path)
   const area = request.area === undefined ? null : areaNamed(request.area)
   const asked = { path, area, task, why, by: actorName(request.by) }
-  const id = await context.db.transaction((tx) => insertAsked(context, tx, asked))
+  const id = await context.db.transaction(async (tx) => {
+    if (task !== null) await lockGoal(tx, task.goalId)
+    return insertAsked(context, tx, asked)
+  })
   return present(await getPathGrant(context.db, id, grantLimit(context)))
 }
 
@@ -154,7 +189,11 @@ export const revokeGrants = async (
   const found = await grantsNamed(context, grant)
   const who = actorName(by)
   await context.db.transaction(async (tx) => {
-    for (const { id } of found) await revokePathGrant(tx, id, who)
+    for (const { id, scope, taskId, goalId } of found) {
+      if (goalId !== null) await lockGoal(tx, goalId)
+      await revokePathGrant(tx, id, who)
+      if (scope === 'task' && taskId !== null) await refreshAreas(tx, taskId)
+    }
   })
   const limit = grantLimit(context)
   return Promise.all(found.map(async ({ id }) => present(await getPathGrant(context.db, id, limit))))

@@ -6,12 +6,17 @@ import { waitingOn, type TaskFacts } from './waiting-on.ts'
 
 const at = new Date('2026-01-01T00:02:00Z')
 
-const waits = (task: object, tasks: object[] = []): ReturnType<typeof waitingOn> =>
+const policyViolations = [
+  { path: 'lib/a.ts', kind: 'outside', rule: 'src/**' },
+  { path: '.env', kind: 'secret', rule: '**/.env' },
+]
+
+const waits = (task: object, tasks: object[] = [], escalations: object[] = []): ReturnType<typeof waitingOn> =>
   waitingOn({
     task: { id: 't-1', goalId: 'g-1', number: 1, status: 'blocked(needs_rework)', takenOver: null, ...task },
     goal: { id: 'g-1', state: 'active', targetBranch: 'main', landing: notLanding },
-    runs: [{ taskId: 't-1', errorMeta: { evidence: 'npm test: exit 1, 2 failed' } }],
-    ...{ tasks, merges: [], escalations: [] },
+    runs: [{ taskId: 't-1', errorMeta: { evidence: 'npm test: exit 1, 2 failed', policyViolations } }],
+    ...{ tasks, merges: [], escalations },
   } as unknown as TaskFacts)
 
 const retry = (reason: string, count = 1, limit = 1): object => ({ retry: { reason, at, count, limit } })
@@ -22,7 +27,7 @@ it.each([
   ['verification_command_sequence_adjusted_from_blocked', 'it starts again with corrected checks'],
   [
     'policy_violation_rework_suppressed_no_safe_path',
-    'it waits for these paths to be allowed: unstuck edit t-1 --add-path <path> --why "…" --retry',
+    'to allow them: unstuck edit t-1 --add-path lib/a.ts --why "…" --retry; the rules for them are read again',
   ],
 ])('a task that waits (%s) says why, what follows and when', (reason, next) => {
   const numbers = reason === 'needs_rework_in_place_retry' ? ([2, 5] as const) : ([1, 1] as const)
@@ -40,6 +45,17 @@ it('a task that another one continues names that one', () => {
   const child = { id: 't-4', number: 4 }
   expect(waits({ status: 'cancelled', supersededBy: 't-4' }, [child])?.text).toBe('task 4 continues its work')
   expect(waits({ status: 'cancelled', supersededBy: null }, [child])?.text).toBe('ended')
+})
+
+it('a task that was given up names the question of its goal', () => {
+  const question = { state: 'pending', taskId: null, choices: [{ kind: 'hint', task: 't-1' }, { kind: 'retry' }] }
+  const facts = { status: 'cancelled', supersededBy: null }
+  expect(waits(facts, [], [question])).toEqual({
+    owner: 'person',
+    text: 'given up; your answer is needed: unstuck answer g-1',
+  })
+  expect(waits({ ...facts, id: 't-2' }, [], [question])?.text).toBe('ended')
+  expect(waits(facts, [], [{ ...question, state: 'approved' }])?.text).toBe('ended')
 })
 
 it('the story says why a task started again, and which start of how many it is', () => {

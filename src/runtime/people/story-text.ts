@@ -55,6 +55,7 @@ const requeueReasons: Record<string, string> = {
   policy_allowed_paths_adjusted: 'the paths that it changed are allowed now',
   setup_or_bootstrap_retry: 'its set-up is tried again',
   needs_rework_in_place_retry: 'its work did not pass, and it starts again where it stopped',
+  edited_by_person: 'a person changed it, and its wait is over',
   cooldown_retry: 'its wait is over',
   quota_wait_retry: 'the wait for the limit is over',
   conflict_requeue: 'its work does not fit onto commits that were merged meanwhile',

@@ -99,9 +99,11 @@ const waitsOf = (facts: Omit<TaskFacts, 'task' | 'goal'>): ((task: Task, goal: G
   const runs = groups(facts.runs, (run) => run.taskId)
   const merges = groups(facts.merges, (entry) => entry.taskId)
   const escalations = groups(facts.escalations, (entry) => entry.taskId)
+  const ofGoals = groups(facts.escalations, (entry) => (entry.taskId === null ? entry.goalId : null))
   return (task, goal) => {
-    const needed = task.dependsOn.flatMap((id) => tasks.get(id) ?? [])
-    const own = { runs: runs(task.id), merges: merges(task.id), escalations: escalations(task.id) }
+    const needed = [...task.dependsOn, task.supersededBy ?? ''].flatMap((id) => tasks.get(id) ?? [])
+    const asked = task.status === 'cancelled' ? ofGoals(goal.id) : escalations(task.id)
+    const own = { runs: runs(task.id), merges: merges(task.id), escalations: asked }
     return waitingOn({ ...facts, ...own, task, goal, tasks: needed })
   }
 }

@@ -212,6 +212,7 @@ const quotaWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
 /** How a task continues after work that did not pass, by the stored reason of the wait. */
 const continuations: Readonly<Record<string, string>> = {
   needs_rework_in_place_retry: 'it starts again on its own work',
+  edited_by_person: 'it starts again with what you changed',
   needs_rework: 'a new task continues its work',
   setup_or_bootstrap_retry_from_blocked: 'its set-up is tried again',
   policy_allowed_paths_adjusted_from_blocked: 'it starts again, and the changed paths are allowed',
@@ -223,16 +224,29 @@ const continuationOf = (reason: string): string =>
   continuations[reason] ??
   (reason.includes('_adjusted') ? 'it starts again with corrected checks' : 'you are asked if nothing else is left')
 
+/** A path that a shell reads as one plain word. */
+const isPlainWord = (path: string): boolean => /^[\w@%+,./-]+$/.test(path)
+
+/** How a person allows the paths at once; a denied path and a secret are not among them. */
+const allowText = ({ id }: Task, run: Run | undefined): string => {
+  const outside = (run?.errorMeta?.policyViolations ?? []).filter(({ kind }) => kind === 'outside')
+  if (outside.length === 0) return ''
+  const named = outside.length <= 3 && outside.every(({ path }) => isPlainWord(path))
+  const options = named ? outside.map(({ path }) => `--add-path ${path}`).join(' ') : '--add-path <path>'
+  return `to allow them: unstuck edit ${id} ${options} --why "…" --retry; `
+}
+
 /** The work did not pass; when the wait ends the queue decides how the task continues. */
 const reworkWait = ({ task, runs }: TaskFacts): WaitingOn | undefined => {
   if (task.retry === null) return undefined
   const { count, limit, reason } = task.retry
-  const evidence = runs.filter(({ taskId }) => taskId === task.id).at(-1)?.errorMeta?.evidence ?? ''
+  const last = runs.filter(({ taskId }) => taskId === task.id).at(-1)
+  const evidence = last?.errorMeta?.evidence ?? ''
   const why = evidence === '' ? '' : ` ("${shown(evidence, 200)}")`
   const number = (what: string): string => (limit > 1 ? ` (${what} ${count} of ${limit})` : '')
   const next =
     reason === waitsForPaths
-      ? `it waits for these paths to be allowed${number('wait')}: unstuck edit ${task.id} --add-path <path> --why "…" --retry`
+      ? `${allowText(task, last)}the rules for them are read again${number('wait')}`
       : `${continuationOf(reason)}${number('start')}`
   return { owner: 'cycle manager', text: `its work did not pass${why}; ${next}`, at: task.retry.at }
 }
@@ -251,9 +265,19 @@ const personWait = (facts: TaskFacts): WaitingOn | undefined => {
     : { owner: 'person', text: `your answer is needed: unstuck answer ${task.id}` }
 }
 
-const endedText = ({ task, tasks }: TaskFacts): string => {
+/** The question of the goal about this task, which was given up. */
+const goalQuestionAbout = ({ task, escalations }: TaskFacts): Escalation | undefined =>
+  escalations.find(
+    ({ state, taskId, choices }) =>
+      state === 'pending' && taskId === null && choices.some((choice) => 'task' in choice && choice.task === task.id),
+  )
+
+const cancelledWait = (facts: TaskFacts): WaitingOn => {
+  const { task, tasks } = facts
+  if (goalQuestionAbout(facts) !== undefined)
+    return { owner: 'person', text: `given up; your answer is needed: unstuck answer ${task.goalId}` }
   const next = tasks.find(({ id }) => id === task.supersededBy)
-  return next === undefined ? 'ended' : `task ${next.number} continues its work`
+  return { owner: 'nobody', text: next === undefined ? 'ended' : `task ${next.number} continues its work` }
 }
 
 /** What a task waits for, or undefined for one that is stuck. A task that has ended waits for nothing. */
@@ -263,7 +287,7 @@ export const waitingOn = (facts: TaskFacts): WaitingOn | undefined => {
     case 'done':
       return { owner: 'nobody', text: 'ended' }
     case 'cancelled':
-      return { owner: 'nobody', text: endedText(facts) }
+      return cancelledWait(facts)
     case 'queued':
       return queuedWait(facts)
     case 'running':

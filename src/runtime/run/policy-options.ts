@@ -6,7 +6,7 @@ import { learnedPatternFor } from '../../domain/path-grant.ts'
 import { isExcluded, type Excluded } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import type { PathOptions } from '../../recovery/diagnosis/direct-evidence.ts'
-import { autoAllowFor, type HeldArea, type PathTask } from '../../recovery/policy/auto-allow.ts'
+import { autoAllowFor, type AutoAllow, type HeldArea, type PathTask } from '../../recovery/policy/auto-allow.ts'
 import { generatedMatcher, isLikelyGeneratedArtifactPath } from '../../recovery/policy/generated.ts'
 import type { Violation } from '../../recovery/policy/path-policy.ts'
 import { recoveriesOfRun, type Recovery } from '../../store/recovery.ts'
@@ -19,6 +19,8 @@ import type { RunContext } from '../core/run-context.ts'
 
 const absent = '000000'
 const isPlainFile = (mode: string): boolean => mode === absent || mode === '100644' || mode === '100755'
+
+export type DecidedPath = { path: string } & AutoAllow
 
 type OfTask = Pick<RunContext, 'context' | 'task'>
 
@@ -178,9 +180,17 @@ export const policyOptions = async (
   }
 }
 
-/** Those of the paths that the rules would allow the task now: its run is over, and areas or the owner's settings may have changed. */
-export const allowablePaths = async (context: Context, task: Task, outside: readonly string[]): Promise<string[]> => {
+/** What the rules decide now about changed paths of a task whose run is over: areas and the owner's settings may have changed. */
+export const pathDecisions = async (
+  context: Context,
+  task: Task,
+  outside: readonly string[],
+): Promise<DecidedPath[]> => {
   if (outside.length === 0) return []
-  const allow = autoAllowFor(pathTaskOf({ context, task }), context.pathPolicy(), await heldByOthers({ context, task }))
-  return outside.filter((path) => allow(path).allowed)
+  const decide = autoAllowFor(
+    pathTaskOf({ context, task }),
+    context.pathPolicy(),
+    await heldByOthers({ context, task }),
+  )
+  return outside.map((path) => ({ path, ...decide(path) }))
 }

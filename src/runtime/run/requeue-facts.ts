@@ -10,6 +10,7 @@ import { childOf, requeuesOf } from '../../store/requeue.ts'
 import { listRuns } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
 import type { Context } from '../core/context.ts'
+import { liveGrantsFor } from '../core/granted-paths.ts'
 
 /** Endings that say nothing about the work. */
 const notByWork: ReadonlySet<string> = new Set(['quota_failure', 'account_limited', 'interrupted', 'paused'])
@@ -63,6 +64,18 @@ export const failureOf = (
 export const lastFailedRun = async (db: Queryable, task: Task): Promise<WithReason | undefined> =>
   (await failedRunsOf(db, task)).at(-1)
 
+/** Which of the paths a task may change at present: by its own paths, or by what was granted to it meanwhile. */
+export const coveredNow = async (
+  db: Queryable,
+  context: Pick<Context, 'config'>,
+  task: Task,
+  paths: readonly string[],
+): Promise<string[]> => {
+  if (paths.length === 0) return []
+  const allowedPaths = [...task.allowedPaths, ...(await liveGrantsFor(db, context, task))]
+  return coveredPaths({ allowedPaths, deniedPaths: [...task.deniedPaths, ...context.config().deniedPaths] }, paths)
+}
+
 export const readRequeueFacts = async (
   context: Context,
   db: Queryable,
@@ -75,7 +88,7 @@ export const readRequeueFacts = async (
     runs.push(...(await failedRunsOf(db, each)).map(comparable))
   return {
     ...given,
-    allowable: [...given.allowable, ...coveredPaths(task, given.failure.outside)],
+    allowable: [...given.allowable, ...(await coveredNow(db, context, task, given.failure.outside))],
     ...{ taskId: task.id, commands: task.commands, runs, past: await requeuesOf(db, task.id) },
     ...{ hasChild: (await childOf(db, task.id)) !== undefined, depth: task.rework?.depth ?? 0 },
     ...{ limits: config.requeue, mayDropExplicit: config.verify.skipMissingExplicitScript },

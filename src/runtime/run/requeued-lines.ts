@@ -1,7 +1,7 @@
 /** What was done between the runs of a task and of the tasks that it continues, for a person. */
 import type { Task } from '../../domain/task.ts'
 import type { Queryable } from '../../store/db.ts'
-import { requeuesOf } from '../../store/requeue.ts'
+import { givenUp, leftOut, requeuesOf } from '../../store/requeue.ts'
 import { lineageOf } from './requeue-facts.ts'
 
 const times = (count: number): string => (count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`)
@@ -13,11 +13,15 @@ const meaning: Readonly<Record<string, string>> = {
   suppressed: 'waited for a changed path to become allowed',
 }
 
+/** Rows that record a decision and no start: the task was given up, or a person left paths out. */
+const noStart: readonly string[] = [givenUp, leftOut]
+
 export const requeuedLines = async (db: Queryable, task: Task): Promise<string[]> => {
   const lineage = await lineageOf(db, task)
   const counts = new Map<string, number>()
   for (const each of [...lineage, task])
     for (const { cause } of await requeuesOf(db, each.id)) {
+      if (noStart.includes(cause)) continue
       const text = meaning[cause] ?? 'started the task again on its own work'
       counts.set(text, (counts.get(text) ?? 0) + 1)
     }

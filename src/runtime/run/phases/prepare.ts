@@ -7,7 +7,9 @@ import { AppError } from '../../../errors.ts'
 import { missingLogin } from '../../../harness/cli-login.ts'
 import { allowedEnvironment } from '../../../process/environment.ts'
 import type { Evidence, ObservedDirectory } from '../../../recovery/evidence.ts'
+import { isExcluded, keptVerdict } from '../../../domain/run.ts'
 import { appendEvent } from '../../../store/event.ts'
+import { pathsLeftOut } from '../../../store/requeue.ts'
 import { requireLease } from '../../../store/run.ts'
 import { recordPrepared, type Prepared } from '../../agent/prepared.ts'
 import { copiedPatterns, makeFreshWorkspace, runSetup } from '../../checks/fresh-workspace.ts'
@@ -17,6 +19,7 @@ import { recover } from '../carry-out.ts'
 import { collectGivenBack } from '../collect-given-back.ts'
 import type { PhaseResult, Phase } from '../phase.ts'
 import { changeModes } from '../../agent/change-modes.ts'
+import { effectiveMatcher } from '../../core/effective-paths.ts'
 import { inspectDirectory } from '../../core/folder-access.ts'
 import { missingProgram } from '../../harness/harness-choice.ts'
 import type { Files } from '../../core/files.ts'
@@ -170,6 +173,20 @@ const baseOf = async ({ context, goal, paths, run }: RunContext): Promise<string
   return base
 }
 
+/** What a person left out of the work stays out of it, whatever the agent does, until a person allows it after all. */
+const excludeLeftOut = async (runContext: RunContext): Promise<void> => {
+  const { context, run, task } = runContext
+  const paths = await pathsLeftOut(context.db, task.id)
+  if (paths.length === 0) return
+  const allows = await effectiveMatcher(runContext)
+  const kept = keptVerdict(run.verdict)
+  const known = kept.excluded ?? []
+  const excluded = paths
+    .filter((path) => !allows(path) && !isExcluded(path, known))
+    .map((path) => ({ path, because: 'a person left it out' }))
+  if (excluded.length > 0) await saveProgress(runContext, { verdict: { ...kept, excluded: [...known, ...excluded] } })
+}
+
 /** Phase `prepare`. It can be repeated: no agent has run yet, so a half-made clone is made from scratch. */
 export const prepare: Phase = async (runContext) => {
   const { context, goal, paths } = runContext
@@ -194,6 +211,7 @@ export const prepare: Phase = async (runContext) => {
   if (goal.repoMode === 'remote') await bringBase(runContext, base)
   const next = goal.repoMode === 'direct' ? undefined : await prepareClone(runContext, base)
   if (next !== undefined) return next
+  if (goal.repoMode !== 'direct') await excludeLeftOut(runContext)
   await resumeFromEarlier(runContext, base)
   if (goal.repoMode !== 'direct') await reportConflict(runContext)
   await saveProgress(runContext, { phase: 'launch', baseCommit: base })

@@ -1,0 +1,19 @@
+/** A person leaves changed paths out of the work of a task, so that it continues without them. */
+import type { Task } from '../../domain/task.ts'
+import type { Queryable } from '../../store/db.ts'
+import { insertRequeue, leftOut } from '../../store/requeue.ts'
+import type { Context } from '../core/context.ts'
+
+/** Recorded with the requeue: every later run of the task, and of a task that continues it, reads it. */
+export const leavePathsOut = async (
+  context: Context,
+  tx: Queryable,
+  task: Task,
+  paths: readonly string[],
+): Promise<Task> => {
+  await insertRequeue(tx, {
+    ...{ id: context.newId('rq').replace('-', '_'), goalId: task.goalId, taskId: task.id, runId: null },
+    ...{ epoch: task.epoch, reason: leftOut, cause: leftOut, signature: '', payload: { paths } },
+  })
+  return task
+}
