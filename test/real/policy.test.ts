@@ -79,6 +79,13 @@ const players: Player[] = clis.flatMap((cli) =>
   Object.entries(cases).map(([name, one]) => ({ ...one, name: `${name}-${cli}`, cli })),
 )
 
+const stubborn = clis.map((cli): Player => ({
+  ...{ name: `stubborn-${cli}`, cli },
+  answer: (name) =>
+    [1, 2, 3].flatMap(() => decided({ path: strayOf(name), action: 'deny', reason: 'not of this task' })),
+  then: () => [1, 2, 3].map(() => ({ text: 'It has to stay.' })),
+}))
+
 /** The questions first: they name the task as well. */
 const conversations = (played: readonly Player[]): Conversation[] => [
   ...played.map(({ name, answer }) => ({
@@ -148,11 +155,15 @@ test('a model allows, discards, denies, or tries to leave the fence: what lands 
     const names = Object.keys(cases)
     const landed = names.map((name) => [name, user?.git('ls-tree', '--name-only', 'main', strayOf(`${name}-${cli}`))])
     expect(landed).toEqual(names.map((name) => [name, name === 'allow' ? strayOf(`allow-${cli}`) : '']))
+    for (const name of names) expect(user.git('show', `main:src/${name}-${cli}.js`)).toBe('module.exports = 42')
     expect(of('allow', 'task.policy_recovery_decided')).toMatchObject([
       { harness: cli, counts: { allow: 1, discard: 0, deny: 0 }, decisions: [{ path: strayOf(`allow-${cli}`) }] },
     ])
     expect(of('allow', 'policy.granted')).toMatchObject([{ path: strayOf(`allow-${cli}`), scope: 'run', by: 'model' }])
     expect(of('allow', 'task.policy_recovery_applied')).toMatchObject([{ action: 'allow' }])
+    const allowed = strayOf(`allow-${cli}`)
+    const told = (await user.unstuck('explain', taskOf('allow'))).stdout
+    expect(told).toMatch(new RegExp(`${allowed} may be changed by run \\S+: the module needs it \\[model\\]`))
     expect(of('discard', 'task.policy_recovery_applied')).toMatchObject([{ action: 'discard' }])
     expect(of('deny', 'task.policy_recovery_denied')).toMatchObject([
       { denied: [{ path: strayOf(`deny-${cli}`), reason: 'it belongs to another task' }] },
@@ -163,6 +174,43 @@ test('a model allows, discards, denies, or tries to leave the fence: what lands 
     expect([...of('fence', 'policy.granted'), ...of('denied', 'policy.granted')]).toEqual([])
     expect(of('denied', 'task.policy_recovery_decided')).toEqual([])
     expect(await discarded(user, taskOf('discard'), `discard-${cli}`)).toBe(`by the agent of discard-${cli}\n`)
+  }
+  expect(await user.leave()).toEqual([])
+})
+
+test('an agent that keeps a denied file is told once, and then a person is asked', async () => {
+  user = await openUser(() => conversations(stubborn))
+  user.configure({ maxParallel: 2, policyRecovery: { useLlm: true } })
+  putUnderGit(
+    user,
+    stubborn.map(({ name }) => name),
+  )
+  const goal = goalOf(await user.unstuck('run', writeTasks(user, stubborn), '--merge', '--json'))
+  const events = await user.events(goal.id)
+  expect(goal.state).toBe('awaiting_human')
+  for (const { name } of stubborn) {
+    const task = goal.tasks.find(({ title }: Printed) => title === titleOf(name)) as Printed
+    const of = (type: string): Printed[] =>
+      events.filter((event) => event.taskId === task.id && event.type === type).map(({ payload }) => payload)
+    expect(task.status).toBe('blocked(awaiting_human)')
+    expect(of('task.policy_recovery_denied')).toMatchObject([
+      { denied: [{ path: strayOf(name), reason: 'not of this task' }], text: expect.stringContaining(strayOf(name)) },
+    ])
+    expect(of('escalation.opened')).toMatchObject([
+      {
+        kind: 'exhausted',
+        tried: [
+          expect.stringContaining('the model allowed nothing'),
+          `sent the failure back to the agent once: still changed: ${strayOf(name)}`,
+        ],
+      },
+    ])
+    const played = user.sim.requests().filter(({ conversation }) => conversation?.endsWith(name))
+    expect(played.map(({ conversation, kind }) => `${conversation} ${kind}`)).toEqual([
+      ...['write', 'write', 'text'].map((kind) => `${name} ${kind}`),
+      ...[`ask-${name} answer`, `${name} text`],
+    ])
+    expect(user.git('ls-tree', '--name-only', 'main', strayOf(name), `src/${name}.js`)).toBe('')
   }
   expect(await user.leave()).toEqual([])
 })
