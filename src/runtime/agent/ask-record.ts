@@ -155,8 +155,11 @@ const endQuestion = async (runContext: RunContext, number: number, started: Star
   await recordQuestion(runContext, outcome, { reason: 'stopped', detail, interrupted: true })
 }
 
-/** Ends what a crash left of earlier questions of this run. Returns how many launches of the question with this key were interrupted. */
-export const endInterruptedQuestions = async (runContext: RunContext, key: string): Promise<number> => {
+/**
+ * Ends what a crash left of earlier questions of this run; no agent of the run may start before. Returns how many launches of the
+ * question with this key were interrupted.
+ */
+export const endInterruptedQuestions = async (runContext: RunContext, key?: string): Promise<number> => {
   const { files } = runContext.context.ports
   let launches = 0
   for (const number of numbersIn(runContext, asksOf(runContext))) {
@@ -164,7 +167,7 @@ export const endInterruptedQuestions = async (runContext: RunContext, key: strin
     const started = startedIn(runContext, folder)
     const done = join(folder, 'done')
     if (started !== undefined && !files.existsSync(done)) await endQuestion(runContext, number, started)
-    if (started?.key === key) launches += Number(readIfFile(files, done) ?? 0)
+    if (started !== undefined && started.key === key) launches += Number(readIfFile(files, done) ?? 0)
   }
   return launches
 }

@@ -9,6 +9,7 @@ import { isStoreTrouble, StaleError } from '../../store/db.ts'
 import { getGoal } from '../../store/goal.ts'
 import { getRun } from '../../store/run.ts'
 import { getTask } from '../../store/task.ts'
+import { endInterruptedQuestions } from '../agent/ask-record.ts'
 import { stopProcesses, keepSnapshot, stopLaunch } from '../agent/stop-agent.ts'
 import { reservePorts } from '../core/reserved-ports.ts'
 import { isOutage } from '../core/remote-link.ts'
@@ -88,6 +89,7 @@ const reattach = async (runContext: RunContext, pauseMs: number): Promise<boolea
 }
 
 const runPhases = async (runContext: RunContext): Promise<void> => {
+  await endInterruptedQuestions(runContext)
   let next: PhaseResult = 'on'
   while (next === 'on' && !isReleased(runContext)) next = await phases[runContext.run.phase](runContext)
   if (isReleased(runContext)) await afterAbort(runContext)
