@@ -42,7 +42,8 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       ? undefined
       : { files: clone.files, below: path.slice(dir.length + 1) }
   }
-  const look = (path: string): Node | undefined => {
+  const look = (named: string): Node | undefined => {
+    const path = named.replace(/(?<=.)\/$/, '')
     const own = nodes.get(path)
     if (own !== undefined) return own
     if (path.endsWith('/gate'))

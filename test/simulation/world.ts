@@ -115,8 +115,7 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     stall: { silenceSeconds: 8, afterToolResultSeconds: 6, toolSeconds: 12, probeSeconds: 4, lingerSeconds: 5 },
     verify: { timeoutSeconds: 60, totalSeconds: 180 },
     requeue: { failedSeconds: 4, blockedSeconds: 6 },
-    // The programs answer no question.
-    policyRecovery: { useLlm: false },
+    policyRecovery: { timeoutSeconds: 20 },
     retry: {
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,
