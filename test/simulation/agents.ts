@@ -313,7 +313,8 @@ const askedAbout = ({ spec, task }: Start): string[] => {
 
 const decisionsOf = (start: Start, answer: ModelAnswer): ModelDecision[] | undefined => {
   const paths = askedAbout(start)
-  if (answer === 'allow' || answer === 'discard' || answer === 'deny') return paths.map((path) => ({ path, action: answer }))
+  if (answer === 'allow' || answer === 'discard' || answer === 'deny')
+    return paths.map((path) => ({ path, action: answer }))
   if (answer === 'writes') return paths.map((path) => ({ path, action: 'allow' }))
   if (answer === 'nothing') return []
   if (answer !== 'greedy') return undefined

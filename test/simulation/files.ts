@@ -80,7 +80,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       const names = [...(tree?.files.keys() ?? [])]
         .filter((name) => tree?.below === '' || name.startsWith(`${tree?.below}/`))
         .map((name) => name.slice(tree?.below === '' ? 0 : (tree?.below.length ?? 0) + 1))
-      const own = [...nodes.keys()]
+      const own = [...nodes.keys(), ...processes.launches.keys()]
         .filter((name) => name !== path && name.startsWith(`${path}/`))
         .map((name) => name.slice(path.length + 1))
       return [...new Set([...names, ...own].map((name) => name.split('/')[0] ?? ''))].sort()

@@ -190,6 +190,12 @@ const checkSteps = (world: World, look: Look): void => {
   }
 }
 
+/** How many tasks this one continues, counted along the chain whatever its own row says. */
+const continuedBy = (world: World, { rework }: Task): number => {
+  const parent = rework === null ? undefined : world.tables.task.get(rework.parent)
+  return parent === undefined ? 0 : 1 + continuedBy(world, parent)
+}
+
 /** A task that another one continues has ended, that one names it, it is the only one, and nothing waits for the old one. */
 const checkRework = (world: World, { changes }: Look): void => {
   for (const { table, after } of changes) {
@@ -206,8 +212,9 @@ const checkRework = (world: World, { changes }: Look): void => {
     if (rework === null || status === 'cancelled') continue
     const siblings = all.filter((task) => task.rework?.parent === rework.parent && !taskEnded(task.status))
     if (siblings.length > 1) world.violated('one owner', `${siblings.length} tasks continue ${rework.parent}`)
-    if (rework.depth > world.config.requeue.reworkDepth)
-      world.violated('everything ends', `task ${id} is the rework number ${rework.depth}`)
+    const depth = continuedBy(world, after as Task)
+    if (depth > world.config.requeue.reworkDepth)
+      world.violated('everything ends', `task ${id} is the rework number ${depth}`)
   }
 }
 
@@ -274,11 +281,7 @@ const rules = (texts: string[]) =>
     return parsed.ok ? [parsed.rule] : []
   })
 
-const checkCommit = (
-  world: World,
-  { landed, taskId }: { landed: string; taskId: string },
-  granted: string[],
-): void => {
+const checkCommit = (world: World, { landed, taskId }: { landed: string; taskId: string }, granted: string[]): void => {
   const commit = world.git.commits.get(landed)
   const task = world.tables.task.get(taskId)
   if (commit === undefined || task === undefined) return world.violated('the fence', `no commit ${landed}`)

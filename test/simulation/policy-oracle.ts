@@ -48,7 +48,10 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
         other.id !== taskId &&
         holdsAreas(other.status) &&
         other.status === 'running' &&
-        holderOf(path, areasOf(other).map((area) => ({ area, by: other.id }))) !== undefined,
+        holderOf(
+          path,
+          areasOf(other).map((area) => ({ area, by: other.id })),
+        ) !== undefined,
     )
 
   const checkGrant = (event: StoredEvent): void => {
@@ -61,7 +64,8 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
     if (by === 'model' && scope !== 'run')
       world.violated('nothing outside lands', `a model grants ${path} to more than its run: ${scope}`)
     const holder = world.tables.task.get(taskId ?? '')?.targetArea === null ? otherHolder(path, taskId) : undefined
-    if (holder !== undefined) world.violated('one owner', `${path} is granted to ${taskId} while ${holder.id} works on it`)
+    if (holder !== undefined)
+      world.violated('one owner', `${path} is granted to ${taskId} while ${holder.id} works on it`)
   }
 
   const isKept = (runId: string, path: string): boolean =>

@@ -230,7 +230,10 @@ const enginePart = (world: World) => {
 }
 
 const findTask = (world: World, runId: string): TaskPlan | undefined => {
-  const title = world.tables.task.get(world.tables.run.get(runId)?.taskId ?? '')?.title
+  let task = world.tables.task.get(world.tables.run.get(runId)?.taskId ?? '')
+  // A task that continues another one has the same agent, which goes on in its behaviours.
+  while (task?.rework != null) task = world.tables.task.get(task.rework.parent)
+  const title = task?.title
   return world.plan.goals.flatMap(({ tasks }) => tasks).find(({ id }) => id === title)
 }
 
