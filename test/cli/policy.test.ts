@@ -47,7 +47,7 @@ describe('policy explain', () => {
     ['ops/a.txt', 'refused', 'denied'],
     ['.unstuck/config.json', 'refused', 'denied'],
     ['deploy/.env', 'refused', 'secret'],
-    ['coverage/index.html', 'left out', 'generated'],
+    ['coverage/index.html', 'tested', 'likely_generated'],
     ['a.cache', 'left out', 'ignored'],
     ['tracked.log', 'refused', 'no_rule'],
     ['./other/file.txt', 'refused', 'no_rule'],
