@@ -110,10 +110,10 @@ export const pathTaskOf = (task: PathTask): PathTask => {
 }
 
 /** An ignore file outside of the commit says nothing about the clone in which an agent works. */
-const inBase = ({ ignoredBy, ...facts }: PathFacts): PathFacts =>
+export const inBase = ({ ignoredBy, ...facts }: PathFacts): PathFacts =>
   ignoredBy === undefined || isAbsolute(ignoredBy) || ignoredBy.startsWith('.git/') ? facts : { ...facts, ignoredBy }
 
-export const deniedBy = ({ deniedPaths }: Config) => [
+const deniedBy = ({ deniedPaths }: Config) => [
   ...deniedPaths.map((path) => ({ path, from: 'deniedPaths of the configuration' })),
   { path: '.unstuck', from: 'built-in' },
 ]
@@ -121,7 +121,7 @@ export const deniedBy = ({ deniedPaths }: Config) => [
 const byVariable = (io: Io, variable: string, key: string): string =>
   (io.environment[variable] ?? '') === '' ? `${key} in .unstuck/config.json` : `${key}, set by ${variable}`
 
-export const generatedBy = (
+const generatedBy = (
   io: Io,
   { policyRecovery: { generatedPaths, extraGeneratedPaths } }: Config,
   learned: readonly LearnedPath[] = [],
