@@ -162,6 +162,7 @@ export const goalsQuery = z.strictObject(page)
 export const tasksQuery = z.strictObject({ ...page, goal: filter })
 export const runsQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const recoveriesQuery = z.strictObject({ ...page, goal: filter, task: filter })
+export const requeuesQuery = z.strictObject({ ...page, goal: filter, task: filter })
 export const escalationsQuery = z.strictObject({
   ...page,
   goal: filter,
@@ -192,6 +193,7 @@ export type {
   TaskJson as Task,
 } from './responses/entities.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
+export type { RequeueJson as Requeue } from './responses/requeue.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

@@ -36,7 +36,15 @@ import { allEvents, goalView, reportView, statusView, viewOptions, withCountdown
 import { listAgents } from '../store/agent.ts'
 import { listEscalations } from '../store/escalation.ts'
 import { readEvents, storeNow } from '../store/event.ts'
-import { countAll, pageOfEscalations, pageOfGoals, pageOfRecoveries, pageOfRuns, pageOfTasks } from '../store/page.ts'
+import {
+  countAll,
+  pageOfEscalations,
+  pageOfGoals,
+  pageOfRecoveries,
+  pageOfRequeues,
+  pageOfRuns,
+  pageOfTasks,
+} from '../store/page.ts'
 import { getRun, listRuns } from '../store/run.ts'
 import { getTask } from '../store/task.ts'
 import { listSnapshots, restoreSnapshot } from '../workspace/snapshot.ts'
@@ -151,6 +159,15 @@ const lists = (context: Context) =>
     listRecoveries: async ({ query: { after = null, limit, goal, task } }) => {
       await checkFilter(context, { goal, task })
       return pageOfRecoveries(context.db, { after, limit, goalId: goal ?? null, taskId: task ?? null })
+    },
+    listRequeues: async ({ query: { after = null, limit, goal, task } }) => {
+      await checkFilter(context, { goal, task })
+      const page = { after, limit, goalId: goal ?? null, taskId: task ?? null }
+      return (await pageOfRequeues(context.db, page)).map(
+        ({ id, goalId, taskId, runId, epoch, reason, cause, at }) => ({
+          ...{ id, goalId, taskId, runId, epoch, reason, cause, at },
+        }),
+      )
     },
     listEscalations: async ({ query: { after = null, limit, goal, state } }) => {
       await checkFilter(context, { goal })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorTable } from '../errors.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
+import { requeue } from './responses/requeue.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 import { errorsOf, mayBeAbsent, routes, type Route } from './routes.ts'
@@ -18,6 +19,7 @@ const names: Record<string, z.ZodType> = {
   Agent: entities.agent,
   Escalation: entities.escalation,
   Recovery: entities.recovery,
+  Requeue: requeue,
   Event: entities.eventSchema,
   Grant: grants.grantSchema,
   LearnedPath: grants.learnedPath,

@@ -7,6 +7,7 @@ import type { ErrorCode } from '../errors.ts'
 import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
+import { requeue } from './responses/requeue.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -152,6 +153,12 @@ export const routes = {
   runLog: read('/runs/:id/log', 'Output and tool calls of the agent, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
+  listRequeues: list(
+    '/requeues',
+    'How tasks continued after runs for which no recovery was left',
+    contract.requeuesQuery,
+    requeue,
+  ),
   listEscalations: list('/escalations', 'Questions to a person', contract.escalationsQuery, entities.escalation),
   listEvents: {
     ...list('/events', 'Events, as JSON or as a stream', contract.eventsQuery, entities.eventSchema),

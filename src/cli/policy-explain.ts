@@ -1,15 +1,21 @@
-/** The work of `unstuck policy explain`. Without `--task` it reads only files of the owner; no engine and no store are needed. */
+/** The work of `unstuck policy explain`. Without `--task` no engine and no store are needed; learned paths are read where there is one. */
 import { isAbsolute, relative } from 'node:path'
-import type { Grant, GrantList, TaskView } from '../api/contract.ts'
-import { overlapOf } from '../domain/area.ts'
-import { grantedTo } from '../domain/path-grant.ts'
+import type { Grant, GrantList, LearnedPath, TaskView } from '../api/contract.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { AppError, exitCodes } from '../errors.ts'
 import { loadWithSources, type PolicySetting } from '../policy-recovery-sources.ts'
 import type { PathTask } from '../recovery/policy/auto-allow.ts'
-import { explainPath, type PathAnswer, type PathDecision } from '../recovery/policy/explain-path.ts'
-import { builtInGeneratedPaths } from '../recovery/policy/generated.ts'
+import {
+  explainPath,
+  type GeneratedRule,
+  type GrantFact,
+  type PathAnswer,
+  type PathDecision,
+  type PathFacts,
+} from '../recovery/policy/explain-path.ts'
 import type { HeldArea } from '../recovery/policy/path-safety.ts'
+import { overlapOf } from '../domain/area.ts'
+import { evidenceText, grantedTo } from '../domain/path-grant.ts'
 import { holdsAreas } from '../domain/task.ts'
 import { pathFactsOf } from '../workspace/path-facts.ts'
 import type { JsonOption } from './command-options.ts'
@@ -31,34 +37,71 @@ const pathFromTop = (root: string, text: string): string => {
 interface TaskFacts {
   task: TaskView
   held: HeldArea[]
-  granted: { path: string; from: string }[]
+  grants: GrantFact[]
 }
 
-/** Grants that apply to the next run of the task; those of single runs do not. */
-const grantsFor = (task: TaskView, grants: readonly Grant[]): TaskFacts['granted'] =>
-  grants
-    .filter(({ scope, taskId, areas }) =>
-      scope === 'area'
-        ? overlapOf(areas, task.areas) !== undefined
-        : scope === 'task' && (taskId === task.id || taskId === task.rework?.parent),
-    )
-    .map((grant) => ({
-      path: grant.path,
-      from: `to ${grantedTo(grant)} by ${grant.grantedBy} (${grant.id}): ${grant.why}`,
-    }))
+interface StoreFacts {
+  found?: TaskFacts
+  learned: LearnedPath[]
+}
 
-/** The task, and the areas in which other tasks work. */
-const readTask = async (io: Io, id: string): Promise<TaskFacts> => {
+/** The task and those that it continues. */
+const lineOf = (task: TaskView, all: readonly TaskView[]): string[] => {
+  const line = [task.id]
+  for (let at: TaskView | undefined = task; at?.rework != null;) {
+    const { parent }: { parent: string } = at.rework
+    if (line.includes(parent)) break
+    line.push(parent)
+    at = all.find(({ id }) => id === parent)
+  }
+  return line
+}
+
+const grantFact = (grant: Grant): GrantFact => ({
+  path: grant.path,
+  from: `grant ${grant.id} to ${grantedTo(grant)}, by ${grant.grantedBy} (rule ${grant.rule}) on ${grant.grantedAt.slice(0, 10)}: ${grant.why}; it ends on ${grant.endsAt.slice(0, 10)} if unused`,
+  change: `unstuck grants revoke ${grant.id}`,
+})
+
+/** A grant of a single run counts for no later run. */
+const grantsOf = async (
+  task: TaskView,
+  { all, grants, config }: { all: readonly TaskView[]; grants: readonly Grant[]; config: Config },
+): Promise<GrantFact[]> => {
+  const { refusedPathReason } = await import('../runtime/core/granted-paths.ts')
+  const line = lineOf(task, all)
+  return grants
+    .filter(({ scope, taskId, areas }) =>
+      scope === 'area' ? overlapOf(areas, task.areas) !== undefined : scope === 'task' && line.includes(taskId ?? ''),
+    )
+    .filter(({ path }) => refusedPathReason(path, { config: () => config }, task.deniedPaths) === undefined)
+    .map(grantFact)
+}
+
+/** The learned paths, and with a task its grants and the areas in which other tasks work. */
+const readFacts = async (io: Io, config: Config, id: string | undefined): Promise<StoreFacts> => {
   const { readOnly } = await import('./engine/read-only.ts')
   return readOnly(io, async ({ client }) => {
+    const { grants, learned } = await client.get<GrantList>('/grants')
+    if (id === undefined) return { learned }
     const task = await client.get<TaskView>(`/tasks/${encodeURIComponent(id)}`)
-    const others = (await client.all<TaskView>('/tasks')).filter((other) => other.id !== id && holdsAreas(other.status))
+    const all = await client.all<TaskView>('/tasks')
+    const others = all.filter((other) => other.id !== id && holdsAreas(other.status))
     const held = others.flatMap(({ areas, number, title }) =>
       areas.map((area) => ({ area, by: `task ${number} "${title}"` })),
     )
-    const { grants } = await client.get<GrantList>('/grants')
-    return { task, held, granted: grantsFor(task, grants) }
+    return { learned, found: { task, held, grants: await grantsOf(task, { all, grants, config }) } }
   })
+}
+
+/** Where nothing has been run yet, nothing is learned. */
+const factsOf = async (io: Io, config: Config, id: string | undefined): Promise<StoreFacts> => {
+  try {
+    return await readFacts(io, config, id)
+  } catch (error) {
+    if (id === undefined && error instanceof AppError && error.code === 'NOT_FOUND') return { learned: [] }
+    throw error
+  }
 }
 
 export const pathTaskOf = (task: PathTask): PathTask => {
@@ -66,25 +109,49 @@ export const pathTaskOf = (task: PathTask): PathTask => {
   return { role, title, instructions, commands, contextFiles, allowedPaths, deniedPaths }
 }
 
+/** An ignore file outside of the commit says nothing about the clone in which an agent works. */
+export const inBase = ({ ignoredBy, ...facts }: PathFacts): PathFacts =>
+  ignoredBy === undefined || isAbsolute(ignoredBy) || ignoredBy.startsWith('.git/') ? facts : { ...facts, ignoredBy }
+
 const deniedBy = ({ deniedPaths }: Config) => [
   ...deniedPaths.map((path) => ({ path, from: 'deniedPaths of the configuration' })),
   { path: '.unstuck', from: 'built-in' },
 ]
 
-const generatedBy = ({ policyRecovery: { generatedPaths, extraGeneratedPaths } }: Config) => [
-  ...builtInGeneratedPaths.map((pattern) => ({ pattern, from: 'built-in' })),
-  ...generatedPaths.map((pattern) => ({ pattern, from: 'policyRecovery.generatedPaths' })),
-  ...extraGeneratedPaths.map((pattern) => ({ pattern, from: 'policyRecovery.extraGeneratedPaths' })),
-]
+const byVariable = (io: Io, variable: string, key: string): string =>
+  (io.environment[variable] ?? '') === '' ? `${key} in .unstuck/config.json` : `${key}, set by ${variable}`
+
+const generatedBy = (
+  io: Io,
+  { policyRecovery: { generatedPaths, extraGeneratedPaths } }: Config,
+  learned: readonly LearnedPath[] = [],
+): GeneratedRule[] => {
+  const own = byVariable(io, 'GENERATED_PATHS', 'policyRecovery.generatedPaths')
+  const extra = byVariable(io, 'WORKER_EXTRA_GENERATED_PATHS', 'policyRecovery.extraGeneratedPaths')
+  return [
+    ...generatedPaths.map((pattern) => ({ pattern, from: own, change: `Remove the entry from ${own}.` })),
+    ...extraGeneratedPaths.map((pattern) => ({ pattern, from: extra, change: `Remove the entry from ${extra}.` })),
+    ...learned.map(({ path, evidence, endsAt }) => ({
+      pattern: path,
+      from: `learned: ${evidenceText(evidence)}; it ends on ${endsAt.slice(0, 10)} if it is not seen again`,
+      change: `unstuck grants forget ${path}`,
+    })),
+  ]
+}
 
 const decisions: Record<PathDecision, string> = {
   allowed: 'allowed',
   'left out': 'left out of the work, which goes on without it',
+  tested: 'left out if a check makes it again, else decided by a model',
   asked: 'decided by a model',
   refused: 'refused',
 }
 
 const settingLine = ({ key, from }: PolicySetting): string => `  ${key}: ${from.join(' + ')}`
+
+/** The keys of the rules of a mode, each with the files and variables that set it. */
+const withFile = ({ from }: PathAnswer, settings: readonly PolicySetting[]): string =>
+  settings.reduce((text, { key, from: files }) => text.replace(key, `${key} (${files.join(' + ')})`), from)
 
 const print = (
   io: Io,
@@ -93,13 +160,18 @@ const print = (
   rest: { mode: string; settings: PolicySetting[]; task?: string },
 ): void => {
   const paint = createPaint(io.colours)
-  const shade = answer.decision === 'refused' ? paint.bad : answer.decision === 'asked' ? paint.warn : paint.good
+  const shade =
+    answer.decision === 'refused'
+      ? paint.bad
+      : answer.decision === 'asked' || answer.decision === 'tested'
+        ? paint.warn
+        : paint.good
   printLine(io, `${safe(path)}: ${shade(decisions[answer.decision])} (rule ${answer.rule})`)
   printLine(io, safe(answer.because))
+  printLine(io, `From: ${safe(answer.from)}`)
+  printLine(io, `To change it: ${safe(answer.change)}`)
   if (rest.task === undefined)
     printLine(io, 'No task is named, so its paths and commands are not considered: --task <id> judges for one.')
-  else if (answer.decision === 'refused' && answer.rule === 'no_rule')
-    printLine(io, `To allow it: unstuck edit ${rest.task} --add-path ${safe(path)} --why "…"`)
   printLine(io, 'Checked in this order:')
   for (const { question, decides } of answer.steps) printLine(io, `  ${question} ${decides ? 'This decides.' : 'No.'}`)
   printLine(io, `Mode: ${rest.mode}. Where the rules come from:`)
@@ -116,17 +188,22 @@ export const policyExplainCommand = async (
   const path = pathFromTop(root, text)
   const config = loadConfig({ root, environment: io.environment })
   const { policy, settings } = loadWithSources({ root, environment: io.environment })
-  const found = options.task === undefined ? undefined : await readTask(io, options.task)
+  const { found, learned } = await factsOf(io, config, options.task)
   const { useLlm, attempts } = config.policyRecovery
   const answer = explainPath({
-    ...{ path, policy, denied: deniedBy(config), generated: generatedBy(config), held: found?.held ?? [] },
-    granted: found?.granted ?? [],
-    facts: await pathFactsOf(repository, path),
-    mayAskModel: useLlm && attempts > 0 && found?.task.role !== 'docser',
+    ...{ path, policy, denied: deniedBy(config), generated: generatedBy(io, config, learned) },
+    ...{ held: found?.held ?? [], grants: found?.grants ?? [] },
+    facts: inBase(await pathFactsOf(repository, path)),
+    ...{ useLlm, attempts, disabled: config.playbooks.disabled, isDirect: false },
     ...(found === undefined ? {} : { task: pathTaskOf(found.task) }),
   })
+  const shown = {
+    ...answer,
+    from: withFile(answer, settings),
+    change: answer.change.replace('TASK', options.task ?? '<task>'),
+  }
   const named = options.task === undefined ? {} : { task: options.task }
-  if (options.json === true) printJson(io, { path, ...named, ...answer, mode: policy.mode, settings })
-  else print(io, path, answer, { mode: policy.mode, settings, ...named })
+  if (options.json === true) printJson(io, { path, ...named, ...shown, mode: policy.mode, settings })
+  else print(io, path, shown, { mode: policy.mode, settings, ...named })
   return exitCodes.ok
 }

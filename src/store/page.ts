@@ -8,6 +8,7 @@ import type { Run } from '../domain/run.ts'
 import type { Task } from '../domain/task.ts'
 import { fromRow, firstRow, sql, type Queryable } from './db.ts'
 import type { Recovery } from './recovery.ts'
+import type { Requeue } from './requeue.ts'
 import { readRun } from './run.ts'
 import { readTask } from './task.ts'
 
@@ -56,6 +57,17 @@ export const pageOfRecoveries = async (
         and (${after}::text is null or (started_at, id) > (select started_at, id from recovery where id = ${after}))
       order by started_at, id limit ${limit}`)
   ).map((row) => fromRow<Recovery>(row))
+
+export const pageOfRequeues = async (
+  db: Queryable,
+  { after, limit, goalId, taskId }: Page & { goalId: string | null; taskId: string | null },
+): Promise<Requeue[]> =>
+  (
+    await db.query<object>(sql`select * from requeue
+      where (${goalId}::text is null or goal_id = ${goalId}) and (${taskId}::text is null or task_id = ${taskId})
+        and (${after}::text is null or (at, id) > (select at, id from requeue where id = ${after}))
+      order by at, id limit ${limit}`)
+  ).map((row) => fromRow<Requeue>(row))
 
 export const pageOfEscalations = async (
   db: Queryable,

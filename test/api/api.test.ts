@@ -104,6 +104,7 @@ describe('every answer is what the table says', () => {
     runDiff: () => ({ path: '/runs/{run}/diff' }),
     runLog: () => ({ path: '/runs/{run}/log' }),
     listRecoveries: () => ({ path: '/recoveries' }),
+    listRequeues: () => ({ path: '/requeues' }),
     listEscalations: () => ({ path: '/escalations?state=pending' }),
     listEvents: () => ({ path: '/events?limit=1000' }),
     explain: () => ({ path: '/explain/{run}' }),

@@ -47,7 +47,7 @@ describe('policy explain', () => {
     ['ops/a.txt', 'refused', 'denied'],
     ['.unstuck/config.json', 'refused', 'denied'],
     ['deploy/.env', 'refused', 'secret'],
-    ['coverage/index.html', 'left out', 'generated'],
+    ['coverage/index.html', 'tested', 'likely_generated'],
     ['a.cache', 'left out', 'ignored'],
     ['tracked.log', 'refused', 'no_rule'],
     ['./other/file.txt', 'refused', 'no_rule'],
@@ -74,6 +74,34 @@ describe('policy explain', () => {
     expect(await json(['policy', 'explain', 'other/file.txt', '--task', task])).toMatchObject({
       decision: 'refused',
       rule: 'no_rule',
+    })
+  })
+
+  test('reads grants and learned paths, and says who, why, until when, and what would change it', async () => {
+    const why = 'the report is kept there'
+    const grant = await scene.post<{ id: string }>('/grants', { path: 'other/kept.txt', task, why, by: 'Ada' })
+    const answer = await json(['policy', 'explain', 'other/kept.txt', '--task', task])
+    expect(answer).toMatchObject({ decision: 'allowed', rule: 'grant', change: `unstuck grants revoke ${grant.id}` })
+    const { from } = answer as { from: string }
+    expect(from).toMatch(new RegExp(`^grant ${grant.id} to task ${task}, by Ada .* on \\d{4}-.*: ${why}; it ends on`))
+    const { stdout } = await unstuck(['policy', 'explain', 'other/kept.txt', '--task', task])
+    expect(stdout).toContain(`From: ${from}\nTo change it: unstuck grants revoke ${grant.id}\n`)
+    await scene.post('/grants/revoke', { grant: grant.id })
+    expect(await json(['policy', 'explain', 'other/kept.txt', '--task', task])).toMatchObject({ rule: 'no_rule' })
+  })
+
+  test('names the file and key of a command rule, and the variable of a generated path', async () => {
+    const rule = { commandDrivenAllowedPathRules: [{ pattern: 'node', paths: ['other/'] }] }
+    const environment = { POLICY_RECOVERY_CONFIG_JSON: JSON.stringify(rule), WORKER_EXTRA_GENERATED_PATHS: 'gen' }
+    const byCommand = await json(['policy', 'explain', 'other/file.txt', '--task', task], environment)
+    expect(byCommand).toMatchObject({
+      ...{ decision: 'allowed', rule: 'command_rule' },
+      because: 'other/file.txt is needed by the command "node check.js" (rule node).',
+      from: 'commandDrivenAllowedPathRules (built-in + POLICY_RECOVERY_CONFIG_JSON)',
+    })
+    expect(await json(['policy', 'explain', 'gen/a.c'], environment)).toMatchObject({
+      ...{ decision: 'left out', rule: 'generated' },
+      from: 'policyRecovery.extraGeneratedPaths, set by WORKER_EXTRA_GENERATED_PATHS',
     })
   })
 
@@ -107,30 +135,68 @@ describe('policy test', () => {
   }
   const wider = { commandDrivenAllowedPathRules: [{ pattern: 'node', paths: ['other/'] }] }
 
+  const own = { deniedPaths: ['ops'], policyRecovery: { useLlm: false }, requeue: { inPlaceLimit: 0, reworkDepth: 0 } }
+  const counts = { paths: 2, failures: 1, checks: 0 }
+
   test('shows what other rules would decide otherwise, and changes nothing', async () => {
     const path = rules('wider.json', wider)
+    const before = await scene.get<unknown[]>('/events?limit=1000')
     expect(await json(['policy', 'test', '--config', path])).toMatchObject({
-      cases: 2,
+      ...counts,
       changed: [
         {
-          taskId: task,
-          path: 'other/file.txt',
-          before: { allowed: false, rule: 'no_rule' },
-          after: { allowed: true, rule: 'command_rule' },
+          ...{ kind: 'path', taskId: task, title: 'Task 1', subject: 'other/file.txt' },
+          before: { decision: 'refused', rule: 'no_rule' },
+          after: { decision: 'allowed', rule: 'command_rule' },
+          keys: ['commandDrivenAllowedPathRules'],
         },
       ],
     })
     const { status, stdout } = await unstuck(['policy', 'test', '--config', path])
     expect(status).toBe(0)
-    expect(stdout).toContain('1 of 2 stored violations would be decided otherwise')
-    expect(stdout).toContain(`other/file.txt  task ${task}: refused (no_rule) -> allowed (command_rule)`)
+    expect(stdout).toMatch(/^1 would change .*2 changed paths and 1 failure \(0 of checks\) were decided again\.\n/)
+    expect(stdout).toContain('Changed paths: refused -> allowed (1)\n')
+    expect(stdout).toContain(
+      `other/file.txt in task "Task 1" (${task}): refused (no_rule) -> allowed (command_rule), by commandDrivenAllowedPathRules`,
+    )
     expect((await scene.task(goal)).allowedPaths).toEqual(['made.txt'])
+    expect(await scene.get('/events?limit=1000')).toEqual(before)
   })
 
-  test('finds no difference to the built-in rules where nothing is set', async () => {
-    expect(await json(['policy', 'test'])).toEqual({ cases: 2, changed: [] })
-    expect(await json(['policy', 'test'], { POLICY_RECOVERY_CONFIG_JSON: JSON.stringify(wider) })).toMatchObject({
-      changed: [{}],
+  test('shows how a failed task would have continued with other settings, and by which key', async () => {
+    const path = rules('requeue.json', { ...own, requeue: { reworkDepth: 0 } })
+    expect(await json(['policy', 'test', '--config', path])).toMatchObject({
+      ...counts,
+      changed: [
+        {
+          ...{ kind: 'failure', taskId: task, subject: 'policy_violation', keys: ['requeue.inPlaceLimit'] },
+          before: { decision: 'a question to you', rule: 'policy_violation' },
+          after: { decision: 'waits', rule: 'policy_violation_rework_suppressed_no_safe_path' },
+        },
+      ],
+    })
+    const { stdout } = await unstuck(['policy', 'test', '--config', path])
+    expect(stdout).toContain('Failed runs: a question to you -> waits (1)\n')
+  })
+
+  test('says plainly that nothing would change, with how much was decided again', async () => {
+    const { status, stdout } = await unstuck(['policy', 'test', '--config', rules('same.json', own)])
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^0 would change .*2 changed paths and 1 failure \(0 of checks\) were decided again\.$/),
+    ])
+  })
+
+  test('without a file the present settings are compared with the built-in ones', async () => {
+    expect(await json(['policy', 'test'])).toMatchObject({
+      ...counts,
+      changed: expect.arrayContaining([
+        expect.objectContaining({ subject: 'ops/a.txt', keys: ['deniedPaths'] }),
+        expect.objectContaining({
+          kind: 'failure',
+          after: { decision: 'a question to you', rule: 'policy_violation' },
+        }),
+      ]) as unknown,
     })
   })
 
@@ -138,6 +204,8 @@ describe('policy test', () => {
     ['key.json', { mod: 'balanced' }, /key\.json: .*mod.*mode/],
     ['value.json', { mode: 'wild' }, /value\.json: .*mode.*"conservative"/],
     ['text.json', '{', /text\.json: it is not JSON/],
+    ['limit.json', { requeue: { inPlaceLimit: 'many' } }, /rules\/limit\.json: requeue\.inPlaceLimit is "many"/],
+    ['name.json', { requeue: { inPlaceLimits: 1 } }, /rules\/name\.json: unknown key requeue\.inPlaceLimits/],
   ])('%s ends with 2 and names the key', async (name, value, text) => {
     const found = await unstuck(['policy', 'test', '--config', rules(name, value)])
     expect([found.status, found.stderr]).toEqual([2, expect.stringMatching(text)])

@@ -17,10 +17,10 @@ export const register: Register = (program, act) => {
     )
   policy
     .command('test')
-    .description('decide the stored violations again with other rules and show what would change')
+    .description('decide stored violations and failures again with other settings and show what would change')
     .option(
       '--config <file>',
-      'rules to try instead of .unstuck/policy-recovery.json; without it the present rules are compared with the built-in ones',
+      'settings to try instead of .unstuck/policy-recovery.json or .unstuck/config.json; without it the present ones are compared with the built-in ones',
     )
     .option(...jsonOption)
     .action((options: JsonOption & { config?: string }) =>

@@ -15,27 +15,33 @@ const task = (more: Partial<PathTask> = {}): PathTask => ({
   ...more,
 })
 
+const plain = { attempts: 5, useLlm: true, disabled: [] as string[], isDirect: false }
+
 const ask = (path: string, more: Partial<PathQuestion> = {}) =>
   explainPath({
     ...{ path, facts: { mode: '000000', tracked: false }, task: task(), policy: defaultPolicyRecovery, held: [] },
     denied: [{ path: 'ops', from: 'deniedPaths of the configuration' }],
-    generated: [{ pattern: '**/coverage/**', from: 'built-in' }],
-    mayAskModel: true,
+    generated: [{ pattern: 'gen/**', from: 'policyRecovery.generatedPaths', change: 'Remove it.' }],
+    grants: [],
+    ...plain,
     ...more,
   })
-
-const granted = [{ path: 'lib/**', from: 'to task t-1 by ada (p-1): needed' }]
 
 const tracked = { mode: '100644', tracked: true }
 
 describe('which rule decides about a path', () => {
   it.each<[string, string, Partial<PathQuestion>, string, string, RegExp]>([
     ['a path denied for all tasks', 'ops/a.sh', {}, 'refused', 'denied', /ops \(deniedPaths of the configuration\)/],
-    ['a path denied by its task', 'src/vendor/a.js', {}, 'refused', 'denied', /src\/vendor of the task/],
+    [
+      'a path denied by its task',
+      'src/vendor/a.js',
+      {},
+      'refused',
+      'denied',
+      /src\/vendor \(deniedPaths of the task\)/,
+    ],
     ['a denied path in another case', 'OPS/a.sh', {}, 'refused', 'denied', /denied path ops/],
     ['a denied path that is also a secret', 'ops/.env', {}, 'refused', 'denied', /ops/],
-    ['a granted path', 'lib/a.ts', { granted }, 'allowed', 'grant', /lib\/a\.ts is granted to task t-1 by ada \(p-1\)/],
-    ['a secret under a grant', 'lib/.env', { granted }, 'refused', 'secret', /\*\*\/\.env/],
     ['a secret in the allowed paths', 'src/.env', {}, 'refused', 'secret', /\*\*\/\.env/],
     [
       'a submodule',
@@ -62,15 +68,43 @@ describe('which rule decides about a path', () => {
       /allowed paths of the task/,
     ],
     ['an allowed path', 'src/a.c', {}, 'allowed', 'task', /allowed paths of the task/],
-    ['a new generated file', 'coverage/a.html', {}, 'left out', 'generated', /coverage/],
+    ['a new generated file', 'gen/a.html', {}, 'left out', 'generated', /gen/],
     [
-      'a generated file that the commit has',
+      'a new file with the name of a generated one',
       'coverage/a.html',
-      { facts: tracked },
-      'asked',
-      'model',
-      /no rule connects/,
+      {},
+      'tested',
+      'likely_generated',
+      /makes it again/,
     ],
+    ['the same in a docs task', 'coverage/a.html', { task: task({ role: 'docser' }) }, 'refused', 'docs_task', /docs/],
+    ['a generated file in the own folder', 'gen/a.html', { isDirect: true }, 'asked', 'model', /no rule connects/],
+    [
+      'a granted path',
+      'tools/a.c',
+      { grants: [{ path: 'tools', from: 'grant p-1', change: 'unstuck grants revoke p-1' }] },
+      'allowed',
+      'grant',
+      /granted path tools/,
+    ],
+    [
+      'a link outside of the task',
+      'link',
+      { facts: { mode: '120000', tracked: false, linkTarget: 'a' } },
+      'refused',
+      'not_a_file',
+      /symlink/,
+    ],
+    ['without recovery', 'Makefile', { attempts: 0 }, 'refused', 'no_attempts', /attempts is 0/],
+    [
+      'with the playbook switched off',
+      'Makefile',
+      { disabled: ['policy-allow'] },
+      'refused',
+      'playbook_disabled',
+      /policy-allow/,
+    ],
+    ['a generated file that the commit has', 'gen/a.html', { facts: tracked }, 'asked', 'model', /no rule connects/],
     [
       'an ignored file',
       'a.cache',
@@ -106,14 +140,7 @@ describe('which rule decides about a path', () => {
       /task 2 "Build"/,
     ],
     ['what nothing covers', 'other.txt', {}, 'asked', 'model', /A model is asked/],
-    [
-      'what nothing covers, without a model',
-      'other.txt',
-      { mayAskModel: false },
-      'refused',
-      'no_rule',
-      /no rule connects/,
-    ],
+    ['what nothing covers, without a model', 'other.txt', { useLlm: false }, 'refused', 'no_rule', /no rule connects/],
     ['a name that is a glob', 'a*b', {}, 'refused', 'unsafe_path', /glob/],
   ])('%s', (_title, path, more, ...[decision, rule, because]) => {
     expect(ask(path, more)).toMatchObject({ decision, rule, because: expect.stringMatching(because) as string })
@@ -131,7 +158,8 @@ describe('which rule decides about a path', () => {
           generated: [],
           held: [],
           policy: defaultPolicyRecovery,
-          mayAskModel: true,
+          grants: [],
+          ...plain,
         },
       })
     expect(bare('src/a.c').decision).toBe('asked')
@@ -141,7 +169,7 @@ describe('which rule decides about a path', () => {
   it('lists the rules in their order, and ends with the one that decides', () => {
     const { steps } = ask('Makefile')
     expect(steps.map(({ rule }) => rule)).toEqual([
-      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'grant', 'generated', 'automatic'],
+      ...['denied', 'secret', 'nested_repository', 'symlink_out', 'task', 'no_attempts', 'generated', 'automatic'],
     ])
     expect(steps.map(({ decides }) => decides)).toEqual([...Array<boolean>(7).fill(false), true])
   })

@@ -13,7 +13,7 @@ import type { Context } from '../core/context.ts'
 import { liveGrantsFor } from '../core/granted-paths.ts'
 
 /** Endings that say nothing about the work. */
-const notByWork: ReadonlySet<string> = new Set(['quota_failure', 'account_limited', 'interrupted', 'paused'])
+export const notByWork: ReadonlySet<string> = new Set(['quota_failure', 'account_limited', 'interrupted', 'paused'])
 
 type WithReason = Run & { errorMeta: ErrorMeta }
 
@@ -24,7 +24,11 @@ const failedRunsOf = async (db: Queryable, { id, countFromEpoch }: Task): Promis
       run.epoch > countFromEpoch && run.errorMeta !== null && !notByWork.has(run.errorMeta.failureCode),
   )
 
-const comparable = ({ taskId, epoch, errorMeta }: WithReason): FailedRun => ({
+export const comparable = ({
+  taskId,
+  epoch,
+  errorMeta,
+}: Pick<WithReason, 'taskId' | 'epoch' | 'errorMeta'>): FailedRun => ({
   ...{ taskId, epoch, failureCode: errorMeta.failureCode, signature: errorMeta.signature },
   ...(errorMeta.failedCommand === undefined ? {} : { command: errorMeta.failedCommand }),
   ...(errorMeta.failing === undefined ? {} : { failing: errorMeta.failing }),
