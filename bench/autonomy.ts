@@ -5,7 +5,7 @@
  * question only where one is expected.
  * `node bench/autonomy.ts [--fault NAME]… [--form NAME]… [--jobs 2] [--verbose] [--keep]`
  *
- * With `--set` it plays the fixed set of sixty faults (autonomy/set) on Unstuck alone, with its defaults and shorter waits, and prints
+ * With `--set` it plays the fixed set of faults (autonomy/set) on Unstuck alone, with its defaults and shorter waits, and prints
  * per entry the result, what it cost and the families of recovery that acted (rung:successes/attempts), then the summary. Target:
  * 95 % of the recoverable entries end without a person; no wrong "done" and no secret on main, else the exit status is 1.
  * `node bench/autonomy.ts --set [--only NAME]… [--jobs 2] [--seconds 600] [--verbose] [--keep]`; a part of a name is enough.

@@ -42,8 +42,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       ? undefined
       : { files: clone.files, below: path.slice(dir.length + 1) }
   }
-  const look = (named: string): Node | undefined => {
-    const path = named.replace(/(?<=.)\/$/, '')
+  const look = (path: string): Node | undefined => {
     const own = nodes.get(path)
     if (own !== undefined) return own
     if (path.endsWith('/gate'))
@@ -80,7 +79,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       const names = [...(tree?.files.keys() ?? [])]
         .filter((name) => tree?.below === '' || name.startsWith(`${tree?.below}/`))
         .map((name) => name.slice(tree?.below === '' ? 0 : (tree?.below.length ?? 0) + 1))
-      const own = [...nodes.keys(), ...processes.launches.keys()]
+      const own = [...nodes.keys()]
         .filter((name) => name !== path && name.startsWith(`${path}/`))
         .map((name) => name.slice(path.length + 1))
       return [...new Set([...names, ...own].map((name) => name.split('/')[0] ?? ''))].sort()

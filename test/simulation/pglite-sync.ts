@@ -24,7 +24,6 @@ export const tables = [
   'task',
   'goal',
   'engine',
-  'repository_seen',
 ] as const
 
 export interface SyncStore {
