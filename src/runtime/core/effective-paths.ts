@@ -1,7 +1,8 @@
 /** What a run may change: the paths of its task, and those that were granted to the run, its task or its area. */
 import { AppError } from '../../errors.ts'
 import { parsePathRule, pathMatcher, ruleText, type PathRule } from '../../recovery/policy/path-rule.ts'
-import { liveGrantsFor, ownersFolder } from './granted-paths.ts'
+import { liveGrantsFor } from './granted-paths.ts'
+import { ownersFolder } from './grantable-paths.ts'
 import type { RunContext } from './run-context.ts'
 
 /**

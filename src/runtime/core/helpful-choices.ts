@@ -17,7 +17,7 @@ import {
   takeOverChoice,
   widenChoice,
 } from './choices.ts'
-import { splitGrantable } from './granted-paths.ts'
+import { splitGrantable } from './grantable-paths.ts'
 import type { RunContext } from './run-context.ts'
 
 /** The command itself is wrong, so it fails again whatever the agent does: a hint would not help. */

@@ -18,7 +18,7 @@ import {
   takeOverChoice,
   widenChoice,
 } from '../core/choices.ts'
-import { splitGrantable, type RefusedPath } from '../core/granted-paths.ts'
+import { splitGrantable, type RefusedPath } from '../core/grantable-paths.ts'
 import { questionWithTried, triedLines } from '../core/tried.ts'
 import type { DecidedPath } from '../run/policy-options.ts'
 import { requeuedLines } from '../run/requeued-lines.ts'

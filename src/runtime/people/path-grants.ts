@@ -17,7 +17,8 @@ import {
 import { nearestWord } from '../../validation.ts'
 import type { Context } from '../core/context.ts'
 import { exportLearnedPaths } from '../core/export-learned.ts'
-import { grantLimit, refusedPathReason } from '../core/granted-paths.ts'
+import { grantLimit } from '../core/granted-paths.ts'
+import { refusedPathReason } from '../core/grantable-paths.ts'
 import { actorName, reasonText } from '../core/person-text.ts'
 import { taskNamed } from './commands.ts'
 
