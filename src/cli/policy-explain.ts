@@ -68,7 +68,7 @@ const grantsOf = async (
   task: TaskView,
   { all, grants, config }: { all: readonly TaskView[]; grants: readonly Grant[]; config: Config },
 ): Promise<GrantFact[]> => {
-  const { refusedPathReason } = await import('../runtime/core/granted-paths.ts')
+  const { refusedPathReason } = await import('../runtime/core/grantable-paths.ts')
   const line = lineOf(task, all)
   return grants
     .filter(({ scope, taskId, areas }) =>
