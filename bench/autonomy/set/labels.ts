@@ -36,7 +36,7 @@ const tool = 'node --version\n'
 
 const ownFaults: SetEntry[] = [
   ownFault({
-    ...{ name: 'program that crashes, repaired when told', seed: 501, fault: 'runtime_error' },
+    ...{ name: 'program that crashes, repaired when told', seed: 901, fault: 'runtime_error' },
     ...{ command: 'node scripts/start.mjs' },
     files: {
       'scripts/start.mjs': "import { start } from '../src/start.mjs'\n\nstart()\n",
@@ -46,7 +46,7 @@ const ownFaults: SetEntry[] = [
     mends: [broken('src/start.mjs', start)],
   }),
   ownFault({
-    ...{ name: 'configuration that cannot be read, repaired when told', seed: 502, fault: 'config_error' },
+    ...{ name: 'configuration that cannot be read, repaired when told', seed: 902, fault: 'config_error' },
     ...{ command: 'node scripts/settings.mjs' },
     files: {
       'scripts/settings.mjs': `import { readFileSync } from 'node:fs'
@@ -63,7 +63,7 @@ try {
     mends: [broken('src/settings.json', settings)],
   }),
   ownFault({
-    ...{ name: 'removed output of an earlier step, restored when told', seed: 503, fault: 'build_artifact_missing' },
+    ...{ name: 'removed output of an earlier step, restored when told', seed: 903, fault: 'build_artifact_missing' },
     ...{ command: 'node scripts/table.mjs' },
     files: {
       'scripts/table.mjs': `import { existsSync } from 'node:fs'
@@ -76,13 +76,13 @@ if (!existsSync('src/table.mjs')) throw new Error('Could not find the file src/t
     mends: [broken('src/table.mjs', table)],
   }),
   ownFault({
-    ...{ name: 'program that does not exist, repaired when told', seed: 504, fault: 'command_not_found' },
+    ...{ name: 'program that does not exist, repaired when told', seed: 904, fault: 'command_not_found' },
     ...{ command: 'sh src/tool.sh', files: { 'src/tool.sh': tool } },
     breaks: [broken('src/tool.sh', 'slug-tool-of-nobody --version\n')],
     mends: [broken('src/tool.sh', tool)],
   }),
   ownFault({
-    ...{ name: 'variable that nobody sets, repaired when told', seed: 505, fault: 'missing_env_var' },
+    ...{ name: 'variable that nobody sets, repaired when told', seed: 905, fault: 'missing_env_var' },
     ...{ command: 'node scripts/start.mjs' },
     files: {
       'scripts/start.mjs': "import { start } from '../src/start.mjs'\n\nstart()\n",
@@ -132,12 +132,12 @@ const lateService = ({ name, seed, fault, failure }: LateService): SetEntry => (
 
 const lateServices: SetEntry[] = [
   lateService({
-    ...{ name: 'service that starts late', seed: 511, fault: 'service_unavailable' },
+    ...{ name: 'service that starts late', seed: 911, fault: 'service_unavailable' },
     failure: `  const { connect } = await import('node:net')
   await new Promise((resolve, reject) => connect(1, '127.0.0.1').once('connect', resolve).once('error', reject))`,
   }),
   lateService({
-    ...{ name: 'name that resolves late', seed: 512, fault: 'network_unreachable' },
+    ...{ name: 'name that resolves late', seed: 912, fault: 'network_unreachable' },
     failure: `  const { lookup } = await import('node:dns/promises')
   await lookup('registry.slug.invalid')`,
   }),
@@ -164,12 +164,12 @@ const machineFault = ({ name, seed, fault, command, script }: MachineFault): Set
 
 const machineFaults: SetEntry[] = [
   machineFault({
-    ...{ name: 'memory of the check runs out', seed: 521, fault: 'out_of_memory' },
+    ...{ name: 'memory of the check runs out', seed: 921, fault: 'out_of_memory' },
     command: 'node --max-old-space-size=20 scripts/machine.mjs',
     script: 'const kept = []\nfor (;;) kept.push(Array.from({ length: 1000 }, (_, index) => ({ index })))\n',
   }),
   machineFault({
-    ...{ name: 'other version of the runtime needed', seed: 522, fault: 'runtime_version' },
+    ...{ name: 'other version of the runtime needed', seed: 922, fault: 'runtime_version' },
     command: 'node scripts/machine.mjs',
     script: `throw new Error(\`Unsupported engine: wanted: {"node":">=99"} (current: {"node":"\${process.versions.node}"})\`)\n`,
   }),

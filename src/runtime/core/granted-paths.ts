@@ -7,7 +7,7 @@ import type { GrantScope, LearnedEvidence, ListedGrant, PathGrant } from '../../
 import type { Run } from '../../domain/run.ts'
 import type { Task } from '../../domain/task.ts'
 import { aggregateHints, type PathHint } from '../../recovery/policy/hints.ts'
-import { parsePathRule, pathMatcher, type PathRule } from '../../recovery/policy/path-rule.ts'
+import { parsePathRule, pathMatcher } from '../../recovery/policy/path-rule.ts'
 import type { Queryable } from '../../store/db.ts'
 import { learnedPathsOf, learnPath, seeLearnedPaths } from '../../store/learned-path.ts'
 import {
