@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
-import { expect } from 'vitest'
+import { expect, inject } from 'vitest'
 import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '../../src/api/contract.ts'
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
@@ -27,6 +27,7 @@ import { goalEnded } from '../../src/domain/goal.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
+import { beginWithStore } from '../support/store-folder.ts'
 import { commitAll, makeCanary, put, user, type Canary } from '../workspace/scene.ts'
 import { commitsOf, processesIn, unclearGoals, unverifiedCommits } from './oracle.ts'
 
@@ -219,8 +220,9 @@ export const openScene = async (agents: string[], options: SceneOptions = {}): P
   const base = user(root, 'rev-parse', 'HEAD')
   const asked = new Map<string, { branch: string; commands: string[]; given: string[] }>()
   let known = new Set(commitsOf(root))
-  const served = await serve({ root, environment, version: 'test' })
   const stateDir = stateDirOf(environment, (await openRepository(root)).id)
+  beginWithStore(inject('storeCache'), stateDir)
+  const served = await serve({ root, environment, version: 'test' })
   const api = callerOf(served, stateDir)
   const status = (): Promise<StatusView> => api<StatusView>('/status')
   const allEvents = async (): Promise<EventView[]> => {

@@ -229,10 +229,10 @@ test('Claude fails with 529, waits for its persisted time across a crash, and is
   expect((await runsOf()).map(({ state }) => state)).toEqual(['failed', 'success'])
 })
 
-test.each(['claude', 'codex'])('a check whose script does not exist is dropped after the work of %s', async (cli) => {
+test('a check whose script does not exist is dropped after the work of Codex', async () => {
   await open(() => [{ write: { path: 'made.txt', content: 'made\n' } }, { text: 'Made.' }])
   putUnderGit(user!)
-  const goal = goalOf(await user!.unstuck('run', writeTasks(cli, ['npm run lint', 'npm run check']), '--json'))
+  const goal = goalOf(await user!.unstuck('run', writeTasks('codex', ['npm run lint', 'npm run check']), '--json'))
   expect(goal).toMatchObject({ state: 'ready', tasks: [{ status: 'done', commands: ['npm run check'] }] })
   const [run] = await runsOf()
   expect(run?.verdict).toMatchObject({
@@ -241,7 +241,7 @@ test.each(['claude', 'codex'])('a check whose script does not exist is dropped a
     dropped: [{ command: 'npm run lint' }],
   })
   expectRecovery(await user!.events(goal.id), {
-    worker: cli,
+    worker: 'codex',
     issue: /package\.json has no script "lint"/,
     action: 'DROP_COMMAND',
   })

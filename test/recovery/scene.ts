@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { inject } from 'vitest'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { serve, type Served, type ServeOptions } from '../../src/api/serve.ts'
 import type { GoalRequest, GoalView, Recovery, Run, StatusView, EventView, TaskView } from '../../src/api/contract.ts'
@@ -22,6 +23,7 @@ import { parseRemote } from '../../src/workspace/remote-url.ts'
 import { mirrorRoot } from '../../src/workspace/remote.ts'
 import { openRepository } from '../../src/workspace/repository.ts'
 import { faultAgent } from '../process/bench.ts'
+import { beginWithStore } from '../support/store-folder.ts'
 
 export interface Scene {
   top: string
@@ -237,6 +239,7 @@ export const openScene = async (
   }
   const start = (): Promise<Served> =>
     startOther?.(root, environment) ?? serve({ root, environment, version: '0.0.0', ...options })
+  beginWithStore(inject('storeCache'), stateDirOf(environment, id))
   let served = await start()
   const call = callerOf(
     () => served,

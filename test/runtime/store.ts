@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
 import type { EscalationKind } from '../../src/domain/escalation.ts'
 import { noSpend } from '../../src/domain/budget.ts'
 import type { Goal } from '../../src/domain/goal.ts'
@@ -18,6 +19,7 @@ import { getGoal, insertGoal, moveGoal } from '../../src/store/goal.ts'
 import { openStore } from '../../src/store/open.ts'
 import { finishRun, getRun, saveRun } from '../../src/store/run.ts'
 import { getTask, insertTasks, moveTask } from '../../src/store/task.ts'
+import { beginWithStore } from '../support/store-folder.ts'
 
 export interface Store {
   db: Db
@@ -37,6 +39,7 @@ export interface Store {
 export const openTestStore = async (): Promise<Store> => {
   const stateDir = mkdtempSync(join(tmpdir(), 'unstuck-store-'))
   const cacheDir = fileURLToPath(new URL('../../node_modules/.cache/unstuck', import.meta.url))
+  beginWithStore(inject('storeCache'), stateDir)
   const db = await openStore({ stateDir, cacheDir })
   await db.transaction((tx) => registerAgents(tx, ['agent-1'], 'here'))
   let number = 0

@@ -4,7 +4,17 @@ import { configSchema } from '../../src/config-schema.ts'
 import type { LearnedEvidence } from '../../src/domain/path-grant.ts'
 import type { Run } from '../../src/domain/run.ts'
 import type { Task } from '../../src/domain/task.ts'
-import { generatedPatterns, learnedPatterns, liveGrantsFor, plannedHints, recordGrant, recordLearned, touchGrants, touchLearned, type GrantRequest } from '../../src/runtime/core/granted-paths.ts'
+import {
+  generatedPatterns,
+  learnedPatterns,
+  liveGrantsFor,
+  plannedHints,
+  recordGrant,
+  recordLearned,
+  touchGrants,
+  touchLearned,
+  type GrantRequest,
+} from '../../src/runtime/core/granted-paths.ts'
 import { firstRow, sql, type Db, type Queryable } from '../../src/store/db.ts'
 import { readEvents } from '../../src/store/event.ts'
 import {
