@@ -33,7 +33,16 @@ const factsOf = ({ code = 'test_failure', failure, limits: own, ...more }: Given
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
     ...{ runs: [run('one')], past: [], allowable: [], hasChild: false, depth: 0, mayDropExplicit: true },
     ...more,
-    failure: { failureCode: code, category, retryable, isExplicit: true, violations: [], outside: [], ...failure },
+    failure: {
+      failureCode: code,
+      category,
+      retryable,
+      isOfWork: true,
+      isExplicit: true,
+      violations: [],
+      outside: [],
+      ...failure,
+    },
     limits: { ...limits, ...own },
   }
 }
@@ -169,6 +178,26 @@ describe('a task whose work did not pass', () => {
       ...{ kind: 'requeue', reason: 'needs_rework_in_place_retry', cause: 'in_place', count: 5, limit: 5 },
     })
     expect(decide({ past: past('in_place', 5) })).toEqual({ kind: 'split', reason: 'needs_rework' })
+  })
+
+  it('a smaller FAILED_TASK_MAX_RETRY_COUNT never gives a failed task more starts: parked, it gets none in place', () => {
+    const startsAt = (maxRetries: number): number => {
+      let [status, rows]: [RequeueFacts['status'], RequeueFacts['past']] = ['failed', []]
+      for (let epoch = 1; ; epoch += 1) {
+        const runs = [run(`noise ${epoch}`, { epoch, failureCode: 'agent_crash' })]
+        const given = {
+          failure: { category: 'flaky', isOfWork: false } as const,
+          past: rows,
+          limits: { maxRetries },
+          runs,
+        }
+        let decision = decide({ ...given, status })
+        if (decision.kind === 'park') decision = decide({ ...given, status: (status = 'blocked(needs_rework)') })
+        if (decision.kind !== 'requeue') return rows.length
+        rows = [...rows, { cause: decision.cause, epoch }]
+      }
+    }
+    expect([0, 1, 2, 3, 6, 7, -1].map(startsAt)).toEqual([0, 1, 2, 3, 6, 6, 6])
   })
 
   it('BLOCKED_NEEDS_REWORK_IN_PLACE_RETRY_LIMIT=-1 lifts that limit, and the total still ends it', () => {

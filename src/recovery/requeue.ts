@@ -48,6 +48,8 @@ export interface RequeueFacts {
     retryable: boolean
     /** What the run would have corrected in the checks, if its budget had allowed it. */
     adjustment?: CheckAdjustment
+    /** Whether the work was at fault, and not the agent or its surroundings; those tasks wait as `failed` first. */
+    isOfWork: boolean
     /** Whether the failed check is one that the task names. */
     isExplicit: boolean
     /** Changed paths outside the task's rules, and among them those that a rule could allow: not denied, no secret. */
@@ -197,7 +199,8 @@ const retryInPlace = (facts: RequeueFacts): RequeueDecision | undefined => {
   const { inPlaceLimit: limit } = facts.limits
   const count = sinceProgress(facts).filter(({ cause }) => cause === 'in_place').length
   if (facts.failure.category === 'policy' || climbs(facts) || isSpent(facts)) return undefined
-  // A task that failed was started again in place before it came here.
+  // A task that failed had its starts in place before it came here, or its owner allows none: a smaller limit must not bring more.
+  if (!facts.failure.isOfWork) return undefined
   if (countOf(facts, facts.failure.category) >= categoryLimits[facts.failure.category]) return undefined
   if (limit >= 0 && count >= limit) return undefined
   return { kind: 'requeue', reason: 'needs_rework_in_place_retry', cause: 'in_place', count: count + 1, limit }

@@ -41,7 +41,15 @@ const failed = (more: Partial<FailureCase['facts']> = {}, code = 'test_failure')
     ...{ status: 'blocked(needs_rework)', taskId: 't-1', commands: ['npm test', 'npm run lint'] },
     ...{ runs: [failedRun(code, 'one', 1)], past: [], hasChild: false, depth: 0 },
     failure: {
-      ...{ failureCode: code, category: 'test', retryable: true, isExplicit: true, violations: [], outside: [] },
+      ...{
+        failureCode: code,
+        category: 'test',
+        retryable: true,
+        isOfWork: true,
+        isExplicit: true,
+        violations: [],
+        outside: [],
+      },
     },
     ...more,
   },
@@ -112,9 +120,9 @@ describe('stored failures with other settings', () => {
     ],
     [
       'fewer starts of a failed task',
-      failed({ status: 'failed', past: past('test', 1) }),
+      failed({ status: 'failed', past: past('test', 1), failure: { ...failed().facts.failure, isOfWork: false } }),
       { 'requeue.maxRetries': 1 },
-      ['cooldown_retry', 'needs_rework_in_place_retry', 'requeue.maxRetries'],
+      ['cooldown_retry', 'needs_rework', 'requeue.maxRetries'],
     ],
     [
       'a missing script that must block',
@@ -122,6 +130,7 @@ describe('stored failures with other settings', () => {
         failure: {
           ...{ failureCode: 'verification_command_missing_script', category: 'setup', retryable: false },
           ...{
+            isOfWork: true,
             isExplicit: true,
             violations: [],
             outside: [],
@@ -143,7 +152,7 @@ describe('stored failures with other settings', () => {
 
   const violation = failed({
     failure: {
-      ...{ failureCode: 'policy_violation', category: 'policy', retryable: true, isExplicit: false },
+      ...{ failureCode: 'policy_violation', category: 'policy', retryable: true, isOfWork: true, isExplicit: false },
       ...{ violations: ['Makefile'], outside: ['Makefile'] },
     },
     past: past('suppressed', 1),

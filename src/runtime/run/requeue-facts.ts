@@ -50,13 +50,14 @@ export type Failure = RequeueFacts['failure']
 
 /** `row`: category and retryability where they are known better than by the stored code. */
 export const failureOf = (
-  { failureCode, failedCommandSource, policyViolations = [], adjustment }: ErrorMeta,
+  { failureCode, source, failedCommandSource, policyViolations = [], adjustment }: ErrorMeta,
   row?: Pick<Failure, 'category' | 'retryable'>,
 ): Failure => {
   // A code that is not in the table is not retried without a person.
   const [category, retryable] = failureCodes[failureCode] ?? ['model', false]
   return {
     ...{ failureCode, category, retryable, ...row },
+    isOfWork: source === 'verification' || source === 'policy',
     isExplicit: failedCommandSource === 'task',
     violations: policyViolations.map(({ path }) => path),
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
