@@ -5,7 +5,7 @@
 import type { LaunchSpec } from '../../src/process/shim-protocol.ts'
 import type { Dice } from './dice.ts'
 import { assertion, brokenBy } from './suite.ts'
-import type { Behaviour, TaskPlan } from './plan.ts'
+import type { Behaviour, ModelAnswer, TaskPlan } from './plan.ts'
 
 export type Act =
   | { kind: 'line'; stream: 'stdout' | 'stderr'; text: string }
@@ -21,13 +21,22 @@ export interface TimedAct {
   act: Act
 }
 
+/** What a model decided about one path. */
+export interface ModelDecision {
+  path: string
+  action: 'allow' | 'discard' | 'deny'
+}
+
 export interface Script {
-  behaviour: Behaviour
+  /** Undefined for a question. */
+  behaviour: Behaviour | undefined
   acts: TimedAct[]
   /** What the oracle may know: this start ends well, and with which grants. */
   opens: boolean
   ends: 'well' | 'badly' | 'never'
   deniedBelow: string | null
+  /** Its answer, if it is a question that gets one. */
+  decisions?: ModelDecision[]
 }
 
 export interface Start {
@@ -54,7 +63,7 @@ interface Speech {
   open: Act[]
   tool(path: string): Act[]
   denied(path: string): Act[]
-  good(cost: number): Act[]
+  good(cost: number, text?: string): Act[]
   overload: Act[]
   quota: Act[]
   auth: Act[]
@@ -115,7 +124,7 @@ const claudeSpeech = (session: string, cwd: string): Speech => {
       use(path),
       reply(path, `Claude requested permissions to write to ${path}, but you haven't granted it yet.`, true),
     ],
-    good: (cost) => [answer([{ type: 'text', text: 'All done.' }]), result('All done.', false, cost), exit(0)],
+    good: (cost, text = 'All done.') => [answer([{ type: 'text', text }]), result(text, false, cost), exit(0)],
     overload: [
       retry(1),
       retry(2),
@@ -145,8 +154,8 @@ const codexSpeech = (session: string): Speech => {
         'stderr',
       ),
     ],
-    good: () => [
-      line({ type: 'item.completed', item: { id: 'i-end', type: 'agent_message', text: 'All done.' } }),
+    good: (_cost, text = 'All done.') => [
+      line({ type: 'item.completed', item: { id: 'i-end', type: 'agent_message', text } }),
       line({ type: 'turn.completed', usage: { input_tokens: 2400, cached_input_tokens: 0, output_tokens: 84 } }),
       exit(0),
     ],
@@ -162,7 +171,7 @@ const toolSpeech = (): Speech => {
     open: [line('working')],
     tool: (path) => [line(`writing ${path}`)],
     denied: () => [],
-    good: () => [line('All done.'), exit(0)],
+    good: (_cost, text = 'All done.') => [line(text), exit(0)],
     overload: temporary,
     quota: [line('no credit is left', 'stderr'), exit(3)],
     auth: [line('not logged in', 'stderr'), exit(4)],
@@ -193,6 +202,19 @@ const denial = (start: Start, speech: Speech, dir: string): { acts: Act[]; below
 
 /** Whether the launch tells the agent so, in its prompt. */
 const isTold = ({ spec }: Start, words: string): boolean => spec.argv.some((word) => word.includes(words))
+
+/** Files outside the task; a worker takes them back as soon as it is told about them. */
+export const extraOf = ({ id }: TaskPlan): string => `elsewhere/extra-${id}`
+export const buildFile = 'tool.json'
+/** `npm test` makes it again. */
+export const reportFile = 'coverage/sum'
+const madeFileOf = ({ id }: TaskPlan): string => `dist/app-${id}`
+export const secretFile = '.env'
+
+const withExtra = (start: Start, speech: Speech, path: string): Act[] => {
+  const extra: Act = isTold(start, path) ? { kind: 'restore', path } : edit(path, `${start.task.id} was here\n`)
+  return [...work(start, speech), extra, ...speech.good(0.02)]
+}
 
 const workBroken = (start: Start, speech: Speech, tests: string[]): Act[] => [
   ...work(start, speech),
@@ -257,6 +279,16 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
       const stray: Act = told ? { kind: 'restore', path: 'elsewhere/stray' } : edit('elsewhere/stray', `${task.id}\n`)
       return { acts: [...work(start, speech), stray, ...speech.good(0.02)] }
     }
+    case 'extra':
+      return { acts: withExtra(start, speech, extraOf(task)) }
+    case 'build-file':
+      return { acts: withExtra(start, speech, buildFile) }
+    case 'report':
+      return { acts: withExtra(start, speech, reportFile) }
+    case 'looks-made':
+      return { acts: withExtra(start, speech, madeFileOf(task)) }
+    case 'secret':
+      return { acts: withExtra(start, speech, secretFile) }
     case 'clash':
       return { acts: [edit(`src/clash-${start.dice.pick(['a', 'b'])}`, 'here\n'), ...done] }
     case 'costly':
@@ -269,6 +301,50 @@ const bodyOf = (start: Start, speech: Speech): { acts: Act[]; below?: string | n
       }
     case 'tamper-delete':
       return { acts: [...work(start, speech), { kind: 'tamper', what: 'delete' }, ...speech.good(0.02)] }
+  }
+}
+
+/** The paths that a question of ours is about; it names them in its JSON. */
+const askedAbout = ({ spec, task }: Start): string[] => {
+  const text = spec.argv.join(' ')
+  const listed = [extraOf(task), madeFileOf(task), reportFile, buildFile, 'elsewhere/stray', 'elsewhere/file']
+  return listed.filter((path) => text.includes(path))
+}
+
+const decisionsOf = (start: Start, answer: ModelAnswer): ModelDecision[] | undefined => {
+  const paths = askedAbout(start)
+  if (answer === 'allow' || answer === 'discard' || answer === 'deny')
+    return paths.map((path) => ({ path, action: answer }))
+  if (answer === 'writes') return paths.map((path) => ({ path, action: 'allow' }))
+  if (answer === 'nothing') return []
+  if (answer !== 'greedy') return undefined
+  return ['**', 'package.json', secretFile, '../outside', ...paths].map((path) => ({ path, action: 'allow' }))
+}
+
+/** A session that was started to answer a question about changed paths. */
+export const answerScript = (start: Omit<Start, 'behaviour' | 'count'>, answer: ModelAnswer): Script => {
+  const asked = { ...start, behaviour: 'success' as const, count: 0 }
+  const speech = speechOf(asked)
+  const decisions = decisionsOf(asked, answer)
+  const json = JSON.stringify({
+    decisions: (decisions ?? []).map((decision) => ({ ...decision, reason: 'so be it' })),
+    ...{ summary: 'Decided.', confidence: 0.9 },
+  })
+  const body: Record<'other' | 'garbage' | 'hang' | 'crash' | 'quota' | 'writes', Act[]> = {
+    other: speech.good(0.02, json),
+    garbage: speech.good(0.02, 'I would rather not say.'),
+    hang: [],
+    crash: [exit(1)],
+    quota: speech.quota,
+    writes: [edit('src/by-question', 'x'), ...speech.good(0.02, json)],
+  }
+  const chosen = Object.hasOwn(body, answer) ? (answer as keyof typeof body) : 'other'
+  const acts = [...speech.open, ...body[chosen]]
+  const timed = acts.map((act, index) => ({ at: Math.round((1_500 * (index + 1)) / acts.length), act }))
+  return {
+    ...{ behaviour: undefined, acts: timed, opens: true, deniedBelow: null },
+    ends: answer === 'hang' ? 'never' : chosen === 'crash' || chosen === 'quota' ? 'badly' : 'well',
+    ...(decisions === undefined ? {} : { decisions }),
   }
 }
 

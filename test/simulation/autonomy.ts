@@ -30,10 +30,13 @@ interface Started {
 const mayStillWork: readonly Behaviour[] = [
   ...(['crash', 'killed', 'no-change', 'hang', 'circles'] as const),
   ...(['broken', 'told', 'shrinks', 'wanders', 'stray', 'outside'] as const),
+  ...(['extra', 'build-file', 'report', 'looks-made', 'secret'] as const),
 ]
 
 /** These end well as soon as they are told, or are started often enough. */
-const mends: readonly Behaviour[] = ['told', 'shrinks', 'stray']
+const mends: readonly Behaviour[] = [
+  ...(['told', 'shrinks', 'stray', 'extra', 'build-file', 'report', 'looks-made', 'secret'] as const),
+]
 
 /** What the agent is given, without the names of its run. */
 const signatureOf = (world: World, { spec }: SimLaunch): string =>

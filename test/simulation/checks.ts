@@ -2,6 +2,7 @@
 import type { CommandRequest, CommandResult } from '../../src/process/run-command.ts'
 import { simulatedProgramFiles, type SimLaunch } from './processes.ts'
 import type { Incarnation } from './engine.ts'
+import { reportFile } from './agents.ts'
 import { cloneDirOf, type Tree } from './git.ts'
 import { failingTests, report } from './suite.ts'
 import type { World } from './world.ts'
@@ -23,7 +24,9 @@ const failedIn = (files: Tree, argv: string[]): string[] => {
 const isWork = (world: World, { marker, cwd }: CommandRequest, files: Tree): boolean => {
   const run = world.tables.run.get(marker.replace(/-check$/, ''))
   if (run === undefined || !(isBelow(cwd, world.git.root) || cwd.includes(`/runs/${run.id}/checked`))) return false
-  return world.git.addTree(files) !== world.git.commits.get(run.baseCommit ?? '')?.tree
+  const tree = world.git.addTree(files)
+  // An agent may mend its work by making it as it was.
+  return tree === run.tree || tree !== world.git.commits.get(run.baseCommit ?? '')?.tree
 }
 
 /** Where an agent was, what it left behind may make a check pass. */
@@ -90,5 +93,7 @@ export const runCheck = async (
     ...{ at: world.scheduler.now(), work: isWork(world, request, files), tree: world.git.addTree(files) },
     failed: result.exitCode === 0 ? [] : failedIn(files, request.argv),
   })
+  if (result.exitCode === 0 && request.cwd.endsWith('/checked'))
+    world.git.clones.get(request.cwd)?.files.set(reportFile, 'measured\n')
   return result
 }

@@ -10,6 +10,7 @@ import { defaultPolicyRecovery } from '../../src/recovery/policy/recovery-policy
 import { compareRefs } from '../../src/workspace/refs.ts'
 import type { Db, Queryable, Sql } from '../../src/store/db.ts'
 import { isLaunchOver } from '../../src/process/shim-client.ts'
+import { buildFile } from './agents.ts'
 import { faultError, diskFull } from './faults.ts'
 import { runCheck } from './checks.ts'
 import type { FaultKind } from './plan.ts'
@@ -294,7 +295,10 @@ const contextOf = (world: World, self: Incarnation, wake: () => void): Context =
       stateDir: '/state',
       cacheDir: '/cache',
       config: () => world.config,
-      pathPolicy: () => defaultPolicyRecovery,
+      pathPolicy: () => ({
+        ...defaultPolicyRecovery,
+        commandDrivenAllowedPathRules: [{ pattern: 'npm', paths: [buildFile] }],
+      }),
       policy: () => ({ playbooks, disabled: world.config.playbooks.disabled, retry: world.config.retry }),
       cliVersions: new Map(),
       environment: { PATH: '/bin' },

@@ -42,7 +42,8 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       ? undefined
       : { files: clone.files, below: path.slice(dir.length + 1) }
   }
-  const look = (path: string): Node | undefined => {
+  const look = (named: string): Node | undefined => {
+    const path = named.replace(/(?<=.)\/$/, '')
     const own = nodes.get(path)
     if (own !== undefined) return own
     if (path.endsWith('/gate'))
@@ -79,7 +80,7 @@ export const createFiles = ({ git, processes, wall }: Below, start: Record<strin
       const names = [...(tree?.files.keys() ?? [])]
         .filter((name) => tree?.below === '' || name.startsWith(`${tree?.below}/`))
         .map((name) => name.slice(tree?.below === '' ? 0 : (tree?.below.length ?? 0) + 1))
-      const own = [...nodes.keys()]
+      const own = [...nodes.keys(), ...processes.launches.keys()]
         .filter((name) => name !== path && name.startsWith(`${path}/`))
         .map((name) => name.slice(path.length + 1))
       return [...new Set([...names, ...own].map((name) => name.split('/')[0] ?? ''))].sort()

@@ -13,11 +13,13 @@ import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
 import { waitingOn } from '../../src/runtime/people/waiting-on.ts'
 import type { Recovery } from '../../src/store/recovery.ts'
+import { reportFile } from './agents.ts'
 import { createAutonomy } from './autonomy.ts'
+import { createPolicyOracle, type PolicyOracle } from './policy-oracle.ts'
 import { failingTests } from './suite.ts'
 import { simulatedTrailers } from './git.ts'
 import type { Look, RowChange } from './mirror.ts'
-import type { SimLaunch } from './processes.ts'
+import { isQuestion, type SimLaunch } from './processes.ts'
 import { createTarget } from './target.ts'
 import type { World } from './world.ts'
 
@@ -65,6 +67,7 @@ interface Facts {
   doomedSince: Map<string, number>
   /** Accounts at their limit, by the events that say so. */
   limits: Map<string, { harnesses: string[]; since: Date; until: Date }>
+  policy: PolicyOracle
 }
 
 const runsOf = (world: World, taskId: string): Run[] =>
@@ -187,6 +190,12 @@ const checkSteps = (world: World, look: Look): void => {
   }
 }
 
+/** How many tasks this one continues, counted along the chain whatever its own row says. */
+const continuedBy = (world: World, { rework }: Task): number => {
+  const parent = rework === null ? undefined : world.tables.task.get(rework.parent)
+  return parent === undefined ? 0 : 1 + continuedBy(world, parent)
+}
+
 /** A task that another one continues has ended, that one names it, it is the only one, and nothing waits for the old one. */
 const checkRework = (world: World, { changes }: Look): void => {
   for (const { table, after } of changes) {
@@ -203,8 +212,9 @@ const checkRework = (world: World, { changes }: Look): void => {
     if (rework === null || status === 'cancelled') continue
     const siblings = all.filter((task) => task.rework?.parent === rework.parent && !taskEnded(task.status))
     if (siblings.length > 1) world.violated('one owner', `${siblings.length} tasks continue ${rework.parent}`)
-    if (rework.depth > world.config.requeue.reworkDepth)
-      world.violated('everything ends', `task ${id} is the rework number ${rework.depth}`)
+    const depth = continuedBy(world, after as Task)
+    if (depth > world.config.requeue.reworkDepth)
+      world.violated('everything ends', `task ${id} is the rework number ${depth}`)
   }
 }
 
@@ -230,7 +240,7 @@ const checkFence = (world: World, { changes }: Look): void => {
 }
 
 /** Everything between the base and the head of a goal is a commit of ours, each task's once, inside its fence, and passes. */
-const checkBranches = (world: World, { changes }: Look): void => {
+const checkBranches = ({ world, policy }: Facts, { changes }: Look): void => {
   for (const { table, after } of changes) {
     if (table !== 'goal') continue
     const goal = after as { id: string; baseCommit: string | null; headCommit: string | null; repoMode: string }
@@ -260,7 +270,7 @@ const checkBranches = (world: World, { changes }: Look): void => {
     const landed = entry.landedCommit ?? ''
     if (goal?.headCommit === null || goal === undefined || !world.git.isAncestor(landed, goal.headCommit))
       world.violated('one owner', `merged entry of ${entry.taskId}: ${landed} is not on the branch`)
-    checkCommit(world, landed, entry.taskId)
+    checkCommit(world, { landed, taskId: entry.taskId }, policy.grantedTo(entry.taskId, entry.runId))
     checkTree(world, landed, entry.runId)
   }
 }
@@ -271,7 +281,7 @@ const rules = (texts: string[]) =>
     return parsed.ok ? [parsed.rule] : []
   })
 
-const checkCommit = (world: World, landed: string, taskId: string): void => {
+const checkCommit = (world: World, { landed, taskId }: { landed: string; taskId: string }, granted: string[]): void => {
   const commit = world.git.commits.get(landed)
   const task = world.tables.task.get(taskId)
   if (commit === undefined || task === undefined) return world.violated('the fence', `no commit ${landed}`)
@@ -285,7 +295,7 @@ const checkCommit = (world: World, landed: string, taskId: string): void => {
   const changes = world.git.calls.changesBetween(world.shadow, commit.parents[0] ?? '', landed)
   const { violations } = checkPathPolicy({
     changes,
-    allowedPaths: rules(task.allowedPaths),
+    allowedPaths: rules([...task.allowedPaths, ...granted]),
     deniedPaths: rules(task.deniedPaths),
     nestedRepositories: [],
   })
@@ -345,10 +355,11 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
   const { world } = facts
   const since = facts.recoverySeen.get(recovery.id) ?? 0
   const launches = world.processes.all.filter(
-    ({ program, spec }) =>
-      program !== undefined &&
-      program.startedAt >= since &&
-      world.tables.run.get(spec.marker)?.taskId === recovery.taskId,
+    (launch) =>
+      launch.program !== undefined &&
+      !isQuestion(launch) &&
+      launch.program.startedAt >= since &&
+      world.tables.run.get(launch.spec.marker)?.taskId === recovery.taskId,
   )
   const endedWell = (launch: SimLaunch): boolean => launch.exit !== undefined && launch.program?.script.ends !== 'badly'
   const condition = recovery.postCondition as { type: string; directory?: string; fresh?: boolean }
@@ -434,8 +445,15 @@ const checkRecoveries = (facts: Facts, { changes }: Look): void => {
   }
 }
 
+/** The tree without the report that every check makes again: it may be left out and go with the workspace. */
+const withoutReport = ({ git }: World, tree: string): string =>
+  git.addTree(new Map([...git.treeOf(tree)].filter(([path]) => path !== reportFile)))
+
 /** Work that an agent left in its workspace is also elsewhere. */
-const kept = (world: World, runId: string, tree: string): boolean => {
+const kept = (world: World, runId: string, tree: string): boolean =>
+  isElsewhere(world, runId, tree) || isElsewhere(world, runId, withoutReport(world, tree))
+
+const isElsewhere = (world: World, runId: string, tree: string): boolean => {
   const run = world.tables.run.get(runId)
   if (
     run?.tree === tree ||
@@ -537,7 +555,7 @@ const checkStart = (facts: Facts, launch: SimLaunch): void => {
   const run = world.tables.run.get(runId)
   if (run?.state !== 'running')
     return world.violated('one owner', `an agent starts for run ${runId}, which is ${run?.state}`)
-  if (lastLaunch(run)?.shim?.pid !== launch.identity.pid)
+  if (!isQuestion(launch) && lastLaunch(run)?.shim?.pid !== launch.identity.pid)
     world.violated('one owner', `an agent of ${runId} starts before its identity is committed`)
   checkLimits(facts, run)
   for (const other of world.processes.all) {
@@ -555,6 +573,7 @@ export const createOracle = (world: World): Oracle => {
     doomedSince: new Map(),
     limits: new Map(),
     pausedOnce: new Set(),
+    policy: createPolicyOracle(world),
   }
   let transitions = 0
   const target = createTarget(world)
@@ -574,7 +593,8 @@ export const createOracle = (world: World): Oracle => {
         if (type === 'goal.paused' && goalId !== null) facts.pausedOnce.add(goalId)
       checkOwners(facts)
       checkFence(world, look)
-      checkBranches(world, look)
+      facts.policy.observe(look)
+      checkBranches(facts, look)
       checkDone(world, look)
       checkRecoveries(facts, look)
       checkSteps(world, look)
@@ -583,6 +603,7 @@ export const createOracle = (world: World): Oracle => {
     },
     programStarts: (launch) => {
       checkStart(facts, launch)
+      if (isQuestion(launch)) return facts.policy.questionStarts(launch)
       autonomy.programStarts(launch)
     },
     stopRequested: (launch) => {

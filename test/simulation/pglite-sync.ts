@@ -24,6 +24,7 @@ export const tables = [
   'task',
   'goal',
   'engine',
+  'repository_seen',
 ] as const
 
 export interface SyncStore {

@@ -31,10 +31,21 @@ export type Behaviour =
   | 'shrinks'
   | 'wanders'
   | 'stray'
+  | 'extra'
+  | 'build-file'
+  | 'report'
+  | 'looks-made'
+  | 'secret'
   | 'costly'
   | 'tamper-goal'
   | 'tamper-main'
   | 'tamper-delete'
+
+/** What a model answers when it is asked about changed paths; `greedy` allows more than it was asked about. */
+export const modelAnswers = [
+  ...(['allow', 'discard', 'deny', 'greedy', 'garbage', 'nothing', 'hang', 'crash', 'quota', 'writes'] as const),
+] as const
+export type ModelAnswer = (typeof modelAnswers)[number]
 
 export interface TaskPlan {
   id: string
@@ -45,6 +56,8 @@ export interface TaskPlan {
   commands: string[]
   /** The n-th start of its agent behaves as the n-th of these; the last one stands for all later ones. */
   behaviours: Behaviour[]
+  /** The n-th question about its paths is answered by the n-th of these; the last one stands for all later ones. */
+  answers: ModelAnswer[]
   /** Paths it changes; shared ones conflict. */
   paths: string[]
   /** How long its agent works, in milliseconds. */
@@ -166,6 +179,12 @@ const early: Behaviour[] = [
   'shrinks',
   'wanders',
   'stray',
+  'extra',
+  'extra',
+  'build-file',
+  'report',
+  'looks-made',
+  'secret',
   'costly',
   'tamper-goal',
   'tamper-main',
@@ -202,6 +221,7 @@ const taskOf = (dice: Dice, id: string, earlier: TaskPlan[]): TaskPlan => ({
   priority: dice.int(0, 2),
   commands: commandsOf(dice),
   behaviours: behavioursOf(dice),
+  answers: Array.from({ length: dice.int(1, 2) }, () => dice.pick(modelAnswers)),
   paths: [`src/${id}`, ...(dice.chance(0.3) ? [`src/shared-${dice.int(1, 3)}`] : [])],
   worksMs: dice.int(500, 12_000),
 })

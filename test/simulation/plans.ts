@@ -10,6 +10,7 @@ export const aTask = (id: string, behaviours: Behaviour[], more: Partial<TaskPla
     priority: 0,
     commands: ['npm test'],
     behaviours,
+    answers: ['deny'],
     paths: [`src/${id}`],
   },
   worksMs: 4_000,

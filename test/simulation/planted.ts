@@ -422,4 +422,68 @@ export const planted: readonly Planted[] = [
         },
       })),
   },
+  {
+    name: 'dependents-not-moved',
+    from: 1,
+    breaks: 'nothing stuck',
+    plan: aPlan([aGoal([aTask('t1', ['wanders']), aTask('t2', ['success'], { after: ['t1'] })])]),
+    hooks: () =>
+      rewrite('update task set depends_on', (text) => text.replace('and depends_on ?', 'and false and depends_on ?')),
+  },
+  {
+    name: 'rework-depth-forgotten',
+    from: 1,
+    breaks: 'everything ends',
+    plan: aPlan([aGoal([aTask('t1', ['wanders'])])]),
+    hooks: () =>
+      onStore({
+        rows: (_statement, rows) =>
+          rows.map((row) =>
+            'rework' in row && row.rework !== null ? { ...row, rework: { ...(row.rework as object), depth: 0 } } : row,
+          ),
+      }),
+  },
+  {
+    name: 'discard-without-snapshot',
+    from: 1,
+    breaks: 'nothing lost',
+    plan: aPlan([aGoal([aTask('t1', ['extra', 'success'], { answers: ['discard'] })])]),
+    hooks: () =>
+      onPorts(({ git }) => ({
+        git: {
+          ...git,
+          snapshot: async (shadow, request) =>
+            request.reason === 'before changed paths are left out'
+              ? { id: 'none', commit: 'none', reason: request.reason, at: request.at, leftOut: [] }
+              : git.snapshot(shadow, request),
+        },
+      })),
+  },
+  {
+    name: 'question-goes-on',
+    from: 1,
+    breaks: 'one owner',
+    plan: aPlan(
+      [aGoal([aTask('t1', ['extra', 'success'], { answers: ['hang', 'deny'] })])],
+      [],
+      [{ id: 'e1', kind: 'kill', atMs: 16_000, pick: 1 }],
+    ),
+    hooks: () =>
+      onPorts(({ files }) => ({
+        files: { ...files, readdirSync: (path) => (path.endsWith('/asks') ? [] : files.readdirSync(path)) },
+      })),
+  },
+  {
+    name: 'learns-what-no-check-makes',
+    from: 1,
+    breaks: 'nothing lost',
+    plan: aPlan([aGoal([aTask('t1', ['looks-made', 'success'])])]),
+    hooks: () =>
+      onPorts(({ files }) => ({
+        files: {
+          ...files,
+          existsSync: (path) => path.includes('/checked/dist') || files.existsSync(path),
+        },
+      })),
+  },
 ]

@@ -7,7 +7,7 @@ import { AppError } from '../../src/errors.ts'
 import type { LaunchExit, LaunchSpec, LaunchState, Shim, StopCause } from '../../src/process/shim-protocol.ts'
 import type { ProcessIdentity } from '../../src/platform/process.ts'
 import type { ProcessUsage } from '../../src/process/usage.ts'
-import { scriptOf, type Act, type Script } from './agents.ts'
+import { answerScript, scriptOf, type Act, type Script } from './agents.ts'
 import type { Dice } from './dice.ts'
 import type { SimGit } from './git.ts'
 import type { TaskPlan } from './plan.ts'
@@ -126,12 +126,30 @@ const play = (parts: ProcessParts, launch: SimLaunch, act: Act): void => {
   }
 }
 
+/** Started to answer a question, not to work. */
+export const isQuestion = ({ spec }: SimLaunch): boolean => spec.argv.some((word) => word.includes('Question: '))
+
+const scriptFor = (
+  { dice }: ProcessParts,
+  launch: SimLaunch,
+  { task, count }: { task: TaskPlan; count: number },
+): Script => {
+  const { spec } = launch
+  const session = `${isQuestion(launch) ? 'q' : 's'}-${spec.marker}-${count}`
+  const start = { spec, task, session, dice: dice.fork(`${task.id}/${session}`) }
+  const nth = <T>(list: readonly T[], other: T): T => list[Math.min(count, list.length - 1)] ?? other
+  return isQuestion(launch)
+    ? answerScript(start, nth(task.answers, 'deny'))
+    : scriptOf({ ...start, count, behaviour: nth(task.behaviours, 'success') })
+}
+
 export const createProcesses = (parts: ProcessParts): ProcessWorld => {
   const { scheduler, dice } = parts
   const launches = new Map<string, SimLaunch>()
   const all: SimLaunch[] = []
   const checks = new Map<string, { alive: boolean }[]>()
   const starts = new Map<string, number>()
+  const questions = new Map<string, number>()
   let pid = 1000
   const tell = (launch: SimLaunch): void => {
     for (const listener of [...launch.listeners]) listener()
@@ -187,17 +205,13 @@ export const createProcesses = (parts: ProcessParts): ProcessWorld => {
     if (!launch.shim || launch.cleared || launch.stopping || launch.program !== undefined) return
     const task = parts.taskOf(launch.spec.marker)
     if (task === undefined) return end(launch, { code: 127, signal: null })
-    const count = starts.get(task.id) ?? 0
-    starts.set(task.id, count + 1)
-    const behaviour = task.behaviours[Math.min(count, task.behaviours.length - 1)] ?? 'success'
-    const script = scriptOf({
-      ...{ spec: launch.spec, task, behaviour, count },
-      session: `s-${launch.spec.marker}-${count}`,
-      dice: dice.fork(`${task.id}/${count}`),
-    })
+    const counted = isQuestion(launch) ? questions : starts
+    const count = counted.get(task.id) ?? 0
+    counted.set(task.id, count + 1)
+    const script = scriptFor(parts, launch, { task, count })
     const resumed = launch.spec.argv.includes('--resume') || launch.spec.argv.includes('resume')
     launch.program = { alive: true, script, startedAt: scheduler.now(), startedWall: parts.wall(), resumed }
-    parts.trace(`agent of ${task.id} starts: ${behaviour}`)
+    parts.trace(`agent of ${task.id} starts: ${script.behaviour ?? 'to answer a question'}`)
     parts.onStart(launch)
     watch(launch)
     for (const { at, act } of script.acts) {

@@ -115,8 +115,7 @@ const configOf = (plan: Plan, change: { maxParallel?: number; transientLimit?: n
     stall: { silenceSeconds: 8, afterToolResultSeconds: 6, toolSeconds: 12, probeSeconds: 4, lingerSeconds: 5 },
     verify: { timeoutSeconds: 60, totalSeconds: 180 },
     requeue: { failedSeconds: 4, blockedSeconds: 6 },
-    // The programs answer no question.
-    policyRecovery: { useLlm: false },
+    policyRecovery: { timeoutSeconds: 20 },
     retry: {
       transientBaseSeconds: 4,
       transientMaxSeconds: 40,
@@ -231,7 +230,10 @@ const enginePart = (world: World) => {
 }
 
 const findTask = (world: World, runId: string): TaskPlan | undefined => {
-  const title = world.tables.task.get(world.tables.run.get(runId)?.taskId ?? '')?.title
+  let task = world.tables.task.get(world.tables.run.get(runId)?.taskId ?? '')
+  // A task that continues another one has the same agent, which goes on in its behaviours.
+  while (task?.rework != null) task = world.tables.task.get(task.rework.parent)
+  const title = task?.title
   return world.plan.goals.flatMap(({ tasks }) => tasks).find(({ id }) => id === title)
 }
 
