@@ -7,7 +7,7 @@ import type { Flow } from '../../src/domain/flow.ts'
 import { isLanding } from '../../src/domain/goal.ts'
 import { lastLaunch, type Run } from '../../src/domain/run.ts'
 import { holdsAreas, taskEnded, type Task } from '../../src/domain/task.ts'
-import { parsePathRule } from '../../src/recovery/policy/path-rule.ts'
+import { parsePathRule, pathMatcher } from '../../src/recovery/policy/path-rule.ts'
 import { checkPathPolicy } from '../../src/recovery/policy/path-policy.ts'
 import { totalBudget } from '../../src/recovery/ladder.ts'
 import { quotaWait } from '../../src/recovery/playbooks/provider.ts'
@@ -351,6 +351,28 @@ const fewerFailures = (world: World, { taskId }: Recovery, since: number): boole
   return later.some(({ failed }) => failed.length < before.length && failed.every((test) => before.includes(test)))
 }
 
+/** What the newest workspace of a task holds, and what it began with. Undefined: none is left, as in place. */
+const workspaceOf = (world: World, taskId: string) => {
+  const ids = new Set(runsOf(world, taskId).map(({ id }) => id))
+  const clones = [...world.git.clones].filter(([dir]) => ids.has(/\/runs\/([^/]+)\/workspace$/.exec(dir)?.[1] ?? ''))
+  const clone = clones.at(-1)?.[1]
+  return clone === undefined ? undefined : { files: clone.files, base: world.git.treeOf(clone.base) }
+}
+
+/** Each path may be changed now, is left out of the work, or is as the base has it. */
+const pathsSettled = ({ world, policy }: Facts, { taskId, runId, postCondition }: Recovery): boolean => {
+  const task = world.tables.task.get(taskId)
+  const paths = postCondition['paths'] as string[]
+  const newest = runsOf(world, taskId).at(-1)?.id ?? runId
+  const granted = [runId, newest].flatMap((id) => policy.grantedTo(taskId, id))
+  const workspace = workspaceOf(world, taskId)
+  const allowed = rules([...(task?.allowedPaths ?? []), ...granted])
+  return paths.every((path) => {
+    const isSame = workspace === undefined || workspace.files.get(path) === workspace.base.get(path)
+    return isSame || policy.leftOutOf(taskId).includes(path) || allowed.some((rule) => pathMatcher(rule)(path))
+  })
+}
+
 const observed = (facts: Facts, recovery: Recovery): boolean => {
   const { world } = facts
   const since = facts.recoverySeen.get(recovery.id) ?? 0
@@ -396,6 +418,8 @@ const observed = (facts: Facts, recovery: Recovery): boolean => {
       )
     case 'fewer_failures':
       return fewerFailures(world, recovery, since)
+    case 'paths_allowed':
+      return pathsSettled(facts, recovery)
     default:
       return passedSince(world, recovery)
   }

@@ -16,6 +16,8 @@ export interface PolicyOracle {
   questionStarts(launch: SimLaunch): void
   /** What a task may change in addition to its own paths, as texts of rules. */
   grantedTo(taskId: string, runId: string): string[]
+  /** Paths that were left out of the work of a task, or of one that it continues. */
+  leftOutOf(taskId: string): string[]
 }
 
 interface Granted {
@@ -32,6 +34,7 @@ const isForbidden = (path: string): boolean =>
 export const createPolicyOracle = (world: World): PolicyOracle => {
   const decisions = new Map<string, ModelDecision[]>()
   const grants: Granted[] = []
+  const leftOut: { taskId: string | null; path: string }[] = []
 
   const hasCause = ({ path, by }: { path: string; by: string }, { taskId, runId }: StoredEvent): boolean => {
     const task = world.tables.task.get(taskId ?? '')
@@ -98,9 +101,16 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
     observe: ({ events }) => {
       for (const event of events) {
         if (event.type === 'policy.granted') checkGrant(event)
-        if (event.type === 'task.policy_recovery_applied') checkDiscard(event)
+        if (event.type === 'task.policy_recovery_applied') {
+          leftOut.push(...(event.payload['discardedPaths'] as string[]).map((path) => ({ taskId: event.taskId, path })))
+          checkDiscard(event)
+        }
         if (event.type === 'policy.learned') checkLearned(event)
       }
+    },
+    leftOutOf: (taskId) => {
+      const line = new Set(lineOf(taskId))
+      return leftOut.flatMap(({ taskId: of, path }) => (line.has(of ?? '') ? [path] : []))
     },
     questionStarts: ({ spec, program }) => {
       const known = decisions.get(spec.marker) ?? []
