@@ -79,6 +79,11 @@ export const createAutonomy = (world: World): Autonomy => {
     )
   }
 
+  const parentsOf = (taskId: string): string[] => {
+    const parent = world.tables.task.get(taskId)?.rework?.parent
+    return parent === undefined ? [] : [parent, ...parentsOf(parent)]
+  }
+
   /** The tasks that a question about a goal is about: those that were given up, and that no other task continues. */
   const givenUp = (goalId: string): string[] =>
     [...world.tables.task.values()].flatMap(({ id, goalId: of, status, rework, supersededBy }) =>
@@ -102,8 +107,9 @@ export const createAutonomy = (world: World): Autonomy => {
         `after one start of ${taskId} (${behaviour}) a person is asked: ${question}`,
       )
     const spent = [...world.tables.recovery.values()].filter((entry) => entry.taskId === taskId && entry.counted).length
-    // Another behaviour leaves what the one before would have taken away.
-    const isSame = behaviours.every((one) => one === behaviour)
+    // Another behaviour leaves what the one before would have taken away, also in the tasks that this one continues.
+    const earlier = parentsOf(taskId).flatMap((id) => (starts.get(id) ?? []).map(({ launch }) => behaviourOf(launch)))
+    const isSame = [...earlier, ...behaviours].every((one) => one === behaviour)
     // What was red where it began is not what it mends, and a check that its task names must pass.
     const base = world.tables.run.get(last.launch.spec.marker)?.baseCommit ?? ''
     const canMend = mends.includes(behaviour) && failingTests(world.git.treeOf(base)).length === 0

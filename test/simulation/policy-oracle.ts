@@ -1,6 +1,6 @@
 /**
  * What may land of the paths outside a task. Each grant needs a cause that the world knows: the rule that names the file, or an answer
- * that a model really gave to this run. What is left out of the work is in a snapshot.
+ * that a model really gave to its task. What is left out of the work is in a snapshot.
  */
 import { areasOf } from '../../src/domain/area.ts'
 import { holdsAreas, type Task } from '../../src/domain/task.ts'
@@ -36,12 +36,24 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
   const grants: Granted[] = []
   const leftOut: { taskId: string | null; path: string }[] = []
 
-  const hasCause = ({ path, by }: { path: string; by: string }, { taskId, runId }: StoredEvent): boolean => {
+  /** A task, and those that it continues. */
+  const lineOf = (taskId: string): string[] => {
+    const parent = world.tables.task.get(taskId)?.rework?.parent
+    return parent === undefined ? [taskId] : [taskId, ...lineOf(parent)]
+  }
+
+  /** Answers to the runs of this task: the same question is answered from memory when a later run asks it. */
+  const decisionsFor = (taskId: string): ModelDecision[] => {
+    const line = new Set(lineOf(taskId))
+    return [...decisions].flatMap(([runId, given]) =>
+      line.has(world.tables.run.get(runId)?.taskId ?? '') ? given : [],
+    )
+  }
+
+  const hasCause = ({ path, by }: { path: string; by: string }, { taskId }: StoredEvent): boolean => {
     const task = world.tables.task.get(taskId ?? '')
     if (by === 'rule') return path === buildFile && (task?.commands.some((command) => /\bnpm\b/.test(command)) ?? false)
-    if (by === 'model')
-      return (decisions.get(runId ?? '') ?? []).some((one) => one.path === path && one.action === 'allow')
-    return false
+    return by === 'model' && decisionsFor(taskId ?? '').some((one) => one.path === path && one.action === 'allow')
   }
 
   /** Another task that is at work on the path, or waits for its merge there. */
@@ -89,12 +101,6 @@ export const createPolicyOracle = (world: World): PolicyOracle => {
     const path = String(payload['path'])
     if (!`${reportFile}/`.startsWith(`${path}/`))
       world.violated('a recovery counts if it helped', `${path} of ${taskId} is learned, but no check makes it`)
-  }
-
-  /** A task, and those that it continues. */
-  const lineOf = (taskId: string): string[] => {
-    const parent = world.tables.task.get(taskId)?.rework?.parent
-    return parent === undefined ? [taskId] : [taskId, ...lineOf(parent)]
   }
 
   return {

@@ -4,6 +4,7 @@ import { addSpend, noSpend, overrunOf, overrunText, type Overrun, type Spend } f
 import { keepAliveMs } from '../../domain/lease.ts'
 import type { AgentExit, Conclusion, LaunchLine, Transcript } from '../../harness/driver.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
+import { messageOf } from '../../errors.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import type { HarnessChoice } from '../harness/harness-choice.ts'
@@ -139,13 +140,17 @@ const conclusionOf = (open: OpenQuestion, { reading, output }: Heard, exit: Agen
   return conclusion.ok && open.driver.answersOnStdout === true ? { ok: true, text: output } : conclusion
 }
 
+/** Ends whatever is left of a launch, by force: while it lives, no other agent of its task may start. */
+const sweepLaunch = ({ runContext, view }: OpenQuestion, shim: Shim): Promise<unknown> =>
+  runContext.context.ports.processes.sweep(runContext.run.id, { shims: [shim.identity], folder: view })
+
 const endOf = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard): Promise<QuestionEnd> => {
   const { reading } = heard
   const { runContext } = open
   const { processes } = runContext.context.ports
   const state = processes.launchState(dir)
   if (state.state !== 'ended') {
-    await processes.sweep(runContext.run.id, { shims: [shim.identity], folder: open.view })
+    await sweepLaunch(open, shim)
     return { kind: 'lost', spend: questionSpend(reading, 0), reading }
   }
   const { exit } = state
@@ -163,20 +168,38 @@ const endOf = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard):
   return { kind: 'concluded', conclusion, endedAt, ...known }
 }
 
-export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch): Promise<QuestionEnd> => {
+const followQuestion = async (open: OpenQuestion, dir: string, shim: Shim): Promise<QuestionEnd> => {
   const { runContext } = open
   const { context } = runContext
+  const began = context.clock.elapsed()
+  const heard = await listen(open, dir, shim)
+  if (!stopSignal(runContext).aborted) return endOf(open, dir, shim, heard)
+  await abandon(runContext, dir, shim)
+  return {
+    kind: 'stopped',
+    spend: questionSpend(heard.reading, context.clock.elapsed() - began),
+    reading: heard.reading,
+  }
+}
+
+/** Throws if the program cannot be started. What fails later ends the launch as lost. */
+export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch): Promise<QuestionEnd> => {
+  const { context } = open.runContext
   const dir = join(open.folder, String(launch.number))
   const shim = await startProgram(open, launch, dir)
   const began = context.clock.elapsed()
-  const stopKeepAlive = keepAlive(runContext, dir)
+  const stopKeepAlive = keepAlive(open.runContext, dir)
   try {
     context.ports.processes.openGate(dir)
-    const heard = await listen(open, dir, shim)
-    if (!stopSignal(runContext).aborted) return await endOf(open, dir, shim, heard)
-    await abandon(runContext, dir, shim)
-    const spend = questionSpend(heard.reading, context.clock.elapsed() - began)
-    return { kind: 'stopped', spend, reading: heard.reading }
+    return await followQuestion(open, dir, shim)
+  } catch (error) {
+    context.log.warn(
+      { run: open.runContext.run.id, error: messageOf(error) },
+      'a question could not be followed to its end',
+    )
+    await sweepLaunch(open, shim)
+    const reading = open.driver.emptyTranscript()
+    return { kind: 'lost', spend: questionSpend(reading, context.clock.elapsed() - began), reading }
   } finally {
     stopKeepAlive()
   }
