@@ -185,7 +185,8 @@ const guardOne = async (context: Context, goal: Goal, found: string | undefined)
   const isUnchanged = found === goal.headCommit
   if (isUnchanged && broken !== null && broken.reason !== 'replaced') return recordRepairedBranch(context, goal.id)
   if (waitsForBranch(goal)) return goal.state === 'paused' ? undefined : askAboutBranchAgain(context, goal.id)
-  if (isUnchanged || (found !== undefined && (await mayBeOurMove(context, goal)))) return
+  // With a broken branch neither the queue nor a rebase finishes anything; both do their step again on the restored branch.
+  if (isUnchanged || (broken === null && found !== undefined && (await mayBeOurMove(context, goal)))) return
   if (!(await isBranchRetryDue(context, goal))) return
   await restoreGoalBranch(context, goal)
   if (broken !== null) await recordRepairedBranch(context, goal.id)
