@@ -117,6 +117,9 @@ export const followGoal = async (
   const show = (batch: EventView[]): void => {
     after = batch.at(-1)?.seq ?? after
     for (const event of batch) {
+      // A task that continues another one is created while the goal runs.
+      if (event.type === 'task.created' && event.taskId !== null)
+        numbers.set(event.taskId, event.payload['number'] as number)
       if (json) printJson(io, event)
       else if (!quietTypes.has(event.type)) printLine(io, eventLine(event, numbers))
     }
