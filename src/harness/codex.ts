@@ -8,6 +8,7 @@ import { readCodex } from './codex-events.ts'
 import type { Capabilities, MeasuredVersion } from './capabilities.ts'
 import type { Driver, LaunchLine, LaunchRequest, QuestionRequest } from './driver.ts'
 import { folderIn, type LoginTraces } from './cli-login.ts'
+import { textAt, type JsonObject } from './json-line.ts'
 import { openedDirs, promptArgument } from './prompt-argument.ts'
 import { narrowedArgs, withoutModel } from './narrowed-args.ts'
 import { emptyTranscript, hasFailingExit, concludeFailed, concludeFinal } from './transcript.ts'
@@ -61,6 +62,24 @@ const withoutWideSettings = (args: readonly string[]): string[] => {
   )
 }
 
+const toolServers = {
+  args: ['mcp', 'list', '--json'],
+  namesIn: (output: string): string[] => {
+    try {
+      const listed: unknown = JSON.parse(output)
+      return Array.isArray(listed) ? listed.flatMap((server) => textAt(server as JsonObject, 'name') ?? []) : []
+    } catch {
+      return [] // a version that cannot list them
+    }
+  },
+}
+
+/** One inline table, because a dotted key cannot hold every name. Measured with 0.169.0; an empty table stops none. */
+const serversOff = (names: readonly string[]): string[] => {
+  const tables = names.map((name) => `${JSON.stringify(name)}={enabled=false}`)
+  return tables.length === 0 ? [] : ['-c', `mcp_servers={${tables.join(',')}}`]
+}
+
 /** Commands run, because Codex reads files with them, but the sandbox lets none of them write or use the network. */
 const question = (request: QuestionRequest): LaunchLine => ({
   argv: [
@@ -69,6 +88,7 @@ const question = (request: QuestionRequest): LaunchLine => ({
     ...(request.model === undefined ? [] : ['-m', request.model]),
     ...withoutModel(withoutWideSettings(narrowedArgs(request.extraArgs, widening)), request.model),
     ...['-s', 'read-only', '--skip-git-repo-check'],
+    ...serversOff(request.toolServers ?? []),
     promptArgument(request.prompt),
   ],
   cwd: request.workspace,
@@ -164,6 +184,7 @@ export const codex: Driver = {
   login,
   launch,
   question,
+  toolServers,
   openSession: (session) => ['resume', session],
   remedy: codexRemedy,
   userCommand,

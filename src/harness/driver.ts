@@ -45,7 +45,10 @@ export interface LaunchRequest {
 export type QuestionRequest = Pick<
   LaunchRequest,
   'can' | 'prompt' | 'promptFile' | 'workspace' | 'runDir' | 'model' | 'program' | 'extraArgs' | 'promptMode'
->
+> & {
+  /** Names of the owner's servers of tools, by `Driver.toolServers`. */
+  toolServers?: readonly string[]
+}
 
 export interface LaunchLine {
   argv: string[]
@@ -246,6 +249,11 @@ export interface Driver {
   launch(request: LaunchRequest): LaunchLine
   /** The launch in the CLI's read-only mode, whatever the owner allows its agents. `workspace` is a folder with the code to read. */
   question(request: QuestionRequest): LaunchLine
+  /**
+   * How the CLI lists the owner's servers of tools (MCP). It starts them outside of its sandbox, so a question switches each off by
+   * its name. Absent = the read-only mode has a switch for all of them, or starts none.
+   */
+  toolServers?: { args: string[]; namesIn(output: string): string[] }
   /** The answer to a question is the whole standard output, because there is no final event. Absent = the final event has it. */
   answersOnStdout?: true
   /** Arguments with which a person continues this session in their own terminal. Absent = the CLI cannot. */

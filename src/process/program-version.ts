@@ -14,6 +14,22 @@ export interface VersionOptions {
   signal?: AbortSignal
 }
 
+export interface PrintOptions {
+  cwd: string
+  env: Record<string, string | undefined>
+  signal?: AbortSignal
+}
+
+/** What a program prints on its standard output; empty when it prints nothing within 30 s. Never rejects. */
+export const printedBy = (program: string, args: string[], { signal, ...where }: PrintOptions): Promise<string> => {
+  const ending = { timeout: answerMs, killSignal: 'SIGKILL', ...(signal === undefined ? {} : { signal }) } as const
+  return new Promise((resolve) => {
+    const child = execFile(program, args, { ...where, ...ending }, (_error, stdout) => resolve(stdout))
+    // If the program exits without reading, the error of the pipe must not end the engine.
+    child.stdin?.on('error', () => undefined).end()
+  })
+}
+
 /** What the program prints for `--version`; empty when it prints nothing within 30 s. Never rejects. */
 export const askVersion = async (program: string, { path, env: own, signal }: VersionOptions): Promise<string> => {
   let home: string
@@ -23,11 +39,10 @@ export const askVersion = async (program: string, { path, env: own, signal }: Ve
     return '' // a full disk is reported elsewhere
   }
   const env = { PATH: path, HOME: home, TERM: 'dumb', ...own }
-  const ending = { timeout: answerMs, killSignal: 'SIGKILL', ...(signal === undefined ? {} : { signal }) } as const
-  const answer = await new Promise<string>((resolve) => {
-    const child = execFile(program, ['--version'], { cwd: home, env, ...ending }, (_error, stdout) => resolve(stdout))
-    // If the program exits without reading, the error of the pipe must not end the engine.
-    child.stdin?.on('error', () => undefined).end()
+  const answer = await printedBy(program, ['--version'], {
+    cwd: home,
+    env,
+    ...(signal === undefined ? {} : { signal }),
   })
   // Files that cannot be removed only waste space.
   await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(() => undefined)

@@ -55,6 +55,14 @@ const open = async (name: Name, conversations: ScriptInput['conversations']): Pr
   scene = await openAskScene({ db, agents: { [name]: () => entry }, environment })
   const settings = join(home, '.claude')
   mkdirSync(settings)
+  // Servers of tools start outside of any sandbox.
+  const server = { command: '/bin/sh', args: ['-c', `echo started >> '${folder}/server.txt'`] }
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { tickets: server } }))
+  const [shell, args] = [JSON.stringify(server.command), JSON.stringify(server.args)]
+  const tables = ['tickets', '"our notes.v2"'].map(
+    (key) => `[mcp_servers.${key}]\ncommand = ${shell}\nargs = ${args}\n`,
+  )
+  writeFileSync(join(home, '.codex', 'config.toml'), tables.join(''))
   writeFileSync(join(settings, 'settings.json'), JSON.stringify({ permissions: { allow: ['Bash', 'Write'] } }))
 }
 
@@ -94,6 +102,6 @@ test.each(names)('%s changes nothing, whatever its model tries and its owner all
   expect(sim.requests().filter(({ conversation }) => conversation !== undefined)).toHaveLength(3)
   for (const place of [scene.workspace, join(scene.workspace, '..', 'asks', '1', 'view')])
     for (const file of ['written.txt', 'shell.txt']) expect(existsSync(join(place, file))).toBe(false)
-  expect(existsSync(join(folder, 'outside.txt'))).toBe(false)
+  for (const file of ['outside.txt', 'server.txt']) expect(existsSync(join(folder, file))).toBe(false)
   expect(user(scene.workspace, 'status', '--porcelain', '--untracked-files=all')).toBe('?? src/made.js')
 })

@@ -207,6 +207,7 @@ const processesOf = (world: World, self: Incarnation, step: Step): Processes => 
   return {
     follow,
     askVersion: () => step('process.askVersion', () => '2.1.197'),
+    printedBy: async () => '',
     // Here a program has no way out of its tree, which its shim or a sweep ends.
     endLeft: async () => sync(() => []),
     isOver: isLaunchOver,

@@ -48,14 +48,35 @@ export type QuestionEnd = {
   | { kind: 'lost' }
 )
 
-const lineOf = (open: OpenQuestion, { number, prompt }: QuestionLaunch): LaunchLine => {
+const environmentOf = ({ driver, runContext, harness }: OpenQuestion): string[] => [
+  ...driver.environment,
+  ...passedVariables(runContext.context.config(), harness),
+]
+
+/** Names of the owner's servers of tools, which the question must switch off one by one. */
+const toolServersOf = async (open: OpenQuestion): Promise<string[]> => {
+  const { runContext, driver, harness, view } = open
+  const [program, ...args] = harness.command ?? (driver.defaultProgram === null ? [] : [driver.defaultProgram])
+  if (driver.toolServers === undefined || program === undefined) return []
+  const { context } = runContext
+  const options = {
+    ...{ cwd: view, signal: stopSignal(runContext) },
+    env: allowedEnvironment(context.environment, environmentOf(open), {}),
+  }
+  const listed = await context.ports.processes.printedBy(program, [...args, ...driver.toolServers.args], options)
+  return driver.toolServers.namesIn(listed)
+}
+
+const lineOf = async (open: OpenQuestion, { number, prompt }: QuestionLaunch): Promise<LaunchLine> => {
   const { files } = open.runContext.context.ports
   const { driver, harness, folder, view, abilities, model } = open
   const promptFile = join(folder, `prompt-${number}.md`)
   const runDir = join(folder, 'scratch')
   files.mkdirSync(runDir, { recursive: true, mode: 0o700 })
   files.writeFileSync(promptFile, prompt, { mode: 0o600 })
+  const toolServers = await toolServersOf(open)
   return driver.question({
+    toolServers,
     ...{ can: abilities.capabilities, prompt, promptFile, workspace: view, runDir, extraArgs: harness.args ?? [] },
     ...(model === undefined ? {} : { model }),
     ...(harness.command === undefined ? {} : { program: harness.command }),
@@ -65,16 +86,19 @@ const lineOf = (open: OpenQuestion, { number, prompt }: QuestionLaunch): LaunchL
 
 const startProgram = async (open: OpenQuestion, launch: QuestionLaunch, dir: string): Promise<Shim> => {
   const { context, run } = open.runContext
-  const line = lineOf(open, launch)
+  const line = await lineOf(open, launch)
   const spec: LaunchSpec = {
     // The run's own marker: whatever ends the processes of the run finds these as well.
     ...{ marker: run.id, argv: line.argv, cwd: line.cwd, ownFolder: open.view, stdinFile: line.stdinFile },
     ...{ limitMs: launch.limitMs, keepAliveMs: keepAliveMs(context.config().lease.ttlSeconds), graceMs },
     ...{ lineMaxBytes, logMaxBytes },
   }
-  const names = [...open.driver.environment, ...passedVariables(context.config(), open.harness)]
   const added = { ...line.env, UNSTUCK_RUN_DIR: join(open.folder, 'scratch') }
-  return context.ports.processes.startShim(dir, spec, allowedEnvironment(context.environment, names, added))
+  return context.ports.processes.startShim(
+    dir,
+    spec,
+    allowedEnvironment(context.environment, environmentOf(open), added),
+  )
 }
 
 /** Tokens of a fresh session, so nothing of earlier launches is in them. */

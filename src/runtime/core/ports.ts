@@ -20,7 +20,7 @@ import { keepSpare } from '../../process/spare.ts'
 import { endRemaining, sweep } from '../../process/sweep.ts'
 import { followStreams, readSegments, writtenBytes } from '../../process/tail.ts'
 import { treeUsage } from '../../process/usage.ts'
-import { askVersion } from '../../process/program-version.ts'
+import { askVersion, printedBy } from '../../process/program-version.ts'
 import { authorOf } from '../../workspace/author.ts'
 import { changeSize } from '../../workspace/change-size.ts'
 import { captureBase, captureTree, changesBetween, linkTarget } from '../../workspace/changes.ts'
@@ -68,6 +68,7 @@ const realProcesses = {
   launchState,
   leasePorts,
   openGate,
+  printedBy,
   readSegments,
   releasePorts,
   redactText,
