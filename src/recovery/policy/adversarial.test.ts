@@ -369,6 +369,16 @@ describe('generated files', () => {
     ['/tmp/x.log', false],
     ['a\0.log', false],
   ]
+  it('the endings and folders of the founding document look generated, and only at their place', () => {
+    for (const ending of ['.dump', '.log', '.tmp', '.trace'])
+      expect([`made/it${ending}`, `it${ending}/made.ts`].map(isLikelyGeneratedArtifactPath)).toEqual([true, false])
+    for (const folder of ['coverage', 'report', 'artifact', 'build', 'dist'])
+      expect([`${folder}/it`, `app/${folder}/it`, folder].map(isLikelyGeneratedArtifactPath)).toEqual([
+        true,
+        true,
+        false,
+      ])
+  })
   it.each(likely)('%s', (path, expected) => expect(isLikelyGeneratedArtifactPath(path)).toBe(expected))
 
   const matched: [pattern: string, path: string, expected: string | undefined][] = [
