@@ -209,7 +209,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'cancelled-agent-not-ended',
-    from: 23,
+    from: 24,
     breaks: 'one owner',
     hooks: () =>
       onPorts(({ processes }) => ({
@@ -222,7 +222,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'dependents-not-cancelled',
-    from: 2,
+    from: 4,
     breaks: 'everything ends',
     hooks: () =>
       onStore({
@@ -232,7 +232,7 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'reattach-forgets-a-run',
-    from: 5,
+    from: 6,
     breaks: 'nothing stuck',
     hooks: () =>
       onStore({
