@@ -56,7 +56,9 @@ const answerQuestion = (): void => {
 }
 
 const isQuestion =
-  /"decisions"|\bdiscard\b[\s\S]*\bdeny\b|Name one command/.test(prompt) || valueOf('--permission-mode') === 'plan'
+  /^Question: /m.test(prompt) ||
+  /"decisions"|\bdiscard\b[\s\S]*\bdeny\b|Name one command/.test(prompt) ||
+  valueOf('--permission-mode') === 'plan'
 
 /** A resumed session knows its task from before. */
 const playFor = (): Play | undefined => {
