@@ -48,7 +48,7 @@ export interface RequeueFacts {
     retryable: boolean
     /** What the run would have corrected in the checks, if its budget had allowed it. */
     adjustment?: CheckAdjustment
-    /** Whether the work was at fault, and not the agent or its surroundings; those tasks wait as `failed` first. */
+    /** Whether the work did not pass. Otherwise its agent failed, and the task waits as `failed` first. */
     isOfWork: boolean
     /** Whether the failed check is one that the task names. */
     isExplicit: boolean

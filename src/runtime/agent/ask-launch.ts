@@ -4,7 +4,7 @@ import { addSpend, noSpend, overrunOf, overrunText, type Overrun, type Spend } f
 import { keepAliveMs } from '../../domain/lease.ts'
 import type { AgentExit, Conclusion, LaunchLine, Transcript } from '../../harness/driver.ts'
 import { allowedEnvironment } from '../../process/environment.ts'
-import { messageOf } from '../../errors.ts'
+import { AppError, messageOf } from '../../errors.ts'
 import type { LaunchSpec, Shim } from '../../process/shim-protocol.ts'
 import type { DetectedCapabilities } from '../harness/detected-capabilities.ts'
 import type { HarnessChoice } from '../harness/harness-choice.ts'
@@ -115,11 +115,10 @@ interface Heard {
 }
 
 /** Reads the output to its end; the launch is stopped at a limit of the budget, or when the CLI lingers after its answer. */
-const listen = async (open: OpenQuestion, dir: string, shim: Shim): Promise<Heard> => {
+const listen = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard): Promise<void> => {
   const { runContext, driver } = open
   const { context, goal, run } = runContext
   const { processes } = context.ports
-  const heard: Heard = { reading: driver.emptyTranscript(), output: '' }
   const began = context.clock.elapsed()
   const turn = watchTurn(
     context.clock,
@@ -147,7 +146,6 @@ const listen = async (open: OpenQuestion, dir: string, shim: Shim): Promise<Hear
     endChecks()
     turn.end()
   }
-  return heard
 }
 
 /** The engine stops, the run was cancelled or its lease is lost: the answer is of no use, and its agent must not go on spending. */
@@ -192,41 +190,33 @@ const endOf = async (open: OpenQuestion, dir: string, shim: Shim, heard: Heard):
   return { kind: 'concluded', conclusion, endedAt, ...known }
 }
 
-const followQuestion = async (open: OpenQuestion, dir: string, shim: Shim): Promise<QuestionEnd> => {
+/** An error = the program could not be started. What fails later ends the launch, and no process of it is left. */
+export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch): Promise<QuestionEnd | AppError> => {
   const { runContext } = open
   const { context } = runContext
-  const began = context.clock.elapsed()
-  const heard = await listen(open, dir, shim)
-  if (!stopSignal(runContext).aborted) return endOf(open, dir, shim, heard)
-  await abandon(runContext, dir, shim)
-  return {
-    kind: 'stopped',
-    spend: questionSpend(heard.reading, context.clock.elapsed() - began),
-    reading: heard.reading,
-  }
-}
-
-/** Throws if the program cannot be started. What fails later ends the launch as lost. */
-export const launchQuestion = async (open: OpenQuestion, launch: QuestionLaunch): Promise<QuestionEnd> => {
-  const { context } = open.runContext
   const dir = join(open.folder, String(launch.number))
-  const shim = await startProgram(open, launch, dir)
+  const shim = await startProgram(open, launch, dir).catch((error: unknown) => {
+    if (error instanceof AppError) return error
+    throw error
+  })
+  if (shim instanceof AppError) return shim
   const began = context.clock.elapsed()
-  const stopKeepAlive = keepAlive(open.runContext, dir)
+  const heard: Heard = { reading: open.driver.emptyTranscript(), output: '' }
+  const stopKeepAlive = keepAlive(runContext, dir)
+  const isStopped = (): boolean => stopSignal(runContext).aborted
   try {
     context.ports.processes.openGate(dir)
-    return await followQuestion(open, dir, shim)
+    await listen(open, dir, shim, heard)
+    if (!isStopped()) return await endOf(open, dir, shim, heard)
+    await abandon(runContext, dir, shim)
   } catch (error) {
-    context.log.warn(
-      { run: open.runContext.run.id, error: messageOf(error) },
-      'a question could not be followed to its end',
-    )
+    context.log.warn({ run: runContext.run.id, error: messageOf(error) }, 'a question could not be followed to its end')
     await sweepLaunch(open, shim)
-    const reading = open.driver.emptyTranscript()
-    return { kind: 'lost', spend: questionSpend(reading, context.clock.elapsed() - began), reading }
   } finally {
     stopKeepAlive()
   }
+  const spend = questionSpend(heard.reading, context.clock.elapsed() - began)
+  return { kind: isStopped() ? 'stopped' : 'lost', spend, reading: heard.reading }
 }
 
 export const budgetText = (end: Extract<QuestionEnd, { kind: 'budget' }>): string => overrunText(end.overrun)

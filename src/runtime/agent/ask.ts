@@ -163,16 +163,6 @@ const usedUp = ({ runContext, spent }: OpenQuestion): Failed | undefined => {
   return overrun === undefined ? undefined : failed('budget', overrunText(overrun))
 }
 
-/** A failure = the program could not be started at all. */
-const launchOnce = async (open: OpenQuestion, launch: QuestionLaunch): Promise<QuestionEnd | Failed> => {
-  try {
-    return await launchQuestion(open, launch)
-  } catch (error) {
-    if (error instanceof AppError) return failed('harness_failed', error.message)
-    throw error
-  }
-}
-
 type Step<T> = { outcome: Outcome<T>; again: boolean; refused?: Refusal }
 
 const stepOf = async <T>(asking: Asking<T>, end: QuestionEnd): Promise<Step<T>> => {
@@ -208,8 +198,8 @@ const launchAll = async <T>(asking: Asking<T>, used: number): Promise<Outcome<T>
     if (limitMs <= 0) return failed('timeout', `no answer within ${request.timeoutMs / 1000} s`)
     asking.attempts += 1
     const prompt = context.ports.processes.redactText(questionPrompt(request, refused), context.environment)
-    const end = await launchOnce(open, { number: asking.attempts, prompt, limitMs })
-    if ('ok' in end) return end
+    const end = await launchQuestion(open, { number: asking.attempts, prompt, limitMs })
+    if (end instanceof AppError) return failed('harness_failed', end.message)
     open.spent = addSpend(open.spent, end.spend)
     asking.model = end.reading.model ?? asking.model
     const { outcome, again, refused: next } = await stepOf(asking, end)

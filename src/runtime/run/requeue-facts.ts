@@ -57,7 +57,7 @@ export const failureOf = (
   const [category, retryable] = failureCodes[failureCode] ?? ['model', false]
   return {
     ...{ failureCode, category, retryable, ...row },
-    isOfWork: source === 'verification' || source === 'policy',
+    isOfWork: source !== 'execution',
     isExplicit: failedCommandSource === 'task',
     violations: policyViolations.map(({ path }) => path),
     outside: policyViolations.flatMap(({ path, kind }) => (kind === 'outside' ? [path] : [])),
