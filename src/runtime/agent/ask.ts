@@ -21,14 +21,7 @@ import { detectCapabilities } from '../harness/detected-capabilities.ts'
 import { findHarness, missingProgram, type HarnessChoice } from '../harness/harness-choice.ts'
 import { questionForm, questionPrompt, readAnswer, schemaText, type Refusal } from './ask-answer.ts'
 import { questionKey, readCachedAnswer, writeCachedAnswer } from './ask-cache.ts'
-import {
-  budgetText,
-  launchQuestion,
-  secondsLeftMs,
-  type OpenQuestion,
-  type QuestionEnd,
-  type QuestionLaunch,
-} from './ask-launch.ts'
+import { budgetText, launchQuestion, secondsLeftMs, type OpenQuestion, type QuestionEnd } from './ask-launch.ts'
 import { beginQuestion, endInterruptedQuestions, recordQuestion } from './ask-record.ts'
 import { dropAskView, layAskView, undoAskChanges, type AskView } from './ask-view.ts'
 import { failureEvidence } from './launch-evidence.ts'
