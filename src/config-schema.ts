@@ -19,6 +19,7 @@ import {
   variableName,
   wholeNumber,
 } from './config-values.ts'
+import { notifySections } from './config-notify.ts'
 import { recoverySections } from './config-recovery.ts'
 import { driverNames, isKnownHarness, type DriverName } from './harness/names.ts'
 import { defaultLoopSettings } from './recovery/doom-loop.ts'
@@ -212,6 +213,7 @@ export const sections = {
     quotaMaxSeconds: numberOfSeconds(0).default(1800).meta({ meaning: 'Longest such wait.' }),
   }),
   ...recoverySections,
+  ...notifySections,
   stall: z.strictObject({
     silenceSeconds: limitOrNone('seconds').default(defaultStallSettings.silenceSeconds).meta({
       meaning:
@@ -302,6 +304,8 @@ export const configSchema = z.strictObject({
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),
   playbooks: sections.playbooks.prefault({}),
+  webhooks: sections.webhooks.prefault({}),
+  notify: sections.notify.prefault({}),
   deniedPaths: listOf(pathRule, 'allowed: a list of paths or globs')
     .default([])
     .meta({ meaning: 'Paths that no run may change, even if its task allows them.' }),

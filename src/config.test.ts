@@ -65,6 +65,8 @@ it('without a file, every key has its built-in value', () => {
     },
     doomLoop: { sameCalls: 5, pingPong: 4, callsWithoutChange: 60, ownRetries: 30 },
     playbooks: { disabled: [] },
+    webhooks: { style: 'auto', events: ['escalation', 'blocker', 'resolved', 'goal_end'] },
+    notify: { ntfyTokenVariable: 'UNSTUCK_NTFY_TOKEN', desktop: false },
     deniedPaths: [],
     env: [],
   })
@@ -345,6 +347,9 @@ it('the table for the docs has every key once, with default, variable and meanin
     'UNSTUCK_HARNESS',
     'UNSTUCK_HOME',
     'UNSTUCK_MAX_PARALLEL',
+    'UNSTUCK_NTFY_URL',
+    'UNSTUCK_WEBHOOK_SECRET',
+    'UNSTUCK_WEBHOOK_URL',
     'WORKER_EXTRA_GENERATED_PATHS',
     'WORKER_POLICY_RECOVERY_ATTEMPTS',
     'WORKER_POLICY_RECOVERY_MODEL',
