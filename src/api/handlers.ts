@@ -28,6 +28,7 @@ import { harnessNamed } from '../runtime/harness/harness-choice.ts'
 import { removeExpired } from '../runtime/engine/retention.ts'
 import { createGoal } from '../runtime/goal/create-goal.ts'
 import { createActivities } from '../runtime/people/run-activity.ts'
+import { notificationsView } from '../runtime/people/notification-view.ts'
 import { giveBackTask, takeOverTask } from '../runtime/people/take-over-task.ts'
 import { readRunDiff } from '../runtime/people/run-diff.ts'
 import { readChecks } from '../runtime/people/check-log.ts'
@@ -178,6 +179,7 @@ const lists = (context: Context) =>
       const found = await readEvents(context.db, { after, limit, goalId: goal, taskId: task, runId: run })
       return found.map(eventView)
     },
+    listNotifications: async ({ query: { limit } }) => notificationsView(context.db, limit),
   }) satisfies Partial<Handlers>
 
 const runReads = (context: Context) => {

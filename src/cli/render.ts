@@ -118,6 +118,10 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
           ),
         ]),
     ...limits,
+    ...status.undelivered.map(
+      ({ channel, waiting, givenUp, problem }) =>
+        `${paint.warn('notify')} ${channel}: ${waiting === 0 ? `${givenUp} given up` : `${waiting} not delivered yet`}: ${cutToWidth(safe(problem), 200)} ${paint.dim('(unstuck notify list)')}`,
+    ),
     ...engineLines(paint, status.engines),
     ...questions,
   ]

@@ -235,6 +235,40 @@ create table migration (
   constraint migration_pkey PRIMARY KEY (number)
 );
 
+create table notification (
+  id text not null,
+  kind text not null,
+  severity text not null,
+  goal_id text,
+  task_id text,
+  run_id text,
+  escalation_id text,
+  data jsonb not null,
+  created_at timestamp with time zone not null default unstuck_now(),
+  due_at timestamp with time zone not null,
+  handed_over_at timestamp with time zone,
+  withdrawn_at timestamp with time zone,
+  constraint notification_pkey PRIMARY KEY (id),
+  constraint notification_escalation_id_fkey FOREIGN KEY (escalation_id) REFERENCES escalation(id),
+  constraint notification_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id),
+  constraint notification_severity_check CHECK ((severity = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text])))
+);
+CREATE INDEX notification_due ON public.notification USING btree (due_at) WHERE ((handed_over_at IS NULL) AND (withdrawn_at IS NULL));
+CREATE INDEX notification_of_escalation ON public.notification USING btree (escalation_id);
+
+create table notification_delivery (
+  notification_id text not null,
+  channel text not null,
+  attempts integer not null default 0,
+  next_at timestamp with time zone not null default unstuck_now(),
+  delivered_at timestamp with time zone,
+  given_up_at timestamp with time zone,
+  problem text not null default ''::text,
+  constraint notification_delivery_pkey PRIMARY KEY (notification_id, channel),
+  constraint notification_delivery_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_delivery_due ON public.notification_delivery USING btree (next_at) WHERE ((delivered_at IS NULL) AND (given_up_at IS NULL));
+
 create table path_grant (
   id text not null,
   path text not null,

@@ -119,6 +119,7 @@ describe('every answer is what the table says', () => {
     retryGoal: () => post('/goals/{made}/retry'),
     addGrant: () => post('/grants', '{"path":"Makefile","area":"src","why":"so"}'),
     listGrants: () => ({ path: '/grants?state=all' }),
+    listNotifications: () => ({ path: '/notifications?limit=5' }),
     revokeGrants: () => post('/grants/revoke', '{"grant":"Makefile"}'),
     cancelGoal: () => post('/goals/{made}/cancel'),
   }

@@ -2,6 +2,7 @@
  * The schemas of responses that combine several stored entities (the status, a goal with its tasks, the report, a log), and
  * their types as clients receive them.
  */
+import { undelivered } from './notifications.ts'
 import { z } from 'zod'
 import { claimBlockerCauses } from '../../domain/claimability.ts'
 import { goalActions, taskActions } from '../../domain/allowed-actions.ts'
@@ -79,6 +80,8 @@ export const status = z.strictObject({
   engines: z.array(engine),
   /** Accounts on which no agent is launched before `until`. */
   limits: z.array(accountLimit),
+  /** Channels over which notifications could not be delivered. */
+  undelivered: z.array(undelivered),
 })
 export type StatusView = z.infer<typeof status>
 const counts = z.record(text, count)

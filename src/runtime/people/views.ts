@@ -7,6 +7,7 @@ import type { Queryable } from '../../store/db.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { lastEventId, readEvents, storeNow } from '../../store/event.ts'
 import { getGoal, listGoals, listShownGoals } from '../../store/goal.ts'
+import { undeliveredChannels } from '../../store/notification.ts'
 import { listMergesOf } from '../../store/merge.ts'
 import { hourTokensNow, laneLeases, waitingFeatures } from '../../store/queue.ts'
 import { countRecoveries, listRecoveries, openWaits } from '../../store/recovery.ts'
@@ -23,6 +24,7 @@ import { preexistingFailuresOfGoal } from '../../domain/preexisting-failures.ts'
 import { addSpend, noSpend } from '../../domain/budget.ts'
 import { stateOf, type Task } from '../../domain/task.ts'
 import { findBranches, missingBranchText, usableLandCommand, type FindBranches } from '../landing/goal-branch.ts'
+import { configuredChannels } from '../../domain/notification.ts'
 import { goalBranch, type Context } from '../core/context.ts'
 import { waitingOn, type TaskFacts, type WaitingOn } from './waiting-on.ts'
 
@@ -39,6 +41,8 @@ export interface ViewOptions {
   find?: FindBranches
   /** Absent = the defaults. */
   queue?: QueueSettings
+  /** The configured channels of notifications. */
+  channels?: readonly string[]
 }
 
 /** What the views depend on besides the store. */
@@ -46,7 +50,7 @@ export const viewOptions = (context: Pick<Context, 'config' | 'repository' | 'po
   const { lanes, harness, limits } = context.config()
   const { hourTokens } = limits
   const queue = { lanes, failover: harness.failover ?? [], ...(hourTokens === undefined ? {} : { hourTokens }) }
-  return { find: findBranches(context), queue }
+  return { find: findBranches(context), queue, channels: configuredChannels(context.config()) }
 }
 
 const nextStepView = (wait: WaitingOn | undefined) =>
@@ -192,7 +196,11 @@ const sharedFacts = async (db: Queryable, settings: QueueSettings | undefined) =
  * Goals with their tasks and next steps, the open questions and the agents: every goal that has not ended, and the `ended`
  * newest of those that have. A store keeps thousands of ended goals, and every open page asks every few seconds.
  */
-export const statusView = async (db: Queryable, ended: number, { find, queue: settings }: ViewOptions = {}) => {
+export const statusView = async (
+  db: Queryable,
+  ended: number,
+  { find, queue: settings, channels }: ViewOptions = {},
+) => {
   // Read first, so that a client that follows the events from here misses nothing that this view lacks.
   const lastEvent = await lastEventId(db)
   const { goals: shown, leftOut } = await listShownGoals(db, ended)
@@ -201,7 +209,9 @@ export const statusView = async (db: Queryable, ended: number, { find, queue: se
   const goals = await goalViews(db, shown, shared, find)
   const { escalations, queue, now } = shared
   const { agents, engines, limits } = queue
-  return { at: now.toISOString(), lastEvent, goals, endedLeftOut: leftOut, escalations, agents, engines, limits }
+  const undelivered = await undeliveredChannels(db, channels ?? [])
+  const facts = { goals, endedLeftOut: leftOut, escalations, agents, engines, limits, undelivered }
+  return { at: now.toISOString(), lastEvent, ...facts }
 }
 
 /** One goal as in `statusView`, or undefined. */
