@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { listOf, oneOf, trueOrFalse, variableName } from './config-values.ts'
 import { notificationTopics } from './domain/notification.ts'
-import { signingKey } from './notify/signature.ts'
+import { signingKey } from './notify/sign-request.ts'
 import { whyTargetRefused } from './notify/target.ts'
 
 const urlError = 'allowed: an https:// URL, or http:// to this machine (localhost, 127.0.0.1, [::1])'

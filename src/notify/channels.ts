@@ -3,7 +3,7 @@ import type { ChannelName, NotifySettings } from '../domain/notification.ts'
 import { showOnDesktop } from './desktop.ts'
 import { isSlackUrl, ntfyBody, slackBody, standardBody, type Message } from './message.ts'
 import { post, type SendResult } from './post.ts'
-import { signatureOf, signingKey } from './signature.ts'
+import { webhookSignature, signingKey } from './sign-request.ts'
 import type { ResolveName } from './target.ts'
 
 export interface SendOptions {
@@ -35,7 +35,7 @@ const webhook = (message: Message, { settings, now, timeoutMs = defaultTimeoutMs
   const headers = {
     ...json,
     ...{ 'webhook-id': id, 'webhook-timestamp': String(timestamp) },
-    ...(key === undefined ? {} : { 'webhook-signature': signatureOf(key, { id, timestamp, body }) }),
+    ...(key === undefined ? {} : { 'webhook-signature': webhookSignature(key, { id, timestamp, body }) }),
   }
   return post({ url, headers, body, timeoutMs, resolve, signal })
 }

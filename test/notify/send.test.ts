@@ -9,7 +9,7 @@ import { questionData } from '../../src/domain/notification.ts'
 import { sendOver, usesSlack, type SendOptions } from '../../src/notify/channels.ts'
 import type { Message } from '../../src/notify/message.ts'
 import { post } from '../../src/notify/post.ts'
-import { signatureOf, signingKey } from '../../src/notify/signature.ts'
+import { webhookSignature, signingKey } from '../../src/notify/sign-request.ts'
 import { isForbiddenAddress, whyTargetRefused } from '../../src/notify/target.ts'
 import { openReceiver, openTalker, type Receiver } from './receiver.ts'
 
@@ -63,7 +63,7 @@ const verifies = (request: Request, now: number, key = secret, seen = new Set<st
 describe('the webhook', () => {
   test('the signature is the one of the published example of the convention', () => {
     const signed = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1_614_265_330, body: '{"test": 2432232314}' }
-    expect(signatureOf(signingKey(secret)!, signed)).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
+    expect(webhookSignature(signingKey(secret)!, signed)).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
   })
 
   test('is signed, has a stable id, and a changed, old or foreign request does not verify', async () => {

@@ -19,5 +19,5 @@ export interface Signed {
   body: string
 }
 
-export const signatureOf = (key: Buffer, { id, timestamp, body }: Signed): string =>
+export const webhookSignature = (key: Buffer, { id, timestamp, body }: Signed): string =>
   `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
