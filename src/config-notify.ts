@@ -48,6 +48,11 @@ export const notifySections = {
       meaning: 'URL of the ntfy topic to publish to. Who knows the topic can read it.',
       environment: 'UNSTUCK_NTFY_URL',
     }),
+    ntfyAnswers: topicUrl.exactOptional().meta({
+      meaning:
+        'URL of a second topic. Notifications over ntfy then have buttons to retry, resume or cancel, which publish to it. Who can read the first topic can press them.',
+      environment: 'UNSTUCK_NTFY_ANSWERS_URL',
+    }),
     ntfyTokenVariable: variableName
       .default('UNSTUCK_NTFY_TOKEN')
       .meta({ meaning: 'Environment variable with the access token of that topic, if it needs one.' }),

@@ -347,6 +347,7 @@ it('the table for the docs has every key once, with default, variable and meanin
     'UNSTUCK_HARNESS',
     'UNSTUCK_HOME',
     'UNSTUCK_MAX_PARALLEL',
+    'UNSTUCK_NTFY_ANSWERS_URL',
     'UNSTUCK_NTFY_URL',
     'UNSTUCK_WEBHOOK_SECRET',
     'UNSTUCK_WEBHOOK_URL',

@@ -99,6 +99,7 @@ const variables: readonly { name: string; key: string; read: (text: string) => u
   { name: 'UNSTUCK_WEBHOOK_URL', key: 'webhooks.on_escalation', read: (text) => text },
   { name: 'UNSTUCK_WEBHOOK_SECRET', key: 'webhooks.secret', read: (text) => text },
   { name: 'UNSTUCK_NTFY_URL', key: 'notify.ntfy', read: (text) => text },
+  { name: 'UNSTUCK_NTFY_ANSWERS_URL', key: 'notify.ntfyAnswers', read: (text) => text },
 ]
 
 /** `limits.runSeconds` -> {limits: {runSeconds: value}} */

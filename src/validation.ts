@@ -40,7 +40,7 @@ export const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
   )
 
 /** Values of these keys are secrets, also where they are wrong. Only their kind is shown. */
-const secretKeys: readonly PropertyKey[] = ['secret', 'on_escalation', 'ntfy']
+const secretKeys: readonly PropertyKey[] = ['secret', 'on_escalation', 'ntfy', 'ntfyAnswers']
 
 const shownValue = (path: readonly PropertyKey[], value: unknown): string => {
   if (value === undefined) return 'missing'

@@ -2,7 +2,7 @@
  * A notification: what a person is told outside of Unstuck, stored in the transaction of the change that it tells of, so that
  * neither can be lost without the other. It is sent later, once per channel, by the leading engine.
  */
-import type { Escalation } from './escalation.ts'
+import type { Choice, ChoiceKind, Escalation } from './escalation.ts'
 
 export const notificationKinds = [
   'escalation.opened',
@@ -143,7 +143,7 @@ export interface NotifySettings {
     style: 'auto' | 'slack' | 'standard'
     events: readonly NotificationTopic[]
   }
-  notify: { ntfy?: string; ntfyTokenVariable: string; desktop: boolean }
+  notify: { ntfy?: string; ntfyAnswers?: string; ntfyTokenVariable: string; desktop: boolean }
 }
 
 /** In the order in which they are shown. */
@@ -157,3 +157,13 @@ export const isWanted = ({ webhooks }: NotifySettings, kind: NotificationKind): 
   const topic = topicOf(kind)
   return topic === null || webhooks.events.includes(topic)
 }
+
+/** What a button may do: it gives no right, changes no check and lands nothing, because who reads the topic can press it. */
+const buttonKinds: readonly ChoiceKind[] = ['retry', 'resume', 'cancel']
+
+const maxButtons = 3
+
+export const buttonChoices = ({ choices }: Pick<Escalation, 'choices'>): Choice[] =>
+  choices.filter(({ kind, input }) => buttonKinds.includes(kind) && input?.required !== true).slice(0, maxButtons)
+
+export const buttonHours = 24

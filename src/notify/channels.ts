@@ -40,6 +40,12 @@ const webhook = (message: Message, { settings, now, timeoutMs = defaultTimeoutMs
   return post({ url, headers, body, timeoutMs, resolve, signal })
 }
 
+/** A header must not hold line breaks; a token with them would be a mistake of copying. */
+export const ntfyToken = (environment: Record<string, string | undefined>, variable: string): string => {
+  const token = environment[variable] ?? ''
+  return /^[\x21-\x7e]{1,500}$/.test(token) ? token : ''
+}
+
 /** JSON is published at the root of the server; the last part of the configured URL is the topic. */
 const ntfy = (
   message: Message,
@@ -50,11 +56,16 @@ const ntfy = (
   const parts = url.pathname.split('/').filter((part) => part !== '')
   const topic = parts.pop() ?? ''
   url.pathname = `/${parts.join('/')}`
-  const token = environment[ntfyTokenVariable] ?? ''
-  // A header must not hold line breaks, and a token with them would be a mistake of copying.
-  const usable = /^[\x21-\x7e]{1,500}$/.test(token)
-  const headers: Record<string, string> = { ...json, ...(usable ? { authorization: `Bearer ${token}` } : {}) }
-  return post({ url: url.href, headers, body: ntfyBody(message, topic), timeoutMs, resolve, signal })
+  const token = ntfyToken(environment, ntfyTokenVariable)
+  const headers: Record<string, string> = { ...json, ...(token === '' ? {} : { authorization: `Bearer ${token}` }) }
+  return post({
+    url: url.href,
+    headers,
+    body: ntfyBody(message, topic, settings.notify.ntfyAnswers),
+    timeoutMs,
+    resolve,
+    signal,
+  })
 }
 
 /** Sends one notification over one channel, once. Never throws for what a receiver does. */

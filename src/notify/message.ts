@@ -1,5 +1,6 @@
 /** The texts of one notification in the form of each channel. */
 import type { Notification, NotificationSeverity } from '../domain/notification.ts'
+import { pressText, type Button } from './button.ts'
 import { hostOf } from './target.ts'
 
 export interface Message extends Pick<
@@ -8,6 +9,8 @@ export interface Message extends Pick<
 > {
   /** The same in each attempt, so that a receiver recognizes a repetition. */
   id: string
+  /** For the one channel that has buttons. */
+  buttons?: Button[]
 }
 
 const headings: Record<Message['kind'], string> = {
@@ -61,8 +64,22 @@ const cutBytes = (text: string, bytes: number): string =>
     ? text
     : `${Buffer.from(text).subarray(0, bytes).toString('utf8').replace(/�+$/u, '')}…`
 
-export const ntfyBody = (message: Message, topic: string): string =>
-  JSON.stringify({
+/** A press publishes the token to the second topic; nothing else of the message is needed to answer. */
+const actionsOf = (buttons: readonly Button[], url: string) =>
+  buttons.map(({ label, token }) => ({
+    action: 'http',
+    label,
+    url,
+    method: 'POST',
+    body: pressText(token),
+    clear: true,
+  }))
+
+export const ntfyBody = (message: Message, topic: string, answersUrl?: string): string => {
+  const { buttons = [] } = message
+  return JSON.stringify({
     ...{ topic, title: `Unstuck: ${headingOf(message)}`, priority: priorities[message.severity] },
     ...{ message: cutBytes(plainText(message), ntfyBytes), tags: [message.kind] },
+    ...(answersUrl === undefined || buttons.length === 0 ? {} : { actions: actionsOf(buttons, answersUrl) }),
   })
+}

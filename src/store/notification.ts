@@ -218,3 +218,42 @@ export const dropOldNotifications = async (tx: Queryable, days: number): Promise
       and not exists (select 1 from notification_delivery d
         where d.notification_id = notification.id and d.delivered_at is null and d.given_up_at is null)`)
 }
+
+export interface NewButton {
+  tokenHash: string
+  choice: string
+}
+
+/** Stores the buttons of one attempt; those of an earlier attempt end, because only one message may be answered. */
+export const storeButtons = async (
+  tx: Queryable,
+  { id, escalationId }: Pick<Notification, 'id' | 'escalationId'>,
+  buttons: readonly NewButton[],
+  hours: number,
+): Promise<void> => {
+  await tx.query(sql`delete from notification_button where notification_id = ${id} and used_at is null`)
+  for (const { tokenHash, choice } of buttons)
+    await tx.query(sql`insert into notification_button (token_hash, notification_id, escalation_id, choice, expires_at)
+      values (${tokenHash}, ${id}, ${escalationId}, ${choice}, unstuck_now() + make_interval(hours => ${hours}::int))`)
+}
+
+const openButton = sql`select 1 from notification_button b join escalation e on e.id = b.escalation_id
+  where b.used_at is null and b.expires_at > unstuck_now() and e.state = 'pending' limit 1`
+
+/** Whether a press of a button could still answer something. */
+export const hasOpenButtons = async (db: Queryable): Promise<boolean> => (await firstRow(db, openButton)) !== undefined
+
+/** Compare-and-swap: a token is used once, in its time, and only while its question waits. */
+export const useButton = async (
+  tx: Queryable,
+  tokenHash: string,
+): Promise<{ escalationId: string; choice: string } | undefined> => {
+  const row = await firstRow<object>(
+    tx,
+    sql`update notification_button set used_at = unstuck_now()
+    where token_hash = ${tokenHash} and used_at is null and expires_at > unstuck_now()
+      and exists (select 1 from escalation where escalation.id = escalation_id and escalation.state = 'pending')
+    returning escalation_id, choice`,
+  )
+  return row === undefined ? undefined : fromRow<{ escalationId: string; choice: string }>(row)
+}

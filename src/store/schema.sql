@@ -256,6 +256,19 @@ create table notification (
 CREATE INDEX notification_due ON public.notification USING btree (due_at) WHERE ((handed_over_at IS NULL) AND (withdrawn_at IS NULL));
 CREATE INDEX notification_of_escalation ON public.notification USING btree (escalation_id);
 
+create table notification_button (
+  token_hash text not null,
+  notification_id text not null,
+  escalation_id text not null,
+  choice text not null,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint notification_button_pkey PRIMARY KEY (token_hash),
+  constraint notification_button_escalation_id_fkey FOREIGN KEY (escalation_id) REFERENCES escalation(id),
+  constraint notification_button_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_button_open ON public.notification_button USING btree (expires_at) WHERE (used_at IS NULL);
+
 create table notification_delivery (
   notification_id text not null,
   channel text not null,

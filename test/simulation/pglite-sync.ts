@@ -9,6 +9,7 @@ import type { Sql } from '../../src/store/db.ts'
 /** In the order in which they refer to each other. */
 export const tables = [
   'event',
+  'notification_button',
   'notification_delivery',
   'notification',
   'requeue',

@@ -2,12 +2,16 @@
 import { writeFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { NotificationJson } from '../../src/api/contract.ts'
+import type { GoalView, NotificationJson } from '../../src/api/contract.ts'
 import { openScene, until, type Scene } from '../hostile/scene.ts'
 import { openReceiver, type Receiver } from '../notify/receiver.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 3).toString('base64')}`
 const never = 'process.exit(1)\n'
+
+interface Published {
+  actions?: { label: string; url: string; body: string }[]
+}
 
 let hook: Receiver
 let topic: Receiver
@@ -84,6 +88,27 @@ test('a receiver that fails is in `status` and in the list, with the start of wh
   const { stdout } = await scene.cli('notify', 'list', '--limit', '1')
   expect(stdout).toMatch(/webhook: attempt \d+ failed \(status 500: database \[2J is down\), next /)
   expect(stdout).not.toContain('secret-path')
+})
+
+test('a press of a button on the phone answers the question, and the running engine goes on', async () => {
+  const pressed: string[] = []
+  const ntfy = await openReceiver((response, { path, body }) => {
+    if (path === '/answers') pressed.push(JSON.stringify({ event: 'message', message: body }))
+    response.end(path.startsWith('/answers/json') ? pressed.join('\n') : '{}')
+  })
+  configure({ webhooks: {}, notify: { ntfy: `${ntfy.url}/mine`, ntfyAnswers: `${ntfy.url}/answers` } })
+  const { id } = await scene.work([{ commands: ['node never.mjs'] }])
+  const action = await until(async () => {
+    const bodies = ntfy.received.filter(({ path }) => path === '/').map(({ body }) => JSON.parse(body) as Published)
+    return bodies.flatMap(({ actions = [] }) => actions).find(({ label }) => label.includes('Cancel'))
+  }, 'a notification with buttons')
+  await fetch(action.url, { method: 'POST', body: action.body })
+  await until(
+    async () => ((await scene.api<GoalView>(`/goals/${id}`)).tasks[0]?.state === 'cancelled' ? true : undefined),
+    'the answer',
+  )
+  configure({ notify: {} })
+  await ntfy.close()
 })
 
 test('`notify test` says for each channel whether it works, and what to do where none is configured', async () => {

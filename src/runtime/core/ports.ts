@@ -15,7 +15,8 @@ import {
   waitForExit,
 } from '../../process/shim-client.ts'
 import { redactText } from '../../process/redact.ts'
-import { sendOver } from '../../notify/channels.ts'
+import { buttonTokenHash, newButtonToken, readPresses } from '../../notify/button.ts'
+import { ntfyToken, sendOver } from '../../notify/channels.ts'
 import { leasePorts, releasePorts } from '../../process/port-lease.ts'
 import { keepSpare } from '../../process/spare.ts'
 import { endRemaining, sweep } from '../../process/sweep.ts'
@@ -140,7 +141,7 @@ const realGit = {
   viewChanges,
 }
 
-const realNotify = { sendOver }
+const realNotify = { buttonTokenHash, newButtonToken, ntfyToken, readPresses, sendOver }
 
 export type Notify = typeof realNotify
 export type Processes = typeof realProcesses

@@ -236,7 +236,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const executors = createExecutors(context)
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
-  const jobs = { merger: createMerger(), notifier: createNotifier(), endUnusedPaths: createUnusedPathsJob() }
+  const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
+  const jobs = { merger: createMerger(), notifier, endUnusedPaths: createUnusedPathsJob() }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }

@@ -4,6 +4,8 @@
  * the same id: at least once, never silently lost.
  */
 import {
+  buttonChoices,
+  buttonHours,
   configuredChannels,
   deliveryBackoff,
   isWanted,
@@ -13,6 +15,7 @@ import {
 } from '../../domain/notification.ts'
 import { messageOf } from '../../errors.ts'
 import { isStoreTrouble } from '../../store/db.ts'
+import { getEscalation } from '../../store/escalation.ts'
 import { LeadershipLostError } from '../../store/leader.ts'
 import {
   beginDelivery,
@@ -23,6 +26,7 @@ import {
   dueNotifications,
   giveUpDelivery,
   handOverNotification,
+  storeButtons,
   withdrawNotification,
   type DueDelivery,
 } from '../../store/notification.ts'
@@ -63,12 +67,29 @@ const messageFor = (context: Context, notification: Notification): Message => {
   return { ...notification, id: `msg_${context.repository.id}_${notification.id}`, data }
 }
 
+/** The buttons of a question that still waits; none unless the owner configured where they publish to. */
+const buttonsFor = async ({ config, db, ports }: Context, { escalationId }: Notification) => {
+  if (config().notify.ntfyAnswers === undefined || escalationId === null) return []
+  const question = await getEscalation(db, escalationId)
+  if (question?.state !== 'pending') return []
+  return buttonChoices(question).map(({ id, label }) => {
+    const token = ports.notify.newButtonToken()
+    return { label, token, tokenHash: ports.notify.buttonTokenHash(token), choice: id }
+  })
+}
+
 const sendOnce = async (context: Context, due: DueDelivery, channel: ChannelName): Promise<void> => {
   const { delivery, notification } = due
   const attempt = delivery.attempts + 1
-  const begun = await context.db.transaction((tx) => beginDelivery(tx, delivery, deliveryBackoff(attempt)))
+  const buttons = channel === 'ntfy' ? await buttonsFor(context, notification) : []
+  const begun = await context.db.transaction(async (tx) => {
+    if (!(await beginDelivery(tx, delivery, deliveryBackoff(attempt)))) return false
+    if (buttons.length > 0) await storeButtons(tx, notification, buttons, buttonHours)
+    return true
+  })
   if (!begun) return
-  const result = await context.ports.notify.sendOver(channel, messageFor(context, notification), {
+  const message = { ...messageFor(context, notification), ...(buttons.length === 0 ? {} : { buttons }) }
+  const result = await context.ports.notify.sendOver(channel, message, {
     ...{ settings: context.config(), environment: context.environment, now: context.clock.now() },
     signal: context.stopping,
   })

@@ -4,6 +4,8 @@ import type { Context } from '../core/context.ts'
 import { processMergeQueue, requeueInterruptedMerges } from '../landing/merge-queue.ts'
 import { updateOutdatedGoals } from '../landing/outdated-goals.ts'
 import { restoreGoalBranches } from '../landing/ref-guard.ts'
+import type { CancelRunning } from '../people/commands.ts'
+import { createPressedButtonsJob } from './pressed-buttons.ts'
 import { sendNotifications } from './send-notifications.ts'
 
 /** A failed pass is logged and the next one tried: if the loop ended, nothing would have an owner. */
@@ -51,5 +53,13 @@ export const createMerger = (): SideJob =>
     await processMergeQueue(context)
   })
 
-/** A receiver of notifications may not respond, and nothing else waits for it. */
-export const createNotifier = (): SideJob => createSideJob(sendNotifications)
+/** A receiver of notifications may not respond, and nothing else waits for it; nor do the two jobs wait for each other. */
+export const createNotifier = (cancelRunning: CancelRunning): SideJob => {
+  const jobs = [createSideJob(sendNotifications), createSideJob(createPressedButtonsJob(cancelRunning))]
+  return {
+    start: (context) => {
+      for (const job of jobs) job.start(context)
+    },
+    idle: async () => void (await Promise.all(jobs.map((job) => job.idle()))),
+  }
+}

@@ -1,4 +1,4 @@
-/** The outbox of notifications: what to tell, and one row per channel with the state of its delivery. */
+/** The outbox of notifications: what to tell, one row per channel with the state of its delivery, and the answers that a button may give. */
 export const migration = `
 create table notification (
   id text primary key,
@@ -28,4 +28,14 @@ create table notification_delivery (
   primary key (notification_id, channel)
 );
 create index notification_delivery_due on notification_delivery (next_at) where delivered_at is null and given_up_at is null;
+
+create table notification_button (
+  token_hash text primary key,
+  notification_id text not null references notification (id) on delete cascade,
+  escalation_id text not null references escalation (id),
+  choice text not null,
+  expires_at timestamptz not null,
+  used_at timestamptz
+);
+create index notification_button_open on notification_button (expires_at) where used_at is null;
 `
