@@ -278,6 +278,10 @@ describe('where nothing is sent', () => {
     expect(await send('localhost', '127.0.0.1', 'fe80::1')).toMatchObject(refused)
     expect(await send('localhost', '::ffff:169.254.169.254')).toMatchObject(refused)
     expect(await send('localhost', '192.0.2.1')).toMatchObject(refused)
+    for (const address of ['169.254.169.254', 'fe80::1', 'fd00:ec2::254']) {
+      const request = { url: 'https://hooks.example.com/', headers: {}, body: '{}', timeoutMs: 2_000 }
+      expect(await post({ ...request, ...answers(address) })).toMatchObject(refused)
+    }
     expect(receiver.received).toEqual([])
     // The connection takes the checked address: the name itself is not resolved again.
     expect(await send('localhost', '127.0.0.1')).toEqual({ ok: true })
