@@ -5,7 +5,7 @@
 import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import { decideProposal } from '../../recovery/proposal/decide.ts'
 import type { CommandDecision } from '../../recovery/proposal/match.ts'
-import { commandOf, type Proposal, type ProposedCommand } from '../../recovery/proposal/proposal.ts'
+import { proposedCommandOf, type Proposal, type ProposedCommand } from '../../recovery/proposal/proposal.ts'
 import type { PatternFlag } from '../../recovery/proposal/error-pattern.ts'
 import type { ObservedCheck } from '../../recovery/evidence.ts'
 import type { Diagnosis } from '../../recovery/types.ts'
@@ -138,13 +138,13 @@ const nextCommand = async (db: Queryable, proposal: RecoveryProposal): Promise<P
   const body = proposal.body as Proposal
   return (['primary', 'fallback'] as const)
     .filter((step) => !ran.has(step))
-    .map((step) => commandOf(body, step))
+    .map((step) => proposedCommandOf(body, step))
     .find((command) => command !== undefined)
 }
 
 const lastCommand = (proposal: RecoveryProposal): ProposedCommand | undefined => {
   const body = proposal.body as Proposal
-  return commandOf(body, 'fallback') ?? commandOf(body, 'primary')
+  return proposedCommandOf(body, 'fallback') ?? proposedCommandOf(body, 'primary')
 }
 
 /** Returns what follows; undefined = the proposal changes nothing now, or there is none. */
