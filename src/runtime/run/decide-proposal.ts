@@ -128,6 +128,12 @@ const decide = async (
     case 'ask':
       return ask(runContext, considered, decision.reason)
     case 'refuse':
+      // The first command has failed, which a person has to know.
+      if (considered.proposed.step === 'fallback')
+        return endWithProposal(runContext, considered.proposal, {
+          ...{ kind: 'recovery_failed', reason: `the fallback did not run: ${decision.reason}` },
+          ...{ proposed: considered.proposed, diagnosis: considered.diagnosis },
+        })
       return deny(runContext, considered, decision.reason)
   }
 }
