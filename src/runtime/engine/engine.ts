@@ -22,6 +22,7 @@ import { runCycle } from './cycle.ts'
 import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
+import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
@@ -118,6 +119,7 @@ interface Loop {
   merger: ReturnType<typeof createMerger>
   polls: TargetPolls
   endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
+  exportGoals: GoalExportJob
 }
 
 /**
@@ -125,7 +127,7 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, polls, endUnusedPaths } = parts
+  const { engineId, gracePeriod, merger, polls, endUnusedPaths, exportGoals } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
   // While the repository is missing (an unmounted disk), goals and merges would fail without a fault of their own.
@@ -136,6 +138,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
   }
   await finishCancels(context, cancelGraceSeconds)
   await endUnusedPaths(context)
+  await exportGoals(context)
 }
 
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */
@@ -271,7 +274,7 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   const executors = createExecutors(context)
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
-  const jobs = { merger: createMerger(), endUnusedPaths: createUnusedPathsJob() }
+  const jobs = { merger: createMerger(), endUnusedPaths: createUnusedPathsJob(), exportGoals: createGoalExportJob() }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
@@ -296,6 +299,7 @@ const recordStarted = (
 /** Runs the loop until the engine is stopped, then marks it as offline. */
 const work = async (context: Context, parts: Loop, wakeUp: WakeUp, stopHeartbeat: () => void): Promise<void> => {
   await loop(context, parts, wakeUp)
+  await exportLast(context, parts.exportGoals, parts.leadership)
   stopHeartbeat()
   context.ports.processes.keepSpare(false)
   await leave(context, parts.engineId)
