@@ -3,7 +3,7 @@
  */
 import type { Run } from '../domain/run.ts'
 import { fromRow, firstRow, json, sql, type Queryable } from './db.ts'
-import { stableUpTo } from './event.ts'
+import { stableUpTo, type StoredEvent } from './event.ts'
 
 export interface GoalExport {
   goalId: string
@@ -56,6 +56,29 @@ export const goalsToExport = async (db: Queryable): Promise<GoalNews> => {
     order by goal.created_at, goal.id`)
   return { goals: rows.map(({ id }) => id), upTo }
 }
+
+/** Events of these types that a goal had up to this one, oldest first. */
+export const eventsUpTo = async (
+  db: Queryable,
+  { goalId, upTo, types }: { goalId: string; upTo: number; types: readonly string[] },
+): Promise<StoredEvent[]> =>
+  (
+    await db.query<object>(sql`select * from event where goal_id = ${goalId} and id <= ${upTo}
+      and type in (select jsonb_array_elements_text(${json(types)}::jsonb)) order by id`)
+  ).map((row) => fromRow<StoredEvent>(row))
+
+/** Why the owner's lists did not let a command of this task run, as the newest event before this time says. */
+export const escalationReason = async (
+  db: Queryable,
+  { taskId, before }: { taskId: string; before: Date | null },
+): Promise<string | undefined> =>
+  (
+    await firstRow<{ reason: string | null }>(
+      db,
+      sql`select payload ->> 'reason' as reason from event where task_id = ${taskId} and type = 'recovery_escalated'
+        and at <= coalesce(${before}::timestamptz, unstuck_now()) order by id desc limit 1`,
+    )
+  )?.reason ?? undefined
 
 /** What is told about a run when it has ended. */
 export interface EndedRun extends Pick<

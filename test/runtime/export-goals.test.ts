@@ -24,6 +24,7 @@ import { sql, mustSucceed, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { moveGoal } from '../../src/store/goal.ts'
+import { appendApproved, appendEscalated, appendProposed, insertProposal } from '../../src/store/recovery-proposal.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import type { Repository } from '../../src/workspace/repository-types.ts'
@@ -196,6 +197,91 @@ test('the six recovery events have the fields of the founding document at the to
   expect(lines).toEqual(
     given.map(([event, fields]) => ({ timestamp: expect.any(String), loop_id: 'g', event, ...fields })),
   )
+})
+
+describe('a proposal that a person is asked about', () => {
+  const command = 'rm -rf node_modules && npm install'
+  const body = {
+    ...{ version: 1, timestamp: '2026-01-23T05:36:33Z', category: 'dependency', severity: 'blocking' },
+    diagnosis: { error_pattern: 'Host version .*', root_cause: 'two versions of esbuild', evidence: ['out.txt:3: x'] },
+    recovery: { command, working_dir: '.', timeout_seconds: 300, expected_outcome: 'it starts', confidence: 'high' },
+  }
+  const recoveryChoice = (kind: 'approve_recovery' | 'reject_recovery', command: string): Choice => ({
+    ...{ kind, id: kind, label: kind, effect: kind, command, input: null, proposal: 'p-1' },
+  })
+  let place: { goalId: string; taskId: string; runId: string }
+
+  beforeEach(async () => {
+    await agents(db, 'a1')
+    await activeGoal(db, 'g', [{}])
+    const { run } = await claimed(db, 'a1')
+    place = { goalId: 'g', taskId: 'g-t1', runId: run.id }
+    await db.transaction(async (tx) => {
+      await insertProposal(tx, {
+        ...{ id: 'p-1', ...place, iteration: 6, digest: 'd', source: 'agent', body, offsetStated: null, problem: null },
+        ...{ flag: null, failing: { command: 'npm test', signature: 's' } },
+      })
+      await appendProposed(tx, place, { category: 'dependency', command, confidence: 'high' })
+      await appendEscalated(tx, place, 'command not in auto_approve')
+      await openEscalation(tx, {
+        ...{ id: 'q1', ...place, kind: 'recovery_approval_required', happened: 'The agent proposed a command.' },
+        ...{ tried: [], question: 'May it run?', details: '' },
+        choices: [
+          recoveryChoice('approve_recovery', 'unstuck approve-recovery --loop g'),
+          recoveryChoice('reject_recovery', 'unstuck reject-recovery --loop g'),
+        ],
+      })
+    })
+    await job(contextOf())
+  })
+
+  test('escalation.json is the one of the founding document, field by field', async () => {
+    const question = await getEscalation(db, 'q1')
+    expect(Object.entries(parsed('escalation.json') as object)).toEqual([
+      ['timestamp', question?.createdAt.toISOString()],
+      ['loop_id', 'g'],
+      ['iteration', 6],
+      ['type', 'recovery_approval_required'],
+      ['status', 'pending'],
+      ['recovery_proposal', body],
+      ['reason', 'command not in auto_approve'],
+      [
+        'actions',
+        {
+          approve: 'unstuck approve-recovery --loop g',
+          reject: 'unstuck reject-recovery --loop g',
+          manual: `cd ${root} && ${command}`,
+        },
+      ],
+    ])
+  })
+
+  test('usage.jsonl says what the proposals have come to, also when it is written again', async () => {
+    await db.transaction(async (tx) => {
+      await appendApproved(tx, place, { source: 'auto', command: 'npm ci' })
+      await appendEvent(tx, {
+        type: 'recovery_executed',
+        ...place,
+        payload: { command: 'npm ci', exit_code: 0, duration_ms: 9 },
+      })
+    })
+    await db.transaction(async (tx) => {
+      const question = await getEscalation(tx, 'q1')
+      if (question !== undefined) mustSucceed(await answerEscalation(tx, question, 'reject_recovery'))
+    })
+    later()
+    await job(contextOf())
+    expect(parsed('escalation.json')).toMatchObject({ status: 'rejected' })
+    expect(linesIn('usage.jsonl').at(-1)).toMatchObject({
+      ...{ kind: 'recovery_metrics', loop_id: 'g', recovery_proposals: 1, auto_recovery_success_rate: 1 },
+      ...{ escalations: 1, escalation_frequency: 1, time_to_resolution_ms: expect.any(Number) },
+      categories: [{ category: 'dependency', count: 1 }],
+    })
+    const before = text('usage.jsonl')
+    rmSync(join(root, '.unstuck'), { recursive: true })
+    await createGoalExportJob()(contextOf())
+    expect(text('usage.jsonl')).toBe(before)
+  })
 })
 
 describe('after the first export', () => {

@@ -6,12 +6,21 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { goalExports } from '../../domain/goal-export.ts'
+import {
+  countRecoveryEvent,
+  metricEventTypes,
+  noRecoveries,
+  recoveryMetrics,
+  type RecoveryTally,
+} from '../../domain/recovery-metrics.ts'
 import { messageOf } from '../../errors.ts'
 import { listEscalations } from '../../store/escalation.ts'
 import { readEvents, type StoredEvent } from '../../store/event.ts'
 import { getGoal } from '../../store/goal.ts'
 import {
   endedRuns,
+  escalationReason,
+  eventsUpTo,
   getGoalExport,
   goalsToExport,
   goalsWithEventsAfter,
@@ -20,11 +29,21 @@ import {
   saveGoalExport,
   type GoalExport,
 } from '../../store/goal-export.ts'
+import { getProposal } from '../../store/recovery-proposal.ts'
 import type { Context, Logger } from '../core/context.ts'
 import { readIfFile } from '../core/files.ts'
 import { excludeFromGit, isOwnPlace, replaceFile } from '../core/owner-export.ts'
 import type { Leadership } from './leadership.ts'
-import { escalationText, eventLine, shownQuestion, stateText, usageLine } from './export-texts.ts'
+import {
+  escalationText,
+  eventLine,
+  metricsLine,
+  proposalIn,
+  shownQuestion,
+  stateText,
+  usageLine,
+  type ExportedQuestion,
+} from './export-texts.ts'
 
 /** Only the owner may read the files: they contain what agents and checks printed. */
 const fileMode = 0o600
@@ -49,30 +68,43 @@ interface Texts {
   eventId: number
 }
 
+/** What the proposals of the goal had come to after this event. */
+const tallyUpTo = async ({ db }: Context, goalId: string, upTo: number): Promise<RecoveryTally> => {
+  const tally = noRecoveries()
+  if (upTo === 0) return tally
+  for (const event of await eventsUpTo(db, { goalId, upTo, types: metricEventTypes })) countRecoveryEvent(tally, event)
+  return tally
+}
+
+/** A line after each event that changes the numbers, so that the file of the same events is always the same. */
+const metricsAfter = (tally: RecoveryTally, goalId: string, event: StoredEvent): string => {
+  const before = JSON.stringify(recoveryMetrics(tally))
+  countRecoveryEvent(tally, event)
+  return JSON.stringify(recoveryMetrics(tally)) === before ? '' : metricsLine(goalId, event.at, tally)
+}
+
 const runEnded = ['run.succeeded', 'run.failed', 'run.cancelled']
 
-/** The lines of these events. */
-const linesOf = async ({ db }: Context, events: readonly StoredEvent[]): Promise<Pick<Texts, 'events' | 'usage'>> => {
-  const ends = events.filter(({ type }) => runEnded.includes(type))
-  const runs = await endedRuns(
-    db,
-    ends.flatMap(({ runId }) => runId ?? []),
-  )
-  const usage = ends.map(({ runId, at }) => {
-    const run = runs.find(({ id }) => id === runId)
-    return run === undefined ? '' : usageLine(run, at)
+/** The lines of these events of a goal in `usage.jsonl`. */
+const usageOf = async ({ db }: Context, events: readonly StoredEvent[], tally: RecoveryTally): Promise<string> => {
+  const isEnd = ({ type }: StoredEvent): boolean => runEnded.includes(type)
+  const ids = events.filter(isEnd).flatMap(({ runId }) => runId ?? [])
+  const runs = new Map((await endedRuns(db, ids)).map((run) => [run.id, run]))
+  const lines = events.map((event) => {
+    const run = isEnd(event) ? runs.get(event.runId ?? '') : undefined
+    return run === undefined ? metricsAfter(tally, event.goalId ?? '', event) : usageLine(run, event.at)
   })
-  return { events: events.map(eventLine).join(''), usage: usage.join('') }
+  return lines.join('')
 }
 
 /** Continues the texts with all events of the goal that they lack. */
 const continued = async (context: Context, goalId: string, start: Texts): Promise<Texts> => {
   const texts = { ...start }
+  const tally = await tallyUpTo(context, goalId, start.eventId)
   for (;;) {
     const events = await readEvents(context.db, { after: texts.eventId, limit: pageSize, goalId })
-    const lines = await linesOf(context, events)
-    texts.events += lines.events
-    texts.usage += lines.usage
+    texts.events += events.map(eventLine).join('')
+    texts.usage += await usageOf(context, events, tally)
     texts.eventId = events.at(-1)?.id ?? texts.eventId
     if (events.length < pageSize) return texts
   }
@@ -133,20 +165,36 @@ const readWritten = async (context: Context, goalId: string): Promise<{ folder: 
   return undefined
 }
 
+const questionOf = async (
+  { db, repository: { root } }: Context,
+  goalId: string,
+): Promise<ExportedQuestion | undefined> => {
+  const question = shownQuestion(await listEscalations(db, { goalId }))
+  if (question === undefined) return undefined
+  const { taskId, decidedAt, runId } = question
+  const proposal = await getProposal(db, proposalIn(question) ?? '')
+  const asked = question.kind === 'recovery_approval_required' && taskId !== null
+  const reason = asked ? await escalationReason(db, { taskId, before: decidedAt }) : undefined
+  return {
+    ...{ question, root, iteration: await iterationOf(db, goalId, runId) },
+    ...(proposal === undefined ? {} : { proposal }),
+    ...(reason === undefined ? {} : { reason }),
+  }
+}
+
 const exportGoal = async (context: Context, commonDir: string, goalId: string): Promise<void> => {
   const { db } = context
   const place = await readWritten(context, goalId)
   const goal = await getGoal(db, goalId)
   if (place === undefined || goal === undefined) return
   const texts = await continued(context, goalId, place.start)
-  const question = shownQuestion(await listEscalations(db, { goalId }))
   const all = new Map([
     ['events.jsonl', texts.events],
     ['usage.jsonl', texts.usage],
     ['state.json', stateText(goal, await goalProgress(db, goalId))],
   ])
-  if (question !== undefined)
-    all.set('escalation.json', escalationText(question, await iterationOf(db, goalId, question.runId)))
+  const question = await questionOf(context, goalId)
+  if (question !== undefined) all.set('escalation.json', escalationText(question))
   try {
     writeFiles(context, commonDir, place.folder, all)
   } catch (error) {

@@ -1,6 +1,9 @@
 /** The texts of a goal's exports, in the shapes of the founding document of infrastructure recovery. Pure. */
+import { join } from 'node:path'
 import type { Choice, ChoiceKind, Escalation } from '../../domain/escalation.ts'
 import type { Goal } from '../../domain/goal.ts'
+import { recoveryMetrics, type RecoveryTally } from '../../domain/recovery-metrics.ts'
+import type { RecoveryProposal } from '../../domain/recovery-proposal.ts'
 import type { StoredEvent } from '../../store/event.ts'
 import type { EndedRun, GoalProgress } from '../../store/goal-export.ts'
 
@@ -61,29 +64,62 @@ export const usageLine = (run: EndedRun, at: Date): string => {
   })
 }
 
+/** The line of `usage.jsonl` with what the proposals of a goal have come to so far. */
+export const metricsLine = (goalId: string, at: Date, tally: RecoveryTally): string =>
+  lineOf({ timestamp: at.toISOString(), kind: 'recovery_metrics', loop_id: goalId, ...recoveryMetrics(tally) })
+
 const commandOf = (choices: readonly Choice[], accepts: (kind: ChoiceKind) => boolean): string | undefined =>
   choices.find(({ kind }) => accepts(kind))?.command
 
-const manualKinds: readonly ChoiceKind[] = ['take_over', 'edit']
+const rejectKinds: readonly ChoiceKind[] = ['cancel', 'reject_recovery']
+const manualKinds: readonly ChoiceKind[] = ['take_over', 'edit', 'edit_recovery', 'resolve_recovery']
 
-/** `approve` continues the work, `reject` ends it, and `manual` lets a person do it. */
+/** `approve` continues the work, `reject` ends or skips it, and `manual` lets a person do it. */
 const actionsOf = (choices: readonly Choice[]): Record<string, string | undefined> => ({
-  approve: commandOf(choices, (kind) => kind !== 'cancel' && !manualKinds.includes(kind)),
-  reject: commandOf(choices, (kind) => kind === 'cancel'),
+  approve: commandOf(choices, (kind) => ![...rejectKinds, ...manualKinds].includes(kind)),
+  reject: commandOf(choices, (kind) => rejectKinds.includes(kind)),
   manual: commandOf(choices, (kind) => manualKinds.includes(kind)),
 })
 
+export interface ExportedQuestion {
+  question: Escalation
+  iteration: number
+  /** The proposal that it is about; absent for other questions. */
+  proposal?: Pick<RecoveryProposal, 'body' | 'iteration'>
+  /** Why the owner's lists did not let its command run. */
+  reason?: string
+  /** The owner's checkout. */
+  root: string
+}
+
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** The line for a person's own terminal. */
+const manualLine = (root: string, body: Record<string, unknown>): string | undefined => {
+  const { command, working_dir: below = '.' } = (body['recovery'] ?? {}) as { command?: string; working_dir?: string }
+  return command === undefined ? undefined : `cd ${quoted(join(root, below))} && ${command}`
+}
+
 /** `escalation.json` of a question. */
-export const escalationText = (question: Escalation, iteration: number): string =>
-  fileText({
+export const escalationText = ({ question, iteration, proposal, reason, root }: ExportedQuestion): string => {
+  const body = proposal?.body ?? null
+  const manual = body === null ? undefined : manualLine(root, body)
+  const because = question.happened === '' ? question.question : question.happened
+  return fileText({
     timestamp: question.createdAt.toISOString(),
     loop_id: question.goalId,
-    iteration,
+    iteration: proposal?.iteration ?? iteration,
     type: question.kind,
     status: question.state,
-    reason: question.happened === '' ? question.question : question.happened,
-    actions: actionsOf(question.choices),
+    ...(body === null ? {} : { recovery_proposal: body }),
+    reason: reason ?? because,
+    actions: { ...actionsOf(question.choices), ...(manual === undefined ? {} : { manual }) },
   })
+}
+
+/** The proposal that a question is about. */
+export const proposalIn = ({ choices }: Escalation): string | undefined =>
+  choices.flatMap((choice) => ('proposal' in choice ? [choice.proposal] : []))[0]
 
 /** The question that a person has to see: the newest pending one, else the one that was decided last. */
 export const shownQuestion = (questions: readonly Escalation[]): Escalation | undefined =>
