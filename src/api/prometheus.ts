@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import {
   answerBuckets,
+  proposalNumbers,
   questionNumbers,
   recoveryBuckets,
   recoveryNumbers,
@@ -82,6 +83,23 @@ const addQuestions = async (registry: Registry, db: Queryable): Promise<void> =>
   })
 }
 
+const sumOf = (samples: readonly Sample[], accepts: (labels: Sample['labels']) => boolean): number =>
+  samples.filter(({ labels }) => accepts(labels)).reduce((sum, { value }) => sum + value, 0)
+
+const addProposals = async (registry: Registry, db: Queryable): Promise<void> => {
+  const { proposals, commands } = await proposalNumbers(db)
+  counter(registry, shaped('recovery_proposals_total', 'Recoveries that agents proposed.', 'category'), proposals)
+  gauge(
+    registry,
+    shaped('recovery_commands', 'Commands of proposals, by who approved them.', 'approval', 'outcome'),
+    commands,
+  )
+  const ended = commands.filter(({ labels }) => labels['approval'] !== 'human' && labels['outcome'] !== 'running')
+  const all = sumOf(ended, () => true)
+  const share = shaped('auto_recovery_success_ratio', 'Share of the commands without a person that had an effect.')
+  if (all > 0) gauge(registry, share, plain(sumOf(ended, ({ outcome }) => outcome === 'success') / all))
+}
+
 const plain = (value: number): Sample[] => [{ labels: {}, value }]
 
 const addWork = async (registry: Registry, db: Queryable): Promise<void> => {
@@ -105,6 +123,7 @@ export const prometheusText = async (db: Queryable): Promise<{ type: string; tex
   const registry = new Registry()
   await addWork(registry, db)
   await addRecoveries(registry, db)
+  await addProposals(registry, db)
   await addQuestions(registry, db)
   return { type: registry.contentType, text: await registry.metrics() }
 }

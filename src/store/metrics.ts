@@ -177,3 +177,23 @@ export const workNumbers = async (db: Queryable): Promise<WorkNumbers> => {
     finished: { all: Number(finished['n'] ?? 0), asked: Number(finished['asked'] ?? 0) },
   }
 }
+
+export interface ProposalNumbers {
+  /** By `category`. */
+  proposals: Sample[]
+  /** By `approval` (`auto`, `on_unknown`, `human`) and `outcome`. */
+  commands: Sample[]
+}
+
+/** `no_effect`: the command exited with 0, and the failing check failed again. `running` includes an effect that was not observed yet. */
+export const proposalNumbers = async (db: Queryable): Promise<ProposalNumbers> => {
+  const proposals = await db.query<Row>(sql`
+    select coalesce(body ->> 'category', 'invalid') as category, count(*)::float8 as n from recovery_proposal group by 1 order by 1`)
+  const commands = await db.query<Row>(sql`
+    select case when approved_by in ('auto', 'on_unknown') then approved_by else 'human' end as approval,
+      case when state = 'succeeded' and effect then 'success' when state = 'succeeded' and not effect then 'no_effect'
+        when state in ('failed', 'unknown') then state else 'running' end as outcome,
+      count(*)::float8 as n
+    from recovery_execution group by 1, 2 order by 1, 2`)
+  return { proposals: samplesOf(proposals, 'n'), commands: samplesOf(commands, 'n') }
+}

@@ -5,6 +5,7 @@ import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
 import { openPglite } from '../../src/store/pglite.ts'
 import { insertRecovery, resolveRecovery } from '../../src/store/recovery.ts'
+import { finishExecution, insertExecution, insertProposal, settleExecution } from '../../src/store/recovery-proposal.ts'
 import { loadTemplate } from '../../src/store/template.ts'
 import type { Run } from '../../src/domain/run.ts'
 import { activeGoal, agents, claimed, empty, end, recoveryOf } from '../store/scene.ts'
@@ -57,6 +58,26 @@ const failedRun = async (agent: string): Promise<Run> => {
   )
   return run
 }
+
+const proposedBy = ({ goalId, taskId, id: runId }: Run) => ({
+  ...{ goalId, taskId, runId, iteration: 1, source: 'agent' as const, offsetStated: null, problem: null, flag: null },
+  failing: { command: 'npm test', signature: 's1' },
+})
+
+const commandOf = ({ goalId, taskId, id: runId }: Run) => ({
+  ...{ goalId, taskId, runId, step: 'primary' as const, command: 'npm ci', workingDir: '.', timeoutSeconds: 9 },
+  counted: true,
+})
+
+type Executed = [approvedBy: string, state?: 'succeeded' | 'failed' | 'unknown', effect?: boolean]
+const executions: Executed[] = [
+  ['auto', 'succeeded', true],
+  ['auto', 'succeeded', false],
+  ['auto', 'failed'],
+  ['on_unknown', 'unknown'],
+  ['ada', 'succeeded', true],
+  ['auto'],
+]
 
 test('an empty store has gauges of nothing and no series that would divide by it', async () => {
   const all = await scraped()
@@ -118,6 +139,39 @@ test('questions are counted by kind, with the time until the answer', async () =
   expect(all.get('escalation_resolution_seconds_sum{kind="exhausted"}')).toBe(90)
   expect(all.get('autonomy_ratio')).toBe(0)
   expect(all.get('queue_ready_tasks')).toBe(1)
+})
+
+test('proposals are counted by category, and commands by who approved them and what they came to', async () => {
+  await activeGoal(db, 'g', [{}])
+  const { run } = await claimed(db, 'a1')
+  await db.transaction(async (tx) => {
+    const proposed = proposedBy(run)
+    for (const [id, body] of [
+      ['p1', { category: 'dependency' }],
+      ['p2', { category: 'dependency' }],
+      ['p3', null],
+    ] as const)
+      await insertProposal(tx, { ...proposed, id, digest: id, body })
+    const none = { exitCode: null, durationMs: null, error: '', changed: [] }
+    for (const [n, [approvedBy, state, effect]] of executions.entries()) {
+      await insertExecution(tx, { ...commandOf(run), id: `e${n}`, proposalId: 'p1', approvedBy })
+      if (state !== undefined) await finishExecution(tx, `e${n}`, { ...none, state })
+      if (effect !== undefined) await settleExecution(tx, `e${n}`, effect, '')
+    }
+  })
+  const all = await scraped()
+  const expected = {
+    'recovery_proposals_total{category="dependency"}': 2,
+    'recovery_proposals_total{category="invalid"}': 1,
+    'recovery_commands{approval="auto",outcome="success"}': 1,
+    'recovery_commands{approval="auto",outcome="no_effect"}': 1,
+    'recovery_commands{approval="auto",outcome="failed"}': 1,
+    'recovery_commands{approval="on_unknown",outcome="unknown"}': 1,
+    'recovery_commands{approval="human",outcome="success"}': 1,
+    'recovery_commands{approval="auto",outcome="running"}': 1,
+    auto_recovery_success_ratio: 0.25,
+  }
+  expect(Object.fromEntries(Object.keys(expected).map((name) => [name, all.get(name)]))).toEqual(expected)
 })
 
 test('a class that is no label of ours is counted as other', async () => {

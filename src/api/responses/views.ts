@@ -67,6 +67,15 @@ const accountLimit = z.strictObject({
   ...{ account: text, harnesses: names, evidence: text, until: time },
   ...{ taskId: id('t'), runId: id('r'), openedAt: time },
 })
+/** Commands that worked three times for the same failure and never failed, and that `recovery.auto_approve` does not list. */
+const suggestions = z.array(
+  z.strictObject({
+    ...{ command: text, signature: text, worked: count },
+    /** The line to add to `recovery.auto_approve`. */
+    line: text,
+  }),
+)
+
 export const status = z.strictObject({
   at: time,
   /** Every event up to this number is reflected in this response: follow the events after it. */
@@ -75,6 +84,7 @@ export const status = z.strictObject({
   /** How many older ended goals are not listed. */
   endedLeftOut: count,
   escalations: z.array(escalation),
+  suggestions,
   agents: z.array(agent),
   engines: z.array(engine),
   /** Accounts on which no agent is launched before `until`. */
@@ -161,6 +171,7 @@ export const reportSchema = z.strictObject({
   /** Tasks whose work did not pass and that a new task continues. */
   reworked: z.array(z.strictObject({ task: text, child: text, title: text, because: text })),
   retrying: z.array(z.strictObject({ task: text, title: text, at: time, reason: text })),
+  suggestions,
   spent: spend,
 })
 export type ReportView = z.infer<typeof reportSchema>
