@@ -11,6 +11,7 @@ import {
   type Sample,
 } from '../store/metrics.ts'
 import type { Queryable } from '../store/db.ts'
+import { proposalSummary } from './proposal-summary.ts'
 
 interface Shape {
   name: string
@@ -83,9 +84,6 @@ const addQuestions = async (registry: Registry, db: Queryable): Promise<void> =>
   })
 }
 
-const sumOf = (samples: readonly Sample[], accepts: (labels: Sample['labels']) => boolean): number =>
-  samples.filter(({ labels }) => accepts(labels)).reduce((sum, { value }) => sum + value, 0)
-
 const addProposals = async (registry: Registry, db: Queryable): Promise<void> => {
   const { proposals, commands } = await proposalNumbers(db)
   counter(registry, shaped('recovery_proposals_total', 'Recoveries that agents proposed.', 'category'), proposals)
@@ -94,10 +92,9 @@ const addProposals = async (registry: Registry, db: Queryable): Promise<void> =>
     shaped('recovery_commands', 'Commands of proposals, by who approved them.', 'approval', 'outcome'),
     commands,
   )
-  const ended = commands.filter(({ labels }) => labels['approval'] !== 'human' && labels['outcome'] !== 'running')
-  const all = sumOf(ended, () => true)
+  const { autoSuccessRate } = proposalSummary({ proposals, commands })
   const share = shaped('auto_recovery_success_ratio', 'Share of the commands without a person that had an effect.')
-  if (all > 0) gauge(registry, share, plain(sumOf(ended, ({ outcome }) => outcome === 'success') / all))
+  if (autoSuccessRate !== null) gauge(registry, share, plain(autoSuccessRate))
 }
 
 const plain = (value: number): Sample[] => [{ labels: {}, value }]

@@ -183,6 +183,8 @@ export interface ProposalNumbers {
   proposals: Sample[]
   /** By `approval` (`auto`, `on_unknown`, `human`) and `outcome`. */
   commands: Sample[]
+  /** Goals with a proposal. */
+  goals: number
 }
 
 /** `no_effect`: the command exited with 0, and the failing check failed again. `running` includes an effect that was not observed yet. */
@@ -195,5 +197,9 @@ export const proposalNumbers = async (db: Queryable): Promise<ProposalNumbers> =
         when state in ('failed', 'unknown') then state else 'running' end as outcome,
       count(*)::float8 as n
     from recovery_execution group by 1, 2 order by 1, 2`)
-  return { proposals: samplesOf(proposals, 'n'), commands: samplesOf(commands, 'n') }
+  const goals = await one(db, sql`select count(distinct goal_id)::float8 as n from recovery_proposal`)
+  return {
+    ...{ proposals: samplesOf(proposals, 'n'), commands: samplesOf(commands, 'n') },
+    goals: Number(goals['n'] ?? 0),
+  }
 }

@@ -5,7 +5,7 @@
  */
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { goalExports } from '../domain/goal-export.ts'
+import { goalExports } from '../domain/export-folder.ts'
 import type { Repository } from './repository-types.ts'
 import { git, gitLine } from './git.ts'
 import type { GitOptions } from './git.ts'

@@ -1,5 +1,6 @@
 /** The text of Prometheus from a real store: every number, the format, and that no text of an agent becomes a label. */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { recoverySummary } from '../../src/api/proposal-summary.ts'
 import { prometheusText } from '../../src/api/prometheus.ts'
 import { mustSucceed, sql, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
@@ -172,6 +173,11 @@ test('proposals are counted by category, and commands by who approved them and w
     auto_recovery_success_ratio: 0.25,
   }
   expect(Object.fromEntries(Object.keys(expected).map((name) => [name, all.get(name)]))).toEqual(expected)
+  expect(await recoverySummary(db)).toEqual({
+    ...{ proposals: 3, proposalsPerGoal: 3, categories: { dependency: 2, invalid: 1 } },
+    ...{ autoSucceeded: 1, autoFailed: 3, autoSuccessRate: 0.25 },
+    ...{ escalations: 0, escalationFrequency: 0, resolutionSeconds: null },
+  })
 })
 
 test('a class that is no label of ours is counted as other', async () => {

@@ -24,7 +24,7 @@ import type { DoctorView, GoalRequest, GoalView, StatusView, EventView } from '.
 import { serve, type Served } from '../../src/api/serve.ts'
 import { stateDirOf } from '../../src/api/state-dir.ts'
 import { goalEnded } from '../../src/domain/goal.ts'
-import { goalExports } from '../../src/domain/goal-export.ts'
+import { goalExports } from '../../src/domain/export-folder.ts'
 import { processesWithEnvironment } from '../../src/platform/process.ts'
 import { removeFolder } from '../../src/workspace/remove-folder.ts'
 import { openRepository } from '../../src/workspace/repository.ts'

@@ -20,7 +20,7 @@ import type { Choice } from '../../src/domain/escalation.ts'
 import type { Context } from '../../src/runtime/core/context.ts'
 import { realFiles, type Files } from '../../src/runtime/core/files.ts'
 import { createGoalExportJob, type GoalExportJob } from '../../src/runtime/engine/export-goals.ts'
-import { sql, mustSucceed, type Db } from '../../src/store/db.ts'
+import { json, sql, mustSucceed, type Db } from '../../src/store/db.ts'
 import { answerEscalation, getEscalation, openEscalation } from '../../src/store/escalation.ts'
 import { appendEvent, readEvents } from '../../src/store/event.ts'
 import { moveGoal } from '../../src/store/goal.ts'
@@ -254,6 +254,17 @@ describe('a proposal that a person is asked about', () => {
         },
       ],
     ])
+  })
+
+  test('the line for a person has the fallback, once the question is about that, and quotes the folder', async () => {
+    const fallback = { command: 'npm ci', confidence: 'medium' }
+    const recovery = { ...body.recovery, working_dir: 'packages/a b' }
+    await db.query(
+      sql`update recovery_proposal set approved_step = 'fallback', body = ${json({ ...body, recovery, fallback })}::jsonb`,
+    )
+    later(61_000)
+    await job(contextOf())
+    expect(parsed('escalation.json')).toMatchObject({ actions: { manual: `cd '${root}/packages/a b' && npm ci` } })
   })
 
   test('usage.jsonl says what the proposals have come to, also when it is written again', async () => {

@@ -101,6 +101,19 @@ export const metrics = z.strictObject({
   escalations: counts,
   recoveries: counts,
   events: z.strictObject({ count, last: count }),
+  /** What the proposals of agents came to. Null = there is nothing to divide by. */
+  recovery: z.strictObject({
+    proposals: count,
+    proposalsPerGoal: z.number().nullable(),
+    /** By category, the most common first. */
+    categories: counts,
+    /** Of the commands that ran without a person: whether the failing check ran afterwards. */
+    ...{ autoSucceeded: count, autoFailed: count, autoSuccessRate: z.number().nullable() },
+    /** Questions about proposals, and their number per proposal. */
+    ...{ escalations: count, escalationFrequency: z.number().nullable() },
+    /** Mean time from such a question to its answer. */
+    resolutionSeconds: z.number().nullable(),
+  }),
   spent: spend,
 })
 export type Metrics = z.infer<typeof metrics>

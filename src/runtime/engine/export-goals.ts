@@ -5,11 +5,12 @@
  */
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { goalExports } from '../../domain/goal-export.ts'
+import { goalExports } from '../../domain/export-folder.ts'
 import {
   countRecoveryEvent,
   metricEventTypes,
   noRecoveries,
+  proposalKinds,
   recoveryMetrics,
   type RecoveryTally,
 } from '../../domain/recovery-metrics.ts'
@@ -173,8 +174,8 @@ const questionOf = async (
   if (question === undefined) return undefined
   const { taskId, decidedAt, runId } = question
   const proposal = await getProposal(db, proposalIn(question) ?? '')
-  const asked = question.kind === 'recovery_approval_required' && taskId !== null
-  const reason = asked ? await escalationReason(db, { taskId, before: decidedAt }) : undefined
+  const isReasoned = proposalKinds.includes(question.kind) && taskId !== null
+  const reason = isReasoned ? await escalationReason(db, { taskId, before: decidedAt }) : undefined
   return {
     ...{ question, root, iteration: await iterationOf(db, goalId, runId) },
     ...(proposal === undefined ? {} : { proposal }),

@@ -85,7 +85,7 @@ export interface ExportedQuestion {
   question: Escalation
   iteration: number
   /** The proposal that it is about; absent for other questions. */
-  proposal?: Pick<RecoveryProposal, 'body' | 'iteration'>
+  proposal?: Pick<RecoveryProposal, 'body' | 'iteration' | 'approvedStep'>
   /** Why the owner's lists did not let its command run. */
   reason?: string
   /** The owner's checkout. */
@@ -94,16 +94,25 @@ export interface ExportedQuestion {
 
 const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
-/** The line for a person's own terminal. */
-const manualLine = (root: string, body: Record<string, unknown>): string | undefined => {
-  const { command, working_dir: below = '.' } = (body['recovery'] ?? {}) as { command?: string; working_dir?: string }
-  return command === undefined ? undefined : `cd ${quoted(join(root, below))} && ${command}`
+interface ProposedBody {
+  recovery?: { command?: string; working_dir?: string }
+  fallback?: { command?: string }
+}
+
+/** The line for a person's own terminal, with the command that the question is about. */
+const manualLine = (
+  root: string,
+  { body, approvedStep }: NonNullable<ExportedQuestion['proposal']>,
+): string | undefined => {
+  const { recovery = {}, fallback = {} }: ProposedBody = body ?? {}
+  const { command } = approvedStep === 'fallback' ? fallback : recovery
+  return command === undefined ? undefined : `cd ${quoted(join(root, recovery.working_dir ?? '.'))} && ${command}`
 }
 
 /** `escalation.json` of a question. */
 export const escalationText = ({ question, iteration, proposal, reason, root }: ExportedQuestion): string => {
   const body = proposal?.body ?? null
-  const manual = body === null ? undefined : manualLine(root, body)
+  const manual = proposal === undefined ? undefined : manualLine(root, proposal)
   const because = question.happened === '' ? question.question : question.happened
   return fileText({
     timestamp: question.createdAt.toISOString(),
