@@ -34,16 +34,19 @@ export interface GoalNews {
   goals: string[]
   /** All news up to this event are included. */
   upTo: number
+  /** A goal changed its state, or a question was asked or answered: other programs wait for these. */
+  isUrgent: boolean
 }
 
 /** Goals with events after this one. */
 export const goalsWithEventsAfter = async (db: Queryable, after: number): Promise<GoalNews> => {
   const upTo = await stableUpTo(db)
-  if (upTo <= after) return { goals: [], upTo: after }
-  const rows = await db.query<{ id: string }>(
-    sql`select distinct goal_id as id from event where id > ${after} and id <= ${upTo} and goal_id is not null order by 1`,
+  if (upTo <= after) return { goals: [], upTo: after, isUrgent: false }
+  const rows = await db.query<{ id: string; urgent: boolean }>(
+    sql`select goal_id as id, bool_or(starts_with(type, 'goal.') or starts_with(type, 'escalation.')) as urgent from event
+      where id > ${after} and id <= ${upTo} and goal_id is not null group by 1 order by 1`,
   )
-  return { goals: rows.map(({ id }) => id), upTo }
+  return { goals: rows.map(({ id }) => id), upTo, isUrgent: rows.some(({ urgent }) => urgent) }
 }
 
 /** Goals whose export lacks events, and all that have not ended, because their files may be missing or damaged. */
@@ -54,7 +57,7 @@ export const goalsToExport = async (db: Queryable): Promise<GoalNews> => {
     where goal.state not in ('done', 'failed', 'cancelled')
       or exists (select 1 from event where event.goal_id = goal.id and event.id > coalesce(goal_export.event_id, 0) and event.id <= ${upTo})
     order by goal.created_at, goal.id`)
-  return { goals: rows.map(({ id }) => id), upTo }
+  return { goals: rows.map(({ id }) => id), upTo, isUrgent: true }
 }
 
 /** Events of these types that a goal had up to this one, oldest first. */

@@ -37,6 +37,8 @@ let top: string
 let warnings: string[]
 let elapsed: number
 let job: GoalExportJob
+let timers: { ms: number; work: () => void }[]
+let wakes: number
 let log: object
 beforeAll(async () => {
   db = await openPglite({ dataDir: null, template: await loadTemplate(inject('storeCache')) })
@@ -52,6 +54,8 @@ beforeEach(async () => {
   commitAll(root, 'first')
   warnings = []
   elapsed = 0
+  timers = []
+  wakes = 0
   job = createGoalExportJob()
   log = { warn: (fields: { error: string }, message: string) => warnings.push(`${message}: ${fields.error}`) }
   return () => rmSync(top, { recursive: true })
@@ -63,7 +67,11 @@ const contextOf = (parts: { repository?: Partial<Repository>; files?: Files; db?
     ports: { files: parts.files ?? realFiles },
     repository: { root, commonDir: join(root, '.git'), ...parts.repository },
     log,
-    clock: { elapsed: () => elapsed },
+    clock: {
+      elapsed: () => elapsed,
+      after: (ms: number, work: () => void) => (timers.push({ ms, work }), () => undefined),
+    },
+    wake: () => (wakes += 1),
   }) as unknown as Context
 
 const file = (name: string): string => join(root, '.unstuck/loops/g', name)
@@ -78,7 +86,7 @@ const ids = (): unknown[] => linesIn('events.jsonl').map(({ id }) => id)
 const storedIds = async (): Promise<unknown[]> =>
   (await readEvents(db, { after: 0, limit: 10_000, goalId: 'g' })).map(({ id }) => id)
 const note = (n: number): Promise<void> => appendEvent(db, { type: 'task.note', goalId: 'g', payload: { n } })
-const later = (ms = 2_000): void => void (elapsed += ms)
+const later = (ms = 0): void => void (elapsed += ms)
 
 const choice = (kind: 'retry' | 'cancel', command: string): Choice => ({
   ...{ kind, id: kind, label: kind, effect: kind, command, input: null },
@@ -301,16 +309,32 @@ describe('after the first export', () => {
     await job(contextOf())
   })
 
-  test('only new events are added, at most once a second', async () => {
+  test('only new events are added', async () => {
     const before = text('events.jsonl')
     await note(1)
     await job(contextOf())
-    expect(text('events.jsonl')).toBe(before)
-    later()
-    await job(contextOf())
     expect(text('events.jsonl').startsWith(before)).toBe(true)
     expect(ids()).toEqual(await storedIds())
+  })
+
+  test('a slow export waits before the next one, which then comes without a poll, or at once when the engine stops', async () => {
+    const slow = { ...realFiles, renameSync: (from: string, to: string) => (later(50), realFiles.renameSync(from, to)) }
+    await note(1)
+    await job(contextOf({ files: slow }))
+    const before = ids()
     await note(2)
+    await job(contextOf())
+    await job(contextOf())
+    expect([ids(), timers.length]).toEqual([before, 1])
+    const [timer] = timers
+    later(timer?.ms)
+    timer?.work()
+    expect(wakes).toBe(1)
+    await job(contextOf())
+    expect(ids()).toEqual(await storedIds())
+    await note(3)
+    await job(contextOf({ files: slow }))
+    await note(4)
     await job(contextOf(), true)
     expect(ids()).toEqual(await storedIds())
   })

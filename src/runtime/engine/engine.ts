@@ -136,9 +136,9 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     merger.start(context)
     await runCycle(context, polls)
   }
+  await exportGoals(context)
   await finishCancels(context, cancelGraceSeconds)
   await endUnusedPaths(context)
-  await exportGoals(context)
 }
 
 /** One pass of the engine: jobs of the leader if it is one, then its own runs, then new claims. */

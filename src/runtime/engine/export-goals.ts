@@ -49,11 +49,8 @@ import {
 /** Only the owner may read the files: they contain what agents and checks printed. */
 const fileMode = 0o600
 
-/** Milliseconds between two exports, so that a busy engine writes each file at most once in this time. */
-const leastWaitMs = 1_000
-
-/** An export may use this share of the engine's time: the files of a very large goal are written less often. */
-const waitPerWork = 20
+/** An export waits this many times as long as the last one took: the files of a very large goal are written less often. */
+const waitPerWork = 10
 
 /** Milliseconds after which the files of all live goals are compared with what was written. */
 const compareEveryMs = 60_000
@@ -216,17 +213,29 @@ export const createGoalExportJob = (): GoalExportJob => {
   let seen = 0
   let dueAt = Number.NEGATIVE_INFINITY
   let compareAt = Number.NEGATIVE_INFINITY
+  let stopTimer: (() => void) | undefined
   return async (context, atOnce = false) => {
     const { clock, db, repository } = context
     const { commonDir, url } = repository
+    if (url !== undefined || commonDir === null) return
     const began = clock.elapsed()
-    if (url !== undefined || commonDir === null || (!atOnce && began < dueAt)) return
     const isWhole = began >= compareAt
     const news = isWhole ? await goalsToExport(db) : await goalsWithEventsAfter(db, seen)
+    if (began < dueAt && !atOnce && !news.isUrgent) {
+      // What happened in this pass must not wait for the next poll.
+      if (news.goals.length > 0)
+        stopTimer ??= clock.after(dueAt - began, () => {
+          stopTimer = undefined
+          context.wake()
+        })
+      return
+    }
+    stopTimer?.()
+    stopTimer = undefined
     for (const goalId of news.goals) await exportGoal(context, commonDir, goalId)
     seen = news.upTo
     if (isWhole) compareAt = began + compareEveryMs
-    dueAt = clock.elapsed() + Math.max(leastWaitMs, waitPerWork * (clock.elapsed() - began))
+    dueAt = clock.elapsed() + waitPerWork * (clock.elapsed() - began)
   }
 }
 
