@@ -53,6 +53,7 @@ import type { Conforming, Handlers } from './call.ts'
 import type { ExplainView } from './contract.ts'
 import type { Logins } from './logins.ts'
 import { grantHandlers } from './grant-handlers.ts'
+import { recoverySummary } from './proposal-summary.ts'
 import { sessionHandlers } from './session-handlers.ts'
 
 export interface HandlerParts {
@@ -135,6 +136,7 @@ const metrics = async ({ db }: Context) => {
   return {
     at: (await storeNow(db)).toISOString(),
     ...(await countAll(db)),
+    recovery: await recoverySummary(db),
     spent: {
       tokens: sum((run) => run.spend.tokens),
       costUsd: sum((run) => run.spend.costUsd),

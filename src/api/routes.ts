@@ -120,7 +120,7 @@ export const routes = {
   ),
   metrics: read(
     '/metrics',
-    'Counts of goals, tasks, runs and so on by state, and the total spend, as JSON',
+    'Numbers for Prometheus; with `Accept: application/json` counts of goals, tasks, runs and so on by state, and the total spend',
     none,
     views.metrics,
   ),

@@ -100,6 +100,13 @@ const engineLines = (paint: Paint, engines: StatusView['engines']): string[] => 
 export const questionText = (paint: Paint, question: Parameters<typeof questionLines>[0]): string[] =>
   questionLines(question).map((text, at) => (at === 0 ? `${paint.warn('?')} ${safe(text)}` : `    ${safe(text)}`))
 
+/** What the owner could let run without a question; nothing is added by itself. */
+const suggestionLines = (paint: Paint, suggestions: StatusView['suggestions']): string[] =>
+  suggestions.flatMap(({ command, worked, line }) => [
+    `${paint.good('+')} The command ${paint.bold(safe(command))} repaired the same failure ${worked} times and never failed.`,
+    `    To let it run without a question, add to recovery.auto_approve in .unstuck/config.json: ${safe(line)}`,
+  ])
+
 export const statusLines = (paint: Paint, status: StatusView): string[] => {
   if (status.goals.length + status.endedLeftOut === 0)
     return ['There are no goals yet. Try: unstuck run "<what you want done>"']
@@ -124,6 +131,7 @@ export const statusLines = (paint: Paint, status: StatusView): string[] => {
     ),
     ...engineLines(paint, status.engines),
     ...questions,
+    ...suggestionLines(paint, status.suggestions),
   ]
 }
 
@@ -164,5 +172,6 @@ export const reportLines = (paint: Paint, report: ReportView): string[] => [
     : [
         `Retrying: ${report.retrying.map((entry) => `${safe(entry.title)} ${dueText(entry.at, report.until)}`).join(', ')}`,
       ]),
+  ...suggestionLines(paint, report.suggestions),
   `Spent: ${spentText(report.spent)}`,
 ]

@@ -20,6 +20,7 @@ import { migration as takenOver } from './migrations/0014-taken-over.ts'
 import { migration as policy } from './migrations/0015-policy.ts'
 import { migration as proposals } from './migrations/0016-proposals.ts'
 import { migration as notification } from './migrations/0017-notification.ts'
+import { migration as goalExport } from './migrations/0019-goal-export.ts'
 
 export const migrations: readonly string[] = [
   first,
@@ -38,6 +39,7 @@ export const migrations: readonly string[] = [
   policy,
   proposals,
   notification,
+  goalExport,
 ]
 
 const uniqueViolation = '23505'

@@ -163,6 +163,15 @@ create table goal (
   constraint goal_state_check CHECK ((state = ANY (ARRAY['planning'::text, 'active'::text, 'paused'::text, 'awaiting_human'::text, 'ready'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
+create table goal_export (
+  goal_id text not null,
+  event_id bigint not null,
+  events_digest text not null,
+  usage_digest text not null,
+  constraint goal_export_pkey PRIMARY KEY (goal_id),
+  constraint goal_export_goal_id_fkey FOREIGN KEY (goal_id) REFERENCES goal(id)
+);
+
 create table leader (
   name text not null,
   engine_id text,

@@ -40,7 +40,7 @@ const goal = () => ({
   tasks: [task()],
 })
 const status = () => ({
-  ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0 },
+  ...{ at: new Date().toISOString(), lastEvent: 1, goals: [goal()], endedLeftOut: 0, suggestions: [] },
   ...{ escalations: [], agents: [], engines: [], limits: [], undelivered: [] },
 })
 const responses: Record<string, () => unknown> = {

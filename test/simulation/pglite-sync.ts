@@ -12,6 +12,7 @@ export const tables = [
   'notification_button',
   'notification_delivery',
   'notification',
+  'goal_export',
   'requeue',
   'path_grant_use',
   'path_grant',

@@ -23,6 +23,7 @@ import type { TargetPolls } from '../landing/land-goal.ts'
 import { releaseEndedRuns } from './retention.ts'
 import { createMerger, createNotifier, safely, type SideJob } from './side-jobs.ts'
 import { createUnusedPathsJob } from './unused-paths.ts'
+import { createGoalExportJob, exportLast, type GoalExportJob } from './export-goals.ts'
 import { createExecutors, dispatch, runContextFor, type Executors } from './dispatch.ts'
 import { agentIdsOf, refuseSharedFolder, identifyEngine } from './engine-identity.ts'
 import { createGracePeriod, type GracePeriod } from './grace-period.ts'
@@ -96,6 +97,7 @@ interface Loop {
   notifier: SideJob
   polls: TargetPolls
   endUnusedPaths: ReturnType<typeof createUnusedPathsJob>
+  exportGoals: GoalExportJob
 }
 
 /**
@@ -103,7 +105,7 @@ interface Loop {
  * decided.
  */
 const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
-  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths } = parts
+  const { engineId, gracePeriod, merger, notifier, polls, endUnusedPaths, exportGoals } = parts
   const liveness = context.machine?.liveness ?? (() => 'elsewhere' as const)
   notifier.start(context)
   if (gracePeriod.isOver()) await reapAll(context, { engineId, liveness })
@@ -113,6 +115,7 @@ const leaderPass = async (context: Context, parts: Loop): Promise<void> => {
     merger.start(context)
     await runCycle(context, polls)
   }
+  await exportGoals(context)
   await finishCancels(context, cancelGraceSeconds)
   await endUnusedPaths(context)
 }
@@ -237,7 +240,8 @@ const partsOf = (context: Context, { id: engineId, roles, harnesses }: NewEngine
   executors.harnesses = harnesses
   const gracePeriod = createGracePeriod(context, engineId)
   const notifier = createNotifier((taskId) => cancelRunning(context, executors, taskId))
-  const jobs = { merger: createMerger(), notifier, endUnusedPaths: createUnusedPathsJob() }
+  const periodic = { endUnusedPaths: createUnusedPathsJob(), exportGoals: createGoalExportJob() }
+  const jobs = { merger: createMerger(), notifier, ...periodic }
   const parts = { engineId, gracePeriod, executors, polls: new Map(), ...jobs }
   return roles.includes('control') ? { ...parts, leadership: createLeadership(context, engineId, gracePeriod) } : parts
 }
@@ -262,6 +266,7 @@ const recordStarted = (
 /** Runs the loop until the engine is stopped, then marks it as offline. */
 const work = async (context: Context, parts: Loop, wakeUp: WakeUp, stopHeartbeat: () => void): Promise<void> => {
   await loop(context, parts, wakeUp)
+  await exportLast(context, parts.exportGoals, parts.leadership)
   stopHeartbeat()
   context.ports.processes.keepSpare(false)
   await leave(context, parts.engineId)
