@@ -298,6 +298,7 @@ export const configSchema = z.strictObject({
   change: sections.change.prefault({}),
   requeue: sections.requeue.prefault({}),
   policyRecovery: sections.policyRecovery.prefault({}),
+  mcp: sections.mcp.prefault({}),
   stall: sections.stall.prefault({}),
   doomLoop: sections.doomLoop.prefault({}),
   remote: sections.remote.prefault({}),

@@ -8,6 +8,7 @@ import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { requeue } from './responses/requeue.ts'
+import * as runTools from './responses/run-tools.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -23,8 +24,8 @@ export interface Route {
   answer: z.ZodType | null
   /** In addition to the common ones. */
   errors: readonly ErrorCode[]
-  /** `open` = without a token or session. */
-  access: 'owner' | 'open'
+  /** `open` = without a token or session; `run` = with the token of the run that the path names, and no other. */
+  access: 'owner' | 'open' | 'run'
   /** The header `Link` names the next page. */
   paged: boolean
 }
@@ -75,6 +76,15 @@ const change = <Path extends string, Body extends z.ZodType | null, Answer exten
 
 /** Served without a token or session. */
 const open = <Row extends object>(row: Row): Omit<Row, 'access'> & { access: 'open' } => ({ ...row, access: 'open' })
+
+/** Served to the agent of that run only. */
+const ofRun = <Row extends object>(
+  row: Row,
+): Omit<Row, 'access' | 'errors'> & { access: 'run'; errors: ErrorCode[] } => ({
+  ...row,
+  access: 'run',
+  errors: ['NOT_FOUND', 'ILLEGAL', 'TOO_MANY'],
+})
 
 const none = contract.noQuery
 
@@ -152,6 +162,28 @@ export const routes = {
   ),
   runLog: read('/runs/:id/log', 'Output and tool calls of the agent, from a cursor', contract.logQuery, views.log),
   runDiff: read('/runs/:id/diff', 'What a run changed, as a patch of at most 1 MiB', none, views.diff),
+  proposeRecovery: ofRun(
+    change(
+      '/runs/:id/proposal',
+      'An agent proposes a command that repairs the environment of its checks',
+      contract.proposalRequest,
+      runTools.proposed,
+    ),
+  ),
+  reportProgress: ofRun(
+    change('/runs/:id/progress', 'An agent reports its progress', contract.progressRequest, runTools.reported),
+  ),
+  askPerson: ofRun(
+    change(
+      '/runs/:id/question',
+      'An agent asks a person, once in its run',
+      contract.questionRequest,
+      runTools.agentQuestion,
+    ),
+  ),
+  readAnswer: ofRun(
+    read('/runs/:id/question', 'The question of an agent, and its answer', none, runTools.agentQuestion),
+  ),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),
   listRequeues: list(
     '/requeues',

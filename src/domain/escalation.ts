@@ -4,7 +4,8 @@ import type { Flow } from './flow.ts'
 export const escalationStates = ['pending', 'approved', 'rejected', 'resolved', 'expired'] as const
 export type EscalationState = (typeof escalationStates)[number]
 
-export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook'
+/** `agent_question`: an agent asked it during its run; every other question is asked when no recovery is left. */
+export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook' | 'agent_question'
 
 /** What a person may answer. Each kind has its own action. */
 export const choiceKinds = [
@@ -16,6 +17,7 @@ export const choiceKinds = [
   'change_check',
   'commit_fix',
   'hint',
+  'reply',
   'take_over',
   'approve',
   'retry',
@@ -49,6 +51,7 @@ type ChoiceData =
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
   | { kind: 'hint'; task?: string }
+  | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
   | { kind: 'approve' }
   | { kind: 'retry' }
@@ -112,6 +115,7 @@ export const escalationFlow = {
     answered('cancel', 'rejected'),
     answered('resume', 'resolved'),
     answered('hint', 'approved'),
+    answered('reply', 'approved'),
     answered('widen', 'resolved'),
     answered('leave_out', 'resolved'),
     answered('edit', 'resolved'),

@@ -1,0 +1,47 @@
+/**
+ * A proposal that an agent makes by its tool becomes the same file that it could write itself. So it is matched, limited and run in
+ * one way, and nothing runs here.
+ */
+import { join } from 'node:path'
+import { AppError } from '../../errors.ts'
+import { lockRun } from '../../store/run.ts'
+import { runPaths, type Context } from '../core/context.ts'
+import { atWork } from './run-tools.ts'
+
+/** TEMPORARY until the contract of proposals is here. */
+const readProposal = (text: string): { ok: true; command: string } | { ok: false; message: string } => {
+  const { recovery } = JSON.parse(text) as { recovery?: { command?: unknown } }
+  return typeof recovery?.command === 'string'
+    ? { ok: true, command: recovery.command }
+    : { ok: false, message: 'recovery.command: missing' }
+}
+
+/** Written beside the agent's folder and renamed into it, so that a reader sees all of it or nothing. */
+const writeProposal = (context: Context, id: string, text: string): void => {
+  const { files } = context.ports
+  const { root, agentDir } = runPaths(context, id)
+  files.mkdirSync(agentDir, { recursive: true })
+  // An agent may have replaced its folder by a link to one that it cannot write itself.
+  if (files.realpathSync(agentDir) !== join(files.realpathSync(root), 'agent'))
+    throw new AppError('PERMISSION', '$UNSTUCK_RUN_DIR is a link to another folder; make it a folder again')
+  const made = join(root, 'proposal.new')
+  files.writeFileSync(made, text, { mode: 0o600 })
+  files.renameSync(made, join(agentDir, 'recovery.json'))
+}
+
+/** Checks a proposal and stores it for the end of the attempt. Throws INPUT_INVALID with the wrong field. */
+export const proposeRecovery = async (
+  context: Context,
+  id: string,
+  given: Record<string, unknown>,
+): Promise<{ accepted: true; command: string }> => {
+  const text = JSON.stringify(given, null, 2)
+  const read = readProposal(text)
+  if (!read.ok)
+    throw new AppError('INPUT_INVALID', `the proposal was not accepted, and nothing was stored: ${read.message}`)
+  await context.db.transaction(async (tx) => {
+    atWork(await lockRun(tx, id), id)
+    writeProposal(context, id, text)
+  })
+  return { accepted: true, command: read.command }
+}
