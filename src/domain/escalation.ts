@@ -4,8 +4,20 @@ import type { Flow } from './flow.ts'
 export const escalationStates = ['pending', 'approved', 'rejected', 'resolved', 'expired'] as const
 export type EscalationState = (typeof escalationStates)[number]
 
-/** `agent_question`: an agent asked it during its run; every other question is asked when no recovery is left. */
-export type EscalationKind = 'blocker' | 'exhausted' | 'budget' | 'merge_conflict' | 'no_playbook' | 'agent_question'
+export const escalationKinds = [
+  'blocker',
+  'exhausted',
+  'budget',
+  'merge_conflict',
+  'no_playbook',
+  'recovery_approval_required',
+  'recovery_failed',
+  'recovery_unknown_outcome',
+  'invalid_proposal',
+  // An agent asked it during its run. Every other question is asked when the task cannot go on.
+  'agent_question',
+] as const
+export type EscalationKind = (typeof escalationKinds)[number]
 
 /** What a person may answer. Each kind has its own action. */
 export const choiceKinds = [
@@ -16,6 +28,10 @@ export const choiceKinds = [
   'allow_directory',
   'change_check',
   'commit_fix',
+  'approve_recovery',
+  'edit_recovery',
+  'reject_recovery',
+  'resolve_recovery',
   'hint',
   'reply',
   'take_over',
@@ -28,7 +44,7 @@ export type ChoiceKind = (typeof choiceKinds)[number]
 
 /** A text that a person gives with a choice. */
 export interface ChoiceInput {
-  name: 'hint' | 'check' | 'paths' | 'model' | 'text'
+  name: 'hint' | 'check' | 'paths' | 'model' | 'text' | 'command' | 'note'
   label: string
   required: boolean
   /** The default if the person gives none. */
@@ -50,6 +66,7 @@ type ChoiceData =
   | { kind: 'allow_directory'; directory: string }
   | { kind: 'change_check'; check: string; source: string }
   | { kind: 'commit_fix' }
+  | { kind: 'approve_recovery' | 'edit_recovery' | 'reject_recovery' | 'resolve_recovery'; proposal: string }
   | { kind: 'hint'; task?: string }
   | { kind: 'reply' }
   | { kind: 'take_over'; runId: string }
@@ -124,6 +141,10 @@ export const escalationFlow = {
     answered('change_check', 'resolved'),
     answered('commit_fix', 'resolved'),
     answered('take_over', 'resolved'),
+    answered('approve_recovery', 'approved'),
+    answered('edit_recovery', 'approved'),
+    answered('reject_recovery', 'rejected'),
+    answered('resolve_recovery', 'resolved'),
     { from: 'pending', to: 'expired', trigger: 'overtaken', owner: 'cycle manager', event: 'escalation.expired' },
   ],
 } as const satisfies Flow<EscalationState>

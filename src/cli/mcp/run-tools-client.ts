@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { AgentQuestionView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
+import { proposalSchema } from '../../recovery/proposal/proposal.ts'
 import { createClient, type Client } from '../engine/client.ts'
 import { hints, schemaOf, type McpTool } from './tool.ts'
 
@@ -73,7 +74,7 @@ export const runTools = (access: RunAccess): McpTool[] => {
       name: 'propose_recovery',
       description:
         'Proposes a command that repairs the environment when the tests cannot run: dependencies, caches, settings. Not for failing assertions or bugs in the code. The command is not run now: it is checked against the rules of the owner after your turn.',
-      inputSchema: { type: 'object' },
+      inputSchema: schemaOf(proposalSchema.partial({ version: true, timestamp: true })),
       annotations: hints('Propose a recovery', false),
       call: async (given) => {
         const filled = { version: 1, timestamp: new Date().toISOString(), ...given }

@@ -18,7 +18,12 @@ export const hints = (title: string, readOnlyHint: boolean): McpTool['annotation
   openWorldHint: false,
 })
 
+/** Providers of models refuse schemas with patterns that they cannot compile. The engine checks the texts. */
+const withoutPattern = ({ jsonSchema }: { jsonSchema: object }): void => {
+  delete (jsonSchema as { pattern?: string }).pattern
+}
+
 export const schemaOf = (schema: z.ZodType): McpTool['inputSchema'] => {
-  const { $schema: _schema, ...rest } = z.toJSONSchema(schema, { io: 'input' })
+  const { $schema: _schema, ...rest } = z.toJSONSchema(schema, { io: 'input', override: withoutPattern })
   return rest as McpTool['inputSchema']
 }

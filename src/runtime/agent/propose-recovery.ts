@@ -4,17 +4,10 @@
  */
 import { join } from 'node:path'
 import { AppError } from '../../errors.ts'
+import { readProposal } from '../../recovery/proposal/proposal.ts'
 import { lockRun } from '../../store/run.ts'
 import { runPaths, type Context } from '../core/context.ts'
 import { atWork } from './run-tools.ts'
-
-/** TEMPORARY until the contract of proposals is here. */
-const readProposal = (text: string): { ok: true; command: string } | { ok: false; message: string } => {
-  const { recovery } = JSON.parse(text) as { recovery?: { command?: unknown } }
-  return typeof recovery?.command === 'string'
-    ? { ok: true, command: recovery.command }
-    : { ok: false, message: 'recovery.command: missing' }
-}
 
 /** Written beside the agent's folder and renamed into it, so that a reader sees all of it or nothing. */
 const writeProposal = (context: Context, id: string, text: string): void => {
@@ -35,13 +28,18 @@ export const proposeRecovery = async (
   id: string,
   given: Record<string, unknown>,
 ): Promise<{ accepted: true; command: string }> => {
-  const text = JSON.stringify(given, null, 2)
-  const read = readProposal(text)
+  const text = `${JSON.stringify(given, null, 2)}
+`
+  // Read as the file will be read, so that what is accepted here is not refused there.
+  const read = readProposal(new TextEncoder().encode(text))
   if (!read.ok)
-    throw new AppError('INPUT_INVALID', `the proposal was not accepted, and nothing was stored: ${read.message}`)
+    throw new AppError(
+      'INPUT_INVALID',
+      `the proposal is not valid, and nothing was stored. Correct it: ${read.problem}`,
+    )
   await context.db.transaction(async (tx) => {
     atWork(await lockRun(tx, id), id)
     writeProposal(context, id, text)
   })
-  return { accepted: true, command: read.command }
+  return { accepted: true, command: read.proposal.recovery.command }
 }
