@@ -199,7 +199,7 @@ export type {
 } from './responses/entities.ts'
 export type { GrantJson as Grant, GrantList, LearnedPathJson as LearnedPath } from './responses/grants.ts'
 export type { RequeueJson as Requeue } from './responses/requeue.ts'
-export type { AgentQuestionView } from './responses/run-tools.ts'
+export type { AgentQuestionView } from './responses/run-tool-responses.ts'
 export type { Challenge, LoginUrl, SessionKey, SessionView } from './responses/outcomes.ts'
 export type {
   ActivityView,

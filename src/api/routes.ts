@@ -8,7 +8,7 @@ import * as contract from './contract.ts'
 import * as entities from './responses/entities.ts'
 import * as grants from './responses/grants.ts'
 import { requeue } from './responses/requeue.ts'
-import * as runTools from './responses/run-tools.ts'
+import * as runTools from './responses/run-tool-responses.ts'
 import * as outcomes from './responses/outcomes.ts'
 import * as views from './responses/views.ts'
 
@@ -181,7 +181,7 @@ export const routes = {
       runTools.agentQuestion,
     ),
   ),
-  readAnswer: ofRun(
+  readReply: ofRun(
     read('/runs/:id/question', 'The question of an agent, and its answer', none, runTools.agentQuestion),
   ),
   listRecoveries: list('/recoveries', 'Recoveries', contract.recoveriesQuery, entities.recovery),

@@ -10,7 +10,7 @@ import { readOnly } from '../engine/read-only.ts'
 import type { Io } from '../io.ts'
 import { createPaint, statusLines } from '../render.ts'
 import { checkFolder, goalRequestOf } from '../run/request.ts'
-import { hints, schemaOf, type McpTool } from './tool.ts'
+import { hints, toolSchema, type McpTool } from './tool.ts'
 
 const longestAnswer = 20_000
 
@@ -89,14 +89,14 @@ export const ownerTools = (io: Io): McpTool[] => [
     name: 'add_task',
     description:
       'Gives a task to Unstuck, which has it done by an agent in its own clone of this repository, checks it and keeps it on a branch. Returns at once.',
-    inputSchema: schemaOf(taskInput),
+    inputSchema: toolSchema(taskInput),
     annotations: hints('Add a task', false),
     call: (given) => addTask(io, given),
   },
   {
     name: 'status',
     description: 'Shows goals, tasks with their next step, and the questions that wait for a person.',
-    inputSchema: schemaOf(nothingInput),
+    inputSchema: toolSchema(nothingInput),
     annotations: hints('Status', true),
     call: async (given) => {
       checked(nothingInput, given)
@@ -106,7 +106,7 @@ export const ownerTools = (io: Io): McpTool[] => [
   {
     name: 'explain',
     description: 'Tells the history of one task, run or goal in sentences.',
-    inputSchema: schemaOf(explainInput),
+    inputSchema: toolSchema(explainInput),
     annotations: hints('Explain', true),
     call: (given) => explain(io, given),
   },

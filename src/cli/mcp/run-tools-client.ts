@@ -6,7 +6,7 @@ import type { AgentQuestionView } from '../../api/contract.ts'
 import { AppError } from '../../errors.ts'
 import { proposalSchema } from '../../recovery/proposal/proposal.ts'
 import { createClient, type Client } from '../engine/client.ts'
-import { hints, schemaOf, type McpTool } from './tool.ts'
+import { hints, toolSchema, type McpTool } from './tool.ts'
 
 interface RunAccess {
   token: string
@@ -74,7 +74,7 @@ export const runTools = (access: RunAccess): McpTool[] => {
       name: 'propose_recovery',
       description:
         'Proposes a command that repairs the environment when the tests cannot run: dependencies, caches, settings. Not for failing assertions or bugs in the code. The command is not run now: it is checked against the rules of the owner after your turn.',
-      inputSchema: schemaOf(proposalSchema.partial({ version: true, timestamp: true })),
+      inputSchema: toolSchema(proposalSchema.partial({ version: true, timestamp: true })),
       annotations: hints('Propose a recovery', false),
       call: async (given) => {
         const filled = { version: 1, timestamp: new Date().toISOString(), ...given }
@@ -86,7 +86,7 @@ export const runTools = (access: RunAccess): McpTool[] => {
       name: 'report_progress',
       description:
         'Tells the person who follows this task what you have done and what you do next. Use it a few times in a long task.',
-      inputSchema: schemaOf(progressInput),
+      inputSchema: toolSchema(progressInput),
       annotations: hints('Report progress', false),
       call: async (given) => `Recorded: ${(await post<{ recorded: string }>('progress', given)).recorded}`,
     },
@@ -94,7 +94,7 @@ export const runTools = (access: RunAccess): McpTool[] => {
       name: 'ask_person',
       description:
         'Asks a person for a decision, once in this run. Use it only where the task cannot be done without the decision and no choice is reasonable; a person may need hours.',
-      inputSchema: schemaOf(questionInput),
+      inputSchema: toolSchema(questionInput),
       annotations: hints('Ask a person', false),
       call: async (given, signal) => waitForAnswer(access, await post<AgentQuestionView>('question', given), signal),
     },

@@ -13,6 +13,10 @@ import { ownerTools } from './owner-tools.ts'
 import { runTools } from './run-tools-client.ts'
 import type { McpTool } from './tool.ts'
 
+/** Some CLIs show a model only this, until it looks for a tool. */
+const instructions =
+  'Unstuck supervises tasks of coding agents: report progress, propose a repair of the environment, ask a person.'
+
 const lines = (text: string): string => text.split('\n').map(safe).join('\n')
 
 const result = (text: string, isError = false): CallToolResult => ({
@@ -49,7 +53,7 @@ const toolsFor = (io: Io): McpTool[] => {
 
 export const serveMcp = async (io: Io): Promise<number> => {
   const tools = toolsFor(io)
-  const server = new Server({ name: 'unstuck', version: io.version }, { capabilities: { tools: {} } })
+  const server = new Server({ name: 'unstuck', version: io.version }, { capabilities: { tools: {} }, instructions })
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: tools.map(({ call: _call, ...described }) => described),
   }))

@@ -23,7 +23,7 @@ const withoutPattern = ({ jsonSchema }: { jsonSchema: object }): void => {
   delete (jsonSchema as { pattern?: string }).pattern
 }
 
-export const schemaOf = (schema: z.ZodType): McpTool['inputSchema'] => {
+export const toolSchema = (schema: z.ZodType): McpTool['inputSchema'] => {
   const { $schema: _schema, ...rest } = z.toJSONSchema(schema, { io: 'input', override: withoutPattern })
   return rest as McpTool['inputSchema']
 }

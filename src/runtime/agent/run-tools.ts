@@ -105,7 +105,7 @@ export const askPerson = async (context: Context, id: string, text: string): Pro
     await openQuestion(context, tx, { run, text })
   })
   context.wake()
-  return readAnswer(context, id)
+  return readReply(context, id)
 }
 
 const stateOfQuestion = ({ state, answer }: Escalation): AgentQuestion['state'] => {
@@ -121,7 +121,7 @@ export const recordAnswerRead = async (tx: Queryable, { id, goalId, taskId }: Ru
   appendEvent(tx, { type: 'run.answer_read', goalId, taskId, runId: id, payload: { answer } })
 
 /** The question of a run with its answer. The first reading of an answer is recorded: the agent need not be told again. */
-export const readAnswer = async (context: Context, id: string): Promise<AgentQuestion> =>
+export const readReply = async (context: Context, id: string): Promise<AgentQuestion> =>
   context.db.transaction(async (tx) => {
     const asked = (await agentQuestionsOf(tx, id)).at(-1)
     const run = await getRun(tx, id)
